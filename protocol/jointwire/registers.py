@@ -1,0 +1,69 @@
+"""The register table: every number a board lets the host read or set. All values are 32-bit signed on the wire."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["ro", "rw", "rw-disarmed"]
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Register:
+    """One number of a board: SI value = raw * scale, raw within [minimum, maximum].
+
+    "ro" registers are facts of the board (its wiring, sensors and calibration); "rw-disarmed" ones are refused while
+    the motor can move.
+    """
+
+    id: int
+    name: str
+    unit: str
+    scale: float
+    minimum: int
+    maximum: int
+    default: int
+    access: Access
+    doc: str
+
+
+def _fact(id: int, name: str, unit: str, scale: float, default: int, doc: str) -> Register:
+    return Register(id, name, unit, scale, INT32_MIN, INT32_MAX, default, "ro", doc)
+
+
+REGISTERS: tuple[Register, ...] = (
+    _fact(0, "board.node", "", 1, 1, "this board's node number on its bus"),
+    _fact(1, "board.tick_period", "s", 1e-6, 1000, "sampling and control period"),
+    _fact(2, "adc.oversamples", "", 1, 16, "ADC samples summed into one decimated count"),
+    _fact(3, "adc.window", "s", 1e-6, 1000, "span of those samples; it ends at the tick"),
+    _fact(4, "current.scale", "A", 1e-9, 305176, "motor current of one decimated count"),
+    _fact(5, "current.zero", "count", 1, 0, "decimated, centred count at no current, as calibrated"),
+    _fact(6, "torque.scale", "N·m", 1e-6, 1000, "joint torque of one decimated count"),
+    _fact(7, "torque.zero", "count", 1, 0, "decimated, centred count at no torque, as calibrated"),
+    _fact(8, "encoder.motor_counts", "count/turn", 1, 4096, "motor encoder counts in a turn of the motor"),
+    _fact(9, "encoder.link_counts", "count/turn", 1, 524288, "link encoder counts in a turn of the joint"),
+    _fact(10, "encoder.link_zero", "count", 1, 0, "link encoder count at the joint's zero, as calibrated"),
+    _fact(11, "drive.ratio", "", 1e-3, 101000, "motor turns for one turn of the joint"),
+    _fact(12, "knots.ticks", "tick", 1, 32, "ticks from one trajectory knot to the next"),
+    Register(16, "filter.b0", "", 2**-14, -65535, 65535, 16384, "rw-disarmed", "current biquad, Q14"),
+    Register(17, "filter.b1", "", 2**-14, -65535, 65535, 0, "rw-disarmed", "current biquad, Q14"),
+    Register(18, "filter.b2", "", 2**-14, -65535, 65535, 0, "rw-disarmed", "current biquad, Q14"),
+    Register(19, "filter.a1", "", 2**-14, -32767, 32767, 0, "rw-disarmed", "current biquad, Q14: y += -a1 y1"),
+    Register(20, "filter.a2", "", 2**-14, -16384, 16384, 0, "rw-disarmed", "current biquad, Q14: y += -a2 y2"),
+    Register(24, "servo.kp", "A/count", 1e-3 / 256, 0, 32767, 0, "rw-disarmed", "position gain, mA per count, Q8"),
+    Register(25, "servo.kd", "A/(count/tick)", 1e-3 / 16, 0, 32767, 0, "rw-disarmed",
+             "velocity gain, mA per count/tick, Q4"),
+    Register(26, "servo.velocity_feedforward", "A/(count/tick)", 1e-3 / 16, 0, 32767, 0, "rw-disarmed",
+             "current per planned velocity, mA per count/tick, Q4"),
+    Register(32, "limit.current", "A", 1e-3, 0, 32000, 1000, "rw-disarmed", "trip and clamp of the motor current"),
+    Register(33, "limit.position_min", "count", 1, -(2**30), 2**30, -65536, "rw-disarmed", "motor counts"),
+    Register(34, "limit.position_max", "count", 1, -(2**30), 2**30, 65536, "rw-disarmed", "motor counts"),
+    Register(35, "limit.velocity", "count/tick", 1 / 256, 0, 2**20, 25600, "rw-disarmed", "motor counts per tick, Q8"),
+    Register(36, "limit.following", "count", 1, 0, 65535, 4096, "rw-disarmed", "largest |reference - position|"),
+    Register(37, "limit.link_timeout", "s", 1e-3, 50, 2000, 500, "rw-disarmed",
+             "the motor is switched off this long after the last valid frame"),
+    Register(40, "stream.channels", "", 1, 1, 31, 31, "rw-disarmed", "bit mask of the channels in a sample"),
+    Register(41, "stream.block", "tick", 1, 1, 64, 64, "rw-disarmed", "ticks in a DATA frame"),
+    Register(42, "stream.always", "", 1, 0, 1, 0, "rw", "1: stream in every state, 0: only while armed or running"),
+)
+
+BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
