@@ -1,0 +1,115 @@
+"""Every error the host raises for a reason its user can act on."""
+
+
+class JointbenchError(Exception):
+    """Base of all errors of the host: catch this one to catch them all."""
+
+    def __str__(self) -> str:
+        """Return the message as written: KeyError, a second base of some, would quote it."""
+        return " ".join(str(argument) for argument in self.args)
+
+
+class UnknownRobot(JointbenchError, KeyError):
+    """Raised when a robot is neither in the library nor a readable robot file."""
+
+
+class RobotFileError(JointbenchError, ValueError):
+    """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
+
+
+class UnknownJoint(JointbenchError, KeyError):
+    """Raised when a robot has no joint of the given name."""
+
+
+class ShapeError(JointbenchError, ValueError):
+    """Raised when an array does not have the shape that the robot asks for."""
+
+
+class UnclearRank(JointbenchError, ArithmeticError):
+    """Raised when no gap separates independent from dependent parameters."""
+
+
+class ExcitationError(JointbenchError, ValueError):
+    """Raised when an excitation is asked for with impossible settings."""
+
+
+class InfeasibleExcitation(ExcitationError):
+    """Raised when no motion of the family keeps within a joint's limits."""
+
+
+class SignalError(JointbenchError, ValueError):
+    """Raised when samples cannot be filtered as asked: too few, or an impossible cut-off."""
+
+
+class FitError(JointbenchError, ValueError):
+    """Raised when a fit or validation is asked of a run that cannot give it."""
+
+
+class ModelFileError(JointbenchError, ValueError):
+    """Raised when a model file cannot be read or was written by something else."""
+
+
+class MappingError(JointbenchError, ValueError):
+    """Raised when a mapping of somebody's log to a run has a missing, unknown, mistyped or contradictory entry."""
+
+
+class ImportedDataError(JointbenchError, ValueError):
+    """Raised when a log to import is missing, ragged, not numeric, too short or has a gap."""
+
+
+class RunError(JointbenchError, ValueError):
+    """Raised when a run directory cannot be written, or holds no run that can be read."""
+
+
+class MissingExtra(JointbenchError, ImportError):
+    """Raised when a function needs packages that only an extra of the distribution installs."""
+
+
+class ReportError(JointbenchError, OSError):
+    """Raised when a report's file cannot be written."""
+
+
+class BenchFileError(JointbenchError, ValueError):
+    """Raised when a bench file has a missing, unknown, mistyped or contradictory entry."""
+
+
+class BenchLost(JointbenchError, ConnectionError):
+    """Raised when a virtual bench does not answer, is busy with another client, or has ended."""
+
+
+class TrajectoryError(JointbenchError, ValueError):
+    """Raised when a trajectory cannot be played: its period, its length or its limits do not suit the boards."""
+
+
+class BoardError(JointbenchError):
+    """Base of what goes wrong with one board; it names the joint and the node."""
+
+    def __init__(self, joint: str, node: int, text: str) -> None:
+        """Say what happened to the board of this joint."""
+        super().__init__(f"{joint} (node {node}): {text}")
+        self.joint = joint
+        self.node = node
+
+
+class BoardSilent(BoardError, TimeoutError):
+    """Raised when a board does not answer, or what it sends is no frame."""
+
+
+class BoardLost(BoardError, ConnectionError):
+    """Raised when a board's process or port is gone."""
+
+
+class BoardRefused(BoardError, ValueError):
+    """Raised when a board answers a request with a refusal."""
+
+
+class BoardFault(BoardError):
+    """Raised when a board tripped and switched its motor off."""
+
+
+class SchemaMismatch(BoardError):
+    """Raised when a board was built from another definition of the wire than this host."""
+
+
+class ConfigurationDiffers(BoardError, ValueError):
+    """Raised when a board's registers are not what was written, or do not suit the robot."""

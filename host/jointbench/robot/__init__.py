@@ -1,0 +1,20 @@
+"""What a robot is: links, joints, drives (direct, coupled, harmonic), limits, read from robot files."""
+
+from jointbench.robot.arrays import Array
+from jointbench.robot.drive import Coupling, Drive
+from jointbench.robot.joint import Joint
+from jointbench.robot.link import PARAMETER_NAMES, Link
+from jointbench.robot.load import library_names, load_robot
+from jointbench.robot.robot import Robot
+
+__all__ = [
+    "PARAMETER_NAMES",
+    "Array",
+    "Coupling",
+    "Drive",
+    "Joint",
+    "Link",
+    "Robot",
+    "library_names",
+    "load_robot",
+]

@@ -1,0 +1,103 @@
+"""What a robot is to the host: joints, drives, couplings and limits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointbench.errors import UnknownJoint
+from jointbench.robot.arrays import Array, Vector3
+from jointbench.robot.drive import Coupling, Drive
+from jointbench.robot.joint import Joint
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A robot: a tree of joints that each carry one link, and the drives that move them.
+
+    Attributes:
+        name: what it is called.
+        joints: parents before children; joint i carries link i.
+        drives: drive i belongs to joint i.
+        couplings: joints that share motors.
+        gravity: in the base frame [m/s²].
+        home: position [rad or m] at which motions start and end.
+        source: where the numbers come from.
+        description: one sentence.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    drives: tuple[Drive, ...]
+    couplings: tuple[Coupling, ...]
+    gravity: Vector3
+    home: tuple[float, ...]
+    source: str
+    description: str
+
+    @property
+    def n_joints(self) -> int:
+        """How many joints it has."""
+        return len(self.joints)
+
+    @property
+    def n_links(self) -> int:
+        """How many moving links it has."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints' names in order."""
+        return tuple(joint.name for joint in self.joints)
+
+    def joint_index(self, name: str) -> int:
+        """Index of the joint of this name.
+
+        Raises:
+            UnknownJoint: the robot has no such joint.
+        """
+        if name not in self.joint_names:
+            known = ", ".join(self.joint_names)
+            raise UnknownJoint(f"robot {self.name!r} has no joint {name!r}; its joints: {known}")
+        return self.joint_names.index(name)
+
+    @property
+    def position_limits(self) -> Array:
+        """Lowest and highest position [rad or m], shape (n_joints, 2)."""
+        return np.array([joint.position_limits for joint in self.joints])
+
+    @property
+    def velocity_limits(self) -> Array:
+        """Largest speed [rad/s or m/s], shape (n_joints,)."""
+        return np.array([joint.velocity_limit for joint in self.joints])
+
+    @property
+    def acceleration_limits(self) -> Array:
+        """Largest magnitude of the acceleration [rad/s² or m/s²], shape (n_joints,)."""
+        return np.array([joint.acceleration_limit for joint in self.joints])
+
+    @property
+    def torque_limits(self) -> Array:
+        """Largest magnitude of the joint torque [N·m or N], shape (n_joints,)."""
+        return np.array([joint.torque_limit for joint in self.joints])
+
+    @property
+    def standard_parameters(self) -> Array | None:
+        """Ten inertial parameters per link in link order, shape (10 * n_links,), or None where any is not given."""
+        blocks = [joint.link.standard_parameters for joint in self.joints]
+        known = [block for block in blocks if block is not None]
+        return np.concatenate(known) if len(known) == len(blocks) else None
+
+    @property
+    def transmission_matrix(self) -> Array:
+        """M of motor position = M @ joint position and joint torque = Mᵀ @ motor torque, shape (n_joints, n_joints)."""
+        matrix = np.diag([drive.ratio for drive in self.drives])
+        for coupling in self.couplings:
+            rows = [self.joint_index(name) for name in coupling.joints]
+            matrix[np.ix_(rows, rows)] = coupling.matrix
+        return matrix
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is suspicious about the robot's numbers: inertias that no body can have, by link name."""
+        faults = ((joint.link.name, joint.link.physical_fault) for joint in self.joints)
+        return tuple(f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults if fault)

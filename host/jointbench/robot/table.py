@@ -1,0 +1,118 @@
+"""A TOML table that is read strictly: every key typed, none missing, none unknown."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any, NoReturn, cast
+
+from jointbench.errors import RobotFileError
+
+
+class Table:
+    """One table of a robot file; `where` names it in errors, such as "arm.toml: joint 'j3'"."""
+
+    def __init__(self, values: dict[str, Any], where: str) -> None:
+        """Wrap parsed TOML; nothing is checked until it is read."""
+        self._values = values
+        self._asked: list[str] = []
+        self.where = where
+
+    def has(self, key: str) -> bool:
+        """Tell whether the table has this key, and count the key as allowed."""
+        self._asked.append(key)
+        return key in self._values
+
+    def fault(self, message: str) -> NoReturn:
+        """Raise a RobotFileError that names this table."""
+        raise RobotFileError(f"{self.where}: {message}")
+
+    def text(self, key: str, default: str | None = None, allowed: tuple[str, ...] = ()) -> str:
+        """Read a string, one of `allowed` where given."""
+        value = self._value(key, default)
+        if not isinstance(value, str):
+            self.fault(f"{key} = {value!r} must be a string")
+        if allowed and value not in allowed:
+            self.fault(f"{key} = {value!r} must be one of {', '.join(map(repr, allowed))}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Read true or false."""
+        value = self._value(key, default)
+        if not isinstance(value, bool):
+            self.fault(f"{key} = {value!r} must be true or false")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Read a finite number."""
+        return self._number(key, self._value(key, default))
+
+    def positive(self, key: str, default: float | None = None) -> float:
+        """Read a number above zero."""
+        value = self.number(key, default)
+        if value <= 0.0:
+            self.fault(f"{key} = {value:g} must be above 0")
+        return value
+
+    def positive_or_none(self, key: str) -> float | None:
+        """Read a number above zero, or None where the key is absent."""
+        return self.positive(key) if self.has(key) else None
+
+    def numbers(self, key: str, length: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Read a list of exactly `length` finite numbers."""
+        return self._row(key, self._value(key, default), length)
+
+    def matrix(self, key: str, size: int) -> tuple[tuple[float, ...], ...]:
+        """Read a square matrix as a list of `size` rows of `size` numbers."""
+        value = self._value(key, None)
+        if not isinstance(value, list) or len(cast(list[Any], value)) != size:
+            self.fault(f"{key} = {value!r} must be a list of {size} rows")
+        return tuple(self._row(key, row, size) for row in cast(list[Any], value))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Read a list of strings."""
+        value = self._value(key, None)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast(list[Any], value)):
+            self.fault(f"{key} = {value!r} must be a list of strings")
+        return tuple(cast(list[str], value))
+
+    def table(self, key: str, where: str | None = None) -> Table:
+        """Read a table inside this one."""
+        value = self._value(key, None)
+        if not isinstance(value, dict):
+            self.fault(f"{key} = {value!r} must be a table, written [{key}] or {{ ... }}")
+        return Table(cast(dict[str, Any], value), where or f"{self.where}, {key}")
+
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """Read a list of tables, written [[key]]; absent means none."""
+        value = self._value(key, [])
+        items = cast(list[Any], value) if isinstance(value, list) else []
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in items):
+            self.fault(f"{key} must be a list of tables, each written [[{key}]]")
+        return tuple(Table(item, f"{self.where}: {key}[{index}]") for index, item in enumerate(items))
+
+    def finish(self) -> None:
+        """Refuse the keys that nothing asked for: a misspelt key must not be a silent default."""
+        for key in self._values:
+            if key not in self._asked:
+                close = difflib.get_close_matches(key, self._asked, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                self.fault(f"unknown key {key!r}; {hint}allowed here: {', '.join(dict.fromkeys(self._asked))}")
+
+    def _value(self, key: str, default: Any) -> Any:
+        if self.has(key):
+            return self._values[key]
+        if default is None:
+            self.fault(f"{key!r} is missing; add it to this table")
+        return default
+
+    def _number(self, key: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            self.fault(f"{key} = {value!r} must be a finite number")
+        return float(value)
+
+    def _row(self, key: str, value: Any, length: int) -> tuple[float, ...]:
+        items = tuple(cast(list[Any], value)) if isinstance(value, (list, tuple)) else ()
+        if len(items) != length or not isinstance(value, (list, tuple)):
+            self.fault(f"{key} = {value!r} must be a list of {length} numbers")
+        return tuple(self._number(key, item) for item in items)

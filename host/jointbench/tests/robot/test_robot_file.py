@@ -1,0 +1,167 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.errors import RobotFileError
+from jointbench.robot import load_robot
+
+JOINT = """
+[[joints]]
+name = "j1"
+alpha_deg = 90
+a_mm = 100
+d_mm = 20
+theta_deg = 30
+position_deg = [-90, 180]
+home_deg = 45
+velocity_deg_s = 90
+acceleration_deg_s2 = 180
+torque_Nm = 10
+[joints.link]
+name = "arm"
+mass_kg = 2
+center_of_mass_mm = [100, 0, 0]
+inertia_kg_m2 = { xx = 0.01, yy = 0.02, zz = 0.025, xy = 0.001 }
+[joints.drive]
+kind = "harmonic"
+ratio = 100
+torque_constant_Nm_A = 0.1
+current_limit_A = 1
+rotor_inertia_kg_m2 = 1e-5
+stiffness_Nm_rad = 1e4
+
+[[joints]]
+name = "j2"
+kind = "prismatic"
+alpha_deg = 0
+a_mm = 0
+d_mm = 5
+position_mm = [-100, 300]
+home_mm = 50
+velocity_mm_s = 200
+acceleration_mm_s2 = 1000
+force_N = 40
+[joints.drive]
+name = "spindle"
+kind = "direct"
+ratio = -500
+torque_constant_Nm_A = 0.1
+current_limit_A = 2
+"""
+HEAD = 'version = 1\nname = "arm"\nsource = "made up"\ndescription = "two joints"\n'
+COUPLING = '\n[[couplings]]\nname = "pair"\njoints = ["j1", "j2"]\nmatrix = [[10, 1], [-1, 10]]\n'
+WHOLE = HEAD + JOINT + COUPLING.replace("10", "1000")
+
+
+def load(tmp_path: Path, text: str):
+    path = tmp_path / "arm.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_robot(path)
+
+
+def test_everything_arrives_in_si(tmp_path: Path) -> None:
+    robot = load(tmp_path, WHOLE)
+    arm, slide = robot.joints
+
+    assert (arm.kind, arm.parent, slide.kind, slide.parent) == ("revolute", -1, "prismatic", 0)
+    assert [arm.alpha, arm.a, arm.d, arm.theta_offset] == pytest.approx([np.pi / 2, 0.1, 0.02, np.pi / 6])
+    assert arm.position_limits == pytest.approx((-np.pi / 2, np.pi))
+    assert (arm.velocity_limit, arm.acceleration_limit) == pytest.approx((np.pi / 2, np.pi))
+    assert slide.position_limits == pytest.approx((-0.1, 0.3))
+    assert (slide.velocity_limit, slide.acceleration_limit, slide.torque_limit) == pytest.approx((0.2, 1.0, 40.0))
+    assert robot.home == pytest.approx((np.pi / 4, 0.05))
+    assert robot.gravity == (0.0, 0.0, -9.80665)
+    assert robot.couplings[0].matrix == ((1000.0, 1.0), (-1.0, 1000.0))
+    assert (robot.drives[0].rotor_inertia, robot.drives[0].stiffness) == (1e-5, 1e4)
+    assert (robot.drives[1].name, robot.drives[1].joint) == ("spindle", "j2")
+
+
+def test_inertia_moves_to_the_link_frame(tmp_path: Path) -> None:
+    parameters = load(tmp_path, WHOLE).joints[0].link.standard_parameters
+    assert parameters is not None
+
+    # m c² = 2 kg (0.1 m)² = 0.02 kg·m² is added about y and z.
+    np.testing.assert_allclose(parameters, [2, 0.2, 0, 0, 0.01, 0.001, 0, 0.04, 0, 0.045], atol=1e-15)
+
+
+def test_a_robot_without_inertias_has_no_standard_parameters(tmp_path: Path) -> None:
+    robot = load(tmp_path, WHOLE)
+
+    assert robot.joints[1].link.name == "j2"
+    assert robot.joints[1].link.standard_parameters is None
+    assert robot.standard_parameters is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        ("zz = 0.025", "zz = 0.04", "link 'arm' of 'arm': principal inertias .* break the triangle inequality"),
+        ("xx = 0.01", "xx = -0.01", "link 'arm' of 'arm': smallest principal inertia .* is not positive"),
+        ("mass_kg = 2", "mass_kg = -2", "link 'arm' of 'arm': mass -2 kg is not positive"),
+    ],
+)
+def test_impossible_inertias_are_warnings(tmp_path: Path, old: str, new: str, warning: str) -> None:
+    (found,) = load(tmp_path, WHOLE.replace(old, new)).warnings
+
+    assert re.match(warning, found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version = 1", "version = 2", "arm.toml: version = 2 is not known; this release reads version 1"),
+        ("a_mm = 100", "a_m = 0.1", "arm.toml: joint 'j1': 'a_mm' is missing; add it to this table"),
+        ("theta_deg = 30", "theta_dge = 30", "joint 'j1': unknown key 'theta_dge'; did you mean 'theta_deg'? allowed"),
+        ('name = "arm"\nmass', 'nam = "arm"\nmass', "joint 'j1', link: unknown key 'nam'; did you mean 'name'?"),
+        ("a_mm = 100", 'a_mm = "100"', "joint 'j1': a_mm = '100' must be a finite number"),
+        ("a_mm = 100", "a_mm = true", "joint 'j1': a_mm = True must be a finite number"),
+        ("a_mm = 100", "a_mm = nan", "joint 'j1': a_mm = nan must be a finite number"),
+        ('kind = "prismatic"', 'kind = "slider"', "kind = 'slider' must be one of 'revolute', 'prismatic'"),
+        ('kind = "harmonic"', 'kind = "belt"', "joint 'j1', drive: kind = 'belt' must be one of 'direct', 'harmonic'"),
+        ("position_deg = [-90, 180]", "position_deg = [90]", "position_deg = [90] must be a list of 2 numbers"),
+        ("position_deg = [-90, 180]", "position_deg = [180, -90]", "with lowest below highest"),
+        ("home_deg = 45", "home_deg = 200", "joint 'j1': home_deg = 200 must lie inside position_deg"),
+        ("velocity_deg_s = 90", "velocity_deg_s = 0", "joint 'j1': velocity_deg_s = 0 must be above 0"),
+        ("velocity_mm_s = 200", "velocity_deg_s = 200", "joint 'j2': 'velocity_mm_s' is missing"),
+        (
+            "mass_kg = 2\n",
+            "",
+            "link 'arm' has center_of_mass_mm, inertia_kg_m2 but not mass_kg; give all three or none",
+        ),
+        ("yy = 0.02, ", "", "joint 'j1', link, inertia_kg_m2: 'yy' is missing"),
+        ("ratio = 100\n", "ratio = 0\n", "ratio = 0 drives nothing; give motor turns per joint turn"),
+        ("torque_Nm = 10", "torque_Nm = 900", "joint 'j1': torque limit 900 is beyond its motors, which reach 100."),
+        ('name = "j2"', 'name = "j1"', "joint 'j1' is named 2 times; names must differ"),
+        ("[joints.link]", "[joints.body]", "joint 'j1': unknown key 'body'"),
+        ("[joints.drive]\nkind", "[joints.motor]\nkind", "joint 'j1': 'drive' is missing"),
+        ('joints = ["j1", "j2"]', 'joints = ["j1", "j3"]', "coupling 'pair': no joint 'j3'; the joints are j1, j2"),
+        ('joints = ["j1", "j2"]', 'joints = ["j1", "j1"]', "joint 'j1' is coupled twice"),
+        ("[[1000, 1], [-1, 1000]]", "[[1000, 1]]", "matrix = [[1000, 1]] must be a list of 2 rows"),
+        ("[[1000, 1], [-1, 1000]]", "[[1000, 1000], [1000, 1000]]", "matrix is singular"),
+        ("[[1000, 1], [-1, 1000]]", "[[0, 1], [-1, 1000]]", "the diagonal of matrix must not be 0"),
+        ("[[couplings]]", "[couplings]", "couplings must be a list of tables, each written [[couplings]]"),
+        ('source = "made up"\n', "", "arm.toml: 'source' is missing"),
+        ("version = 1", "version = ", "robot file .*arm.toml is not TOML"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in WHOLE
+    pattern = message if ".*" in message else re.escape(message)
+
+    with pytest.raises(RobotFileError, match=pattern):
+        load(tmp_path, WHOLE.replace(old, new, 1))
+
+
+def test_a_robot_needs_a_joint(tmp_path: Path) -> None:
+    with pytest.raises(RobotFileError, match=r"a robot needs at least one table \[\[joints\]\]"):
+        load(tmp_path, HEAD)
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "arm.toml"
+    path.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(RobotFileError, match=r"robot file .*arm\.toml cannot be read"):
+        load_robot(path)
