@@ -1,0 +1,23 @@
+"""Batch rigid-body maths: kinematics, inverse dynamics, regressors, drives, base parameters."""
+
+from jointbench.dynamics.base_parameters import BaseParameters, base_parameters
+from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names
+from jointbench.dynamics.energy import energy
+from jointbench.dynamics.kinematics import forward_kinematics
+from jointbench.dynamics.model_columns import model_columns, model_parameter_names
+from jointbench.dynamics.newton_euler import gravity_torques, inverse_dynamics
+from jointbench.dynamics.regressor import regressor
+
+__all__ = [
+    "BaseParameters",
+    "base_parameters",
+    "drive_columns",
+    "drive_parameter_names",
+    "energy",
+    "forward_kinematics",
+    "gravity_torques",
+    "inverse_dynamics",
+    "model_columns",
+    "model_parameter_names",
+    "regressor",
+]

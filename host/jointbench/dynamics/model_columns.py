@@ -1,0 +1,42 @@
+"""The whole torque model, linear in its parameters: links and drives side by side."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointbench.dynamics.drive_columns import Sign, drive_columns, drive_parameter_names
+from jointbench.dynamics.regressor import regressor
+from jointbench.robot import PARAMETER_NAMES, Array, Robot
+
+
+def model_columns(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    sign_velocity: ArrayLike | None = None,
+    *,
+    sign: Sign = np.sign,
+) -> tuple[Array, tuple[str, ...]]:
+    """Regressor of links and drives, [W | D], and the names of its columns.
+
+    Args:
+        robot: the robot.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints).
+        sign_velocity, sign: as in `drive_columns`.
+
+    Returns:
+        [W | D], shape (n_samples * n_joints, 10 * n_links + n_drive_parameters), rows as in `regressor`; and names
+        such as "j1.m", "j1.mcx", …, "j6.Izz", "j1.rotor_inertia", …, "wrist.coulomb".
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+    """
+    links = regressor(robot, q, dq, ddq)
+    drives, _ = drive_columns(robot, dq, ddq, sign_velocity, sign=sign)
+    return np.hstack([links, drives]), model_parameter_names(robot)
+
+
+def model_parameter_names(robot: Robot, *, drives: bool = True) -> tuple[str, ...]:
+    """Names of the columns of `model_columns`; without those of the drives where `drives` is False."""
+    links = tuple(f"{joint}.{parameter}" for joint in robot.joint_names for parameter in PARAMETER_NAMES)
+    return links + drive_parameter_names(robot) if drives else links

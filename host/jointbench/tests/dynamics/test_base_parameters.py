@@ -1,0 +1,142 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jointbench.dynamics import base_parameters, model_columns, regressor
+from jointbench.errors import ShapeError, UnclearRank
+from jointbench.robot import Array, Robot, load_robot
+
+Geometry = list[tuple[float, float, float]]
+RandomRobot = Callable[..., Robot]
+RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
+
+
+def with_geometry(robot: Robot, rows: Geometry) -> Robot:
+    """The robot with other Denavit-Hartenberg rows (alpha [deg], a [m], d [m])."""
+    joints = tuple(
+        replace(joint, alpha=np.deg2rad(alpha), a=a, d=d, theta_offset=0.0)
+        for joint, (alpha, a, d) in zip(robot.joints, rows, strict=True)
+    )
+    return replace(robot, joints=joints)
+
+
+GENERIC: Geometry = [
+    (0, 0, 0.3),
+    (70, 0.1, 0.05),
+    (-50, 0.4, 0.02),
+    (80, 0.05, 0.4),
+    (-65, 0.07, 0.1),
+    (75, 0.03, 0.1),
+]
+UR10: Geometry = [
+    (0, 0, 0.128),
+    (90, 0, 0),
+    (0, -0.612, 0),
+    (0, -0.572, 0.164),
+    (90, 0, 0.116),
+    (-90, 0, 0.092),
+]
+
+
+@pytest.mark.parametrize("geometry", [GENERIC, UR10], ids=["generic", "UR10"])
+def test_a_six_axis_arm_on_a_vertical_axis_has_36(geometry: Geometry) -> None:
+    """Seven per joint, but the first about the vertical one: 7 * 5 + 1 (Khalil & Dombre, 2002, ch. 9)."""
+    robot = with_geometry(load_robot("cobot6"), geometry)
+
+    assert base_parameters(robot, drives=False).rank == 36
+
+
+def test_a_tilted_base_shows_two_more() -> None:
+    """Gravity across the first axis makes its first moments felt."""
+    robot = replace(with_geometry(load_robot("cobot6"), GENERIC), gravity=(3.0, 0.0, -9.0))
+
+    assert base_parameters(robot, drives=False).rank == 38
+
+
+@pytest.mark.parametrize(("name", "rank"), [("cobot6", 36 + 24 - 2), ("tx40", 36 + 24 - 2 + 3)])
+def test_drives_add_four_each_but_two_rotors(name: str, rank: int) -> None:
+    """The rotors of joints 1 and 2 act as their links' Izz; the wrist adds its three."""
+    base = base_parameters(load_robot(name))
+
+    assert base.rank == rank
+    assert base.gap > 1e6  # seen: 3e8; what is asked for a decision is 1e4
+
+
+@pytest.mark.parametrize("drives", [False, True])
+@pytest.mark.parametrize("kinds", ["RRRRRR", "RPR", "PRRP", "RRRRRRR"])
+@pytest.mark.parametrize("seed", range(3))
+def test_grouping_holds_on_motion_it_was_not_found_from(
+    kinds: str,
+    seed: int,
+    drives: bool,
+    random_robot: RandomRobot,
+    random_motion: RandomMotion,
+) -> None:
+    robot = random_robot(kinds, seed)
+    base = base_parameters(robot, drives=drives)
+    q, dq, ddq = random_motion(robot, 200, 100 + seed)
+    columns = model_columns(robot, q, dq, ddq)[0] if drives else regressor(robot, q, dq, ddq)
+    parameters = np.random.default_rng(seed).normal(size=base.n_full)
+
+    full = columns @ parameters
+
+    grouped = base.project(columns) @ base.group(parameters)
+    np.testing.assert_allclose(grouped, full, atol=1e-9 * np.abs(full).max())
+
+
+def test_base_columns_are_independent(random_motion: RandomMotion) -> None:
+    robot = load_robot("tx40")
+    base = base_parameters(robot)
+    columns = base.project(model_columns(robot, *random_motion(robot, 200, 5))[0])
+
+    assert np.linalg.matrix_rank(columns) == base.rank
+
+
+@pytest.mark.parametrize("name", ["cobot6", "tx40"])
+def test_friction_and_offset_come_out_as_themselves(name: str) -> None:
+    base = base_parameters(load_robot(name))
+
+    for joint in range(1, 7):
+        for quantity in ("viscous", "coulomb", "offset"):
+            assert f"j{joint}.{quantity}" in base.names
+    for joint in range(3, 7):
+        assert f"j{joint}.rotor_inertia" in base.names
+
+
+def test_names_read_as_the_grouping(random_robot: RandomRobot) -> None:
+    base = base_parameters(load_robot("cobot6"), drives=False)
+    name = "j3.mcx - 0.253 j4.m - 0.253 j5.m - 0.253 j6.m"
+    row = base.grouping[base.names.index(name)]
+    terms = {base.full_names[k]: row[k] for k in np.flatnonzero(row)}
+
+    assert terms == pytest.approx({"j3.mcx": 1.0, "j4.m": -0.253, "j5.m": -0.253, "j6.m": -0.253})
+    assert base.leading_names[base.names.index(name)] == "j3.mcx"
+
+
+def test_the_seed_chooses_the_motion_but_not_the_result() -> None:
+    robot = load_robot("tx40")
+    one, same, other = (base_parameters(robot, seed=seed) for seed in (0, 0, 1))
+
+    np.testing.assert_array_equal(one.grouping, same.grouping)
+    np.testing.assert_array_equal(one.columns, other.columns)
+    assert one.names == other.names
+    np.testing.assert_allclose(one.grouping, other.grouping, atol=1e-10)
+
+
+def test_an_almost_right_angle_leaves_no_clear_rank() -> None:
+    """An angle off by 1e-6 degrees makes parameters that differ by 1e-8: neither equal nor told apart."""
+    rows = [(alpha + 1e-6 * (i == 1), a, d) for i, (alpha, a, d) in enumerate(UR10)]
+
+    with pytest.raises(UnclearRank, match=r"no clear gap.*almost but not exactly 0 or 90"):
+        base_parameters(with_geometry(load_robot("cobot6"), rows))
+
+
+def test_columns_of_another_robot_are_refused() -> None:
+    base = base_parameters(load_robot("cobot6"))
+
+    with pytest.raises(ShapeError, match=r"the regressor has 87 columns; these base parameters group 84: j1\.m"):
+        base.project(np.zeros((6, 87)))
+    with pytest.raises(ShapeError, match=r"the parameter vector has 60 columns"):
+        base.group(np.zeros(60))
