@@ -1,0 +1,10 @@
+"""The robot to plan for."""
+
+import pytest
+
+from jointbench.robot import Robot, load_robot
+
+
+@pytest.fixture
+def cobot() -> Robot:
+    return load_robot("cobot6")
