@@ -1,0 +1,70 @@
+"""What a report rests on: a model, the run it was fitted to, and its validation on another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointbench.excitation import FourierExcitation
+from jointbench.identification import Model, Validation
+from jointbench.recording import Run
+from jointbench.report.content import Answer
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything a verdict may depend on; it judges itself.
+
+    Attributes:
+        model: the model.
+        fit_run: the run it was fitted to.
+        validation: of the model.
+        verification_run: the run of the validation.
+        excitation: the motion of the fit, where one was planned.
+    """
+
+    model: Model
+    fit_run: Run
+    validation: Validation
+    verification_run: Run
+    excitation: FourierExcitation | None
+
+    @property
+    def answer(self) -> Answer:
+        """Whether to use the model: no where a joint is refused or a run is invalid, weak where a joint is weak."""
+        words = {self.model.verdict.word, self.validation.verdict.word}
+        if "refused" in words or self.invalid_runs:
+            return "no"
+        return "weak" if "weak" in words else "yes"
+
+    @property
+    def runs(self) -> tuple[tuple[str, Run], ...]:
+        """Both runs with what they are for."""
+        return ("Fit run", self.fit_run), ("Verification run", self.verification_run)
+
+    @property
+    def invalid_runs(self) -> tuple[str, ...]:
+        """Which run may not be used, and why: its ledger does not close, or too much was lost."""
+        return tuple(
+            f"the {name.lower()} is {run.ledger.verdict}"
+            for name, run in self.runs
+            if run.ledger is not None and not run.ledger.is_valid
+        )
+
+    @property
+    def held_out(self) -> bool:
+        """Whether no sample of the verification was also fitted."""
+        if self.fit_run.sha256 != self.verification_run.sha256:
+            return True
+        if self.model.settings.interval is None:
+            return False
+        first, last = self.model.settings.interval
+        time = self.validation.time[self.validation.complete]
+        return not bool(np.any((time >= first) & (time <= last)))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a careful reader must know before the numbers."""
+        found = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
+        if not self.held_out:
+            found.append("Fit and verification share samples: the errors say nothing about other motions.")
+        return (*found, *self.model.robot.warnings)

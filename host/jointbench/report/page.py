@@ -1,0 +1,48 @@
+"""A model's report: one HTML file that needs nothing else."""
+
+from importlib import resources
+
+import jinja2
+
+from jointbench.report.content import Content
+from jointbench.report.evidence import Evidence
+from jointbench.report.joint_panels import excitation_panels, residual_panels, torque_panels
+from jointbench.report.ledger_table import ledger_table
+from jointbench.report.notes import excitation_note, torque_note
+from jointbench.report.parameter_table import parameter_groups, parameter_note
+from jointbench.report.provenance_table import provenance_rows, reproduce_commands
+from jointbench.report.summary import facts, joint_rows, sentence
+from jointbench.report.units import torque_units
+
+
+def report_html(evidence: Evidence, commands: tuple[str, ...] = ()) -> str:
+    """Return the report as HTML text that refers to nothing outside itself."""
+    templates = resources.files("jointbench.report") / "templates"
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string((templates / "report.html").read_text(encoding="utf-8"))
+    css = (templates / "report.css").read_text(encoding="utf-8")
+    return template.render(content=report_content(evidence, commands), css=css)
+
+
+def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Content:
+    """Return everything the report says, in words, finished numbers and pictures."""
+    model, validation, excitation = evidence.model, evidence.validation, evidence.excitation
+    return Content(
+        robot=model.robot.name,
+        answer=evidence.answer,
+        sentence=sentence(evidence),
+        warnings=evidence.warnings,
+        facts=facts(evidence),
+        torque_unit=torque_units(model.robot),
+        joints=joint_rows(model, validation),
+        torque_note=torque_note(evidence),
+        torques=torque_panels(model, validation),
+        residuals=residual_panels(model, validation),
+        parameter_note=parameter_note(model),
+        parameters=parameter_groups(model),
+        ledgers=tuple(ledger_table(name, run) for name, run in evidence.runs),
+        excitation_note=excitation_note(evidence),
+        excitation=excitation_panels(model.robot, excitation) if excitation else (),
+        provenance=provenance_rows(evidence),
+        commands=commands or reproduce_commands(evidence),
+    )

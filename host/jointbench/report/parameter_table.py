@@ -1,0 +1,58 @@
+"""The parameters as a table: what each stands for, value ± σ, and the word on it."""
+
+from collections import Counter
+
+import numpy as np
+
+from jointbench.identification import Model
+from jointbench.identification.verdict import IDENTIFIED_RELATIVE_SIGMA, WEAK_RELATIVE_SIGMA
+from jointbench.report.content import ParameterGroup, ParameterRow
+from jointbench.report.digits import column, percent, typeset, value_and_sigma
+from jointbench.report.units import parameter_unit
+
+
+def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:
+    """Return the parameters by the joint or coupling that they belong to, in the model's order."""
+    groups: dict[str, list[ParameterRow]] = {}
+    for name, row in zip(model.names, _rows(model), strict=True):
+        groups.setdefault(name.rpartition(".")[0], []).append(row)
+    ordered = sorted(groups, key=lambda owner: (*model.robot.joint_names, owner).index(owner))
+    return tuple(ParameterGroup(owner, tuple(groups[owner])) for owner in ordered)
+
+
+def parameter_note(model: Model) -> str:
+    """Say how many parameters there are of each verdict, and what the verdicts mean."""
+    words = Counter(verdict.word for verdict in model.parameter_verdicts)
+    return (
+        f"The {len(model.names)} base parameters that the torques of this robot can tell, each for itself and for "
+        f"what is lumped into it. σ is the standard error, correlation of the residuals included. "
+        f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
+        f"{words['weak']} are weak: at most {percent(WEAK_RELATIVE_SIGMA)}. "
+        f"{words['refused']} are refused: not told from zero, or not excited at all."
+    )
+
+
+def _rows(model: Model) -> list[ParameterRow]:
+    rows: list[ParameterRow] = []
+    items = zip(model.names, model.base.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True)
+    for name, group, value, sigma, verdict in items:
+        shown, error = value_and_sigma(float(value), float(sigma))
+        rows.append(
+            ParameterRow(
+                name=name.rpartition(".")[2],
+                lumped=group.removeprefix(name).strip().replace("-", "−"),
+                value=shown,
+                sigma=error,
+                unit=parameter_unit(model.robot, name),
+                relative_sigma=_relative(float(value), float(sigma)),
+                verdict=verdict.word,
+                reason="" if np.isfinite(sigma) else typeset(verdict.reason),
+            )
+        )
+    return rows
+
+
+def _relative(value: float, sigma: float) -> str:
+    """σ as per cent of the value; above 1000 % the value is nothing and the share says no more than that."""
+    share = 100.0 * sigma / abs(value) if value else float("inf")
+    return "> 1000" if 1000.0 < share < float("inf") else column([share])[0]

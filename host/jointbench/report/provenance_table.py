@@ -1,0 +1,77 @@
+"""Where everything came from: runs, hashes, seeds, versions, and what to type to get it again."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from jointbench.report.evidence import Evidence
+
+
+def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """Return pairs of name and value: the robot, both runs, the boards, the fit's settings, the versions."""
+    model = evidence.model
+    rows = [("robot", model.robot.name), ("robot's numbers", model.robot.source)]
+    for name, run in evidence.runs:
+        rows += [(name.lower(), str(run.path)), (f"{name.lower()}, SHA-256", run.sha256)]
+    rows += _recorded(evidence)
+    rows += _boards(evidence.fit_run.provenance.get("board", []))
+    rows.append(("estimator", model.estimator))
+    rows += [(f"fit, {key}", text) for key, text in _plain(model.settings.to_dict())]
+    rows += [(f"version of {key}", text) for key, text in _plain(model.provenance.get("versions", {}))]
+    return tuple(rows)
+
+
+def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
+    """What to type to get the report again from the recordings."""
+    fit_run, verification_run = (shlex.quote(str(run.path)) for _, run in evidence.runs)
+    return (
+        f"jointbench fit {fit_run} --out model.json",
+        f"jointbench report model.json {fit_run} {verification_run} --out report.html",
+    )
+
+
+def _recorded(evidence: Evidence) -> list[tuple[str, str]]:
+    """Return what the runs say of themselves: once where both say the same."""
+    skip = ("robot", "version", "excitation")
+    fitted, verified = (dict(_plain(run.provenance, skip, deep=True)) for _, run in evidence.runs)
+    rows: list[tuple[str, str]] = []
+    for key in fitted | verified:
+        if fitted.get(key) == verified.get(key):
+            rows.append((f"both runs, {key}", fitted[key]))
+        else:
+            rows += [(f"fit run, {key}", fitted[key])] if key in fitted else []
+            rows += [(f"verification run, {key}", verified[key])] if key in verified else []
+    return rows
+
+
+def _plain(values: Mapping[str, Any], skip: tuple[str, ...] = (), deep: bool = False) -> list[tuple[str, str]]:
+    """Return the entries that are one value or a list of values; with `deep` those of tables among them as well."""
+    rows: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if key in skip:
+            continue
+        if isinstance(value, Mapping):
+            rows += [(f"{key} {inner}", text) for inner, text in _plain(value)] if deep else []
+            continue
+        items = value if isinstance(value, list | tuple) else [value]
+        if not any(isinstance(item, Mapping | list | tuple) for item in items):
+            rows.append((key, ", ".join(_text(item) for item in items)))
+    return rows
+
+
+def _boards(boards: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return what the boards said of themselves: once where all say the same, else by joint."""
+    told: dict[str, dict[str, str]] = {}
+    for board in boards:
+        for key, text in _plain(board, skip=("joint", "node")):
+            told.setdefault(key, {})[str(board["joint"])] = text
+    rows: list[tuple[str, str]] = []
+    for key, by_joint in told.items():
+        same = len(set(by_joint.values())) == 1 and len(by_joint) == len(boards) > 1
+        listed = ", ".join(f"{joint} {text}" for joint, text in by_joint.items())
+        rows.append((f"boards, {key}", next(iter(by_joint.values())) if same else listed))
+    return rows
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,72 @@
+"""The verdict first: one sentence, four numbers and a row per joint."""
+
+from collections import Counter
+
+from jointbench.identification import Model, Validation
+from jointbench.report.content import Fact, JointRow
+from jointbench.report.digits import column, count, percent, typeset
+from jointbench.report.evidence import Evidence
+
+
+def sentence(evidence: Evidence) -> str:
+    """Say how well the model predicts, on what motion, what stands against it, and how far its parameters are known."""
+    motion = "a motion it was not fitted to" if evidence.held_out else "the motion it was fitted to"
+    total = percent(evidence.validation.total_relative)
+    error = f"The model predicts the torques of {motion} with an error of {total}"
+    words = Counter(verdict.word for verdict in evidence.model.parameter_verdicts)
+    known = (
+        f"{words['identified']} of {len(evidence.model.names)} parameters are identified, "
+        f"{words['weak']} weak, {words['refused']} refused"
+    )
+    return "; ".join([error, *_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs), known]) + "."
+
+
+def facts(evidence: Evidence) -> tuple[Fact, ...]:
+    """Return the numbers worth seeing first."""
+    model = evidence.model
+    identified = sum(verdict.word == "identified" for verdict in model.parameter_verdicts)
+    ledgers = [run.ledger for _, run in evidence.runs if run.ledger is not None]
+    numbers = [
+        Fact(percent(evidence.validation.total_relative), "torque error on verification"),
+        Fact(f"{identified} of {len(model.names)}", "parameters identified"),
+        Fact(f"{model.condition_number:.3g}", "condition number of the fit"),
+    ]
+    if ledgers:
+        numbers.append(Fact(count(sum(ledger.samples_lost for ledger in ledgers)), "samples lost"))
+    return tuple(numbers)
+
+
+def joint_rows(model: Model, validation: Validation) -> tuple[JointRow, ...]:
+    """Return the table under the verdict; reasons stand where a joint is not identified."""
+    return tuple(
+        JointRow(
+            name=verdict.name,
+            fit_rms=fit_rms,
+            verification_rms=rms,
+            relative=relative,
+            relative_all=relative_all,
+            verdict=verdict.word,
+            reason="" if verdict.word == "identified" else typeset(verdict.reason),
+        )
+        for verdict, fit_rms, rms, relative, relative_all in zip(
+            validation.joint_verdicts,
+            column(model.fit_rms.tolist()),
+            column(validation.rms.tolist()),
+            column((100.0 * validation.relative).tolist()),
+            column((100.0 * validation.error_all.relative).tolist()),
+            strict=True,
+        )
+    )
+
+
+def _doubtful_joints(evidence: Evidence) -> list[str]:
+    """Name the joints that are refused or weak, on verification or already in the fit."""
+    names: dict[str, list[str]] = {"refused": [], "weak": []}
+    pairs = zip(evidence.model.joint_verdicts, evidence.validation.joint_verdicts, strict=True)
+    for fitted, verified in pairs:
+        words = {fitted.word, verified.word}
+        if not words <= {"identified"}:
+            names["refused" if "refused" in words else "weak"].append(verified.name)
+    return [
+        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} {word}" for word, joints in names.items() if joints
+    ]

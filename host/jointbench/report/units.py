@@ -1,0 +1,26 @@
+"""Units of what a report shows: a joint that turns and one that slides differ."""
+
+from jointbench.robot import Robot
+
+_OF_LINK = {"m": "kg", "mcx": "kg·m", "mcy": "kg·m", "mcz": "kg·m"}
+_OF_DRIVE = {
+    "revolute": {"rotor_inertia": "kg·m²", "viscous": "N·m·s/rad", "coulomb": "N·m", "offset": "N·m"},
+    "prismatic": {"rotor_inertia": "kg", "viscous": "N·s/m", "coulomb": "N", "offset": "N"},
+}
+
+
+def torque_unit(robot: Robot, joint: int) -> str:
+    """Unit of a joint's torque."""
+    return "N·m" if robot.joints[joint].kind == "revolute" else "N"
+
+
+def torque_units(robot: Robot) -> str:
+    """Unit at the head of a column of joint torques."""
+    return " or ".join(dict.fromkeys(torque_unit(robot, joint) for joint in range(robot.n_joints)))
+
+
+def parameter_unit(robot: Robot, name: str) -> str:
+    """Unit of a full parameter such as "j2.Izz", "j3.coulomb" or "wrist.viscous"."""
+    owner, _, quantity = name.rpartition(".")
+    kind = robot.joints[robot.joint_index(owner)].kind if owner in robot.joint_names else "revolute"
+    return _OF_DRIVE[kind].get(quantity) or _OF_LINK.get(quantity, "kg·m²")

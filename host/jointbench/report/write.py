@@ -1,0 +1,85 @@
+"""The two files that a report consists of: the page and the picture; what they need is asked for here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jointbench.errors import ReportError
+from jointbench.report.extras import require_report_extras
+
+if TYPE_CHECKING:
+    from jointbench.excitation import FourierExcitation
+    from jointbench.identification import Model, Validation
+    from jointbench.recording import Run
+
+
+def write_report(
+    path: str | Path,
+    model: Model,
+    fit_run: Run,
+    validation: Validation,
+    verification_run: Run,
+    excitation: FourierExcitation | None = None,
+    *,
+    commands: Sequence[str] = (),
+) -> Path:
+    """Write one HTML file with the verdict, torques, residuals, parameters ± σ, losses, excitation and provenance.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        model: the model.
+        fit_run: the run it was fitted to.
+        validation: of the model.
+        verification_run: the run of the validation.
+        excitation: the motion of the fit; None: the one the fit's run names, if any.
+        commands: what to type to get all this again, a line each; empty: the report verb on both runs.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the file cannot be written.
+    """
+    require_report_extras()
+    from jointbench.report.evidence import Evidence
+    from jointbench.report.page import report_html
+
+    evidence = Evidence(model, fit_run, validation, verification_run, excitation or fit_run.excitation)
+    return _write(Path(path), report_html(evidence, tuple(commands)).encode("utf-8"))
+
+
+def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
+    """Write a PNG of measured against predicted torque of every joint, its relative error in its heading.
+
+    Args:
+        path: of the file, replaced when it exists.
+        model: the model.
+        validation: of the model, on motion it was not fitted to.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the file cannot be written.
+    """
+    require_report_extras()
+    from jointbench.report.picture import torques_png
+
+    return _write(Path(path), torques_png(model, validation))
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Write a file whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(content)
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
+    return path

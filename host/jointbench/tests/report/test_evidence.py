@@ -1,0 +1,94 @@
+"""What stands against a model is said, in the verdict and beside it."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jointbench.excitation import FourierExcitation
+from jointbench.identification import validate
+from jointbench.report.evidence import Evidence
+from jointbench.report.notes import excitation_note
+from jointbench.report.parameter_table import parameter_groups
+from jointbench.report.summary import joint_rows, sentence
+
+from .recordings import Example, whole_ledger
+
+
+def evidence_of(example: Example, **changes: Any) -> Evidence:
+    example = dataclasses.replace(example, **changes)
+    runs = example.fit_run, example.validation, example.verification_run
+    return Evidence(example.model, *runs, example.fit_run.excitation)
+
+
+def test_good_model_gets_a_yes_and_no_warning(example: Example) -> None:
+    evidence = evidence_of(example)
+    assert evidence.answer == "yes"
+    assert evidence.warnings == example.model.robot.warnings
+    assert "a motion it was not fitted to" in sentence(evidence)
+
+
+# An error of 20 % of the torque is between the 10 % of "identified" and the 30 % of "weak"; 50 % is beyond both.
+@pytest.mark.parametrize(("scale", "answer", "word"), [(0.8, "weak", "weak"), (0.5, "no", "refused")])
+def test_one_bad_joint_decides(example: Example, scale: float, answer: str, word: str) -> None:
+    parameters = example.model.parameters.copy()
+    mine = [name.startswith("j6.") for name in example.model.names]
+    parameters[mine] *= scale
+    model = dataclasses.replace(example.model, parameters=parameters)
+    evidence = evidence_of(example, model=model, validation=validate(model, example.verification_run))
+    assert evidence.answer == answer
+    assert f"; j6 is {word}; " in sentence(evidence)
+    row = joint_rows(model, evidence.validation)[-1]
+    assert row.verdict == word
+    assert row.reason
+
+
+@pytest.mark.parametrize("name", ["fit_run", "verification_run"])
+def test_lost_samples_get_a_no_whatever_the_errors(example: Example, name: str) -> None:
+    ledger = whole_ledger(example.model.robot, samples=2000, lost=100)
+    run = dataclasses.replace(getattr(example, name), ledger=ledger)
+    evidence = evidence_of(example, **{name: run})
+    assert evidence.answer == "no"
+    assert f"the {name.replace('_', ' ')} is invalid: 100 of 12000 samples lost" in sentence(evidence)
+
+
+def test_validation_on_the_fitted_motion_is_not_called_verification(example: Example) -> None:
+    evidence = evidence_of(
+        example, validation=validate(example.model, example.fit_run), verification_run=example.fit_run
+    )
+    assert not evidence.held_out
+    assert "the torques of the motion it was fitted to" in sentence(evidence)
+    assert any("say nothing about other motions" in warning for warning in evidence.warnings)
+
+
+def test_held_out_part_of_the_same_recording_counts_as_another_motion(example: Example) -> None:
+    settings = dataclasses.replace(example.model.settings, interval=(0.0, 5.0))
+    model = dataclasses.replace(example.model, settings=settings)
+    rest = dataclasses.replace(example.model.settings, interval=(5.0, 10.0))
+    validation = validate(model, example.fit_run, settings=rest)
+    changes: dict[str, Any] = {"model": model, "verification_run": example.fit_run}
+    assert evidence_of(example, validation=validation, **changes).held_out
+    overlapping = validate(model, example.fit_run)
+    assert not evidence_of(example, validation=overlapping, **changes).held_out
+
+
+def test_parameter_that_was_not_excited_shows_no_value(example: Example) -> None:
+    covariance = example.model.covariance.copy()
+    covariance[-1, -1] = math.inf
+    parameters = np.append(example.model.parameters[:-1], 0.0)
+    model = dataclasses.replace(example.model, covariance=covariance, parameters=parameters)
+    name = model.names[-1]
+    group = next(group for group in parameter_groups(model) if group.name == name.partition(".")[0])
+    row = next(row for row in group.rows if row.name == name.partition(".")[2])
+    assert (row.value, row.sigma, row.relative_sigma) == ("–", "–", "–")
+    assert row.verdict == "refused"
+    assert row.reason == model.parameter_verdicts[-1].reason
+
+
+def test_note_on_the_excitation_names_the_tightest_joint(example: Example) -> None:
+    excitation = example.fit_run.excitation
+    assert isinstance(excitation, FourierExcitation)
+    tightest = min(excitation.margins, key=lambda margins: margins.smallest)
+    assert f"({tightest.joint})" in excitation_note(evidence_of(example))
