@@ -1,0 +1,76 @@
+"""What a command came to: the one frame that people and CI read alike."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_RELATIONS: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One figure held against one limit; a figure that is not a number never passes."""
+
+    name: str
+    value: float
+    relation: str
+    limit: float
+    unit: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return math.isfinite(self.value) and _RELATIONS[self.relation](self.value, self.limit)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "value": self.value, "relation": self.relation, "limit": self.limit,
+            "unit": self.unit, "ok": self.ok,
+        }
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        mark = "ok " if self.ok else "NO "
+        return f"{mark} {self.name}: {self.value:.6g}{unit} (wanted {self.relation} {self.limit:g}{unit})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A command's result: its checks, a verdict that may be no, and whatever else it has to say under `fields`."""
+
+    command: str
+    seed: int | None = None
+    checks: tuple[Check, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    refused: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 when the verdict or a check says no."""
+        return 1 if self.refused or not all(check.ok for check in self.checks) else 0
+
+    def to_dict(self, seconds: float) -> dict[str, Any]:
+        frame = {
+            "command": self.command, "seed": self.seed, "seconds": round(seconds, 3),
+            "checks": [check.to_dict() for check in self.checks],
+        }
+        return frame | dict(self.fields)
+
+    def write(self, destination: str, seconds: float) -> None:
+        """The frame as JSON to a file, or to standard output for "-"."""
+        text = json.dumps(self.to_dict(seconds), indent=2, ensure_ascii=False, default=_plain) + "\n"
+        if destination == "-":
+            sys.stdout.write(text)
+        else:
+            Path(destination).write_text(text, encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers and arrays, paths: what JSON does not know."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,53 @@
+"""Judge a model on motion it was not fitted to."""
+
+from __future__ import annotations
+
+import argparse
+
+from jointbench.cli.console import Console
+from jointbench.cli.result import Result
+from jointbench.cli.tables import table
+from jointbench.identification import Validation, load_model
+from jointbench.identification import validate as judge
+from jointbench.recording import open_run
+
+VERB = "validate"
+EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verification"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """MODEL and RUN."""
+    parser.add_argument("model", metavar="MODEL", help="a model.json")
+    parser.add_argument("run", metavar="RUN", help="a run of another motion than the model was fitted to")
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Compares predicted with measured torque; exit code 1 when a joint is refused."""
+    validation = judge(load_model(options.model), open_run(options.run))
+    console.say(validation_table(validation))
+    console.say(f"verdict: {validation.verdict}")
+    return Result("validate", fields=validation_fields(validation), refused=validation.verdict.word == "refused")
+
+
+def validation_fields(validation: Validation) -> dict[str, object]:
+    """What a validation tells in JSON."""
+    names = validation.joint_names
+    return {
+        "verification_rms": dict(zip(names, validation.rms.tolist(), strict=True)),
+        "verification_relative": dict(zip(names, validation.relative.tolist(), strict=True)),
+        "verification_relative_all_rows": dict(zip(names, validation.error_all.relative.tolist(), strict=True)),
+        "verdicts": {verdict.name: verdict.word for verdict in validation.joint_verdicts},
+    }
+
+
+def validation_table(validation: Validation) -> str:
+    """Torque error a joint, and its verdict."""
+    rows = [
+        [name, f"{rms:.3f}", f"{relative:.1%}", f"{share:.0%}", f"{everywhere:.1%}", verdict.word]
+        for name, rms, relative, share, everywhere, verdict in zip(
+            validation.joint_names, validation.rms, validation.relative, validation.error.share,
+            validation.error_all.relative, validation.joint_verdicts, strict=True,
+        )
+    ]
+    heads = ("joint", "rms [N·m]", "relative", "of the time", "relative, all rows", "verdict")
+    return table(heads, rows)

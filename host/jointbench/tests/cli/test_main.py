@@ -1,0 +1,68 @@
+"""Verbs as their user meets them: output, exit codes, errors in one sentence."""
+
+import json
+
+import pytest
+from jointbench.cli.main import VERBS, main
+
+
+def test_every_verb_has_help_with_an_example(capsys):
+    for module in VERBS:
+        with pytest.raises(SystemExit) as ended:
+            main([module.VERB, "--help"])
+        assert ended.value.code == 0
+        assert f"jointbench {module.VERB}" in capsys.readouterr().out.split("example:")[1]
+
+
+def test_unknown_verb_is_wrong_use():
+    with pytest.raises(SystemExit) as ended:
+        main(["dance"])
+    assert ended.value.code == 2
+
+
+def test_unknown_robot_is_one_sentence_that_names_the_others(capsys):
+    assert main(["info", "cobot7"]) == 2
+
+    said = capsys.readouterr()
+    assert said.err.startswith("jointbench info: ")
+    assert "cobot7" in said.err
+    assert "cobot6" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_json_to_standard_output_is_all_there_is(capsys):
+    assert main(["info", "cobot6", "--json", "-"]) == 0
+
+    said = capsys.readouterr()
+    assert json.loads(said.out)["joints"] == ["j1", "j2", "j3", "j4", "j5", "j6"]
+    assert "robot cobot6" in said.err
+
+
+def test_list_shows_the_library(capsys):
+    assert main(["list"]) == 0
+    assert "cobot6" in capsys.readouterr().out
+
+
+def test_random_plan_is_written_and_read_back(tmp_path, capsys):
+    path = tmp_path / "verification.json"
+    assert main(["plan", "cobot6", "--random", "--seed", "4", "--out", str(path)]) == 0
+
+    assert "left to each limit" in capsys.readouterr().out
+    assert json.loads(path.read_text())["seed"] == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "make one with `jointbench plan"), ("{}", "only 'fourier'"), ("{", "cannot be read")]
+)
+def test_run_without_a_good_plan_says_what_to_do(tmp_path, capsys, content, words):
+    plan, bench = tmp_path / "plan.json", tmp_path / "bench.toml"
+    if content is not None:
+        plan.write_text(content)
+
+    assert main(["run", str(bench), "--plan", str(plan)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_fit_of_no_run_says_so(tmp_path, capsys):
+    assert main(["fit", str(tmp_path / "nothing")]) == 2
+    assert "nothing" in capsys.readouterr().err
