@@ -73,7 +73,13 @@ def crc_seed(message_type: int) -> int:
 
 
 def encode_frame(
-    message_type: MessageType, node: int, seq: int, time_us: int = 0, flags: int = 0, payload: bytes = b"", **fields: Any
+    message_type: MessageType,
+    node: int,
+    seq: int,
+    time_us: int = 0,
+    flags: int = 0,
+    payload: bytes = b"",
+    **fields: Any,
 ) -> bytes:
     """Bytes of one frame with its closing delimiter; the body is `payload`, or built from `fields` by construct.
 

@@ -47,7 +47,8 @@ def schema_text() -> str:
     for members in (State, Trip, Refusal):
         lines += [f"{members.__name__} {member.name}={member.value}" for member in members]
     lines += [
-        f"register {r.id} {r.name} {r.unit} {r.scale!r} {r.minimum} {r.maximum} {r.default} {r.access}" for r in REGISTERS
+        f"register {r.id} {r.name} {r.unit} {r.scale!r} {r.minimum} {r.maximum} {r.default} {r.access}"
+        for r in REGISTERS
     ]
     lines += [f"channel {c.bit} {c.name} {c.format} {c.unit}" for c in CHANNELS]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,84 @@
+"""Emulated board: MicroPython's unix port on two pipes. Also the main.py of such a board.
+
+File 3 brings a tick's inputs and received bytes, file 4 takes its outputs and sent bytes; one message each way per
+tick, so the other end decides when time goes on. The first word sent names this layout. When file 3 ends, so does the
+process.
+"""
+
+import json
+import struct
+
+from micropython import const
+
+LAYOUT = const(0x4A420001)  # "JB", version 1
+INPUTS = const(96)  # bytes before the received ones
+OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
+LINE = const(512)  # bytes the line takes in a tick, each way
+
+
+class Board:
+    """The two pipes as a board's hardware (boards/__init__.py says what each part means)."""
+
+    INCOMING_AT = INPUTS
+    OUTGOING_AT = OUTPUTS
+
+    def __init__(self):
+        self._from_bench = open(3, "rb")
+        self._to_bench = open(4, "wb")
+        self.inputs = self.incoming = bytearray(INPUTS + LINE)
+        self.outputs = self.outgoing = bytearray(OUTPUTS + LINE)
+        self._received = memoryview(self.incoming)[INPUTS:]
+        self._message = bytearray(16)
+        struct.pack_into("<4I", self._message, 0, LAYOUT, INPUTS, 0, 0)
+        self._to_bench.write(self._message)
+        self._answering = False
+        self._sent = 0
+        with open("config.json") as file:
+            config = json.load(file)
+        self.node = config["node"]
+        self.uid = bytes.fromhex(config["uid"])
+        self.facts = config["facts"]
+        self.reset_cause = 1
+
+    def disable(self):
+        outputs = self.outputs
+        for k in range(4, 12):
+            outputs[k] = 0
+
+    def wait_tick(self):
+        if self._answering:
+            self._answer()
+        if self._from_bench.readinto(self.inputs, INPUTS) != INPUTS:
+            raise EOFError
+        self._answering = True
+        count = self.inputs[8] | self.inputs[9] << 8
+        if count and self._from_bench.readinto(self._received, count) != count:
+            raise EOFError
+        return count
+
+    def _answer(self):
+        self.outputs[12] = self._sent & 0xFF
+        self.outputs[13] = self._sent >> 8
+        try:
+            self._to_bench.write(self.outputs, OUTPUTS + self._sent)
+        except OSError:  # nobody reads any more
+            raise EOFError
+        self._sent = 0
+
+    def apply(self):
+        pass  # they go out with the tick's message
+
+    def room(self):
+        return LINE
+
+    def send(self, count):
+        self._sent = count
+
+
+if __name__ == "__main__":
+    board = Board()
+    board.disable()
+    # The package is compiled only now: outputs come first.
+    from jointboard import app
+
+    app.run(board)

@@ -1,0 +1,120 @@
+"""The trajectory store: knots as they are uploaded, their checks, and the tick's playback cells.
+
+A knot is two int32 (motor counts; counts/tick Q8), `tick.KNOT_TICKS` apart. 8 bytes a knot, preallocated. A
+trajectory is played only after its CRC and every knot have been checked against the limits as they are at LOAD and
+again at ARM.
+"""
+
+from binascii import crc32
+
+from micropython import const
+
+from jointboard import tick, wire
+from jointboard.link import address
+from jointboard.registers import cells
+
+MAX_KNOTS = const(2048)
+
+_knots = bytearray(MAX_KNOTS * wire.KNOT_SIZE)
+_start = address(_knots)
+_filled = 0  # knots uploaded without a gap from 0
+_count = 0  # knots of the loaded trajectory, 0 when none is
+_repeats = 0
+
+
+def loaded():
+    return _count > 0
+
+
+def unload():
+    global _count
+    _count = 0
+
+
+def store(offset, count, source, at):
+    """Take `count` knots from source[at:]; an upload begins at offset 0 and leaves no gap."""
+    global _filled
+    if offset + count > MAX_KNOTS:
+        return wire.REFUSAL_TOO_LONG, MAX_KNOTS
+    if offset == 0:
+        _filled = 0
+    if offset > _filled:
+        return wire.REFUSAL_INCOMPLETE, _filled
+    size = wire.KNOT_SIZE
+    memoryview(_knots)[offset * size : (offset + count) * size] = memoryview(source)[at : at + count * size]
+    _filled = max(_filled, offset + count)
+    return wire.REFUSAL_OK, _filled
+
+
+def load(count, repeats, crc):
+    """Make the uploaded knots the trajectory, once they are whole and within the limits."""
+    global _count, _repeats
+    _count = 0
+    if count < 2 or repeats < 1:
+        return wire.REFUSAL_OUT_OF_RANGE, count
+    if count > _filled:
+        return wire.REFUSAL_INCOMPLETE, _filled
+    if (count - 1) * repeats * tick.KNOT_TICKS >= 1 << 30:
+        return wire.REFUSAL_TOO_LONG, (1 << 30) // ((count - 1) * tick.KNOT_TICKS)
+    if crc32(memoryview(_knots)[: count * wire.KNOT_SIZE]) != crc:
+        return wire.REFUSAL_BAD_CRC, count
+    bad = outside_limits(count, repeats)
+    if bad >= 0:
+        return wire.REFUSAL_OUTSIDE_LIMITS, bad
+    _count = count
+    _repeats = repeats
+    return wire.REFUSAL_OK, count
+
+
+def recheck():
+    """Index of the first knot outside the limits as they are now, or -1."""
+    return outside_limits(_count, _repeats)
+
+
+def outside_limits(count, repeats):
+    """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
+    bad = _first_outside(_knots, cells, count, tick.LIMIT_POSITION_MIN)
+    if bad < 0 and repeats > 1:
+        # From the last knot back to the first: no jump of more than one tick at the velocity limit.
+        if abs(_position(_knots, count - 1) - _position(_knots, 0)) > cells[tick.LIMIT_VELOCITY] >> 8:
+            return count - 1
+    return bad
+
+
+def distance_to_start():
+    return _position(_knots, 0) - cells[tick.POSITION]
+
+
+def begin(wait):
+    """Let the next tick play, or the one after `wait` more."""
+    cells[tick.KNOT] = _start
+    cells[tick.WAIT] = wait
+    cells[tick.STEP] = 0
+    cells[tick.INTERVAL] = cells[tick.INTERVALS] = _count - 1
+    cells[tick.REPEATS] = _repeats
+    cells[tick.PLAYED] = 0
+
+
+@micropython.viper
+def _position(knots: ptr32, k: int) -> int:
+    return knots[2 * k]
+
+
+@micropython.viper
+def _first_outside(knots: ptr32, limits: ptr32, count: int, first_limit: int) -> int:
+    minimum = limits[first_limit]
+    maximum = limits[first_limit + 1]
+    fastest = limits[first_limit + 2]
+    longest = fastest >> 3  # counts between knots: the mean velocity is 256/32 of that in Q8
+    k = 0
+    while k < count:
+        position = knots[2 * k]
+        velocity = knots[2 * k + 1]
+        if position < minimum or position > maximum or velocity > fastest or velocity < 0 - fastest:
+            return k
+        if k > 0:
+            span = position - knots[2 * k - 2]
+            if span > longest or span < 0 - longest:
+                return k
+        k += 1
+    return -1

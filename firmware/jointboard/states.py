@@ -1,0 +1,43 @@
+"""The state machine as a table: which request is allowed in which state. Bit s of a mask stands for state s.
+
+The tick itself makes three moves (tick.py): to FAULT on a trip, to DONE after the last knot, and none other.
+"""
+
+from micropython import const
+
+from jointboard import wire
+
+DISARMED = const(2)
+LOADED = const(4)
+ARMED = const(8)
+RUNNING = const(16)
+DONE = const(32)
+FAULT = const(64)
+AT_REST = const(38)  # DISARMED, LOADED, DONE
+ANY = const(126)  # all but BOOT, which answers nobody
+
+ALLOWED = {
+    wire.MESSAGE_HELLO: ANY,
+    wire.MESSAGE_READ: ANY,
+    wire.MESSAGE_WRITE: ANY,  # registers.py knows which register may change while the motor can move
+    wire.MESSAGE_KNOTS: AT_REST,
+    wire.MESSAGE_LOAD: AT_REST,
+    wire.MESSAGE_ARM: LOADED | DONE,
+    wire.MESSAGE_START: ARMED,
+    wire.MESSAGE_STOP: ANY,
+    wire.MESSAGE_CLEAR: FAULT,
+    wire.MESSAGE_PING: ANY,
+}
+
+
+def allowed(kind, state):
+    return (ALLOWED[kind] >> state) & 1
+
+
+def at_rest(state):
+    """The motor cannot move, and no fault waits to be cleared: registers may change."""
+    return (AT_REST >> state) & 1
+
+
+def driving(state):
+    return ((ARMED | RUNNING) >> state) & 1

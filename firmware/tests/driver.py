@@ -1,0 +1,213 @@
+"""Drives one real board program (MicroPython, 32-bit) over its two pipes, tick by tick, for the firmware's tests."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jointwire import BY_NAME, Frame, FrameReader, MessageType, Refusal, State, encode_frame
+
+FIRMWARE = Path(__file__).resolve().parents[1]
+NODE = 7
+UID = bytes.fromhex("0123456789abcdef")
+GREETING = struct.pack("<4I", 0x4A420001, 96, 0, 0)
+TICK_PERIOD_US = 1000
+HEAP = "192k"
+
+
+def micropython() -> str:
+    """Path of the interpreter the boards run on; the test fails, and says what to do, when it is missing."""
+    path = Path(os.environ.get("JOINTBENCH_MICROPYTHON") or FIRMWARE.parent / ".cache/micropython/bin/micropython")
+    if not path.is_file():
+        pytest.fail(f"no MicroPython at {path}: type ./run setup, or name one in JOINTBENCH_MICROPYTHON", pytrace=False)
+    return str(path)
+
+
+def flash(folder: Path, facts: dict[str, int] | None = None, program: str | None = None) -> None:
+    """Write a board's folder: the firmware and its configuration; `program` replaces main.py."""
+    shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(FIRMWARE / "boards" / "unix.py", folder / ("main.py" if program is None else "unix.py"))
+    if program is not None:
+        (folder / "main.py").write_text(program, encoding="utf-8")
+    config = {"node": NODE, "uid": UID.hex(), "facts": facts or {}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a board answered to one tick."""
+
+    tick: int
+    enable: int
+    command_mA: int
+    sent: bytes
+
+
+class BoardProcess:
+    """A running board. `frames` collects all it has sent, `noise` what was none; sensors keep their last values."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tick = 0
+        self.motor_count = 0
+        self.link_count = 0
+        self.current = 0  # centred sum of 16 samples, as the firmware decimates it
+        self.torque = 0
+        self.frames: list[Frame] = []
+        self.noise: list[str] = []
+        self.last = Outputs(0, 0, 0, b"")
+        self.plant: Callable[[Outputs], int] | None = None  # motor count at the next tick
+        self._reader = FrameReader()
+        self._queue = b""
+        self._sequence = 0
+        inputs, self._to_board = _pipe()
+        self._from_board, outputs = _pipe()
+        command = [micropython(), "-X", f"heapsize={HEAP}", "main.py"]
+        # A shell gives the pipes their numbers: no code of ours runs between fork and exec.
+        shell = ["/bin/sh", "-c", f'exec "$@" 3</dev/fd/{inputs} 4>/dev/fd/{outputs}', "sh", *command]
+        with (folder / "stderr.log").open("wb") as log:
+            self.process = subprocess.Popen(shell, cwd=folder, stderr=log, pass_fds=(inputs, outputs))
+        self._ends = [self._to_board, self._from_board]
+        os.close(inputs)
+        os.close(outputs)
+        assert self._read(16) == GREETING
+
+    def close(self) -> int:
+        """End the pipes; the board's exit status."""
+        for end in self._ends:
+            os.close(end)
+        self._ends = []
+        return self.process.wait(10)
+
+    @property
+    def errors(self) -> str:
+        """What the board wrote to its console."""
+        return (self.folder / "stderr.log").read_text(encoding="utf-8")
+
+    def step(self, received: bytes = b"") -> Outputs:
+        """One tick."""
+        os.write(self._to_board, self._inputs(received))
+        tick, enable, command, count = struct.unpack("<4i", self._read(16))
+        assert tick == _signed(self.tick)
+        self.last = Outputs(tick, enable, command, self._read(count))
+        for chunk in self._reader.feed(self.last.sent):
+            if isinstance(chunk.content, Frame):
+                self.frames.append(chunk.content)
+            else:
+                self.noise.append(chunk.content.reason)
+        self.tick += 1
+        if self.plant:
+            self.motor_count = self.plant(self.last)
+        return self.last
+
+    def run(self, ticks: int) -> Outputs:
+        """Several ticks; bytes queued by `send` go to the board."""
+        for _ in range(ticks):
+            received, self._queue = self._queue[:512], self._queue[512:]
+            self.step(received)
+        return self.last
+
+    def send(self, kind: MessageType, *, node: int = NODE, seq: int | None = None, **fields: Any) -> int:
+        """Queue a request; its sequence number."""
+        if seq is None:
+            self._sequence = seq = (self._sequence + 1) & 0xFFFF
+        self._queue += encode_frame(kind, node, seq, **fields)
+        return seq
+
+    def send_bytes(self, data: bytes) -> None:
+        """Queue bytes as they are."""
+        self._queue += data
+
+    def request(self, kind: MessageType, *, seq: int | None = None, **fields: Any) -> Frame:
+        """Send a request and tick until it is answered."""
+        seen = len(self.frames)
+        sequence = self.send(kind, seq=seq, **fields)
+        for _ in range(600):  # a full transmit ring on the slowest line of these tests
+            self.run(1)
+            for frame in self.frames[seen:]:
+                if frame.type >= MessageType.ACK and (
+                    frame.type is not MessageType.ACK or frame.body.request_seq == sequence
+                ):
+                    return frame
+        raise AssertionError(f"{kind.name} was not answered; console: {self.errors}")
+
+    def refusal(self, kind: MessageType, **fields: Any) -> Refusal:
+        """Send a request; what its ACK says."""
+        return Refusal(self.request(kind, **fields).body.refusal)
+
+    def write(self, name: str, value: int) -> Refusal:
+        """Set a register by name."""
+        return self.refusal(MessageType.WRITE, register=BY_NAME[name].id, value=value)
+
+    def read(self, name: str) -> int:
+        """Value of a register by name."""
+        return self.request(MessageType.READ, first=BY_NAME[name].id, count=1).body["values"][0]
+
+    def of(self, kind: MessageType) -> list[Frame]:
+        """All frames of a type so far."""
+        return [frame for frame in self.frames if frame.type is kind]
+
+    @property
+    def state(self) -> State:
+        """The board's state, asked by HELLO: costs the token that an earlier HELLO gave."""
+        return State(self.request(MessageType.HELLO, major=1, minor=0).body.state)
+
+    def upload(self, knots: Sequence[tuple[int, int]], repeats: int = 1) -> None:
+        """Send a trajectory and have it loaded."""
+        data = b"".join(struct.pack("<ii", *knot) for knot in knots)
+        for start in range(0, len(knots), 100):
+            part = [{"position": p, "velocity": v} for p, v in knots[start : start + 100]]
+            refusal = self.refusal(MessageType.KNOTS, offset=start, count=len(part), knots=part)
+            assert refusal is Refusal.OK
+        fields = {"count": len(knots), "repeats": repeats, "crc32": zlib.crc32(data)}
+        assert self.refusal(MessageType.LOAD, **fields) is Refusal.OK
+
+    def arm(self) -> None:
+        """HELLO for a token, then ARM."""
+        token = self.request(MessageType.HELLO, major=1, minor=0).body.token
+        assert self.refusal(MessageType.ARM, token=token) is Refusal.OK
+
+    def _inputs(self, received: bytes) -> bytes:
+        words = (_signed(self.tick), _signed(self.tick * TICK_PERIOD_US), len(received), 0)
+        sensors = (self.motor_count & 0xFFFF, self.link_count, 24_000, 0)
+        adc = [*_samples(self.current), *_samples(self.torque)]
+        return struct.pack("<8i32H", *words, *sensors, *adc) + received
+
+    def _read(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = os.read(self._from_board, count - len(data))
+            if not part:
+                raise AssertionError(f"the board ended with {self.process.wait(10)}; console: {self.errors}")
+            data += part
+        return data
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are not 3 or 4: those the board's shell gives them."""
+    ends = os.pipe()
+    moved = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
+    for end in ends:
+        os.close(end)
+    return moved[0], moved[1]
+
+
+def _samples(centred: int) -> list[int]:
+    """16 ADC samples with the sum `centred` + 32768."""
+    low, more = divmod(centred + 32768, 16)
+    return [low + (k < more) for k in range(16)]
+
+
+def _signed(word: int) -> int:
+    return (word + 2**31) % 2**32 - 2**31

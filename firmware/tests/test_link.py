@@ -1,0 +1,233 @@
+"""Bytes and frames: COBS and CRC against the host's, noise, a line that is too slow, and memory."""
+
+import random
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+from cobs import cobs
+
+from firmware.tests.conftest import StartBoard
+from firmware.tests.driver import NODE, BoardProcess, flash, micropython
+from firmware.tests.joint import play, prepare
+from jointwire import MessageType, Refusal, encode_frame
+
+M, R = MessageType, Refusal
+SEED = 4
+LARGEST = 1040  # header, longest body and CRC
+
+# Decodes wire.bin piecewise to decoded.bin (result, bytes), and encodes the good ones again to encoded.bin.
+CODEC_PROGRAM = """
+import struct
+from array import array
+from jointboard import framing
+from jointboard.link import address
+frame, ring, flat, piece = bytearray(framing.LARGEST), bytearray(framing.RING), bytearray(2000), bytearray(64)
+cells = array("i", bytes(4 * framing.CELLS))
+cells[framing.FRAME] = address(frame)
+head = 0
+source, decoded, encoded = open("wire.bin", "rb"), open("decoded.bin", "wb"), open("encoded.bin", "wb")
+while count := source.readinto(piece):
+    cells[framing.NEXT] = 0
+    while cells[framing.NEXT] < count:
+        if framing.decode(cells, piece, count):
+            length = cells[framing.RESULT]
+            decoded.write(struct.pack("<i", length))
+            if length > 0:
+                decoded.write(memoryview(frame)[:length])
+                end = framing.encode(frame, length, ring, head)
+                size = (end - head) & (framing.RING - 1)
+                framing.drain(ring, head, flat, 0, size)
+                encoded.write(memoryview(flat)[:size])
+                head = end
+"""
+
+
+def _raw_frames() -> list[bytes]:
+    rng = random.Random(SEED)
+    frames = [bytes([value]) for value in range(256)]
+    frames += [bytes([value]) * 1040 for value in range(256)]
+    for length in range(1, LARGEST + 1):
+        zeros = rng.choice((0, 0.003, 0.1, 0.9))  # groups of 254 with and without an end there
+        frames.append(bytes(0 if rng.random() < zeros else rng.randint(1, 255) for _ in range(length)))
+    frames += [bytes([1]) * length + tail for length in (253, 254, 255, 508) for tail in (b"", b"\0", b"\1", b"\0\1")]
+    return frames
+
+
+def _run(folder: Path, data: bytes) -> None:
+    flash(folder, program=CODEC_PROGRAM)
+    (folder / "wire.bin").write_bytes(data)
+    subprocess.run([micropython(), "main.py"], cwd=folder, check=True, timeout=60)
+
+
+def test_cobs_is_the_hosts_both_ways(tmp_path: Path) -> None:
+    frames = _raw_frames()
+    wire = b"".join(cobs.encode(frame) + b"\0" for frame in frames)
+    _run(tmp_path, wire)
+    assert (tmp_path / "decoded.bin").read_bytes() == b"".join(struct.pack("<i", len(f)) + f for f in frames)
+    assert (tmp_path / "encoded.bin").read_bytes() == wire
+
+
+def test_what_is_not_cobs_or_too_long_is_told_and_the_next_frame_is_whole(tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    wire, expected = b"\0\0", b""
+    for _ in range(500):
+        broken = rng.choice((
+            bytes([rng.randint(3, 255)]) + b"\1",  # ends before its group does
+            cobs.encode(rng.randbytes(LARGEST + rng.randint(1, 4000))),
+            bytes(rng.randint(1, 255) for _ in range(rng.randint(1, 1500))),
+        ))  # fmt: skip
+        good = rng.randbytes(rng.randint(1, LARGEST))
+        wire += broken + b"\0" + cobs.encode(good) + b"\0" * rng.randint(1, 3)
+        expected += _decoded(broken) + struct.pack("<i", len(good)) + good
+    _run(tmp_path, wire)
+    assert (tmp_path / "decoded.bin").read_bytes() == expected
+
+
+def _decoded(encoded: bytes) -> bytes:
+    try:
+        raw = cobs.decode(encoded)
+    except cobs.DecodeError:
+        return struct.pack("<i", -1)
+    return struct.pack("<i", len(raw)) + raw if len(raw) <= LARGEST else struct.pack("<i", -1)
+
+
+def test_frames_of_every_length_pass_the_crc_both_ways(board: BoardProcess) -> None:
+    """Whatever the length, the board answers a frame whose CRC is right; and its answers' CRC is right."""
+    for length in range(0, 1025, 7):
+        answer = board.request(M.CLEAR, payload=bytes(length)) if length else board.request(M.CLEAR)
+        assert answer.body.refusal == (R.BAD_LENGTH if length else R.WRONG_STATE)
+        assert answer.body.value == (length or 1)
+    assert board.noise == []
+
+
+def test_a_damaged_frame_is_counted_and_not_carried_out(board: BoardProcess) -> None:
+    good = encode_frame(M.PING, NODE, 1, nonce=0x11223344)
+    rng = random.Random(SEED)
+    bad = 0
+    for _ in range(200):
+        bit = rng.randrange(8 * (len(good) - 1))
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << bit % 8
+        board.send_bytes(bytes(damaged))
+        bad += sum(1 for part in bytes(damaged).split(b"\0") if part)
+    board.run(1000)
+    assert board.of(M.PONG) == []
+    assert board.of(M.STATUS)[-1].body.bad_frames == bad
+
+
+def test_garbage_between_frames_is_survived_and_counted(board: BoardProcess) -> None:
+    rng = random.Random(SEED)
+    bad = 0
+    for nonce in range(300):
+        garbage = rng.randbytes(rng.randint(1, 300)) + b"\0"
+        bad += sum(1 for part in garbage.split(b"\0") if part)
+        board.send_bytes(garbage)
+        board.send(M.PING, nonce=nonce)
+    board.run(1500)
+    assert [frame.body.nonce for frame in board.of(M.PONG)] == list(range(300))
+    assert board.of(M.STATUS)[-1].body.bad_frames == bad
+    assert board.noise == []
+
+
+def test_another_schema_is_never_read_and_hello_always(board: BoardProcess) -> None:
+    for kind, payload in ((M.STOP, b""), (M.HELLO, b"\1\0")):
+        raw = struct.pack("<BBBBHHI", 1, kind, NODE, 0, 1, len(payload), 0) + payload
+        seed = 0 if kind is M.HELLO else 0x12345678
+        board.send_bytes(cobs.encode(raw + struct.pack("<I", zlib.crc32(raw, seed))) + b"\0")
+        board.run(3)
+    assert [frame.type for frame in board.frames] == [M.HELLO_ACK]
+    board.run(1000)
+    assert board.of(M.STATUS)[-1].body.bad_frames == 1
+
+
+def test_another_protocol_is_never_read(board: BoardProcess) -> None:
+    raw = struct.pack("<BBBBHHI", 2, M.HELLO, NODE, 0, 1, 2, 0) + b"\2\0"
+    board.send_bytes(cobs.encode(raw + struct.pack("<I", zlib.crc32(raw))) + b"\0")
+    board.run(1000)
+    assert [frame.type for frame in board.frames] == [M.STATUS]
+    assert board.of(M.STATUS)[-1].body.bad_frames == 1
+
+
+# A line of 8 bytes a tick: less than the 14 of a sample.
+SLOW_LINE = """
+from unix import Board
+class SlowBoard(Board):
+    def room(self):
+        return 8
+board = SlowBoard()
+board.disable()
+from jointboard import app
+app.run(board)
+"""
+
+
+@pytest.mark.parametrize("block", [1, 7, 64])
+def test_a_line_too_slow_drops_whole_frames_and_the_counts_close(start_board: StartBoard, block: int) -> None:
+    board = start_board(program=SLOW_LINE)
+    prepare(board, repeats=20)
+    assert board.write("stream.block", block) is R.OK
+    play(board)
+    for _ in range(12):
+        board.send(M.HELLO, major=1, minor=0)
+        assert board.run(100).enable == 1  # the line never holds up the motor
+    board.send(M.STOP)
+    assert board.run(1).enable == 0
+    board.run(1500)  # what is queued comes out
+    status = board.of(M.STATUS)[-1].body
+    data = board.of(M.DATA)
+    assert status.samples_dropped > 100
+    assert sum(frame.body.count for frame in data) + status.samples_dropped == status.samples_taken
+    assert status.frames_dropped > 0
+    assert len(board.of(M.HELLO_ACK)) == 1 + 12  # answers have room kept for them
+    numbers = [frame.seq for frame in board.frames]
+    assert numbers == list(range(len(numbers)))  # a dropped frame takes no number: the line lost nothing
+    assert board.noise == []
+
+
+# Notes the allocated bytes at each tick and writes them out when the bench goes.
+MEMORY = """
+import gc
+from array import array
+from unix import Board
+log = array("i", bytes(4 * 3000))
+class NotingBoard(Board):
+    ticks = 0
+    def wait_tick(self):
+        log[self.ticks] = gc.mem_alloc()
+        self.ticks += 1
+        return Board.wait_tick(self)
+board = NotingBoard()
+board.disable()
+from jointboard import app
+app.run(board)
+with open("memory.bin", "wb") as file:
+    file.write(log)
+"""
+
+
+def test_a_tick_without_traffic_allocates_nothing(start_board: StartBoard) -> None:
+    board = start_board(program=MEMORY)
+    prepare(board, repeats=20)
+    assert board.write("limit.link_timeout", 2000) is R.OK
+    play(board)
+    first, sent = board.tick, []
+    for _ in range(1100):
+        sent.append(len(board.step().sent))
+    assert board.last.enable == 1
+    assert board.close() == 0
+    log = struct.unpack("<3000i", (board.folder / "memory.bin").read_bytes())
+    # Entry k is taken before tick k is awaited: what tick k allocated is entry k + 1 less entry k.
+    grown = [log[first + k + 1] - log[first + k] for k in range(1100)]
+    silent = [bytes_ for bytes_, count in zip(grown, sent, strict=True) if count == 0]
+    assert set(silent) == {0}
+    assert len(silent) > 1000
+    assert any(bytes_ > 0 for bytes_ in grown)  # the note does see the frames
+
+
+def test_missing_interpreter_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JOINTBENCH_MICROPYTHON", str(tmp_path / "none"))
+    with pytest.raises(pytest.fail.Exception, match=r"\./run setup"):
+        micropython()
