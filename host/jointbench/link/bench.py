@@ -1,0 +1,327 @@
+"""A bench of boards: all joints of one robot, greeted, checked, configured and moved together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointbench.errors import BenchFileError, BoardError, BoardSilent, ConfigurationDiffers
+from jointbench.link.bench_file import BenchFile, read_bench_file
+from jointbench.link.board import Board
+from jointbench.link.clock import Clock, WallClock
+from jointbench.link.conversation import ANSWER_TIMEOUT_US
+from jointbench.link.identity import Facts, Identity
+from jointbench.link.knots import Trajectory
+from jointbench.link.ledger import Ledger
+from jointbench.link.lockstep import LockstepClock
+from jointbench.link.motion import plan_move
+from jointbench.link.playback import ProgressCallback, play
+from jointbench.link.port import Port
+from jointbench.link.servo import default_settings
+from jointbench.link.settings import JointSettings
+from jointbench.robot import Array, Robot, load_robot
+from jointwire import Frame, MessageType, State, decode_samples
+
+if TYPE_CHECKING:
+    from jointbench.recording import Recorder
+
+# A joint this near to a pose is there: ten times nearer than the boards ask of a start.
+_THERE = 0.005  # [rad]
+
+
+
+class Bench:
+    """Boards in joint order behind one clock.
+
+    As a context manager it leaves no motor on: leaving it stops every board and closes the ports.
+
+    Attributes:
+        file: what the bench file says.
+        robot: whose joints the boards drive.
+        clock: the target's time.
+        boards: in the robot's joint order.
+        identities, facts: of each board, once connected.
+        settings: of each joint, once configured.
+    """
+
+    def __init__(self, file: BenchFile) -> None:
+        """Open ports and clock; nothing is sent to a board yet."""
+        self.file = file
+        self.robot: Robot = load_robot(file.robot)
+        entries = {entry.joint: entry for entry in file.boards}
+        _check_joints(file, self.robot)
+        self._ports: list[Port] = []
+        try:
+            for joint in self.robot.joint_names:
+                self._ports.append(Port(entries[joint]))
+            self.clock: Clock = LockstepClock(file.control, self._ports) if file.control else WallClock(self._ports)
+        except BaseException:
+            for port in self._ports:
+                port.close()
+            raise
+        self.boards = tuple(Board(port, self.clock) for port in self._ports)
+        self.identities: tuple[Identity, ...] = ()
+        self.facts: tuple[Facts, ...] = ()
+        self.settings: tuple[JointSettings, ...] = ()
+
+    def connect(self) -> None:
+        """Greet every board, stop it if it was left driving, and read its registers.
+
+        Raises:
+            BoardSilent, BoardLost, SchemaMismatch: a board does not answer, or not in this host's language.
+            ConfigurationDiffers: a board is another joint's, or its facts do not suit the robot.
+        """
+        identities: list[Identity] = []
+        for board in self.boards:
+            identities.append(board.hello())
+            if board.is_driving:
+                board.stop()
+        self.identities = tuple(identities)
+        self.facts = tuple(board.read_registers() for board in self.boards)
+        for board, facts, drive in zip(self.boards, self.facts, self.robot.drives, strict=True):
+            _check_facts(board, facts, self.facts[0], drive.ratio)
+
+    def configure(self, settings: Sequence[JointSettings] | None = None, **changes: Any) -> None:
+        """Set every board's servo, limits and filter, and read back that they are set.
+
+        Args:
+            settings: of each joint, in order; by default the simple rule with the bench file's overrides.
+            changes: fields of JointSettings to replace in all of them, such as `cutoff_hz=50.0`.
+
+        Raises:
+            ConfigurationDiffers: a value does not fit, or reads back as another.
+            BoardRefused: a board is driving, or in FAULT.
+        """
+        self._need_connection()
+        settings = settings or default_settings(self.robot, self.file.servos)
+        self.settings = tuple(replace(each, **changes) for each in settings)
+        facts: list[Facts] = []
+        for board, each, drive, fact in zip(self.boards, self.settings, self.robot.drives, self.facts, strict=True):
+            wanted = each.registers(board.joint, board.node, drive, fact)
+            for name, raw in wanted.items():
+                board.write_register(name, raw)
+            facts.append(board.read_registers())
+            for name, raw in wanted.items():
+                if facts[-1].registers[name] != raw:
+                    raise ConfigurationDiffers(
+                        board.joint, board.node, f"{name} was set to {raw} and reads back {facts[-1].registers[name]}"
+                    )
+        self.facts = tuple(facts)
+
+    def positions(self) -> Array:
+        """Where the joints are [rad], shape (n_joints,): one sample of each board, with its motor off or on."""
+        self._need_connection()
+        newest: dict[int, int] = {}
+        for board in self.boards:
+            board.on_data = lambda frame, node=board.node: _note_position(newest, node, frame)
+            if not board.is_driving:
+                board.write_register("stream.always", 1)
+        deadline = self.clock.now_us() + ANSWER_TIMEOUT_US + 2 * round(self._block_us())
+        while len(newest) < len(self.boards) and (left := deadline - self.clock.now_us()) > 0:
+            self.clock.wait(left)
+        for board in self.boards:
+            board.on_data = None
+            if not board.is_driving:
+                board.write_register("stream.always", 0)
+        for board in self.boards:
+            if board.node not in newest:
+                raise BoardSilent(board.joint, board.node, "answers, but streams no samples when told to")
+        counts = np.array([fact.motor_counts for fact in self.facts]) / (2.0 * np.pi)
+        motors = np.array([newest[board.node] for board in self.boards]) / counts
+        return np.linalg.solve(self.robot.transmission_matrix, motors).astype(np.float64)
+
+    def move_to(
+        self, pose: Sequence[float] | Array, speed: float = 0.5, progress: ProgressCallback | None = None
+    ) -> None:
+        """Move all joints to a pose by a minimum-jerk motion, without recording; motors are off afterwards.
+
+        Args:
+            pose: [rad], shape (n_joints,).
+            speed: fraction of the robot's velocity and acceleration limits.
+            progress: called some times a second.
+
+        Raises:
+            BoardFault, BoardLost, BoardSilent: as in `play`.
+        """
+        start, goal = self.positions(), np.asarray(pose, dtype=float)
+        if np.all(np.abs(goal - start) < _THERE):
+            return
+        step = self.facts[0].tick_period * self.facts[0].knot_ticks
+        self.play(plan_move(self.robot, start, goal, step, speed), progress=progress)
+
+    def play(
+        self,
+        trajectory: Trajectory,
+        repeats: int = 1,
+        recorder: Recorder | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Ledger | None:
+        """Play a trajectory on all boards at once; the joints must be at its start.
+
+        Whatever goes wrong, an error or Ctrl-C: every board is told to stop first, the recording is closed and stays
+        readable, and only then the error goes on.
+
+        Args:
+            trajectory: what to play.
+            repeats: how often.
+            recorder: records everything received; it is closed afterwards.
+            progress: called some times a second with how it goes.
+
+        Returns:
+            The recording's ledger, or None without a recorder.
+
+        Raises:
+            TrajectoryError: it cannot be made into knots.
+            BoardFault: a board tripped.
+            BoardLost, BoardSilent: a board is gone, or says nothing any more.
+            BoardRefused: a board refused to load, arm or start.
+        """
+        self._need_connection()
+        return play(self, trajectory, repeats, recorder, progress)
+
+    def stop(self) -> list[str]:
+        """Switch all motors off: first every board is told, then each one's word is awaited.
+
+        Returns:
+            Joints whose boards did not confirm; their own link time-out stops them.
+        """
+        for board in self.boards:
+            board.tell(MessageType.STOP)
+        unconfirmed: list[str] = []
+        for board in self.boards:
+            try:
+                if not board.port.lost:
+                    board.stop()
+                    continue
+            except BoardError:
+                pass
+            unconfirmed.append(board.joint)
+        return unconfirmed
+
+    def clear(self) -> None:
+        """Acknowledge latched faults; look at their reason first."""
+        for board in self.boards:
+            board.hello()
+            if board.state is State.FAULT:
+                board.clear()
+
+    def provenance(self, **more: Any) -> dict[str, Any]:
+        """What a run's run.toml shall say of this bench; `more` is added to it."""
+        self._need_connection()
+        boards = [
+            {
+                "node": board.node,
+                "joint": board.joint,
+                "url": board.port.url,
+                **asdict(identity),
+                "schema_hash": f"{identity.schema_hash:08x}",
+                "registers": facts.registers,
+            }
+            for board, identity, facts in zip(self.boards, self.identities, self.facts, strict=True)
+        ]
+        return {
+            "robot": self.file.robot,
+            "clock": self.clock.name,
+            **more,
+            "bench": {"name": self.file.name, **self.file.information},
+            "settings": {board.joint: asdict(each) for board, each in zip(self.boards, self.settings, strict=False)},
+            "board": boards,
+        }
+
+    def truth(self) -> dict[str, Any] | None:
+        """True parameters of a virtual bench's plant, None on a real bench: for judging results, not for making them.
+
+        Raises:
+            BenchLost: the virtual bench has ended.
+        """
+        return self.clock.truth() if isinstance(self.clock, LockstepClock) else None
+
+    def close(self) -> None:
+        """Stop what may drive, then close ports and clock; closing twice is harmless."""
+        try:
+            if any(board.is_driving and not board.port.lost for board in self.boards) and self.identities:
+                self.stop()
+        finally:
+            self.clock.close()
+            for port in self._ports:
+                port.close()
+
+    def __enter__(self) -> Bench:
+        """Return the bench."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave no motor on."""
+        self.close()
+
+    def _block_us(self) -> float:
+        return max(fact.si("stream.block") * fact.tick_period * 1e6 for fact in self.facts)
+
+    def _need_connection(self) -> None:
+        if not self.facts:
+            raise BenchFileError(f"bench {self.file.name!r} is open but not connected; call connect() first")
+
+
+def open_bench(path: str | Path) -> Bench:
+    """Open the bench of a live bench file; `connect` and `configure` it before moving anything.
+
+    Raises:
+        BenchFileError: the file is wrong, or its boards are not those of the robot.
+        UnknownRobot, RobotFileError: the robot cannot be loaded.
+        BoardLost: a port cannot be opened.
+        BenchLost: the virtual bench does not answer.
+    """
+    return Bench(read_bench_file(path))
+
+
+def _note_position(newest: dict[int, int], node: int, frame: Frame) -> None:
+    samples = decode_samples(frame)
+    if "motor_position" in (samples.dtype.names or ()) and len(samples):
+        newest[node] = int(samples["motor_position"][-1])
+
+
+def _check_joints(file: BenchFile, robot: Robot) -> None:
+    joints = [entry.joint for entry in file.boards]
+    missing = [joint for joint in robot.joint_names if joint not in joints]
+    unknown = [joint for joint in joints if joint not in robot.joint_names]
+    if missing or unknown:
+        raise BenchFileError(
+            f"bench {file.name!r} has boards for {', '.join(joints)}; robot {robot.name!r} needs one each for "
+            f"{', '.join(robot.joint_names)}"
+        )
+    if robot.couplings:
+        raise BenchFileError(
+            f"robot {robot.name!r} has coupled joints ({', '.join(robot.couplings[0].joints)}), which boards cannot "
+            "servo yet; import recordings of it instead"
+        )
+
+
+def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
+    if facts.registers["board.node"] != board.node:
+        raise ConfigurationDiffers(
+            board.joint,
+            board.node,
+            f"is node {facts.registers['board.node']} by its own register; correct the bench file",
+        )
+    if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
+        raise ConfigurationDiffers(
+            board.joint,
+            board.node,
+            f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
+        )
+    for name in ("board.tick_period", "knots.ticks"):
+        if facts.registers[name] != first.registers[name]:
+            raise ConfigurationDiffers(
+                board.joint,
+                board.node,
+                f"{name} = {facts.registers[name]}, the first board has {first.registers[name]}; they must be equal",
+            )
+
+

@@ -1,0 +1,157 @@
+"""The live bench file: where the boards are, and how their servos shall be set."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jointbench.errors import BenchFileError, RobotFileError
+from jointbench.robot import library_names
+from jointbench.robot.table import Table
+
+VERSION = 1
+CLOCKS = ("virtual", "wall")
+
+
+@dataclass(frozen=True)
+class BoardEntry:
+    """Where one board is.
+
+    Attributes:
+        node: its number on the wire.
+        joint: name of the joint it drives.
+        url: a serial device or any URL that pyserial opens.
+        baud: of a serial port.
+    """
+
+    node: int
+    joint: str
+    url: str
+    baud: int
+
+
+@dataclass(frozen=True)
+class ServoOverride:
+    """What the bench file says about a joint's servo instead of the default rule; None where it says nothing.
+
+    Attributes:
+        stiffness: joint torque per position error [N·m/rad].
+        damping: joint torque per velocity error [N·m·s/rad].
+    """
+
+    stiffness: float | None = None
+    damping: float | None = None
+
+
+@dataclass(frozen=True)
+class BenchFile:
+    """A bench file's contents.
+
+    Attributes:
+        name: of the bench.
+        robot: a name of the library, or the path of a robot file.
+        clock: "virtual" where the bench gives the time through `control`, "wall" for real time.
+        control: path of the virtual bench's control socket, None on a wall clock.
+        boards: in the order of the file.
+        servos: overrides by joint.
+        information: what a virtual bench says of itself (plant, seed).
+    """
+
+    name: str
+    robot: str
+    clock: str
+    control: Path | None
+    boards: tuple[BoardEntry, ...]
+    servos: dict[str, ServoOverride]
+    information: dict[str, Any]
+
+
+def read_bench_file(path: str | Path) -> BenchFile:
+    """Read a live bench file.
+
+    Raises:
+        BenchFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
+    """
+    path = Path(path)
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchFileError(f"bench file {path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BenchFileError(f"bench file {path} is not TOML: {error}") from error
+    try:
+        return _bench(Table(values, path.name), path.parent)
+    except RobotFileError as error:  # the strict table of the robot room says it for all files
+        raise BenchFileError(str(error)) from None
+
+
+def _bench(table: Table, folder: Path) -> BenchFile:
+    version = table.number("version")
+    if version != VERSION:
+        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    clock = table.text("clock", "wall", CLOCKS)
+    control = Path(table.text("control")) if clock == "virtual" else None
+    robot = table.text("robot")
+    boards = tuple(_board(entry) for entry in table.tables("board"))
+    _check_boards(table, boards)
+    information = {
+        "plant": table.text("plant") if table.has("plant") else None,
+        "seed": int(table.number("seed")) if table.has("seed") else None,
+    }
+    bench = BenchFile(
+        name=table.text("name"),
+        robot=robot if robot in library_names() else str(folder / robot),
+        clock=clock,
+        control=folder / control if control else None,
+        boards=boards,
+        servos=_servos(table, [board.joint for board in boards]),
+        information={key: value for key, value in information.items() if value is not None},
+    )
+    table.finish()
+    return bench
+
+
+def _board(table: Table) -> BoardEntry:
+    joint = table.text("joint")
+    table.where = f"{table.where} of {joint}"
+    node = table.number("node")
+    if not (node.is_integer() and 1 <= node <= 254):
+        table.fault(f"node = {node:g} must be a whole number from 1 to 254")
+    baud = table.positive("baud", 921600)
+    table.has("pid")  # information for whoever wants to end an emulated board
+    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud))
+    if entry.url.startswith(("unix:", "qemu:")):
+        table.fault(
+            f"url = {entry.url!r} asks for an emulated board, which a virtual bench must start first: run "
+            "`./run sim` on this file and give the live bench file it prints"
+        )
+    table.finish()
+    return entry
+
+
+def _check_boards(table: Table, boards: tuple[BoardEntry, ...]) -> None:
+    if not boards:
+        table.fault("no boards; give each board a [[board]] table with node, joint and url")
+    for key in ("node", "joint", "url"):
+        values = [getattr(board, key) for board in boards]
+        for value in values:
+            if values.count(value) > 1:
+                table.fault(f"{key} = {value!r} is given to {values.count(value)} boards; it must differ")
+
+
+def _servos(table: Table, joints: list[str]) -> dict[str, ServoOverride]:
+    if not table.has("servo"):
+        return {}
+    servos = table.table("servo")
+    overrides: dict[str, ServoOverride] = {}
+    for joint in joints:
+        if servos.has(joint):
+            entry = servos.table(joint)
+            overrides[joint] = ServoOverride(
+                entry.positive_or_none("stiffness_Nm_rad"), entry.positive_or_none("damping_Nms_rad")
+            )
+            entry.finish()
+    servos.finish()
+    return overrides

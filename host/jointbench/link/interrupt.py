@@ -1,0 +1,55 @@
+"""Ctrl-C while motors run: kept until it can be obeyed safely, never lost."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class SafeInterrupt:
+    """While it is entered, SIGINT and SIGTERM wait for `check`; a second one cannot break into the stopping.
+
+    Outside the main thread, and where the program has handlers of its own, it does nothing: those stay in charge.
+    """
+
+    def __init__(self) -> None:
+        """Nothing pending."""
+        self._pending: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def check(self) -> None:
+        """Let a signal that has come take effect now.
+
+        Raises:
+            KeyboardInterrupt: after SIGINT.
+            SystemExit: after SIGTERM, with the shell's status for it.
+        """
+        if self._pending is None:
+            return
+        number, self._pending = self._pending, None
+        if number is signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
+    def __enter__(self) -> SafeInterrupt:
+        """Keep signals from now on."""
+        for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+            if signal.getsignal(number) is usual:
+                try:
+                    self._before[number] = signal.signal(number, self._keep)
+                except ValueError:  # not the main thread: signals do not come here anyway
+                    break
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give signals back, and obey one that came last."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if error is None:
+            self.check()
+
+    def _keep(self, number: int, frame: FrameType | None) -> None:
+        self._pending = signal.Signals(number)

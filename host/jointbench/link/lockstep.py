@@ -1,0 +1,108 @@
+"""Virtual time: it advances only while this client waits, so the same run is the same bytes every time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jointbench.errors import BenchLost
+from jointbench.link.port import Port
+
+# Wall time, as a last resort against a bench that hangs: a wait of a second takes it well under one second.
+_BENCH_TIMEOUT_S = 60.0
+
+
+class LockstepClock:
+    """The control socket of a virtual bench (JSON lines)."""
+
+    name = "virtual"
+    common_ticks = True
+
+    def __init__(self, control: Path, ports: Sequence[Port]) -> None:
+        """Take control of the bench's time.
+
+        Raises:
+            BenchLost: nobody listens at the socket, or it has a client already.
+        """
+        self._ports = {str(port.node): port for port in ports}
+        self._pending = bytearray()
+        self._now_us = 0
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(_BENCH_TIMEOUT_S)
+        try:
+            self._connect(control)
+            self._discard_old_bytes()
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def now_us(self) -> int:
+        """Virtual time [µs]."""
+        return self._now_us
+
+    def wait(self, timeout_us: int) -> None:
+        """Let virtual time advance until a board has sent something, or for the time-out.
+
+        Raises:
+            BenchLost: the bench has ended or hangs.
+        """
+        answer = self._ask(
+            {"wait_us": max(int(timeout_us), 0), "written": {node: port.written for node, port in self._ports.items()}}
+        )
+        self._now_us = int(answer["time_us"])
+        for node, port in self._ports.items():
+            size = int(answer["sent"].get(node, 0)) - self._sent_before[node] - port.received
+            if size > 0 and (data := port.read_exactly(size, _BENCH_TIMEOUT_S)):
+                port.sink(data, self._now_us)
+        for node, reason in answer.get("dead", {}).items():
+            if node in self._ports:
+                self._ports[node].lost = self._ports[node].lost or f"its process has ended: {reason}"
+
+    def truth(self) -> dict[str, Any]:
+        """True parameters of the bench's plant: for judging a result, never for making one."""
+        return self._ask({"truth": True})["truth"]
+
+    def close(self) -> None:
+        """Give the bench's time back."""
+        self._socket.close()
+
+    def _connect(self, control: Path) -> None:
+        try:
+            self._socket.connect(str(control))
+        except OSError as error:
+            raise BenchLost(
+                f"virtual bench: nobody listens at its control socket {control} ({error.strerror}); "
+                "start it with `./run sim` and use the bench file it prints"
+            ) from error
+
+    def _discard_old_bytes(self) -> None:
+        """Start level: what boards sent to nobody is no answer to us."""
+        answer = self._ask({"wait_us": 0, "written": dict.fromkeys(self._ports, 0)})
+        self._now_us = int(answer["time_us"])
+        for port in self._ports.values():
+            port.discard()
+        self._sent_before = {node: int(answer["sent"].get(node, 0)) for node in self._ports}
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with contextlib.suppress(BrokenPipeError):  # a bench that closes the connection has said why before
+                self._socket.sendall(json.dumps(request).encode() + b"\n")
+            while b"\n" not in self._pending:
+                received = self._socket.recv(65536)
+                if not received:
+                    raise BenchLost("virtual bench: it has ended, or was stopped; start it again with `./run sim`")
+                self._pending += received
+        except TimeoutError as error:
+            raise BenchLost(f"virtual bench: no answer for {_BENCH_TIMEOUT_S:g} s of real time; stop it") from error
+        except OSError as error:
+            raise BenchLost(f"virtual bench: connection lost ({error}); start it again with `./run sim`") from error
+        line, _, rest = bytes(self._pending).partition(b"\n")
+        self._pending = bytearray(rest)
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise BenchLost(f"virtual bench: {answer['error']}")
+        return answer

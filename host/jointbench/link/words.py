@@ -1,0 +1,82 @@
+"""What boards say in codes, in words: refusals, trips and states."""
+
+from __future__ import annotations
+
+from jointwire import BY_NAME, Refusal, Register, State, Trip
+
+# Of each refusal: why, and what the ACK's value means; the fields are value (the ACK's), state and allowed.
+_REFUSALS: dict[Refusal, str] = {
+    Refusal.OK: "accepted",
+    Refusal.BAD_LENGTH: "the request has a wrong length ({value} bytes arrived)",
+    Refusal.UNKNOWN_MESSAGE: "this firmware does not know the request",
+    Refusal.WRONG_STATE: "not allowed in state {state}",
+    Refusal.UNKNOWN_REGISTER: "there is no register {value}",
+    Refusal.READ_ONLY: "the register is a fact of the board and cannot be written",
+    Refusal.OUT_OF_RANGE: "out of range, the nearest it takes is {value}; allowed is {allowed}",
+    Refusal.BAD_TOKEN: "the arming token is not that of its last HELLO_ACK; does another program use this board?",
+    Refusal.BAD_CRC: "the trajectory arrived damaged; send it again",
+    Refusal.INCOMPLETE: "it has only {value} knots so far; send the trajectory from its start",
+    Refusal.TOO_LONG: "it can hold {value} only; play a shorter trajectory",
+    Refusal.OUTSIDE_LIMITS: "outside the position window or faster than the velocity limit (knot or count {value})",
+    Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
+    Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
+}
+
+
+def refusal_text(refusal: int, value: int, allowed: str = "") -> str:
+    """A refusal in words, with the number that came with it and what is allowed."""
+    if refusal not in _REFUSALS:
+        return f"refusal {refusal}, which this release does not know (value {value})"
+    text = _REFUSALS[Refusal(refusal)].format(value=value, state=state_text(value), allowed=allowed or "less")
+    if refusal == Refusal.WRONG_STATE and value == State.FAULT:
+        text += "; clear() the fault first"
+    return text
+
+
+_STATES = frozenset(State)
+
+# Of each trip: what happened, the register whose unit and limit it has, what to do.
+TRIPS: dict[Trip, tuple[str, str | None, str]] = {
+    Trip.NONE: ("no trip", None, ""),
+    Trip.OVER_CURRENT: (
+        "motor current over its limit", "limit.current", "look for a blocked joint or a motion beyond its torque"
+    ),
+    Trip.POSITION: (
+        "position outside its window", "limit.position_max", "move the joint back by hand, or correct zero or limits"
+    ),
+    Trip.VELOCITY: ("velocity over its limit", "limit.velocity", "slow the motion down or raise the limit"),
+    Trip.FOLLOWING: (
+        "joint does not follow its reference", "limit.following", "look for a blocked joint, or stiffen the servo"
+    ),
+    Trip.LINK_LOSS: (
+        "no valid frame from the host for too long", "limit.link_timeout", "check the cable and this computer's load"
+    ),
+    Trip.INTERNAL: ("the firmware failed", None, "read the board's error output and report it"),
+}  # fmt: skip
+
+
+def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
+    """A FAULT frame in words: what, value, limit, when, and what to do next."""
+    what, register, advice = TRIPS[Trip(trip)]
+    sizes = f": {si_text(BY_NAME[register], value)}, limit {si_text(BY_NAME[register], limit)}" if register else ""
+    next_step = f"{advice[:1].upper()}{advice[1:]}, then clear() and play again"
+    return f"tripped at tick {tick}, {what}{sizes}; its motor is off. {next_step}"
+
+
+def si_text(register: Register, raw: int) -> str:
+    """A raw register value in its unit."""
+    unit = f" {register.unit}" if register.unit else ""
+    return f"{raw * register.scale:.6g}{unit}"
+
+
+def range_text(register: Register) -> str:
+    """What a register allows, raw and in its unit."""
+    low, high = register.minimum, register.maximum
+    if register.unit in ("", "count"):
+        return f"{low} to {high}"
+    return f"{low} to {high} ({si_text(register, low)} to {si_text(register, high)})"
+
+
+def state_text(state: int) -> str:
+    """Name of a state."""
+    return State(state).name if state in _STATES else f"{state}"

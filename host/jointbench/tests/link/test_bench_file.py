@@ -1,0 +1,81 @@
+"""Bench files: read in full, or refused by name."""
+
+from pathlib import Path
+
+import pytest
+
+from jointbench.errors import BenchFileError
+from jointbench.link.bench_file import ServoOverride, read_bench_file
+
+GOOD = """
+version = 1
+name = "lab"
+robot = "cobot6"
+clock = "virtual"
+control = "control"
+plant = "ideal"
+seed = 4
+[[board]]
+node = 1
+joint = "j1"
+url = "/dev/pts/5"
+pid = 77
+[[board]]
+node = 2
+joint = "j2"
+url = "serial:/dev/ttyACM0"
+baud = 115200
+[servo.j2]
+stiffness_Nm_rad = 9000
+"""
+
+
+def read(folder: Path, text: str):
+    path = folder / "bench.toml"
+    path.write_text(text)
+    return read_bench_file(path)
+
+
+def test_everything_in_it(tmp_path: Path) -> None:
+    bench = read(tmp_path, GOOD)
+    assert (bench.name, bench.robot, bench.clock, bench.control) == ("lab", "cobot6", "virtual", tmp_path / "control")
+    assert [(b.node, b.joint, b.url, b.baud) for b in bench.boards] == [
+        (1, "j1", "/dev/pts/5", 921600), (2, "j2", "/dev/ttyACM0", 115200)
+    ]  # fmt: skip
+    assert bench.servos == {"j2": ServoOverride(9000.0, None)}
+    assert bench.information == {"plant": "ideal", "seed": 4}
+
+
+def test_a_real_bench_needs_less(tmp_path: Path) -> None:
+    text = 'version = 1\nname = "lab"\nrobot = "arm.toml"\n[[board]]\nnode = 1\njoint = "a"\nurl = "/dev/ttyUSB0"\n'
+    bench = read(tmp_path, text)
+    assert (bench.clock, bench.control, bench.robot) == ("wall", None, str(tmp_path / "arm.toml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version = 1", "version = 2", "version = 2 is not known; this release reads version 1"),
+        ('clock = "virtual"', 'clock = "atomic"', r"clock = 'atomic' must be one of 'virtual', 'wall'"),
+        ('control = "control"', "", "'control' is missing"),
+        ("node = 1", "node = 255", "of j1: node = 255 must be a whole number from 1 to 254"),
+        ("node = 1", "node = 2", "node = 2 is given to 2 boards; it must differ"),
+        ('joint = "j1"', 'joint = "j2"', "joint = 'j2' is given to 2 boards"),
+        ('url = "/dev/pts/5"', 'url = "unix:"', "asks for an emulated board, which a virtual bench must start first"),
+        ("seed = 4", "sead = 4", "unknown key 'sead'; did you mean 'seed'"),
+        ("stiffness_Nm_rad = 9000", "stiffness_Nm_rad = -1", "stiffness_Nm_rad = -1 must be above 0"),
+        ("[servo.j2]", "[servo.j7]", "unknown key 'j7'"),
+        ("[[board]]", "[[bord]]", "no boards; give each board a"),
+        ("baud = 115200", "baud = 'fast'", "baud = 'fast' must be a finite number"),
+        ("node = 1", "node = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(BenchFileError, match=message):
+        read(tmp_path, GOOD.replace(old, new))
+
+
+def test_there_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(BenchFileError, match="cannot be read"):
+        read_bench_file(tmp_path / "nothing.toml")

@@ -1,0 +1,78 @@
+"""Ctrl-C during a motion is obeyed where it is safe, and only there."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from jointbench.link.interrupt import SafeInterrupt
+
+
+def test_ctrl_c_waits_for_the_check() -> None:
+    with SafeInterrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+        interrupt.check()
+
+
+def test_terminate_exits_with_the_shells_status() -> None:
+    with SafeInterrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(SystemExit) as caught:
+            interrupt.check()
+    assert caught.value.code == 128 + signal.SIGTERM
+
+
+def test_one_that_comes_last_is_obeyed_on_leaving() -> None:
+    def leave() -> None:
+        with SafeInterrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+
+
+def test_an_error_is_not_hidden_by_it() -> None:
+    def fail() -> None:
+        with SafeInterrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ValueError("the reason")
+
+    with pytest.raises(ValueError, match="the reason"):
+        fail()
+
+
+def test_handlers_come_back() -> None:
+    with SafeInterrupt():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_handlers_of_the_program_stay_in_charge() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        with SafeInterrupt() as interrupt:
+            os.kill(os.getpid(), signal.SIGINT)
+            interrupt.check()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == [signal.SIGINT]
+
+
+def test_outside_the_main_thread_it_does_nothing() -> None:
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with SafeInterrupt() as interrupt:
+                interrupt.check()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not errors
