@@ -1,0 +1,304 @@
+"""The mapping file: what the columns of somebody's log mean, so that it becomes a run.
+
+version = 1
+robot = "tx40"                       # a name of the robot library, or a path relative to this file
+sample_rate_Hz = 5000                # or a table [time] with column and unit ("s", "ms", "us", "ns")
+# first_row = 0, end_row = 45000     data rows to take, counted from 0, end_row not taken
+# invalid_rows = [[100, 120]]        data rows known to be wrong
+# allow_gaps = true                  missing rows are marked invalid rather than refused
+# time_tolerance = 0.1               how uneven times may be, as a share of the sample period
+
+[[files]]
+path = "log.csv"                     # in the data folder
+# delimiter = ";", header = false    without a header, columns are numbered "1", "2", …
+
+[position]                           # and [torque] of the motors, or [joint_torque] of sensors, or both
+columns = ["p1", "p2"]               # one per joint
+unit = "rad"                         # one for all joints, or a list; so too gain, offset, counts_per_turn
+side = "motor"                       # of the gear: "motor" goes through the robot's ratios or couplings
+# file = "log.csv"                   which one, where there are several
+# gain = 1, offset = 0               SI value = (gain x cell + offset) x unit
+
+[fit]                                # settings that fits of this run start from (see FitSettings)
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from jointbench.errors import MappingError, RobotFileError, UnknownRobot
+from jointbench.robot import Array, Robot, library_names, load_robot
+from jointbench.robot.table import Table
+
+VERSION = 1
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+POSITION_UNITS = {"rad": 1.0, "deg": math.pi / 180.0, "m": 1.0, "mm": 1e-3, "counts": 2.0 * math.pi}
+TORQUE_UNITS = {"N·m": 1.0, "Nm": 1.0, "mN·m": 1e-3, "mNm": 1e-3, "N": 1.0}
+CURRENT_UNITS = {"A": 1.0, "mA": 1e-3}
+
+_PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
+"""Keys of a channel that may be one value for all joints or a list of one for each."""
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A CSV file: its path in the data folder, what separates its cells, and whether a header names its columns."""
+
+    path: str
+    delimiter: str
+    header: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One physical quantity of all joints: value [SI] = (gain x cell + offset) x factor of the unit.
+
+    Attributes:
+        file: index of its file.
+        columns: one per joint: its name in the header, or its number counted from 1 where there is none.
+        side: of the gear on which it was measured, "motor" or "joint".
+        is_current: whether it is motor current [A] rather than torque.
+        scale, zero: SI value = scale x cell + zero, shape (n_joints,).
+    """
+
+    file: int
+    columns: tuple[str, ...]
+    side: Literal["motor", "joint"]
+    is_current: bool
+    scale: Array
+    zero: Array
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Where the time of each row stands, and its unit in seconds."""
+
+    file: int
+    column: str
+    factor: float
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A mapping file, read and checked.
+
+    Attributes:
+        name: of the file, without its ending.
+        text: of the file, for the run to keep.
+        robot: that was recorded; `robot_reference` is the library name or path it was loaded by.
+        source: where the log comes from.
+        files: the CSV files.
+        position: of motors or joints.
+        torque: of the motors, or None.
+        joint_torque: of torque sensors at the joints, or None.
+        time: the time column, or None where `sample_period` says it all.
+        sample_period: [s], or None where the time column tells.
+        rows: first and one past the last data row to take; None for all from or to there.
+        invalid_rows: data rows known to be wrong, [from, to) each.
+        allow_gaps: whether missing rows are marked invalid rather than refused.
+        time_tolerance: how far from even spacing a time may be, as a share of the sample period.
+        fit: settings that fits of this run start from, as plain values.
+    """
+
+    name: str
+    text: str
+    robot: Robot
+    robot_reference: str
+    source: str
+    files: tuple[LogFile, ...]
+    position: Channel
+    torque: Channel | None
+    joint_torque: Channel | None
+    time: TimeColumn | None
+    sample_period: float | None
+    rows: tuple[int | None, int | None]
+    invalid_rows: tuple[tuple[int, int], ...]
+    allow_gaps: bool
+    time_tolerance: float
+    fit: dict[str, Any]
+
+
+def mapping_names() -> tuple[str, ...]:
+    """Names of the mappings that come with the package."""
+    files = (entry.name for entry in (resources.files("jointbench.recording") / "mappings").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
+
+
+def read_mapping(name_or_path: str | Path) -> Mapping:
+    """Read a mapping by the name of one that comes with the package, or from a file.
+
+    Raises:
+        MappingError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
+    """
+    text, path = _find(name_or_path)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MappingError(f"mapping {path.name} is not TOML: {error}") from error
+    try:
+        return _mapping(values, text, path)
+    except (RobotFileError, UnknownRobot) as error:
+        raise MappingError(str(error)) from error
+
+
+def _find(name_or_path: str | Path) -> tuple[str, Path]:
+    known = ", ".join(mapping_names())
+    if str(name_or_path) in mapping_names():
+        file = resources.files("jointbench.recording") / "mappings" / f"{name_or_path}.toml"
+        return file.read_text(encoding="utf-8"), Path(f"{name_or_path}.toml")
+    path = Path(name_or_path)
+    try:
+        return path.read_text(encoding="utf-8"), path
+    except (OSError, UnicodeDecodeError) as error:
+        raise MappingError(
+            f"mapping {str(name_or_path)!r} cannot be read ({error}); "
+            f"give the path of a mapping .toml, or the name of one that comes with the package: {known}"
+        ) from error
+
+
+def _mapping(values: dict[str, Any], text: str, path: Path) -> Mapping:
+    table = Table(values, f"mapping {path.name}")
+    version = table.number("version")
+    if version != VERSION:
+        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    reference = table.text("robot")
+    if reference not in library_names():
+        reference = str(path.parent / reference)
+    robot = load_robot(reference)
+    files = tuple(_file(entry) for entry in table.tables("files"))
+    if not files:
+        table.fault("a mapping needs at least one table [[files]] with a path")
+    time, period = _time(table, files)
+    torque, sensor = (
+        _channel(table, key, values, robot, files, TORQUE_UNITS | (CURRENT_UNITS if key == "torque" else {}))
+        if table.has(key)
+        else None
+        for key in ("torque", "joint_torque")
+    )
+    if torque is None and sensor is None:
+        table.fault("neither [torque] of the motors nor [joint_torque] of sensors is given; a fit needs one of them")
+    if sensor is not None and sensor.side == "motor":
+        table.fault('joint_torque, side = "motor": sensors at the joint are meant; use [torque] for motor torque')
+    mapping = Mapping(
+        name=path.stem,
+        text=text,
+        robot=robot,
+        robot_reference=reference,
+        source=table.text("source", ""),
+        files=files,
+        position=_channel(table, "position", values, robot, files, POSITION_UNITS),
+        torque=torque,
+        joint_torque=sensor,
+        time=time,
+        sample_period=period,
+        rows=_rows(table),
+        invalid_rows=_invalid_rows(table, values),
+        allow_gaps=table.flag("allow_gaps", False),
+        time_tolerance=table.positive("time_tolerance", 0.1),
+        fit=_fit(table, values),
+    )
+    table.finish()
+    return mapping
+
+
+def _file(table: Table) -> LogFile:
+    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True))
+    if len(file.delimiter) != 1:
+        table.fault(f"delimiter = {file.delimiter!r} must be one character")
+    table.finish()
+    return file
+
+
+def _file_index(table: Table, files: tuple[LogFile, ...]) -> int:
+    """Read which file a channel is in; with a single file it need not be said."""
+    paths = tuple(file.path for file in files)
+    return paths.index(table.text("file", paths[0] if len(paths) == 1 else None, paths))
+
+
+def _time(table: Table, files: tuple[LogFile, ...]) -> tuple[TimeColumn | None, float | None]:
+    period = 1.0 / table.positive("sample_rate_Hz") if table.has("sample_rate_Hz") else None
+    if not table.has("time"):
+        if period is None:
+            table.fault("neither sample_rate_Hz nor a table [time] with column and unit is given; one is needed")
+        return None, period
+    entry = table.table("time")
+    factor = TIME_UNITS[entry.text("unit", allowed=tuple(TIME_UNITS))]
+    time = TimeColumn(_file_index(entry, files), entry.text("column"), factor)
+    entry.finish()
+    return time, period
+
+
+def _fit(table: Table, values: dict[str, Any]) -> dict[str, Any]:
+    """Take settings for fits as they are: the fit knows which there are."""
+    if not table.has("fit"):
+        return {}
+    table.table("fit")
+    return values["fit"]
+
+
+def _channel(
+    table: Table, key: str, values: dict[str, Any], robot: Robot, files: tuple[LogFile, ...], units: dict[str, float]
+) -> Channel:
+    """Read one channel; a value given once stands for all joints."""
+    n = robot.n_joints
+    where = table.table(key).where
+    once = {name: value for name, value in values[key].items() if name in _PER_JOINT and not isinstance(value, list)}
+    entry = Table(values[key] | {name: [value] * n for name, value in once.items()}, where)
+    columns = entry.texts("columns")
+    if len(columns) != n:
+        entry.fault(f"columns has {len(columns)} entries; robot {robot.name!r} has {n} joints: "
+                    f"{', '.join(robot.joint_names)}")
+    names = entry.texts("unit")
+    side = cast(Literal["motor", "joint"], entry.text("side", allowed=("motor", "joint")))
+    for name in names:
+        if name not in units:
+            entry.fault(f"unit = {name!r} is not known here; the units are {', '.join(units)}")
+    currents = {name in CURRENT_UNITS for name in names}
+    if len(currents) > 1:
+        entry.fault("unit mixes currents and torques; give one kind for all joints")
+    if currents == {True} and side == "joint":
+        entry.fault(f'unit = {names[0]!r} with side = "joint": a current is measured at the motor, so side = "motor"')
+    counted = "counts" in names
+    turn = np.array(entry.numbers("counts_per_turn", n)) if counted else np.ones(n)
+    factor = np.array([units[name] for name in names])
+    factor[np.array(names) == "counts"] /= turn[np.array(names) == "counts"]
+    gain = np.array(entry.numbers("gain", n, (1.0,) * n))
+    offset = np.array(entry.numbers("offset", n, (0.0,) * n))
+    file = _file_index(entry, files)
+    entry.finish()
+    return Channel(file, columns, side, currents == {True}, gain * factor, offset * factor)
+
+
+def _rows(table: Table) -> tuple[int | None, int | None]:
+    first = _count(table, "first_row") if table.has("first_row") else None
+    end = _count(table, "end_row") if table.has("end_row") else None
+    if end is not None and end <= (first or 0):
+        table.fault(f"end_row = {end} must be above first_row = {first or 0}; rows count from 0, end_row is not taken")
+    return first, end
+
+
+def _invalid_rows(table: Table, values: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    if not table.has("invalid_rows"):
+        return ()
+    pairs = values["invalid_rows"]
+    good = isinstance(pairs, list) and all(
+        isinstance(pair, list) and len(cast(list[Any], pair)) == 2 and all(type(k) is int and k >= 0 for k in pair)
+        and pair[0] < pair[1] for pair in cast(list[Any], pairs)
+    )
+    if not good:
+        table.fault(f"invalid_rows = {pairs!r} must be a list of [first, end] rows, counted from 0, first below end")
+    return tuple((int(first), int(end)) for first, end in pairs)
+
+
+def _count(table: Table, key: str) -> int:
+    value = table.number(key)
+    if value < 0 or value != int(value):
+        table.fault(f"{key} = {value:g} must be a whole number, 0 or more")
+    return int(value)

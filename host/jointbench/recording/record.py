@@ -1,0 +1,47 @@
+"""Record one motion of a bench: go to its start, play it, and open what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jointbench.excitation import FourierExcitation
+from jointbench.link import Bench, Progress
+from jointbench.link.playback import ProgressCallback
+from jointbench.recording.recorder import Recorder
+from jointbench.recording.run import Run, open_run
+
+__all__ = ["Progress", "record"]
+
+
+def record(
+    bench: Bench,
+    excitation: FourierExcitation,
+    directory: str | Path,
+    repeats: int = 2,
+    progress: ProgressCallback | None = None,
+    **provenance: Any,
+) -> Run:
+    """Play an excitation on a configured bench and record it; motors are off before and afterwards.
+
+    Args:
+        bench: connected and configured.
+        excitation: what to play.
+        directory: of the run, to create.
+        repeats: periods to play in a row; two or more show how much of the torque repeats.
+        progress: called some times a second.
+        provenance: what else run.toml shall hold, such as the command and its seed.
+
+    Returns:
+        The run, as `open_run` gives it.
+
+    Raises:
+        BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped; what was recorded until then is in
+            the directory.
+        RunError: the directory exists already.
+    """
+    bench.move_to(excitation.home)
+    about = bench.provenance(excitation=excitation.to_dict(), repeats=repeats, **provenance)
+    with Recorder(directory, about) as recorder:
+        bench.play(excitation, repeats, recorder, progress)
+    return open_run(directory)

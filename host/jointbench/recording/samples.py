@@ -1,0 +1,113 @@
+"""Samples: what was measured, in SI, every joint on one timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import RunError, ShapeError
+from jointbench.robot import Array
+
+BiquadCoefficients = tuple[tuple[float, ...], tuple[float, ...]]
+"""(b, a) of one on-board filter, a[0] = 1."""
+
+_PER_JOINT = ("motor_position", "link_position", "motor_current", "motor_torque", "joint_torque")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What was measured, one row a sampling period, one column a joint; nothing in it is interpolated.
+
+    Where a sample is missing its values are NaN and `valid` is False.
+
+    Attributes:
+        time: [s], shape (n,), equally spaced by `sample_period`.
+        joint_names: names of the columns.
+        motor_position: joint position by the motor encoders, through ratio or coupling [rad or m], (n, n_joints).
+        link_position: joint position by the link encoders [rad or m], or None where not measured.
+        motor_current: as sampled and filtered on the board [A], or None.
+        motor_torque: joint torque from the motors, Mᵀ (torque constant x current) [N·m or N], or None.
+        joint_torque: of the joint-side torque sensors [N·m or N], or None.
+        play_tick: ticks since the trajectory's first knot, over all repeats; -1 while nothing plays, (n,).
+        valid: False where a joint's sample is missing, (n, n_joints).
+        current_filter: (b, a) of each board's filter on current and torque, or None where there was none.
+        adc_window: span of the ADC samples averaged into one, ending at the row's time [s]; 0 for imports.
+        sample_period: [s].
+    """
+
+    time: Array
+    joint_names: tuple[str, ...]
+    motor_position: Array
+    link_position: Array | None
+    motor_current: Array | None
+    motor_torque: Array | None
+    joint_torque: Array | None
+    play_tick: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    current_filter: tuple[BiquadCoefficients, ...] | None
+    adc_window: float
+    sample_period: float
+
+    def __post_init__(self) -> None:
+        """Refuse arrays whose shapes disagree.
+
+        Raises:
+            ShapeError: names the array, its shape and the shape it must have.
+        """
+        rows, joints = len(self.time), len(self.joint_names)
+        expected: dict[str, tuple[int, ...]] = {"time": (rows,), "play_tick": (rows,), "valid": (rows, joints)}
+        expected |= {name: (rows, joints) for name in _PER_JOINT}
+        for name, shape in expected.items():
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise ShapeError(f"samples.{name} has shape {array.shape}, must be {shape} (rows, joints)")
+        if self.current_filter is not None and len(self.current_filter) != joints:
+            raise ShapeError(f"samples.current_filter has {len(self.current_filter)} entries, must have one a joint")
+
+    @property
+    def n_samples(self) -> int:
+        """Rows."""
+        return len(self.time)
+
+    @property
+    def n_joints(self) -> int:
+        """Columns."""
+        return len(self.joint_names)
+
+
+def write_samples(path: Path, samples: Samples) -> None:
+    """Write samples losslessly (float64, no pickle) as a compressed .npz file; what is None is left out."""
+    columns: dict[str, Any] = {field.name: getattr(samples, field.name) for field in fields(samples)}
+    filters = columns.pop("current_filter")
+    columns["joint_names"] = np.array(samples.joint_names)
+    if filters is not None:
+        columns["filter_b"] = np.array([b for b, _ in filters])
+        columns["filter_a"] = np.array([a for _, a in filters])
+    with path.open("wb") as file:
+        np.savez_compressed(file, **{name: value for name, value in columns.items() if value is not None})
+
+
+def read_samples(path: Path) -> Samples:
+    """Read what `write_samples` wrote.
+
+    Raises:
+        RunError: the file is damaged or holds something else.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            columns: dict[str, Any] = {name: archive[name] for name in archive.files}
+        joint_names = tuple(str(name) for name in columns.pop("joint_names"))
+        filters = None
+        if "filter_b" in columns:
+            rows = zip(columns.pop("filter_b"), columns.pop("filter_a"), strict=True)
+            filters = tuple((tuple(map(float, b)), tuple(map(float, a))) for b, a in rows)
+        scalars = {name: float(columns.pop(name)) for name in ("adc_window", "sample_period")}
+        absent = {name: None for name in _PER_JOINT if name not in columns}
+        arrays = cast(dict[str, Any], columns | absent | scalars)
+        return Samples(joint_names=joint_names, current_filter=filters, **arrays)
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        raise RunError(f"{path} holds no samples: {error}; import the recording again") from error

@@ -1,0 +1,99 @@
+"""The even grid of times that samples stand on, and which of its places a log fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import ImportedDataError
+from jointbench.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class TimeGrid:
+    """An even grid of times.
+
+    Attributes:
+        start: time of its first place [s].
+        sample_period: [s].
+        length: number of places.
+        places: where each row of the log stands on the grid, shape (rows,).
+    """
+
+    start: float
+    sample_period: float
+    length: int
+    places: NDArray[np.intp]
+
+    @property
+    def time(self) -> Array:
+        """Times of all places [s], shape (length,)."""
+        return self.start + self.sample_period * np.arange(self.length, dtype=np.float64)
+
+
+def even_grid(rows: int, first_row: int, sample_period: float) -> TimeGrid:
+    """Place rows of a log that has no times: row k of the file is at k sample periods."""
+    return TimeGrid(first_row * sample_period, sample_period, rows, np.arange(rows))
+
+
+def grid_of_times(
+    time: Array, lines: NDArray[np.intp], file: str, *, sample_period: float | None, tolerance: float, allow_gaps: bool
+) -> TimeGrid:
+    """Place the rows of a log by their times.
+
+    Nothing is interpolated: times must be evenly spaced up to the tolerance, but for gaps of whole sample periods.
+
+    Args:
+        time: of each row [s], at least two.
+        lines: of the file, for messages.
+        file: its name, for messages.
+        sample_period: [s]; None: the median spacing.
+        tolerance: largest deviation from a whole number of sample periods between neighbours, as a share of one.
+        allow_gaps: whether rows may be missing.
+
+    Raises:
+        ImportedDataError: times that repeat or go back, are unevenly spaced, or leave a gap that is not allowed.
+    """
+    steps = np.diff(time)
+    back = np.flatnonzero(steps <= 0.0)
+    if len(back):
+        row = int(back[0])
+        what = "is there twice" if steps[row] == 0.0 else f"comes after {time[row]:.9g} s"
+        raise ImportedDataError(
+            f"{file}, line {lines[row + 1]}: time {time[row + 1]:.9g} s {what}; times must rise from row to row: "
+            f"remove the row, or give sample_rate_Hz instead of [time]"
+        )
+    period = float(np.median(steps)) if sample_period is None else sample_period
+    periods = np.maximum(np.round(steps / period), 1.0)
+    _check_jitter(time, steps - periods * period, lines, file, period, tolerance)
+    gaps = np.flatnonzero(periods > 1.0)
+    if len(gaps) and not allow_gaps:
+        row = int(gaps[np.argmax(periods[gaps])])
+        missing = int(np.sum(periods[gaps] - 1.0))
+        raise ImportedDataError(
+            f"{file}: {missing} rows are missing in {len(gaps)} gap{'s' if len(gaps) > 1 else ''}; the longest lasts "
+            f"{steps[row]:.6g} s from {time[row]:.9g} s (line {lines[row]}) at one row each {period:.6g} s; set "
+            f"allow_gaps = true to import them marked as missing, or take rows on one side with first_row and end_row"
+        )
+    places = np.concatenate([[0], np.cumsum(periods)]).astype(np.intp)
+    if sample_period is None:
+        period = float((time[-1] - time[0]) / places[-1])  # the median of rounded times is itself rounded
+    return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places)
+
+
+def _check_jitter(
+    time: Array, deviation: Array, lines: NDArray[np.intp], file: str, period: float, tolerance: float
+) -> None:
+    row = int(np.argmax(np.abs(deviation)))
+    share = abs(deviation[row]) / period
+    if share > tolerance:
+        uneven = int(np.sum(np.abs(deviation) > tolerance * period))
+        raise ImportedDataError(
+            f"{file}: times are uneven: {uneven} of {len(deviation)} steps are off a sample period of {period:.6g} s "
+            f"by more than {tolerance:.0%} of it, most at line {lines[row + 1]} (t = {time[row + 1]:.9g} s, "
+            f"{share:.0%}); "
+            f"nothing is interpolated: record with even sampling, or raise time_tolerance if the sampling was even and "
+            f"only the time stamps jitter"
+        )

@@ -1,0 +1,284 @@
+"""What was recorded must be readable, whole and true, whatever happened while it was recorded."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.errors import RunError, ShapeError
+from jointbench.link.ledger import Ledger
+from jointbench.recording import Recorder, new_run_path, open_run, save_samples
+from jointbench.recording.record_file import Record, RecordKind, encode_record
+from jointbench.recording.samples import Samples
+from jointbench.robot import load_robot
+from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
+from jointwire import FrameReader, MessageType, State, encode_frame
+
+TURN = 2.0 * np.pi
+
+
+def test_every_sample_comes_back_scaled_once(tmp_path: Path) -> None:
+    run = open_run(record(tmp_path / "run", [motion(1), motion(2)], (1, 2)))
+    samples, drive = run.samples, load_robot("cobot6").drives[1]
+    assert run.warnings == ()
+    assert run.ledger is not None
+    assert run.ledger.is_valid
+    assert samples.joint_names == ("j1", "j2")
+    assert samples.valid.all()
+    ticks = 5000 + np.arange(samples.n_samples)
+    raw = np.array([sample(int(tick), 2) for tick in ticks], dtype=float)
+    np.testing.assert_allclose(samples.time, 1e-3 * (ticks - 5000), rtol=1e-12)
+    np.testing.assert_allclose(samples.motor_position[:, 1], raw[:, 1] * TURN / 4096 / drive.ratio, rtol=1e-12)
+    assert samples.link_position is not None
+    np.testing.assert_allclose(samples.link_position[:, 1], raw[:, 2] * TURN / 524288, rtol=1e-12)
+    assert samples.motor_current is not None
+    np.testing.assert_allclose(samples.motor_current[:, 1], raw[:, 0] * 305176e-9, rtol=1e-12)
+    assert samples.motor_torque is not None
+    np.testing.assert_allclose(
+        samples.motor_torque[:, 1], samples.motor_current[:, 1] * drive.torque_per_current, rtol=1e-12
+    )
+    assert samples.joint_torque is not None
+    np.testing.assert_allclose(samples.joint_torque[:, 1], raw[:, 3] * 1e-3, rtol=1e-12)
+    np.testing.assert_array_equal(samples.play_tick, np.arange(samples.n_samples))
+    assert samples.current_filter == (((1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),) * 2
+    assert (samples.adc_window, samples.sample_period) == (1e-3, 1e-3)
+
+
+def test_zero_calibration_comes_off_before_scaling(tmp_path: Path) -> None:
+    facts = provenance()
+    facts["board"][0]["registers"] = DEFAULTS | {"current.zero": 40, "torque.zero": -7}
+    stream, reader = motion(1), FrameReader()
+    with Recorder(tmp_path / "run", facts) as recorder:
+        for sent in stream:
+            for chunk in reader.feed(sent.data):
+                recorder.chunk(sent.time_us, 1, chunk)
+    samples = open_run(tmp_path / "run").samples
+    assert samples.motor_current is not None
+    assert samples.joint_torque is not None
+    assert samples.motor_current[0, 0] == pytest.approx((sample(5000, 1)[0] - 40) * 305176e-9)
+    assert samples.joint_torque[0, 0] == pytest.approx((sample(5000, 1)[3] + 7) * 1e-3)
+
+
+def test_a_lost_block_is_missing_for_its_joint_only(tmp_path: Path) -> None:
+    stream = motion(2)
+    del stream[3]
+    run = open_run(record(tmp_path / "run", [motion(1), stream], (1, 2)))
+    gap = slice(2 * BLOCK, 3 * BLOCK)
+    assert run.samples.valid[:, 0].all()
+    assert not run.samples.valid[gap, 1].any()
+    assert run.samples.valid[:, 1].sum() == run.samples.n_samples - BLOCK
+    assert np.isnan(run.samples.motor_position[gap, 1]).all()
+    assert np.isfinite(run.samples.motor_position[gap, 0]).all()
+    assert run.ledger is not None
+    assert run.ledger.samples_lost == BLOCK
+    assert not run.ledger.is_valid
+
+
+def test_play_ticks_hold_where_the_first_joint_lost_its_samples(tmp_path: Path) -> None:
+    stream = motion(1)
+    del stream[1:4]
+    run = open_run(record(tmp_path / "run", [stream, motion(2)], (1, 2)))
+    np.testing.assert_array_equal(run.samples.play_tick, np.arange(run.samples.n_samples))
+
+
+def test_duplicate_and_late_frames_change_nothing(tmp_path: Path) -> None:
+    plain = open_run(record(tmp_path / "plain", [motion(1)]))
+    stream = motion(1)
+    shuffled = [*stream[:3], *stream[4:7], stream[3], *stream[2:]]
+    shuffled = [replace(sent, time_us=index) for index, sent in enumerate(shuffled)]
+    mixed = open_run(record(tmp_path / "mixed", [shuffled]))
+    np.testing.assert_array_equal(mixed.samples.motor_position, plain.samples.motor_position)
+    assert mixed.ledger is not None
+    assert mixed.ledger.samples_lost == 0
+
+
+def test_a_tail_torn_at_any_byte_keeps_everything_before_it(tmp_path: Path) -> None:
+    path = record(tmp_path / "run", [motion(1, blocks=2)])
+    frames = path / "frames.bin"
+    whole = frames.read_bytes()
+    (path / "result.json").unlink()
+    sent = motion(1, blocks=2)[-1]
+    (chunk,) = FrameReader().feed(sent.data)
+    start = len(whole) - len(encode_record(Record(sent.time_us, 1, RecordKind.FRAME, chunk.encoded)))
+    for length in range(start, len(whole) + 1):
+        frames.write_bytes(whole[:length])
+        run = open_run(path)
+        assert run.samples.n_samples == 2 * BLOCK + 17
+        assert run.samples.valid.all()
+        torn = [warning for warning in run.warnings if "ends in the middle of a record" in warning]
+        assert len(torn) == (start < length < len(whole)), length
+        assert any("unfinished run" in warning for warning in run.warnings)
+
+
+def test_a_damaged_record_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    frames = bytearray((path / "frames.bin").read_bytes())
+    frames[2000] ^= 0x10
+    (path / "frames.bin").write_bytes(frames)
+    run = open_run(path)
+    assert any("is damaged" in warning for warning in run.warnings)
+    assert any("frames.bin has changed since it was recorded" in warning for warning in run.warnings)
+    assert run.samples.valid[:, 0].sum() == run.samples.n_samples - BLOCK
+    assert run.ledger is not None
+    assert (run.ledger.closes, run.ledger.samples_lost) == (True, BLOCK)
+
+
+def test_the_same_bytes_make_the_same_file(tmp_path: Path) -> None:
+    first = open_run(record(tmp_path / "first", [motion(1)]))
+    second = open_run(record(tmp_path / "second", [motion(1)]))
+    other = open_run(record(tmp_path / "other", [motion(1, blocks=9)]))
+    assert first.sha256 == second.sha256 != other.sha256
+
+
+def test_noise_is_kept_and_counted(tmp_path: Path) -> None:
+    stream = motion(1)
+    stream.insert(4, replace(stream[4], data=b"Traceback (most recent call last):\r\n\x00", samples=0))
+    path = record(tmp_path / "run", [stream])
+    run = open_run(path)
+    assert b"Traceback" in (path / "frames.bin").read_bytes()
+    assert run.ledger is not None
+    assert (run.ledger.boards[0].bad_frames, run.ledger.samples_lost) == (1, 0)
+
+
+def test_wall_clocks_are_aligned_by_their_answers(tmp_path: Path) -> None:
+    """Board 2 counts 1234 ticks more at the same moment; asymmetric delays up to 3 ms must not move it by a tick."""
+    ahead, rng, streams = 1234, np.random.default_rng(3), {1: [], 2: []}
+    for node, shift in ((1, 0), (2, ahead)):
+        stream = motion(node, start=5000 + shift)
+        delays = [200, *rng.integers(200, 3000, 30)]
+        stream += [_pong(node, k, 4990 + 20 * k, shift, int(delay)) for k, delay in enumerate(delays)]
+        streams[node] = [replace(sent, time_us=sent.time_us - 1000 * shift * (sent.samples > 0)) for sent in stream]
+    facts = provenance((1, 2), clock="wall")
+    with Recorder(tmp_path / "run", facts) as recorder:
+        for node, stream in streams.items():
+            for sent in stream:
+                for chunk in FrameReader().feed(sent.data):
+                    recorder.chunk(sent.time_us, node, chunk)
+    samples = open_run(tmp_path / "run").samples
+    assert samples.n_samples == 10 * BLOCK + 17
+    assert samples.valid.all()
+    assert samples.motor_position[0, 1] == pytest.approx(sample(5000 + ahead, 2)[1] * TURN / 4096 / 101)
+
+
+def _pong(node: int, index: int, tick: int, shift: int, delay_us: int):
+    frame = encode_frame(MessageType.PONG, node, 200 + index, nonce=1000 * tick - 200, tick=tick + shift)
+    return replace(motion(node)[0], time_us=1000 * tick + delay_us, data=frame)
+
+
+def test_a_board_that_starts_again_does_not_stretch_the_timeline(tmp_path: Path) -> None:
+    stream = motion(1, start=100_000, first_seq=20_000)
+    again = [data(1, 9000, 3, 64), status(1, 9001, 70, State.DONE, 64)]
+    stream += [replace(sent, time_us=stream[-1].time_us + 1) for sent in again]
+    run = open_run(record(tmp_path / "run", [stream]))
+    assert run.samples.n_samples == 10 * BLOCK + 17
+    assert any("started again" in warning for warning in run.warnings)
+    assert run.ledger is not None
+    assert "started again" in run.ledger.verdict
+
+
+def test_an_error_while_recording_leaves_a_readable_run_that_says_so(tmp_path: Path) -> None:
+    def record_and_fail() -> None:
+        reader = FrameReader()
+        with Recorder(tmp_path / "run", provenance()) as recorder:
+            for sent in motion(1)[:5]:
+                for chunk in reader.feed(sent.data):
+                    recorder.chunk(sent.time_us, 1, chunk)
+            recorder.event(5000, "arm", node=1)
+            raise ZeroDivisionError("of somebody's callback")
+
+    with pytest.raises(ZeroDivisionError):
+        record_and_fail()
+    run = open_run(tmp_path / "run")
+    assert run.samples.n_samples == 4 * BLOCK
+    assert "the run was stopped by ZeroDivisionError: of somebody's callback" in run.warnings
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    assert events == [{"time_us": 5000, "event": "arm", "node": 1}]
+
+
+def test_the_result_file_holds_the_ledger(tmp_path: Path) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    result = json.loads((path / "result.json").read_text())
+    assert Ledger.from_dict(result["ledger"]) == open_run(path).ledger
+    assert result["outcome"] == "finished"
+
+
+def test_a_run_is_never_written_over(tmp_path: Path) -> None:
+    record(tmp_path / "run", [motion(1)])
+    with pytest.raises(RunError, match="exists already; a run is never written over"):
+        Recorder(tmp_path / "run", provenance())
+
+
+def test_new_names_do_not_collide(tmp_path: Path) -> None:
+    first = new_run_path(tmp_path, "cobot6", "excitation")
+    first.mkdir()
+    assert new_run_path(tmp_path, "cobot6", "excitation") != first
+    assert first.name.endswith("Z-cobot6-excitation")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda path: (path / "run.toml").unlink(), "it holds no run.toml"),
+        (lambda path: (path / "run.toml").write_text("version = 9"), "version = 9; this release reads 1"),
+        (lambda path: (path / "run.toml").write_text("version ="), "cannot be read"),
+        (lambda path: (path / "run.toml").write_text("version = 1"), "boards and clock are needed"),
+        (lambda path: (path / "frames.bin").unlink(), "holds neither frames.bin nor samples.npz"),
+        (lambda path: (path / "frames.bin").write_bytes(b""), "holds no samples"),
+    ],
+)
+def test_what_is_no_run_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    spoil(path)
+    with pytest.raises(RunError, match=message):
+        open_run(path)
+
+
+def test_there_is_no_such_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="there is no such directory"):
+        open_run(tmp_path / "nowhere")
+
+
+def _imported() -> Samples:
+    rng = np.random.default_rng(0)
+    position = rng.normal(size=(50, 2))
+    return Samples(
+        time=np.linspace(0.0, 0.098, 50),
+        joint_names=("j1", "j2"),
+        motor_position=position,
+        link_position=None,
+        motor_current=None,
+        motor_torque=rng.normal(size=(50, 2)),
+        joint_torque=None,
+        play_tick=np.full(50, -1),
+        valid=np.ones((50, 2), dtype=bool),
+        current_filter=None,
+        adc_window=0.0,
+        sample_period=0.002,
+    )
+
+
+def test_samples_from_elsewhere_come_back_bit_for_bit(tmp_path: Path) -> None:
+    samples = _imported()
+    path = save_samples(tmp_path / "run", samples, {"robot": "cobot6", "source": {"file": "log.csv"}})
+    run = open_run(path)
+    for name in ("time", "motor_position", "motor_torque", "valid", "play_tick"):
+        np.testing.assert_array_equal(getattr(run.samples, name), getattr(samples, name))
+    assert run.samples.link_position is None
+    assert run.samples.current_filter is None
+    assert run.samples.joint_names == ("j1", "j2")
+    assert (run.ledger, run.excitation, run.repeats) == (None, None, 0)
+    assert run.provenance["source"] == {"file": "log.csv"}
+
+
+def test_filters_of_samples_come_back(tmp_path: Path) -> None:
+    filters = (((0.1, 0.2, 0.1), (1.0, -0.5, 0.1)),) * 2
+    path = save_samples(tmp_path / "run", replace(_imported(), current_filter=filters), {"robot": "cobot6"})
+    assert open_run(path).samples.current_filter == filters
+
+
+def test_shapes_that_disagree_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"samples\.motor_torque has shape \(49, 2\), must be \(50, 2\)"):
+        replace(_imported(), motor_torque=np.zeros((49, 2)))
