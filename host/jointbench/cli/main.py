@@ -17,7 +17,9 @@ VERBS: tuple[ModuleType, ...] = (list_, info, plan, run, import_, fit, validate,
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line: one sub-command a verb, each with --json."""
-    parser = argparse.ArgumentParser(prog="jointbench", description="Identify the dynamics of a robot from its joint boards.")
+    parser = argparse.ArgumentParser(
+        prog="jointbench", description="Identify the dynamics of a robot from its joint boards."
+    )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for module in VERBS:
         sentence = (module.__doc__ or "").splitlines()[0]

@@ -26,9 +26,11 @@ class Check:
 
     @property
     def ok(self) -> bool:
+        """Whether the figure keeps the limit."""
         return math.isfinite(self.value) and _RELATIONS[self.relation](self.value, self.limit)
 
     def to_dict(self) -> dict[str, Any]:
+        """The check as plain values."""
         return {
             "name": self.name, "value": self.value, "relation": self.relation, "limit": self.limit,
             "unit": self.unit, "ok": self.ok,
@@ -56,6 +58,7 @@ class Result:
         return 1 if self.refused or not all(check.ok for check in self.checks) else 0
 
     def to_dict(self, seconds: float) -> dict[str, Any]:
+        """The frame as plain values; `seconds` is how long the command took."""
         frame = {
             "command": self.command, "seed": self.seed, "seconds": round(seconds, 3),
             "checks": [check.to_dict() for check in self.checks],

@@ -9,9 +9,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Lines of aligned columns, the heads above a rule."""
     lines = [list(heads), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    lines.insert(1, ["-" * width for width in widths])
     texts = [
-        "  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
         for line in lines
     ]
-    texts.insert(1, "  " + "  ".join("-" * width for width in widths))
-    return "\n".join(text.rstrip() for text in texts)
+    return "\n".join("  ".join(["", *text]).rstrip() for text in texts)

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Compares predicted with measured torque; exit code 1 when a joint is refused."""
     validation = judge(load_model(options.model), open_run(options.run))
     console.say(validation_table(validation))
-    console.say(f"verdict: {validation.verdict}")
+    console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
     return Result("validate", fields=validation_fields(validation), refused=validation.verdict.word == "refused")
 
 

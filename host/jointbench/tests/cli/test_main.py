@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from jointbench.cli.main import VERBS, main
 
 

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from jointbench.cli.result import Check, Result
 
 

@@ -1,0 +1,52 @@
+"""Jointbench: from the joint boards of a robot to its dynamic model, with error bars and a verdict.
+
+Names are imported when they are first used: whoever needs a robot does not wait for the optimiser.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
+    from jointbench.excitation import FourierExcitation, plan_excitation, random_excitation
+    from jointbench.identification import FitSettings, Model, Validation, fit, load_model, validate
+    from jointbench.link import Bench, open_bench
+    from jointbench.recording import Run, import_csv, open_run, record
+    from jointbench.robot import Robot, library_names, load_robot
+
+__all__ = [
+    "Bench",
+    "FitSettings",
+    "FourierExcitation",
+    "Model",
+    "Robot",
+    "Run",
+    "Validation",
+    "base_parameters",
+    "fit",
+    "import_csv",
+    "inverse_dynamics",
+    "library_names",
+    "load_model",
+    "load_robot",
+    "open_bench",
+    "open_run",
+    "plan_excitation",
+    "random_excitation",
+    "record",
+    "regressor",
+    "validate",
+]
+
+_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for room in _ROOMS:
+            module = import_module(f"jointbench.{room}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'jointbench' has no attribute {name!r}")

@@ -1,0 +1,148 @@
+"""Models as JSON files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from jointbench.dynamics import base_parameters
+from jointbench.errors import ModelFileError
+from jointbench.identification.model import Model
+from jointbench.identification.settings import FitSettings
+from jointbench.identification.torque_error import TorqueError
+from jointbench.robot import Array, Coupling, Drive, Joint, Link, Robot
+
+FORMAT = "jointbench model"
+VERSION = 1
+
+
+def write_model(model: Model, path: Path) -> Path:
+    """Write a model; numbers that are not finite become null."""
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "estimator": model.estimator,
+        "names": model.names,
+        "groups": model.base.names,
+        "parameters": model.parameters,
+        "sigma": model.sigma,
+        "covariance": model.covariance,
+        "verdicts": [dataclasses.asdict(verdict) for verdict in model.parameter_verdicts],
+        "joint_verdicts": [dataclasses.asdict(verdict) for verdict in model.joint_verdicts],
+        "condition_number": model.condition_number,
+        "error": dataclasses.asdict(model.error),
+        "error_all": dataclasses.asdict(model.error_all),
+        "noise_rms": model.noise_rms,
+        "lags": model.lags,
+        "rows": model.rows,
+        "settings": model.settings.to_dict(),
+        "robot": dataclasses.asdict(model.robot),
+        "provenance": model.provenance,
+    }
+    path.write_text(json.dumps(_plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    return path
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model that `Model.save` wrote.
+
+    Raises:
+        ModelFileError: the file cannot be read, is no model, or groups its parameters otherwise than this release.
+    """
+    path = Path(path)
+    try:
+        values: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"model file {path} cannot be read: {error}") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is no model file: \"format\" is not {FORMAT!r}; give one that Model.save wrote")
+    if values.get("version") != VERSION:
+        raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {VERSION}")
+    try:
+        return _model(path, cast(dict[str, Any], values))
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(
+            f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
+        ) from error
+
+
+def _model(path: Path, values: dict[str, Any]) -> Model:
+    robot = _robot(values["robot"])
+    base = base_parameters(robot)
+    if list(base.leading_names) != values["names"]:
+        raise ModelFileError(
+            f"model file {path} groups its parameters otherwise than this release ({len(values['names'])} names, "
+            f"here {base.rank}); fit the run again"
+        )
+    return Model(
+        robot=robot,
+        base=base,
+        parameters=_array(values["parameters"], np.nan),
+        covariance=_array(values["covariance"], np.inf),
+        condition_number=float(_array([values["condition_number"]], np.inf)[0]),
+        error=_error(values["error"]),
+        error_all=_error(values["error_all"]),
+        noise_rms=_array(values["noise_rms"], np.nan),
+        lags=values["lags"],
+        rows=tuple(values["rows"]),
+        estimator=values["estimator"],
+        settings=FitSettings.from_dict(values["settings"]),
+        provenance=values["provenance"],
+    )
+
+
+def _robot(values: dict[str, Any]) -> Robot:
+    parts: dict[str, Any] = {
+        "joints": tuple(_joint(joint) for joint in values["joints"]),
+        "drives": tuple(Drive(**drive) for drive in values["drives"]),
+        "couplings": tuple(Coupling(**_frozen(coupling)) for coupling in values["couplings"]),
+    }
+    return Robot(**_frozen(values) | parts)
+
+
+def _joint(values: dict[str, Any]) -> Joint:
+    link: dict[str, Any] = {"link": Link(**_frozen(values["link"]))}
+    return Joint(**_frozen(values) | link)
+
+
+def _error(values: dict[str, Any]) -> TorqueError:
+    total = values["total_relative"]
+    return TorqueError(
+        rms=_array(values["rms"], np.nan),
+        relative=_array(values["relative"], np.nan),
+        total_relative=float("nan") if total is None else float(total),
+        share=_array(values["share"], np.nan),
+    )
+
+
+def _frozen(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON's lists are the tuples of the frozen records."""
+
+    def frozen(value: Any) -> Any:
+        return tuple(frozen(item) for item in cast(list[Any], value)) if isinstance(value, list) else value
+
+    return {key: frozen(value) for key, value in values.items()}
+
+
+def _array(values: list[Any], missing: float) -> Array:
+    """Floats of any depth, null as `missing`."""
+    array = np.array(values, dtype=object)
+    array[array == None] = missing  # noqa: E711  (elementwise)
+    return array.astype(np.float64)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows: no arrays, no tuples, no numbers that are not finite."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in cast(dict[Any, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast(list[Any], value)]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if isinstance(value, (str, int, bool, type(None))) else str(value)

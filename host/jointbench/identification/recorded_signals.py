@@ -1,0 +1,128 @@
+"""The two signals a fit compares, position and joint torque, taken from a run in one unbroken order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import FitError
+from jointbench.identification.settings import FitSettings
+from jointbench.recording.run import Run
+from jointbench.recording.samples import Samples
+from jointbench.robot import Array, Robot
+from jointbench.signals import BoardFilter, average_periods
+
+
+@dataclass(frozen=True)
+class RecordedSignals:
+    """Positions and torques of a run at its own sample rate, periods averaged where asked.
+
+    Attributes:
+        time: [s], shape (n,).
+        position: [rad or m], shape (n, n_joints).
+        torque: at the joints [N·m or N], shape (n, n_joints).
+        valid: samples of which all joints are known, shape (n,).
+        noise: what differs from period to period in the torque, as standard deviation of the mean over the
+            periods, shape (n_joints,); nan where there is only one period.
+        board_filters: what the torque went through on the board, one per joint; empty for none.
+        sample_period: [s].
+    """
+
+    time: Array
+    position: Array
+    torque: Array
+    valid: NDArray[np.bool_]
+    noise: Array
+    board_filters: tuple[BoardFilter, ...]
+    sample_period: float
+
+
+def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedSignals:
+    """Take position and torque from a run.
+
+    Args:
+        run: the recording; of a played excitation only the samples while it played are used.
+        robot: tells how motor currents become joint torques.
+        settings: `position`, `torque`, `interval` and `average_periods` matter here.
+
+    Raises:
+        FitError: the run does not have the signal asked for, other joints than the robot, or nothing in the interval.
+    """
+    samples = run.samples
+    if samples.joint_names != robot.joint_names:
+        raise FitError(
+            f"run {run.path} has joints {', '.join(samples.joint_names)}, but robot {robot.name!r} has "
+            f"{', '.join(robot.joint_names)}; give the robot that was recorded"
+        )
+    position = _position(run, settings)
+    torque, filters = _torque(run, robot, settings)
+    played = samples.play_tick >= 0
+    valid = np.asarray(samples.valid.all(axis=1))
+    if played.any():
+        valid &= played
+    if settings.interval is not None:
+        start, stop = settings.interval
+        valid &= (samples.time >= start) & (samples.time < stop)
+    if not valid.any():
+        raise FitError(
+            f"run {run.path} has no complete sample"
+            + (f" from {settings.interval[0]:g} to {settings.interval[1]:g} s" if settings.interval else "")
+            + f"; it covers {samples.time[0]:g} to {samples.time[-1]:g} s"
+        )
+    h = samples.sample_period
+    if run.excitation is None or not played.any() or not settings.average_periods:
+        unknown = np.full(robot.n_joints, np.nan)
+        return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h)
+    period = round(run.excitation.period / h)
+    average = average_periods(np.hstack([position, torque]), valid, samples.play_tick, period)
+    n = robot.n_joints
+    noise = average.spread[n:] / np.sqrt(np.mean(average.count[average.valid]))
+    time = h * np.arange(period, dtype=np.float64)
+    return RecordedSignals(time, average.mean[:, :n], average.mean[:, n:], average.valid, noise, filters, h)
+
+
+def _position(run: Run, settings: FitSettings) -> Array:
+    if settings.position == "motor":
+        return run.samples.motor_position
+    return _present(run, run.samples.link_position, "link_position", 'position = "motor"')
+
+
+def _torque(run: Run, robot: Robot, settings: FitSettings) -> tuple[Array, tuple[BoardFilter, ...]]:
+    """Joint torque, and what filtered it on its way."""
+    samples = run.samples
+    if settings.torque == "joint":
+        return _present(run, samples.joint_torque, "joint_torque", 'torque = "motor"'), _windows(samples)
+    torque = _present(run, samples.motor_torque, "motor_torque", 'torque = "joint"')
+    filters = _board_filters(samples)
+    for coupling in robot.couplings if filters else ():
+        first, *others = (filters[robot.joint_index(name)] for name in coupling.joints)
+        if any(other != first for other in others):
+            raise FitError(
+                f"the boards of the coupled joints {', '.join(coupling.joints)} filtered their currents differently, "
+                f"so their joint torques cannot be told apart; record with one filter on all of them"
+            )
+    return torque, filters
+
+
+def _board_filters(samples: Samples) -> tuple[BoardFilter, ...]:
+    """The ADC's window and the biquad, which the motor current passes."""
+    if samples.current_filter is None:
+        return _windows(samples)
+    window = samples.adc_window / samples.sample_period
+    return tuple(BoardFilter(b, a, window) for b, a in samples.current_filter)
+
+
+def _windows(samples: Samples) -> tuple[BoardFilter, ...]:
+    """The ADC's window alone, which is all that the torque sensor's signal passes."""
+    if samples.adc_window == 0.0:
+        return ()
+    window = samples.adc_window / samples.sample_period
+    return (BoardFilter((1.0,), (1.0,), window),) * samples.n_joints
+
+
+def _present(run: Run, values: Array | None, name: str, instead: str) -> Array:
+    if values is None:
+        raise FitError(f"run {run.path} has no {name}; record that channel, or fit with {instead}")
+    return values

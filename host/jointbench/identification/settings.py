@@ -1,0 +1,81 @@
+"""What a user may choose about a fit; what is left out is taken from the recording."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from jointbench.errors import FitError
+
+POSITIONS = ("motor", "link")
+TORQUES = ("motor", "joint")
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How a recording becomes rows of a least-squares problem.
+
+    Attributes:
+        cutoff_Hz: of the zero-phase low-pass on positions, torques and regressor columns. None: 10 times the
+            frequency below which 99 % of the motion lies, but 20 Hz at least and a fifth of the sample rate at most.
+        filter_order: of that Butterworth filter's single pass.
+        velocity_threshold: rows of a joint not faster than this are not fitted, per joint [rad/s or m/s].
+            None: 3 % of the joint's largest speed.
+        rest_guard: rows this close to such a slow row are not fitted either [s], because the low-pass smears what
+            friction does at rest. None: half a period of the cut-off.
+        average_periods: average the periods of a repeated excitation sample by sample before all else.
+        position: which encoder tells the motion, "motor" or "link".
+        torque: "motor" (from motor current or torque, through the drives) or "joint" (from joint torque sensors;
+            then friction of motor and gear, which acts before the sensor, is not part of what is identified).
+        interval: use only samples from..to these times of the recording [s], to hold the rest out. None: all.
+    """
+
+    cutoff_Hz: float | None = None
+    filter_order: int = 4
+    velocity_threshold: tuple[float, ...] | None = None
+    rest_guard: float | None = None
+    average_periods: bool = True
+    position: Literal["motor", "link"] = "motor"
+    torque: Literal["motor", "joint"] = "motor"
+    interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no recording can meet."""
+        for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval"):
+            value = getattr(self, name)
+            numbers = cast(tuple[Any, ...], value) if isinstance(value, tuple) else () if value is None else (value,)
+            if not all(isinstance(number, (int, float)) for number in numbers):
+                raise FitError(f"{name} = {value!r} must be made of numbers")
+        if self.position not in POSITIONS:
+            raise FitError(f"position = {self.position!r} must be one of {', '.join(map(repr, POSITIONS))}")
+        if self.torque not in TORQUES:
+            raise FitError(f"torque = {self.torque!r} must be one of {', '.join(map(repr, TORQUES))}")
+        if self.rest_guard is not None and self.rest_guard < 0.0:
+            raise FitError(f"rest_guard = {self.rest_guard:g} s must be 0 or more")
+        if self.velocity_threshold is not None and min(self.velocity_threshold) < 0.0:
+            raise FitError(f"velocity_threshold = {list(self.velocity_threshold)} must be 0 or more for each joint")
+        if self.interval is not None and not self.interval[0] < self.interval[1]:
+            raise FitError(f"interval = {list(self.interval)} must be [from, to] in seconds with from below to")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> FitSettings:
+        """Read settings from plain values, as in a run's provenance or a model file.
+
+        Raises:
+            FitError: an unknown name, or a value no recording can meet.
+        """
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            if name not in known:
+                raise FitError(f"fit setting {name!r} is not known; the settings are {', '.join(known)}")
+        plain: dict[str, Any] = {
+            name: tuple(cast(list[float], value)) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(**plain)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that `from_dict` reads; None is left out."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}

@@ -1,0 +1,108 @@
+"""Judge a model on motion it was not fitted to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import FitError
+from jointbench.identification.fit import provenance
+from jointbench.identification.model import Model
+from jointbench.identification.observations import observe
+from jointbench.identification.settings import FitSettings
+from jointbench.identification.torque_error import TorqueError, torque_error
+from jointbench.identification.verdict import Verdict, judge_joints, judge_whole
+from jointbench.recording.run import Run
+from jointbench.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """A model's torque against the measured one, both filtered alike.
+
+    Attributes:
+        joint_names: in the order of the columns.
+        time: [s], shape (n,).
+        measured, predicted: joint torque [N·m or N], shape (n, n_joints).
+        complete: rows away from gaps and ends, the others are zero, shape (n,).
+        moving: rows of joints away from rest, shape (n, n_joints).
+        error: over the moving rows; its `share` says how many of the complete ones they are.
+        error_all: over all complete rows.
+        provenance: of the run it was judged on.
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    measured: Array
+    predicted: Array
+    complete: NDArray[np.bool_]
+    moving: NDArray[np.bool_]
+    error: TorqueError
+    error_all: TorqueError
+    provenance: Mapping[str, Any]
+
+    @property
+    def rms(self) -> Array:
+        """Torque error per joint where it moves, root mean square [N·m or N]."""
+        return self.error.rms
+
+    @property
+    def relative(self) -> Array:
+        """Torque error per joint where it moves, as a share of the torque."""
+        return self.error.relative
+
+    @property
+    def total_relative(self) -> float:
+        """Torque error of all joints together where they move, as a share of the torque."""
+        return self.error.total_relative
+
+    @cached_property
+    def joint_verdicts(self) -> tuple[Verdict, ...]:
+        """The word on each joint's torque."""
+        return judge_joints(self.joint_names, self.error.relative, self.error.share)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The word on the whole: that on its worst joint."""
+        return judge_whole(self.joint_verdicts, self.error.relative)
+
+
+def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> Validation:
+    """Predict the torque of a run and compare it with the measured one.
+
+    Args:
+        model: to be judged.
+        run: preferably another motion than the model was fitted to.
+        settings: None: the model's own, but for `interval`, so that the error is that of the same band of
+            frequencies and the same speeds.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        FitError: the run has other joints than the model or lacks a signal.
+        SignalError: the cut-off does not suit the sample rate.
+    """
+    used = settings or dataclasses.replace(model.settings, interval=None)
+    rows = observe(run, model.robot, model.base, used)
+    if not rows.moving.any():
+        raise FitError(f"run {run.path}: no joint moves faster than its threshold; validate on a run with motion")
+    predicted = rows.regressor @ model.parameters
+    everywhere = np.broadcast_to(rows.complete[:, None], rows.moving.shape)
+    return Validation(
+        joint_names=model.robot.joint_names,
+        time=rows.time,
+        measured=rows.torque,
+        predicted=predicted,
+        complete=rows.complete,
+        moving=rows.moving,
+        error=torque_error(rows.torque, predicted, rows.moving, rows.complete),
+        error_all=torque_error(rows.torque, predicted, everywhere, rows.complete),
+        provenance=provenance(run),
+    )

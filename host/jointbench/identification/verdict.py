@@ -1,0 +1,82 @@
+"""The word on each parameter and joint: identified, weak, or refused with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jointbench.robot import Array
+
+Word = Literal["identified", "weak", "refused"]
+
+IDENTIFIED_RELATIVE_SIGMA = 0.2
+"""A parameter is identified when its σ is at most this share of its value (then it is 5 σ from zero)."""
+
+WEAK_RELATIVE_SIGMA = 0.5
+"""… weak up to this share (2 σ from zero), and beyond it not told from zero, hence refused."""
+
+GOOD_RELATIVE_ERROR = 0.10
+"""A joint's torque is explained when the error is at most this share of the torque, root mean square …"""
+
+POOR_RELATIVE_ERROR = 0.30
+"""… weakly up to this share, and beyond it the model is refused for this joint."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judgement in one word, and the figures it rests on in a sentence.
+
+    Attributes:
+        name: of the parameter or joint.
+        word: "identified", "weak" or "refused".
+        reason: why, with the figures.
+    """
+
+    name: str
+    word: Word
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.word} ({self.reason})"
+
+
+def judge_parameter(name: str, value: float, sigma: float) -> Verdict:
+    """Judge one parameter by its value and standard deviation."""
+    if not np.isfinite(sigma):
+        return Verdict(name, "refused", "this motion does not excite it; plan one that moves its joints")
+    relative = sigma / abs(value) if value else float("inf")
+    figures = f"{value:.4g} ± {sigma:.2g}"
+    if relative <= IDENTIFIED_RELATIVE_SIGMA:
+        return Verdict(name, "identified", f"{figures}, relative σ {relative:.1%}")
+    if relative <= WEAK_RELATIVE_SIGMA:
+        return Verdict(name, "weak", f"{figures}, relative σ {relative:.0%} is above {IDENTIFIED_RELATIVE_SIGMA:.0%}")
+    return Verdict(name, "refused", f"{figures} is within 2 σ of zero")
+
+
+def judge_joint(name: str, relative_error: float, share: float) -> Verdict:
+    """Judge one joint by its relative torque error over the rows where it moves, `share` of all rows."""
+    if not np.isfinite(relative_error):
+        return Verdict(name, "refused", "the joint never moves away from rest in this run")
+    figures = f"torque error {relative_error:.1%} of the torque over {share:.0%} of the time"
+    if relative_error <= GOOD_RELATIVE_ERROR:
+        return Verdict(name, "identified", figures)
+    if relative_error <= POOR_RELATIVE_ERROR:
+        return Verdict(name, "weak", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
+    return Verdict(name, "refused", f"{figures}, above {POOR_RELATIVE_ERROR:.0%}")
+
+
+def judge_joints(names: tuple[str, ...], relative_errors: Array, shares: Array) -> tuple[Verdict, ...]:
+    """Judge all joints of a robot."""
+    return tuple(
+        judge_joint(name, float(error), float(share))
+        for name, error, share in zip(names, relative_errors, shares, strict=True)
+    )
+
+
+def judge_whole(joints: tuple[Verdict, ...], relative_errors: Array) -> Verdict:
+    """Judge a whole model by its worst joint."""
+    rank = [("identified", "weak", "refused").index(joint.word) for joint in joints]
+    worst = max(range(len(joints)), key=lambda j: (rank[j], np.nan_to_num(relative_errors[j], nan=np.inf)))
+    return Verdict("model", joints[worst].word, f"worst joint {joints[worst].name}: {joints[worst].reason}")

@@ -1,0 +1,109 @@
+"""Recordings of a robot that is exactly rigid with Coulomb and viscous friction, as its boards would send them."""
+
+import dataclasses
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from scipy import signal
+
+from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
+from jointbench.excitation import FourierExcitation
+from jointbench.recording import Run, Samples
+from jointbench.recording.samples import BiquadCoefficients
+from jointbench.robot import Array, Robot, load_robot
+
+PERIOD_S = 0.001
+COUNTS_PER_JOINT_TURN = 4096 * 101
+CURRENT_NOISE_A = 0.010
+"""Of a decimated sample: 40 mA per ADC sample, 16 of them averaged."""
+
+_WITHIN_TICK = 4
+"""Instants per tick at which torque is evaluated for the mean over the ADC's window."""
+
+
+def _biquad() -> BiquadCoefficients:
+    b, a = signal.butter(2, 100.0, fs=1.0 / PERIOD_S)
+    return tuple(map(float, b)), tuple(map(float, a))
+
+
+BIQUAD = _biquad()
+
+
+def arm(n_joints: int = 3) -> Robot:
+    """The first joints of cobot6: three are enough for most, and quick."""
+    robot = load_robot("cobot6")
+    return dataclasses.replace(
+        robot, joints=robot.joints[:n_joints], drives=robot.drives[:n_joints], home=robot.home[:n_joints]
+    )
+
+
+def truth(robot: Robot) -> Array:
+    """Full parameters, in the order of `model_parameter_names`."""
+    drive = {"rotor_inertia": 1.3, "viscous": 9.0, "coulomb": 6.0, "offset": 0.4}
+    values: list[float] = []
+    for name in model_parameter_names(robot)[10 * robot.n_links :]:
+        joint, kind = name.split(".")
+        values.append(drive[kind] / (1.0 + 0.4 * robot.joint_index(joint)))
+    assert robot.standard_parameters is not None
+    return np.concatenate([robot.standard_parameters, values])
+
+
+def excitation(robot: Robot, seed: int, period: float = 10.0, speed: float = 0.45) -> FourierExcitation:
+    """A lively motion around home; limits do not matter here."""
+    rng = np.random.default_rng(seed)
+    sine, cosine = speed * rng.standard_normal((2, robot.n_joints, 5))
+    return FourierExcitation(robot.name, period, np.array(robot.home), sine, cosine, float("nan"), (), seed)
+
+
+def synthetic_run(
+    robot: Robot, *, motion_seed: int, noise_seed: int, repeats: int = 2, noise: float = CURRENT_NOISE_A,
+    counts_per_turn: float | None = COUNTS_PER_JOINT_TURN, full_parameters: Array | None = None,
+    biquad: BiquadCoefficients = BIQUAD,
+) -> Run:
+    """A run of `repeats` periods; None for `counts_per_turn` is an encoder without quantisation."""
+    plan = excitation(robot, motion_seed)
+    values = tuple(truth(robot) if full_parameters is None else full_parameters)
+    position, torque = _one_period(robot, motion_seed, values)
+    rng = np.random.default_rng(noise_seed)
+    position, torque = np.tile(position, (repeats, 1)), np.tile(torque, (repeats, 1))
+    if counts_per_turn is not None:
+        step = 2.0 * np.pi / counts_per_turn
+        # An encoder's zero lies anywhere between two counts.
+        position = step * np.round(position / step + rng.uniform(-0.5, 0.5, robot.n_joints))
+    per_current = np.array([drive.torque_per_current for drive in robot.drives])
+    torque = torque + noise * per_current * rng.standard_normal(torque.shape)
+    b, a = biquad
+    start = signal.lfilter_zi(b, a)[:, None] * torque[:1]
+    torque = signal.lfilter(b, a, torque, axis=0, zi=start)[0]
+    return run_of(robot, position, torque, plan=plan, repeats=repeats)
+
+
+def run_of(robot: Robot, position: Array, torque: Array, *, plan: FourierExcitation | None, repeats: int) -> Run:
+    n = len(position)
+    samples = Samples(
+        time=PERIOD_S * np.arange(n, dtype=np.float64), joint_names=robot.joint_names,
+        motor_position=position, link_position=None, motor_current=None, motor_torque=torque, joint_torque=None,
+        play_tick=np.arange(n) if plan else np.full(n, -1), valid=np.ones(position.shape, dtype=np.bool_),
+        current_filter=(BIQUAD,) * robot.n_joints, adc_window=PERIOD_S, sample_period=PERIOD_S,
+    )  # fmt: skip
+    return Run(
+        path=Path("synthetic"), robot=robot, samples=samples, ledger=None, excitation=plan, repeats=repeats,
+        provenance={"seed": 0}, sha256="0" * 64, warnings=(),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _one_period(robot: Robot, motion_seed: int, full_parameters: tuple[float, ...]) -> tuple[Array, Array]:
+    """Position at the ticks of one period, and the torque's mean over the tick before each."""
+    plan = excitation(robot, motion_seed)
+    ticks = round(plan.period / PERIOD_S)
+    q = plan.evaluate(PERIOD_S * np.arange(ticks))[0]
+    fractions = (np.arange(_WITHIN_TICK) + 0.5) / _WITHIN_TICK - 1.0
+    instants = PERIOD_S * (np.arange(ticks)[:, None] + fractions).ravel()
+    motion = plan.evaluate(instants)
+    parameters = np.array(full_parameters)
+    torque = inverse_dynamics(robot, *motion, parameters[: 10 * robot.n_links])
+    columns, _ = drive_columns(robot, *motion[1:])
+    torque = torque + (columns @ parameters[10 * robot.n_links :]).reshape(torque.shape)
+    return q, torque.reshape(ticks, _WITHIN_TICK, -1).mean(axis=1)

@@ -1,0 +1,271 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from jointbench.dynamics import model_columns
+from jointbench.errors import FitError, SignalError
+from jointbench.identification import FitSettings, Model, fit, validate
+from jointbench.recording import Run
+from jointbench.robot import Coupling
+from jointbench.tests.identification.synthetic import BIQUAD, CURRENT_NOISE_A, arm, run_of, synthetic_run, truth
+
+ARM = arm(3)
+SEEDS = range(20)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic_run(ARM, motion_seed=1, noise_seed=1)
+
+
+def with_samples(run: Run, **changes: object) -> Run:
+    return dataclasses.replace(run, samples=dataclasses.replace(run.samples, **changes))  # type: ignore[arg-type]
+
+
+def test_error_bars_hold_the_truth_as_often_as_they_say():
+    """Noise, encoder steps, the ADC's window and the board's filter: 95 % within 2 σ, over motions and noises."""
+    deviations = np.array(
+        [fit(synthetic_run(ARM, motion_seed=s, noise_seed=s)).deviations(truth(ARM)) for s in SEEDS]
+    )
+    within = np.mean(np.abs(deviations) <= 2.0)
+    # 500 deviations, some 5 independent ones per σ of a run: 95.4 % with a standard error of about 2 %.
+    assert 0.91 <= within <= 0.99, f"seeds {SEEDS}: {within:.1%} within 2 σ"
+    assert np.sqrt(np.mean(deviations**2)) == pytest.approx(1.0, abs=0.12)
+
+
+def test_a_whole_arm():
+    robot = arm(6)
+    model = fit(synthetic_run(robot, motion_seed=3, noise_seed=3))
+    deviations = model.deviations(truth(robot))
+    # Of 58 parameters 2.6 are expected outside; their errors are correlated, so allow three times that.
+    assert np.sum(np.abs(deviations) > 2.0) <= 8
+    assert model.error.total_relative < 0.01
+
+
+def test_stated_sigma_is_the_spread_over_noises():
+    models = [fit(synthetic_run(ARM, motion_seed=1, noise_seed=s)) for s in SEEDS]
+    spread = np.std([m.parameters for m in models], axis=0, ddof=1)
+    stated = np.sqrt(np.mean([m.sigma**2 for m in models], axis=0))
+    # 20 draws tell a deviation to 16 %, so the mean over the 25 (correlated) ratios to about 5 %.
+    assert np.mean(stated / spread) == pytest.approx(1.0, abs=0.15)
+    assert np.all(stated / spread < 2.0)
+    assert np.all(stated / spread > 0.5)
+
+
+def test_without_noise_the_truth_comes_out():
+    model = fit(synthetic_run(ARM, motion_seed=2, noise_seed=0, noise=0.0, counts_per_turn=None))
+    expected = model.base.group(truth(ARM))
+    # What is left is friction turning over within a tick, which the sampled sign cannot see.
+    assert model.parameters == pytest.approx(expected, abs=2e-3 * np.abs(expected).max() / 10.0)
+    assert model.error.total_relative < 1e-3
+
+
+def test_ignoring_the_boards_lag_would_spoil_the_inertia(run: Run):
+    """The window and the biquad matter: a fit that does not know them is off by many σ."""
+    unaware = fit(with_samples(run, current_filter=None, adc_window=0.0))
+    aware = fit(run)
+    assert np.abs(aware.deviations(truth(ARM))).max() < 4.0
+    assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
+
+
+def test_rows_near_rest_are_left_out_and_reported(run: Run):
+    model = fit(run)
+    assert np.all(model.error.share < 1.0)
+    assert np.all(model.error.share > 0.5)
+    assert model.settings.velocity_threshold is not None
+    assert model.settings.rest_guard == pytest.approx(0.5 / 20.0)
+    assert sum(model.rows) == pytest.approx(model.error.share.sum() * _complete(model), abs=0.5)
+
+
+def _complete(model: Model) -> float:
+    return model.rows[0] / model.error.share[0]
+
+
+def test_sticking_near_rest_does_not_reach_the_fit(run: Run):
+    """Whatever friction does at rest, it does not enter: torque is spoiled wherever a joint is slow."""
+    settings = fit(run).settings
+    assert settings.velocity_threshold is not None
+    velocity = np.gradient(run.samples.motor_position, run.samples.sample_period, axis=0)
+    torque = run.samples.motor_torque
+    assert torque is not None
+    slow = np.abs(velocity) < 0.3 * np.array(settings.velocity_threshold)
+    spoiled = with_samples(run, motor_torque=np.where(slow, 0.0, torque))
+    masked = fit(spoiled)
+    assert np.abs(masked.deviations(truth(ARM))).max() < 5.0
+    unmasked = fit(spoiled, settings=FitSettings(velocity_threshold=(0.0, 0.0, 0.0), rest_guard=0.0))
+    friction = masked.names.index("j1.coulomb")
+    assert abs(unmasked.parameters[friction] - 6.0) > 5.0 * masked.sigma[friction]
+
+
+def test_periods_are_averaged_and_tell_the_noise(run: Run):
+    model = fit(run)
+    assert np.isfinite(model.noise_rms).all()
+    # White current noise through a 100 Hz biquad, torque per ampere 12.5 and 12.5 and 9.7 N·m, two periods averaged.
+    _, response = signal.freqz(*BIQUAD, worN=4096)
+    passed = np.sqrt(np.mean(np.abs(response) ** 2))
+    per_current = np.array([drive.torque_per_current for drive in ARM.drives])
+    assert model.noise_rms == pytest.approx(CURRENT_NOISE_A * per_current * passed / np.sqrt(2.0), rel=0.05)
+
+
+def test_a_gap_is_left_out_and_filled_by_the_other_period(run: Run):
+    valid = run.samples.valid.copy()
+    valid[3000:3600, 1] = False
+    torque = run.samples.motor_torque
+    assert torque is not None
+    holed = with_samples(
+        run,
+        valid=valid,
+        motor_torque=np.where(valid, torque, np.nan),
+        motor_position=np.where(valid, run.samples.motor_position, np.nan),
+    )
+    model = fit(holed)
+    assert np.abs(model.deviations(truth(ARM))).max() < 5.0
+    assert sum(model.rows) == sum(fit(run).rows)
+
+
+def test_a_gap_in_the_only_period_costs_the_rows_around_it():
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=1)
+    valid = run.samples.valid.copy()
+    valid[3000:3600, 1] = False
+    torque = run.samples.motor_torque
+    assert torque is not None
+    holed = with_samples(
+        run,
+        valid=valid,
+        motor_torque=np.where(valid, torque, np.nan),
+        motor_position=np.where(valid, run.samples.motor_position, np.nan),
+    )
+    model = fit(holed)
+    assert np.isfinite(model.parameters).all()
+    assert np.abs(model.deviations(truth(ARM))).max() < 5.0
+    assert sum(model.rows) < sum(fit(run).rows) - 3 * 600 // 25
+
+
+def test_validation_on_another_motion(run: Run):
+    model = fit(run)
+    check = validate(model, synthetic_run(ARM, motion_seed=9, noise_seed=9))
+    assert check.verdict.word == "identified"
+    assert check.total_relative < 0.01
+    assert check.measured.shape == check.predicted.shape == check.moving.shape
+    assert np.all(check.error.share <= check.error_all.share)
+    assert np.all(check.error_all.share == 1.0)
+
+
+def test_validation_says_no_to_a_wrong_model(run: Run):
+    model = fit(run)
+    wrong = dataclasses.replace(model, parameters=1.5 * model.parameters)
+    check = validate(wrong, synthetic_run(ARM, motion_seed=9, noise_seed=9))
+    assert check.verdict.word == "refused"
+    assert check.total_relative == pytest.approx(0.5, abs=0.02)
+
+
+def test_prediction_is_the_models_torque(run: Run):
+    model = fit(run)
+    assert run.excitation is not None
+    q, dq, ddq = run.excitation.evaluate(np.linspace(0.0, 5.0, 40))
+    columns, _ = model_columns(ARM, q, dq, ddq)
+    expected = (columns @ truth(ARM)).reshape(-1, 3)
+    assert model.predict(q, dq, ddq) == pytest.approx(expected, abs=0.05)
+
+
+def test_confidence_interval_and_words(run: Run):
+    model = fit(run)
+    low, high = model.confidence_interval("j1.coulomb", 0.9999)
+    assert low < 6.0 < high
+    assert model.is_identified("j1.coulomb")
+    assert model.value("j1.viscous") == pytest.approx(9.0, rel=0.01)
+    with pytest.raises(FitError, match=r"no base parameter is led by 'j1.rotor_inertia'; it is part of 'j1.Izz"):
+        model.value("j1.rotor_inertia")
+    with pytest.raises(FitError, match=r"no base parameter is led by 'elbow.coulomb'; the leaders are j1.Izz"):
+        model.value("elbow.coulomb")
+
+
+def test_a_joint_that_rests_is_refused_not_invented():
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=1)
+    position = run.samples.motor_position.copy()
+    position[:, 2] = position[0, 2]
+    model = fit(with_samples(run, motor_position=position), settings=FitSettings(velocity_threshold=(0.02,) * 3))
+    assert model.rows[2] == 0
+    words = dict(zip(model.names, (v.word for v in model.parameter_verdicts), strict=True))
+    assert words["j3.viscous"] == words["j3.coulomb"] == words["j3.offset"] == "refused"
+    assert np.isinf(model.sigma[model.names.index("j3.viscous")])
+    assert model.joint_verdicts[2].word == "refused"
+    assert "never moves" in model.joint_verdicts[2].reason
+    assert model.verdict.word == "refused"
+
+
+def test_interval_holds_the_rest_out():
+    plain = synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=1)
+    run = dataclasses.replace(plain, excitation=None)
+    first = fit(run, settings=FitSettings(interval=(0.0, 6.0)))
+    assert sum(first.rows) < 0.65 * sum(fit(run).rows)
+    rest = validate(first, run, settings=dataclasses.replace(first.settings, interval=(6.0, 10.0)))
+    assert rest.total_relative < 0.01
+
+
+def test_settings_of_an_import_are_used_unless_others_are_given(run: Run):
+    imported = dataclasses.replace(run, provenance={"fit": {"cutoff_Hz": 33, "velocity_threshold": [0.1, 0.1, 0.2]}})
+    assert fit(imported).settings.cutoff_Hz == 33
+    assert fit(imported).settings.velocity_threshold == (0.1, 0.1, 0.2)
+    assert fit(imported, settings=FitSettings(cutoff_Hz=25.0)).settings.cutoff_Hz == 25.0
+
+
+def test_torque_sensors_pass_the_window_but_no_biquad():
+    """The same torque as a sensor would send it: unfiltered but for the mean over the ADC's window."""
+    nothing = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, biquad=nothing)
+    sensed = with_samples(run, joint_torque=run.samples.motor_torque, motor_torque=None)
+    assert sensed.samples.current_filter == (BIQUAD,) * 3
+    model = fit(sensed, settings=FitSettings(torque="joint"))
+    assert np.abs(model.deviations(truth(ARM))).max() < 4.0
+
+
+def test_bad_wishes_are_named(run: Run):
+    with pytest.raises(FitError, match=r"estimator 'magic' is not known; the estimators are wls"):
+        fit(run, estimator="magic")  # type: ignore[arg-type]
+    with pytest.raises(FitError, match=r"run synthetic has joints j1, j2, j3, but robot 'cobot6' has j1, j2$"[:-1]):
+        fit(run, arm(2))
+    with pytest.raises(FitError, match=r"has no link_position; record that channel, or fit with position"):
+        fit(run, settings=FitSettings(position="link"))
+    with pytest.raises(FitError, match=r"has no joint_torque; record that channel"):
+        fit(run, settings=FitSettings(torque="joint"))
+    with pytest.raises(FitError, match=r"velocity_threshold has 2 values; robot 'cobot6' needs one for each of its 3"):
+        fit(run, settings=FitSettings(velocity_threshold=(0.1, 0.1)))
+    with pytest.raises(FitError, match=r"0 rows away from rest \(j1 0, j2 0, j3 0\) for 25 parameters"):
+        fit(run, settings=FitSettings(velocity_threshold=(99.0,) * 3))
+    with pytest.raises(FitError, match=r"no complete sample from 90 to 99 s; it covers 0 to 19.999 s"):
+        fit(run, settings=FitSettings(interval=(90.0, 99.0)))
+    with pytest.raises(SignalError, match=r"cut-off 900 Hz must be above 0 and below"):
+        fit(run, settings=FitSettings(cutoff_Hz=900.0))
+    with pytest.raises(FitError, match="no joint moves faster than its threshold"):
+        validate(fit(run), run, settings=FitSettings(velocity_threshold=(99.0,) * 3))
+
+
+def test_a_short_recording_is_refused_with_what_it_needs():
+    n = 150
+    run = run_of(ARM, np.zeros((n, 3)), np.zeros((n, 3)), plan=None, repeats=0)
+    with pytest.raises(FitError, match=r"longest stretch without a gap has 150 samples, and a low-pass at 20 Hz needs"):
+        fit(run, settings=FitSettings(cutoff_Hz=20.0))
+
+
+def test_a_robot_at_rest_is_refused():
+    run = run_of(ARM, np.zeros((5000, 3)), np.ones((5000, 3)), plan=None, repeats=0)
+    with pytest.raises(FitError, match=r"gives 0 rows away from rest .* record more motion"):
+        fit(run)
+
+
+def test_strict_numpy(run: Run):
+    with np.errstate(all="raise", under="ignore"):
+        validate(fit(run), run)
+
+
+def test_boards_of_a_coupling_must_filter_alike():
+    wrist = dataclasses.replace(ARM, couplings=(Coupling("wrist", ("j2", "j3"), ((101.0, 0.0), (101.0, 101.0))),))
+    run = dataclasses.replace(synthetic_run(ARM, motion_seed=1, noise_seed=1), robot=wrist)
+    other = ((1.0,), (1.0,))
+    filters = run.samples.current_filter
+    assert filters is not None
+    with pytest.raises(FitError, match=r"boards of the coupled joints j2, j3 filtered their currents differently"):
+        fit(with_samples(run, current_filter=(filters[0], filters[1], other)))

@@ -1,0 +1,65 @@
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.errors import ModelFileError
+from jointbench.identification import FitSettings, Model, fit, load_model
+from jointbench.identification.model_file import _plain, _robot  # pyright: ignore[reportPrivateUsage]
+from jointbench.robot import load_robot
+from jointbench.tests.identification.synthetic import arm, synthetic_run
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return fit(synthetic_run(arm(2), motion_seed=1, noise_seed=1), settings=FitSettings(velocity_threshold=(0.1, 99.0)))
+
+
+def test_a_model_comes_back_whole(model: Model, tmp_path: Path):
+    loaded = load_model(model.save(tmp_path / "model.json"))
+    assert loaded.robot == model.robot
+    assert loaded.settings == model.settings
+    assert loaded.parameter_verdicts == model.parameter_verdicts
+    assert loaded.joint_verdicts == model.joint_verdicts
+    assert np.isinf(model.covariance).any()  # the hard case: not JSON by itself
+    for name in ("parameters", "covariance", "noise_rms"):
+        assert np.array_equal(getattr(loaded, name), getattr(model, name), equal_nan=True)
+    q, dq, ddq = np.random.default_rng(0).standard_normal((3, 5, 2))
+    assert np.array_equal(loaded.predict(q, dq, ddq), model.predict(q, dq, ddq))
+
+
+def test_the_file_is_plain_json_with_its_provenance(model: Model, tmp_path: Path):
+    text = model.save(tmp_path / "model.json").read_text()
+    values = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert values["provenance"]["sha256"] == "0" * 64
+    assert set(values["provenance"]["versions"]) == {"python", "numpy", "scipy", "jointbench"}
+    assert len(values["names"]) == len(values["sigma"]) == model.base.rank
+
+
+def test_a_coupled_robot_comes_back():
+    tx40 = load_robot("tx40")
+    assert _robot(json.loads(json.dumps(_plain(dataclasses.asdict(tx40))))) == tx40
+
+
+def test_other_files_are_refused(model: Model, tmp_path: Path):
+    path = tmp_path / "other.json"
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_model(path)
+    path.write_text("{")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_model(path)
+    path.write_text("[1]")
+    with pytest.raises(ModelFileError, match="is no model file"):
+        load_model(path)
+    values = json.loads(model.save(path).read_text())
+    path.write_text(json.dumps(values | {"version": 9}))
+    with pytest.raises(ModelFileError, match="version 9; this release reads 1"):
+        load_model(path)
+    path.write_text(json.dumps({key: value for key, value in values.items() if key != "covariance"}))
+    with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):
+        load_model(path)
+    path.write_text(json.dumps(values | {"names": values["names"][:-1]}))
+    with pytest.raises(ModelFileError, match="groups its parameters otherwise"):
+        load_model(path)
