@@ -1,0 +1,1 @@
+"""Tests that talk to a board, and the virtual bench they run on."""

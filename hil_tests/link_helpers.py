@@ -1,0 +1,54 @@
+"""What the tests of the link share: a short motion, and benches with one board that is not as it should be."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jointbench.link import Bench
+from jointbench.recording import Recorder, Run, open_run
+from jointbench.robot import Array
+
+HERE = Path(__file__).resolve().parent
+COBOT = HERE / "benches" / "cobot6.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """There and back, s(t) = (1 - cos wt)² / 4 of `way`: at rest and without acceleration at both ends."""
+
+    start: Array
+    way: Array
+    period: float = 1.024
+
+    def evaluate(self, time: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration of all joints."""
+        w = 2.0 * np.pi / self.period
+        c, s = np.cos(w * time)[:, None], np.sin(w * time)[:, None]
+        twice = np.cos(2.0 * w * time)[:, None]
+        q = self.start + self.way * (1.0 - c) ** 2 / 4.0
+        return q, self.way * w * s * (1.0 - c) / 2.0, self.way * w**2 * (c - twice) / 2.0
+
+
+def wave(bench: Bench, way: float = 0.1, period: float = 1.024) -> Wave:
+    """A wave of every joint from home."""
+    return Wave(np.array(bench.robot.home), np.full(bench.robot.n_joints, way), period)
+
+
+def record_wave(bench: Bench, directory: Path, repeats: int = 1, **play) -> Run:
+    """Record a wave on a connected and configured bench."""
+    recorder = Recorder(directory, bench.provenance(repeats=repeats))
+    bench.play(wave(bench), repeats, recorder, **play)
+    return open_run(directory)
+
+
+def bench_with_program(folder: Path, joint: str, program: str) -> Path:
+    """A bench file like cobot6's whose board of `joint` runs `program` (MicroPython) instead of the firmware."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program.py").write_text(program)
+    text = COBOT.read_text().replace('"../virtual_bench', f'"{HERE}/virtual_bench')
+    entry = f'joint = "{joint}"\nurl = "unix:"\n'
+    assert entry in text
+    path = folder / "bench.toml"
+    path.write_text(text.replace(entry, f'{entry}program = "program.py"\n'))
+    return path

@@ -1,0 +1,28 @@
+"""Benches with a few boards that run test programs, and whether their processes live."""
+
+import contextlib
+import json
+from pathlib import Path
+
+from hil_tests.pendulum import COBOT6_PLANT
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def write_bench_file(folder: Path, *programs: str | None, extra: str = "") -> Path:
+    """Write a bench file with one board for each program; None is the firmware itself."""
+    text = f'version = 1\nname = "test"\nrobot = "cobot6"\nplant = {json.dumps(str(COBOT6_PLANT))}\n'
+    for node, program in enumerate(programs, start=1):
+        text += f'[[board]]\nnode = {node}\njoint = "j{node}"\nurl = "unix:"\n'
+        text += f"program = {json.dumps(str(PROGRAMS / program))}\n" if program else ""
+    path = folder / "test_bench.toml"
+    path.write_text(text + extra, encoding="utf-8")
+    return path
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is there and not merely waiting to be collected."""
+    with contextlib.suppress(FileNotFoundError):
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return state != "Z"
+    return False

@@ -1,0 +1,235 @@
+"""Boards that are broken, strange or gone: a clear error, motors off, and nothing lost that was recorded."""
+
+import os
+import random
+import re
+import signal
+import tomllib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_tests.link_helpers import COBOT, bench_with_program, record_wave, wave
+from hil_tests.virtual_bench import virtual_bench
+from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers, SchemaMismatch
+from jointbench.link import Bench, open_bench
+from jointbench.recording import open_run
+from jointbench.recording.decode import decode_recording
+from jointwire import State
+
+BABBLE = Path(__file__).parent / "programs" / "babble.py"
+# The firmware, but for one thing changed before it starts.
+VARIATION = """
+from jointboard import wire
+{change}
+import unix
+board = unix.Board()
+board.disable()
+from jointboard import app
+app.run(board)
+"""
+
+
+@contextmanager
+def connecting(bench_file: Path) -> Generator[Bench]:
+    with virtual_bench(bench_file, out=bench_file.parent / "sim") as live, open_bench(live) as bench:
+        yield bench
+
+
+@contextmanager
+def ready(bench_file: Path, out: Path, **settings) -> Generator[Bench]:
+    with virtual_bench(bench_file, plant="ideal", seed=3, out=out) as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure(**settings)
+        bench.move_to(bench.robot.home)
+        yield bench
+
+
+def states(bench: Bench) -> dict[str, State | None]:
+    for board in bench.boards:
+        if not board.port.lost:
+            board.hello()
+    return {board.joint: board.state for board in bench.boards if not board.port.lost}
+
+
+def test_a_board_that_answers_garbage(tmp_path: Path) -> None:
+    bench_file = bench_with_program(tmp_path, "j3", BABBLE.read_text())
+    with connecting(bench_file) as bench, pytest.raises(BoardSilent) as caught:
+        bench.connect()
+    text = str(caught.value)
+    assert (caught.value.joint, caught.value.node) == ("j3", 3)
+    assert re.search(r"^j3 \(node 3\): no answer to HELLO in 4 tries of 100 ms; \d+ bytes came and none was a f", text)
+    assert "Another baud rate, another node, the REPL" in text
+
+
+def test_a_board_in_its_repl_is_shown_as_it_speaks(tmp_path: Path) -> None:
+    echo = (BABBLE.parent / "echo.py").read_text()
+    prompt = echo.replace("len(received)) + received", '4) + b">>> "')
+    message = r"none was a frame of node 1: b'(>>> )+"
+    with connecting(bench_with_program(tmp_path, "j1", prompt)) as bench, pytest.raises(BoardSilent, match=message):
+        bench.connect()
+
+
+def test_a_board_of_another_schema(tmp_path: Path) -> None:
+    program = VARIATION.format(change="wire.SCHEMA_HASH = 0x12345678")
+    message = r"^j2 \(node 2\): speaks wire 1\.0 with schema 12345678, this host 1\.0 with [0-9a-f]{8}; put"
+    with connecting(bench_with_program(tmp_path, "j2", program)) as bench, pytest.raises(SchemaMismatch, match=message):
+        bench.connect()
+
+
+def test_ports_that_are_swapped(tmp_path: Path) -> None:
+    with virtual_bench(COBOT, realtime=True, out=tmp_path / "sim") as live:
+        first, second = (board["url"] for board in tomllib.loads(live.read_text())["board"][:2])
+        text = live.read_text().replace(first, "FIRST").replace(second, first).replace("FIRST", second)
+        swapped = tmp_path / "swapped.toml"
+        swapped.write_text(text)
+        with open_bench(swapped) as bench, pytest.raises(BoardSilent, match=r"^j1 \(node 1\): no answer to HELLO"):
+            bench.connect()
+
+
+def test_facts_that_are_not_the_robots(tmp_path: Path) -> None:
+    changed = VARIATION.replace("board.disable()", 'board.disable()\nboard.facts["drive.ratio"] = 51000')
+    program = changed.format(change="")
+    message = r"^j5 \(node 5\): says drive\.ratio = 51, the robot file 101; is this"
+    bench_file = bench_with_program(tmp_path, "j5", program)
+    with connecting(bench_file) as bench, pytest.raises(ConfigurationDiffers, match=message):
+        bench.connect()
+
+
+def test_a_board_that_dies_while_moving(tmp_path: Path) -> None:
+    with virtual_bench(COBOT, plant="ideal", seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        pids = {board["joint"]: board["pid"] for board in tomllib.loads(live.read_text())["board"]}
+        bench.connect()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        killed = []
+
+        def kill(progress) -> None:
+            if progress.samples > 4000 and not killed:
+                os.kill(pids["j4"], signal.SIGKILL)
+                killed.append(progress.samples)
+
+        with pytest.raises(BoardLost, match=r"^j4 \(node 4\): its process has ended: exit status -9"):
+            record_wave(bench, tmp_path / "run", repeats=50, progress=kill)
+        assert set(states(bench).values()) == {State.LOADED}
+        assert set(states(bench)) == {"j1", "j2", "j3", "j5", "j6"}
+    run = open_run(tmp_path / "run")
+    assert run.samples.valid.sum() >= killed[0]
+    assert run.ledger is not None
+    by_joint = {board.joint: board for board in run.ledger.boards}
+    assert all(by_joint[joint].closes and by_joint[joint].samples_lost == 0 for joint in ("j1", "j2", "j3", "j5", "j6"))
+    assert "no STATUS after the last sample" in by_joint["j4"].fault
+    assert not run.ledger.is_valid
+    assert any("stopped by BoardLost: j4" in warning for warning in run.warnings)
+
+
+def test_a_bench_that_ends_while_moving(tmp_path: Path) -> None:
+    with virtual_bench(COBOT, plant="ideal", out=tmp_path / "sim") as live:
+        with open_bench(live) as bench:
+            bench.connect()
+            bench.configure()
+            bench.move_to(bench.robot.home)
+            pid = _parent_of(tomllib.loads(live.read_text())["board"][0]["pid"])
+
+            def end(progress) -> None:
+                if progress.samples > 3000:
+                    os.kill(pid, signal.SIGKILL)
+
+            with pytest.raises(BenchLost):
+                record_wave(bench, tmp_path / "run", repeats=50, progress=end)
+        run = open_run(tmp_path / "run")
+    assert run.samples.valid.sum() > 3000
+    assert any("stopped by" in warning for warning in run.warnings)
+
+
+def test_a_trip_stops_all_is_told_in_words_and_must_be_cleared(tmp_path: Path) -> None:
+    with ready(COBOT, tmp_path / "sim") as bench:
+        bench.boards[1].write_register("limit.following", 100)
+        with pytest.raises(BoardFault) as caught:
+            record_wave(bench, tmp_path / "run", repeats=3)
+        assert re.search(
+            r"^j2 \(node 2\): tripped at tick \d+, joint does not follow its reference: -?\d+ count, limit 100 count; "
+            r"its motor is off\. Look for a blocked joint.*clear\(\)",
+            str(caught.value),
+        )
+        after = states(bench)
+        assert after.pop("j2") is State.FAULT
+        assert set(after.values()) == {State.LOADED}
+        with pytest.raises(BoardFault, match="j2"):
+            bench.play(wave(bench))
+        bench.clear()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        run = record_wave(bench, tmp_path / "again")
+        assert run.ledger is not None
+        assert run.ledger.is_valid, run.ledger.text()
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+
+
+def _lose_bytes(rng: random.Random) -> Callable[[bytes], bytes]:
+    def damage(data: bytes) -> bytes:
+        if rng.random() < 0.05:
+            at = rng.randrange(len(data))
+            return data[:at] + data[at + rng.randrange(1, 40) :]
+        return data
+
+    return damage
+
+
+def _flip_bits(rng: random.Random) -> Callable[[bytes], bytes]:
+    def damage(data: bytes) -> bytes:
+        if rng.random() < 0.05:
+            at = rng.randrange(len(data))
+            return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+        return data
+
+    return damage
+
+
+@pytest.mark.parametrize("kind", [_lose_bytes, _flip_bits])
+def test_a_bad_cable_is_accounted_to_the_sample(tmp_path: Path, kind) -> None:
+    """Bytes lost or flipped between board and host: the ledger closes exactly, and says that the run is invalid."""
+    with ready(COBOT, tmp_path / "sim") as bench:
+        for board in bench.boards:
+            deliver, damage = board.port.sink, kind(random.Random(board.node))
+            board.port.sink = lambda data, time_us, deliver=deliver, damage=damage: deliver(damage(data), time_us)
+        run = record_wave(bench, tmp_path / "run", repeats=6)
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+    assert run.ledger.samples_lost > 0
+    assert not run.ledger.is_valid
+    for index, board in enumerate(run.ledger.boards):
+        assert board.samples_taken == board.samples_received + board.link_lost
+        assert run.samples.valid[:, index].sum() == board.samples_received
+        assert np.isfinite(run.samples.motor_position[run.samples.valid[:, index], index]).all()
+
+
+def test_by_the_wall_clock_boards_start_together(tmp_path: Path) -> None:
+    """Real time, each board aligned by its PONGs alone: nothing lost, and all start within one tick."""
+    with virtual_bench(COBOT, plant="ideal", realtime=True, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure(link_timeout=2.0)  # a busy test machine may hold this process up
+        bench.move_to(bench.robot.home)
+        run = record_wave(bench, tmp_path / "run", repeats=2)
+    assert run.provenance["clock"] == "wall"
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+    exchanges = decode_recording(tmp_path / "run" / "frames.bin", {1: "j1"}).boards[1].exchanges
+    pace = (exchanges[-1].tick - exchanges[0].tick) / (exchanges[-1].received_us - exchanges[0].received_us) * 1e3
+    if abs(pace - 1.0) > 0.002:  # two ticks a second: boards whose clocks run away cannot start together
+        pytest.skip(f"this machine ran the emulated boards at {pace:.1%} of real time; alignment was not judged")
+    starts = [int(match[1]) for warning in run.warnings if (match := re.search(r"started ([+-]\d+) samples", warning))]
+    assert all(abs(start) <= 1 for start in starts), run.warnings
+    q, _, _ = wave(bench).evaluate(run.samples.play_tick * np.float64(run.samples.sample_period))
+    playing = (run.samples.play_tick >= 0) & run.samples.valid.all(axis=1)
+    assert playing.sum() >= 2040
+    assert np.abs(run.samples.motor_position[playing] - q[playing]).max() < 0.015
+
+
+def _parent_of(pid: int) -> int:
+    return int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,103 @@
+"""Bench files and plant files: what is wrong in them is named, with what is allowed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_tests.pendulum import COBOT6_PLANT
+from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.control import ControlSocket
+from hil_tests.virtual_bench.emulated_board import prepare_flash
+from hil_tests.virtual_bench.errors import BenchFileError, BoardStartError
+from hil_tests.virtual_bench.plant_file import read_plant_file
+from jointbench.robot import load_robot
+
+BENCH = Path(__file__).parent / "benches" / "cobot6.toml"
+COBOT6 = load_robot("cobot6")
+
+
+def changed(source: Path, folder: Path, old: str, new: str) -> Path:
+    """Write a copy of a file with one passage changed, its references to other files kept."""
+    text = source.read_text(encoding="utf-8")
+    assert old in text, old
+    text = text.replace(old, new, 1).replace('"../virtual_bench', f'"{BENCH.parent.parent}/virtual_bench')
+    path = folder / source.name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version = 1", "version = 2", "cobot6.toml: version = 2 is not known; this release reads version 1"),
+        ("version = 1", "version = ", "is not TOML"),
+        ('robot = "cobot6"', 'robot = "cobot9"', "robot 'cobot9': not in the library; the library has cobot6"),
+        ('robot = "cobot6"', 'robot = "arm.toml"', "arm.toml': there is no such file"),
+        ('plants/cobot6.toml"', 'plants/none.toml"', "plant file .*none.toml cannot be read: No such file"),
+        ("node = 2", "node = 1", "node 1 has two boards"),
+        ("node = 2", "node = 255", "node = 255 must be from 1 to 254"),
+        ("node = 2", "node = 1.5", "node = 1.5 must be a whole number of at least 1"),
+        ('joint = "j2"', 'joint = "j1"', "joint j1 has two boards"),
+        ('joint = "j2"', 'joint = "elbow"', "joint = 'elbow': robot 'cobot6' has j1, j2, j3, j4, j5, j6"),
+        ('url = "unix:"', 'url = "/dev/ttyACM0"', "url = '/dev/ttyACM0' is not emulated; .* 'unix:' boards"),
+        ('joint = "j2"', 'joint = "j2"\nprogramm = "x.py"', "unknown key 'programm'; did you mean 'program'?"),
+        ("[[board]]", "[[boards]]", "unknown key 'boards'; did you mean 'board'?"),
+    ],
+)
+def test_a_wrong_bench_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(BenchFileError, match=message):
+        read_bench_file(changed(BENCH, tmp_path, old, new))
+
+
+def test_a_missing_bench_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BenchFileError, match=r"bench file .*none.toml cannot be read: No such file"):
+        read_bench_file(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "j3"', 'name = "j9"', "describes the joints j1, j2, j9, .* but robot 'cobot6' has j1, j2, j3"),
+        ("mass_kg = 3.96", "mass_kg = -3.96", "cobot6.toml: joint 'j1': mass_kg = -3.96 must be above 0"),
+        ("xx = 0.0113", "xx = 0.1113", "joint 'j1': no body has this inertia: principal inertias .* triangle"),
+        ("load_friction = 0.05", "load_friction = -0.05", "joint 'j1': load_friction = -0.05 must not be negative"),
+        ("stiffness_Nm_rad = 24000\n", "", "joint 'j1': 'stiffness_Nm_rad' is missing"),
+        ("steps_per_tick = 2", "steps_per_tick = 0", "steps_per_tick = 0 must be a whole number of at least 1"),
+        ("current_noise_mA = 40 ", "current_noise_A = 40 ", "sensors: 'current_noise_mA' is missing"),
+        ("version = 1", "version = 3", "version = 3 is not known"),
+    ],
+)
+def test_a_wrong_plant_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(BenchFileError, match=message):
+        read_plant_file(changed(COBOT6_PLANT, tmp_path, old, new), COBOT6)
+
+
+def test_the_true_arm_differs_from_its_drawing_as_real_arms_do() -> None:
+    """Identification must find what the drawing does not say: masses 5 to 15 % off, of bodies that can exist."""
+    truth = read_plant_file(COBOT6_PLANT, COBOT6)
+    for joint, part in zip(COBOT6.joints, truth.joints, strict=True):
+        assert part.link.physical_fault is None
+        assert part.link.mass is not None
+        assert joint.link.mass is not None
+        assert 0.05 < abs(part.link.mass / joint.link.mass - 1.0) < 0.15
+        moments = np.diag(np.array(part.link.inertia_about_center_of_mass))
+        drawn = np.diag(np.array(joint.link.inertia_about_center_of_mass))
+        assert (np.abs(moments / drawn - 1.0) < 0.16).all()
+        assert part.current_range > COBOT6.drives[joint.parent + 1].current_limit  # converters see what motors can do
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BoardStartError, match=r"board folder .*flash cannot be written: .*none.py"):
+        prepare_flash(tmp_path / "flash", {}, tmp_path / "none.py")
+
+
+def test_a_folder_with_a_long_name_still_gets_a_control_socket(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    control = ControlSocket(folder / "control")
+    path = control.path
+    assert path.is_socket()
+    assert len(str(path)) < 108
+    control.close()
+    assert not path.parent.exists() or path.parent == folder

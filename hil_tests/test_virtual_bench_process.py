@@ -1,0 +1,163 @@
+"""Starting and ending a bench: its files and processes, real time, and the interpreter it needs."""
+
+import contextlib
+import functools
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+import serial
+
+from hil_tests.small_bench import is_running, write_bench_file
+from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
+from jointwire import BY_NAME, FrameReader, MessageType, Noise, encode_frame
+
+STREAM_ALWAYS = BY_NAME["stream.always"].id
+
+BenchWriter = Callable[..., Path]
+
+
+@pytest.fixture
+def write_bench(tmp_path: Path) -> BenchWriter:
+    return functools.partial(write_bench_file, tmp_path)
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Wait on the wall clock for other processes to act."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+# Starting and ending
+
+
+def test_a_plain_serial_program_sees_the_board_in_real_time(write_bench: BenchWriter, tmp_path: Path) -> None:
+    with virtual_bench(write_bench("echo.py"), realtime=True, out=tmp_path / "sim") as live:
+        bench = tomllib.loads(live.read_text(encoding="utf-8"))
+        assert bench["clock"] == "wall"
+        assert "control" not in bench
+        with serial.Serial(bench["board"][0]["url"], bench["board"][0]["baud"], timeout=10) as port:
+            port.write(b"who is there?")
+            assert port.read(13) == b"who is there?"
+
+
+def test_real_time_keeps_pace_with_the_wall_clock(write_bench: BenchWriter, tmp_path: Path) -> None:
+    with virtual_bench(write_bench(None), realtime=True, out=tmp_path / "sim") as live:
+        bench = tomllib.loads(live.read_text(encoding="utf-8"))
+        with serial.Serial(bench["board"][0]["url"], timeout=5) as port:
+            port.write(encode_frame(MessageType.WRITE, 1, 1, register=STREAM_ALWAYS, value=1))
+            port.reset_input_buffer()
+            reader, ticks = FrameReader(), []
+            began = time.monotonic()
+            while time.monotonic() - began < 1.0:
+                for chunk in reader.feed(port.read(512)):
+                    if not isinstance(chunk.content, Noise) and chunk.content.type is MessageType.DATA:
+                        ticks.append(chunk.content.body.first_tick)
+    # 1 kHz: 16 frames of 64 ticks in a second; a machine busy with other tests may manage less.
+    assert 5 * 64 <= ticks[-1] - ticks[0] <= 1_100
+
+
+def test_the_live_file_tells_clients_everything(write_bench: BenchWriter, tmp_path: Path) -> None:
+    bench = write_bench("echo.py", "echo.py", extra="[servo.j1]\nstiffness_Nm_rad = 9000.5\n")
+    with virtual_bench(bench, plant="ideal", seed=7, out=tmp_path / "sim") as live:
+        values = tomllib.loads(live.read_text(encoding="utf-8"))
+        assert live == tmp_path / "sim" / "bench.toml"
+        assert [values[key] for key in ("version", "name", "robot", "clock")] == [1, "test", "cobot6", "virtual"]
+        assert (values["plant"], values["seed"]) == ("ideal", 7)
+        assert values["servo"] == {"j1": {"stiffness_Nm_rad": 9000.5}}
+        assert [(entry["node"], entry["joint"]) for entry in values["board"]] == [(1, "j1"), (2, "j2")]
+        assert all(is_running(entry["pid"]) for entry in values["board"])
+        config = json.loads((tmp_path / "sim" / "boards" / "j2" / "config.json").read_text(encoding="utf-8"))
+        assert config["node"] == 2
+        assert config["uid"] == "0000000700000002"
+    assert not live.exists()
+    assert not any(is_running(entry["pid"]) for entry in values["board"])
+
+
+def search_path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKOUT), *sys.path])}
+
+
+@contextlib.contextmanager
+def bench_process(bench: Path, out: Path) -> Generator[tuple[subprocess.Popen[str], list[int]]]:
+    """Start a bench as a user would type it, and give its process and its boards' process numbers."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hil_tests.virtual_bench", str(bench), "--out", str(out)],
+        stdout=subprocess.PIPE, text=True, env=search_path(),
+    )  # fmt: skip
+    try:
+        assert until((out / "bench.toml").exists)
+        boards = tomllib.loads((out / "bench.toml").read_text(encoding="utf-8"))["board"]
+        yield process, [board["pid"] for board in boards]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_the_bench_ends_in_order_when_told(write_bench: BenchWriter, tmp_path: Path, how: signal.Signals) -> None:
+    with bench_process(write_bench(None, "echo.py"), tmp_path / "sim") as (process, boards):
+        process.send_signal(how)
+        printed, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert str(tmp_path / "sim" / "bench.toml") in printed
+        assert "node 2, joint j2: /dev/" in printed
+        assert not any(is_running(pid) for pid in boards)
+        assert not (tmp_path / "sim" / "bench.toml").exists()
+
+
+def test_a_killed_bench_leaves_no_boards_behind(write_bench: BenchWriter, tmp_path: Path) -> None:
+    with bench_process(write_bench(None, "echo.py"), tmp_path / "sim") as (process, boards):
+        assert all(is_running(pid) for pid in boards)
+        process.kill()
+        assert until(lambda: not any(is_running(pid) for pid in boards))
+
+
+# The interpreter
+
+
+def fake_interpreter(folder: Path, answer: str) -> Path:
+    path = folder / "micropython"
+    path.write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("echo micropython 9223372036854775807", "is a 64-bit MicroPython"),
+        ("echo cpython 9223372036854775807", "is cpython, not MicroPython"),
+        ("echo lost >&2; exit 3", "is not a working MicroPython: it said 'lost'"),
+        ("exit 0", "is not a working MicroPython: it said 'nothing'"),
+    ],
+)
+def test_a_wrong_interpreter_is_refused_by_name(
+    write_bench: BenchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, message: str
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT_NAME, str(fake_interpreter(tmp_path, answer)))
+    bench = write_bench("echo.py")
+    with pytest.raises(BenchError, match=message) as caught, virtual_bench(bench, out=tmp_path / "sim"):
+        pass
+    assert "./run setup" in str(caught.value)
+    assert str(tmp_path / "micropython") in str(caught.value)
+
+
+def test_a_missing_interpreter_says_what_to_do(
+    write_bench: BenchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT_NAME, str(tmp_path / "nowhere"))
+    message = "no MicroPython at .*nowhere; ./run setup fetches it, or set JOINTBENCH_MICROPYTHON to a 32-bit"
+    with pytest.raises(BenchError, match=message), virtual_bench(write_bench("echo.py"), out=tmp_path / "sim"):
+        pass

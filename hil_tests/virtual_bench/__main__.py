@@ -1,0 +1,63 @@
+"""`python -m hil_tests.virtual_bench BENCH`: start a virtual bench and keep it until Ctrl-C or SIGTERM."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hil_tests.virtual_bench.bench import Bench, running_bench
+from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.errors import BenchError
+from hil_tests.virtual_bench.model import PLANT_KINDS
+from hil_tests.virtual_bench.stop import Stop
+
+
+def main() -> int:
+    """Run the command line; exit code 0 after a requested end, 2 when the bench cannot start."""
+    options = _parser().parse_args()
+    stop = Stop(options.attached)
+    try:
+        description = read_bench_file(options.bench)
+        started = running_bench(description, options.plant, options.seed, options.realtime, options.out)
+        with started as (live, bench, control):
+            _announce(live, bench, options.realtime)
+            if control:
+                bench.serve_control(control, stop)
+            else:
+                bench.serve_wall_clock(stop)
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m hil_tests.virtual_bench", description=__doc__)
+    parser.add_argument("bench", type=Path, help="bench file, such as hil_tests/benches/cobot6.toml")
+    parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
+    parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
+    parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")
+    parser.add_argument("--out", type=Path, default=Path("runs/sim"), help="folder of bench.toml and the boards' files")
+    parser.add_argument("--attached", action="store_true", help="end when standard input closes")
+    return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 0")
+    return int(text)
+
+
+def _announce(live: Path, bench: Bench, realtime: bool) -> None:
+    print(live)
+    for entry in bench.description.boards:
+        print(f"  node {entry.node}, joint {entry.joint}: {bench.ports[entry.node].path}")
+    how = (
+        "any serial program can open these ports"
+        if realtime
+        else "time stands still until a client of the bench file moves it; --realtime lets any serial program in"
+    )
+    print(f"{how}; Ctrl-C ends the bench", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

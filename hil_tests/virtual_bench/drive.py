@@ -1,0 +1,94 @@
+"""A motor drive: the current loop that follows the board's command, and the brake that holds when it is off."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Drives:
+    """The drives of all joints, at the joint side.
+
+    The current follows the command with a first-order lag, solved exactly within a tick:
+    i(t) = command + (i(0) - command) exp(-t / lag). A drive that is not enabled carries no current, and its brake
+    holds the motor where it closed: a critically damped spring that slips at its holding torque.
+
+    Args:
+        torque_per_current: torque at the joint per motor current [N·m/A], shape (n,).
+        current_limit: what the power stage can give [A], shape (n,).
+        rotor_inertia: reflected to the joint [kg·m²], shape (n,); with `brake_frequency` it sets the brake's stiffness.
+        lag: of the current loop [s].
+        brake_frequency: of the rotor against its closed brake [rad/s].
+    """
+
+    def __init__(
+        self, torque_per_current: Array, current_limit: Array, rotor_inertia: Array, lag: float, brake_frequency: float
+    ) -> None:
+        """Start with every drive off and its brake closed at position zero."""
+        count = len(torque_per_current)
+        self._torque_per_current = torque_per_current
+        self._limit = current_limit
+        self._lag = lag
+        self._stiffness = rotor_inertia * brake_frequency**2
+        self._damping = 2.0 * rotor_inertia * brake_frequency
+        self._holding = 1.5 * np.abs(torque_per_current) * current_limit  # brakes hold more than motors give
+        self._grip = self._holding.copy()  # of the brakes as they are: none where open
+        self._brake_torque, self._brake_damping = np.zeros((2, count))
+        self._enabled = np.zeros(count, dtype=bool)
+        self._command = np.zeros(count)
+        self._excess = np.zeros(count)  # current beyond the command at the tick, which fades
+        self._steady_torque, self._fading_torque, self._torque = np.zeros((3, count))
+        self._latch = np.zeros(count)
+        self._tick_time = 0.0
+        self.any_braked = True
+
+    def close_brakes(self, position: Array, load: Array) -> None:
+        """Latch every brake so that it holds `load` [N·m] at `position` [rad]."""
+        self._latch[:] = position + load / self._stiffness
+
+    def begin_tick(self, time: float, enabled: NDArray[np.bool_], command: Array, position: Array) -> None:
+        """Take the boards' outputs at the tick at `time` [s]; a brake that closes latches at `position` [rad]."""
+        excess, limited = self._excess, self._command
+        np.multiply(excess, math.exp((self._tick_time - time) / self._lag), excess)
+        np.add(excess, limited, excess)  # the current that flows
+        np.minimum(command, self._limit, out=limited)
+        np.maximum(limited, -self._limit, out=limited)
+        np.subtract(excess, limited, excess)
+        self._tick_time = time
+        if not enabled.all():
+            excess[~enabled] = limited[~enabled] = 0.0
+        np.multiply(limited, self._torque_per_current, self._steady_torque)
+        np.multiply(excess, self._torque_per_current, self._fading_torque)
+        if (enabled != self._enabled).any():
+            closing = self._enabled & ~enabled
+            self._latch[closing] = position[closing]
+            self._enabled[:] = enabled
+            self._grip[:] = np.where(enabled, 0.0, self._holding)
+            self.any_braked = not enabled.all()
+
+    def torque_at(self, time: float) -> Array:
+        """Motor torque [N·m] at `time` [s] within the present tick, shape (n,); valid until the next call."""
+        torque = self._torque
+        np.multiply(self._fading_torque, math.exp((self._tick_time - time) / self._lag), torque)
+        return np.add(torque, self._steady_torque, torque)
+
+    def currents_at(self, times: Array) -> Array:
+        """Motor currents [A] at `times` [s], shape (len(times), n)."""
+        return self._command + np.exp((self._tick_time - times) / self._lag)[:, None] * self._excess
+
+    def brake_torque(self, position: Array, velocity: Array) -> Array:
+        """Torque of the brakes [N·m], shape (n,), zero where one is open; valid until the next call."""
+        torque, damping = self._brake_torque, self._brake_damping
+        np.subtract(self._latch, position, torque)
+        np.multiply(torque, self._stiffness, torque)
+        np.multiply(velocity, self._damping, damping)
+        np.subtract(torque, damping, torque)
+        np.minimum(torque, self._grip, out=torque)
+        return np.maximum(torque, -self._grip, out=torque)
+
+    def slip(self, position: Array) -> None:
+        """Let brakes that are loaded beyond their holding torque slip; to be called once a tick."""
+        stretch = self._holding / self._stiffness
+        self._latch[:] = position + np.clip(self._latch - position, -stretch, stretch)

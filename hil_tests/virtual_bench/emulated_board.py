@@ -1,0 +1,162 @@
+"""One emulated board: a MicroPython process with its own folder as flash and two pipes as hardware."""
+
+import json
+import os
+import select
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
+from hil_tests.virtual_bench.interpreter import CHECKOUT
+from hil_tests.virtual_bench.pipe_layout import GREETING, MAGIC, MAX_SERIAL, TICK_OUT_SIZE
+
+HEAP = "192k"  # what the smallest supported board has
+_PATIENCE_MS = 10_000  # of the wall clock, for one answer: only a board that hangs takes longer
+_WORDS = struct.Struct("<4i")
+# The pipes arrive as standard input and output and become 3 and 4; what the board prints goes to its log.
+_AS_BOARD = 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2'
+
+
+def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = None) -> None:
+    """Write a board's folder: firmware and config.json.
+
+    main.py is the board file of the unix port; with a `program` it is that instead, and the board file stays beside it
+    as unix.py, so that a program can be a variation of the firmware as well as something else altogether.
+
+    Raises:
+        BoardStartError: the firmware or the program is not there, or the folder cannot be written.
+    """
+    firmware = CHECKOUT / "firmware"
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(firmware / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copyfile(firmware / "boards" / "unix.py", folder / ("unix.py" if program else "main.py"))
+        if program:
+            shutil.copyfile(program, folder / "main.py")
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    except OSError as error:
+        raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
+
+
+class EmulatedBoard:
+    """A running board, from tick to tick; once dead it stays dead, with `death` saying why."""
+
+    def __init__(self, interpreter: Path, folder: Path) -> None:
+        """Start `main.py` of a prepared folder.
+
+        Raises:
+            BoardStartError: the process cannot be started.
+        """
+        self._folder = folder
+        self._greeted = False
+        self.death: str | None = None
+        bench_in, board_out = os.pipe()
+        board_in, bench_out = os.pipe()
+        try:
+            with open(folder / "stderr.log", "wb") as log:
+                # As a module: a file's path would lie on the board's heap, and its length would show in STATUS.
+                self._process = subprocess.Popen(
+                    ["/bin/sh", "-c", _AS_BOARD, "board", interpreter, "-X", f"heapsize={HEAP}", "-m", "main"],
+                    cwd=folder,
+                    stdin=board_in,
+                    stdout=board_out,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C in the terminal is the bench's, who ends its boards in order
+                )
+        except OSError as error:
+            os.close(bench_in)
+            os.close(bench_out)
+            raise BoardStartError(f"board in {folder} cannot be started: {error}") from error
+        finally:
+            os.close(board_in)
+            os.close(board_out)
+        self._in, self._out = bench_in, bench_out
+        self._poll = select.poll()
+        self._poll.register(self._in, select.POLLIN)
+
+    @property
+    def pid(self) -> int:
+        """Process number of the board."""
+        return self._process.pid
+
+    def send_tick(self, message: bytes) -> None:
+        """Send one tick's message.
+
+        Raises:
+            BoardDied: the board is no longer there to take it.
+        """
+        try:
+            os.write(self._out, message)  # smaller than a pipe, and the board has read the one before: written whole
+        except BrokenPipeError:
+            self._die("")
+
+    def receive_tick(self, tick: int) -> tuple[bool, int, bytes]:
+        """Wait for the board's answer to `tick`.
+
+        Returns:
+            Whether it enables the drive, the current it asks for [mA], and the bytes it sends.
+
+        Raises:
+            BoardDied: it ended, did not answer, or does not speak this bench's layout.
+        """
+        if not self._greeted:
+            self._check_greeting()
+        message = self._read(b"", TICK_OUT_SIZE + MAX_SERIAL)
+        while len(message) < TICK_OUT_SIZE:
+            message = self._read(message, TICK_OUT_SIZE)
+        answered, enable, command, sent = _WORDS.unpack_from(message)
+        if answered != tick or enable not in (0, 1) or not 0 <= sent <= MAX_SERIAL:
+            self._die(
+                f"answered tick {tick} with [tick {answered}, enable {enable}, command {command}, {sent} bytes]; "
+                f"enable must be 0 or 1 and at most {MAX_SERIAL} bytes fit a tick"
+            )
+        while len(message) < TICK_OUT_SIZE + sent:
+            message = self._read(message, TICK_OUT_SIZE + sent)
+        return enable == 1, command, message[TICK_OUT_SIZE:]
+
+    def close(self) -> None:
+        """End the board: its pipes close, which it takes as power off; it is killed if it does not."""
+        for descriptor in (self._in, self._out):
+            os.close(descriptor)
+        try:
+            self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _check_greeting(self) -> None:
+        message = b""
+        while len(message) < TICK_OUT_SIZE:
+            message = self._read(message, TICK_OUT_SIZE)
+        words = _WORDS.unpack(message)
+        if words != GREETING:
+            self._die(
+                f"board speaks pipe layout {words[0] & 0xFFFFFFFF:#010x} with {words[1]} bytes a tick, this bench "
+                f"{MAGIC:#010x} with {GREETING[1]}; firmware and bench must come from the same checkout"
+            )
+        self._greeted = True
+
+    def _read(self, begun: bytes, size: int) -> bytes:
+        """Wait for more of a message of at most `size` bytes, and return it with what had `begun`."""
+        if not self._poll.poll(_PATIENCE_MS):
+            self._die(f"no answer within {_PATIENCE_MS / 1000:g} s of the wall clock: it hangs")
+        chunk = os.read(self._in, size - len(begun))
+        if not chunk:
+            self._die("")
+        return begun + chunk
+
+    def _die(self, reason: str) -> None:
+        """Make sure the process is gone, put the cause together and raise it."""
+        try:
+            self._process.wait(timeout=0.0 if reason else 2.0)
+        except subprocess.TimeoutExpired:
+            reason = reason or "closed its pipes"
+            self._process.kill()
+            self._process.wait()
+        lines = (self._folder / "stderr.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        parts = [reason or f"exit status {self._process.returncode}", *lines[-1:]]
+        self.death = ": ".join(parts)
+        raise BoardDied(self.death)

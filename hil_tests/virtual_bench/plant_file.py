@@ -1,0 +1,172 @@
+"""The plant file: what an emulated robot truly is, in TOML with units in the names of the keys."""
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from hil_tests.virtual_bench.errors import BenchFileError
+from jointbench.errors import RobotFileError
+from jointbench.robot import Link, Robot
+from jointbench.robot.arrays import Vector3
+from jointbench.robot.table import Table
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class JointTruth:
+    """One joint as it really is, in SI units at the joint side unless said otherwise.
+
+    Attributes:
+        link: true inertia of the link that moves with the joint.
+        rotor_inertia: of the motor about its own axis [kg·m²], motor side.
+        coulomb, viscous: friction [N·m], [N·m·s/rad].
+        stribeck, stribeck_velocity: what standing adds to `coulomb` [N·m], and the speed at which it is gone [rad/s].
+        load_friction: friction per torque through the gear (meshing) [N·m per N·m].
+        stiffness, damping: of gear and torque sensor together [N·m/rad], [N·m·s/rad].
+        current_range, torque_range: what the 12-bit converters reach to both sides [A], [N·m].
+    """
+
+    link: Link
+    rotor_inertia: float
+    coulomb: float
+    viscous: float
+    stribeck: float
+    stribeck_velocity: float
+    load_friction: float
+    stiffness: float
+    damping: float
+    current_range: float
+    torque_range: float
+
+
+@dataclass(frozen=True)
+class SensorTruth:
+    """How good the sensors are: rms of the noise of one ADC sample, spreads between boards, calibration left-overs."""
+
+    current_noise: float
+    current_gain_spread: float
+    current_offset_spread: float
+    current_zero_calibration: float
+    torque_noise: float
+    torque_offset_spread: float
+    torque_zero_calibration: float
+    motor_encoder_counts: int
+    link_encoder_counts: int
+
+
+@dataclass(frozen=True)
+class PlantFile:
+    """Everything a plant file says, in SI units; `joints` in the robot's order."""
+
+    steps_per_tick: int
+    current_lag: float
+    brake_frequency: float
+    supply: float
+    transition: float
+    ideal_transition: float
+    sensors: SensorTruth
+    joints: tuple[JointTruth, ...]
+
+
+def read_plant_file(path: Path, robot: Robot) -> PlantFile:
+    """Read the plant file of `robot`.
+
+    Raises:
+        BenchFileError: the file cannot be read, an entry is wrong, or it does not describe this robot's joints.
+    """
+    try:
+        table = Table(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
+        return _plant(table, robot)
+    except OSError as error:
+        raise BenchFileError(f"plant file {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BenchFileError(f"plant file {path} is not TOML: {error}") from error
+    except RobotFileError as error:
+        raise BenchFileError(str(error)) from error
+
+
+def whole(table: Table, key: str, lowest: int, default: int | None = None) -> int:
+    """Read a whole number of at least `lowest`."""
+    value = table.number(key, default)
+    if value != int(value) or value < lowest:
+        table.fault(f"{key} = {value:g} must be a whole number of at least {lowest}")
+    return int(value)
+
+
+def _plant(table: Table, robot: Robot) -> PlantFile:
+    if whole(table, "version", 1) != VERSION:
+        table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
+    table.text("name")
+    drive, friction = table.table("drive"), table.table("friction")
+    entries = {entry.text("name"): entry for entry in table.tables("joints")}
+    if tuple(entries) != robot.joint_names:
+        table.fault(
+            f"describes the joints {', '.join(entries) or 'none'}, but robot {robot.name!r} has "
+            f"{', '.join(robot.joint_names)}; list exactly these, in this order"
+        )
+    plant = PlantFile(
+        steps_per_tick=whole(table, "steps_per_tick", 1),
+        current_lag=1e-6 * drive.positive("current_lag_us"),
+        brake_frequency=2.0 * math.pi * drive.positive("brake_frequency_Hz"),
+        supply=1e-3 * drive.positive("supply_mV"),
+        transition=friction.positive("transition_rad_s"),
+        ideal_transition=friction.positive("ideal_transition_rad_s"),
+        sensors=_sensors(table.table("sensors")),
+        joints=tuple(_joint(entry, name, table.where) for name, entry in entries.items()),
+    )
+    for read in (drive, friction, table):
+        read.finish()
+    return plant
+
+
+def _sensors(table: Table) -> SensorTruth:
+    sensors = SensorTruth(
+        current_noise=1e-3 * table.positive("current_noise_mA"),
+        current_gain_spread=_not_negative(table, "current_gain_spread"),
+        current_offset_spread=1e-3 * _not_negative(table, "current_offset_spread_mA"),
+        current_zero_calibration=1e-3 * _not_negative(table, "current_zero_calibration_mA"),
+        torque_noise=table.positive("torque_noise_Nm"),
+        torque_offset_spread=_not_negative(table, "torque_offset_spread_Nm"),
+        torque_zero_calibration=_not_negative(table, "torque_zero_calibration_Nm"),
+        motor_encoder_counts=whole(table, "motor_encoder_counts", 1),
+        link_encoder_counts=whole(table, "link_encoder_counts", 1),
+    )
+    table.finish()
+    return sensors
+
+
+def _joint(table: Table, name: str, file_name: str) -> JointTruth:
+    table.where = f"{file_name}: joint {name!r}"
+    inertia = table.table("inertia_kg_m2")
+    xx, yy, zz = (inertia.positive(key) for key in ("xx", "yy", "zz"))
+    xy, xz, yz = (inertia.number(key, 0.0) for key in ("xy", "xz", "yz"))
+    inertia.finish()
+    center = tuple(1e-3 * value for value in table.numbers("center_of_mass_mm", 3))
+    tensor = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    joint = JointTruth(
+        link=Link(name, table.positive("mass_kg"), cast(Vector3, center), tensor),
+        rotor_inertia=table.positive("rotor_inertia_kg_m2"),
+        coulomb=_not_negative(table, "coulomb_Nm"),
+        viscous=_not_negative(table, "viscous_Nms_rad"),
+        stribeck=_not_negative(table, "stribeck_Nm"),
+        stribeck_velocity=table.positive("stribeck_velocity_rad_s"),
+        load_friction=_not_negative(table, "load_friction"),
+        stiffness=table.positive("stiffness_Nm_rad"),
+        damping=_not_negative(table, "damping_Nms_rad"),
+        current_range=table.positive("current_range_A"),
+        torque_range=table.positive("torque_range_Nm"),
+    )
+    table.finish()
+    if joint.link.physical_fault:
+        table.fault(f"no body has this inertia: {joint.link.physical_fault}")
+    return joint
+
+
+def _not_negative(table: Table, key: str) -> float:
+    value = table.number(key)
+    if value < 0.0:
+        table.fault(f"{key} = {value:g} must not be negative")
+    return value

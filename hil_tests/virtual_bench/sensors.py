@@ -1,0 +1,123 @@
+"""The sensors: true motion to the integers a board's hardware gives, with each board's own imperfections."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
+from hil_tests.virtual_bench.plant_file import PlantFile
+from jointbench.robot import Robot
+
+Array = NDArray[np.float64]
+_CENTRE, _TOP = 2048, 4095  # 12-bit converters, zero in the middle
+_TURN = 2.0 * np.pi
+_DRAWN_TICKS = 64  # noise is drawn for many ticks at once, which is faster
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the boards' hardware holds at a tick.
+
+    Attributes:
+        motor_count: 16-bit counters that wrap, shape (n,), uint16.
+        link_count: absolute encoders, shape (n,), int32.
+        adc: shape (n, 2, OVERSAMPLES), uint16: motor current, then joint torque.
+    """
+
+    motor_count: NDArray[np.uint16]
+    link_count: NDArray[np.int32]
+    adc: NDArray[np.uint16]
+
+
+class Sensors:
+    """The sensors of all joints, drawn from one seed.
+
+    An ADC sample is round(centre + (gain x + offset + noise) / step), clipped to 12 bits. A board's gain and offset are
+    drawn once; its calibration facts hold the nominal gain and the zero as a laboratory would have found it.
+    """
+
+    def __init__(self, robot: Robot, truth: PlantFile, kind: PlantKind, seed: int) -> None:
+        """Draw one set of boards; an "ideal" plant has no gain error."""
+        sensors, n = truth.sensors, robot.n_joints
+        boards, noise = np.random.default_rng(seed).spawn(2)
+        self._noise = noise
+        self._ratio = np.array([drive.ratio for drive in robot.drives])
+        ranges = np.array([(joint.current_range, joint.torque_range) for joint in truth.joints])
+        spreads = np.array((sensors.current_offset_spread, sensors.torque_offset_spread))
+        calibrations = np.array((sensors.current_zero_calibration, sensors.torque_zero_calibration))
+        step = 2.0 * ranges / (_TOP + 1)
+        gain_spread = sensors.current_gain_spread if kind == "harmonic" else 0.0
+        gain = np.ones((n, 2))
+        gain[:, 0] += boards.uniform(-gain_spread, gain_spread, n)
+        self._offset = boards.uniform(-spreads, spreads, (n, 2))
+        # A calibration knows the zero up to an error, in whole decimated counts.
+        self._scale = step / OVERSAMPLES
+        self._zero = np.rint((self._offset + calibrations * boards.standard_normal((n, 2))) / self._scale).astype(int)
+        # All in converter steps, shaped to meet samples of shape (n, 2, OVERSAMPLES).
+        self._gain = (gain / step)[:, :, None]
+        self._centre = (_CENTRE + self._offset / step)[:, :, None]
+        self._noise_rms = (np.array((sensors.current_noise, sensors.torque_noise)) / step)[:, :, None]
+        self._samples = np.empty((n, 2, OVERSAMPLES))
+        self._at_rest = np.empty((_DRAWN_TICKS, n, 2, OVERSAMPLES))  # centre and noise of the ticks to come
+        self._used = _DRAWN_TICKS
+        self._motor_counts, self._link_counts = sensors.motor_encoder_counts, sensors.link_encoder_counts
+        self._motor_phase = boards.uniform(0.0, 65536.0, n)
+        self._link_zero = boards.integers(-self._link_counts // 2, self._link_counts // 2, n)
+
+    @property
+    def current_offset(self) -> Array:
+        """What a board's calibrated current reads at no current [A], shape (n,)."""
+        return (self._offset - self._zero * self._scale)[:, 0]
+
+    def read(self, motion: Motion) -> Readings:
+        """Convert one tick's motion; each call has noise of its own."""
+        return Readings(
+            motor_count=self._count_motor(motion.motor_position),
+            link_count=self._count_link(motion.link_position),
+            adc=self._convert(motion),
+        )
+
+    def facts(self, joint: int) -> dict[str, int]:
+        """Calibration facts of the board at a joint: raw values of the registers that only its hardware knows."""
+        return {
+            "board.tick_period": round(1e6 * TICK),
+            "adc.oversamples": OVERSAMPLES,
+            "adc.window": round(1e6 * TICK),
+            "current.scale": round(1e9 * self._scale[joint, 0]),
+            "current.zero": int(self._zero[joint, 0]),
+            "torque.scale": round(1e6 * self._scale[joint, 1]),
+            "torque.zero": int(self._zero[joint, 1]),
+            "encoder.motor_counts": self._motor_counts,
+            "encoder.link_counts": self._link_counts,
+            "encoder.link_zero": int(self._link_zero[joint]),
+            "drive.ratio": round(1e3 * self._ratio[joint]),
+        }
+
+    def _count_motor(self, position: Array) -> NDArray[np.uint16]:
+        counts = np.floor(position * self._ratio * (self._motor_counts / _TURN) + self._motor_phase)
+        return (counts.astype(np.int64) & 0xFFFF).astype(np.uint16)
+
+    def _count_link(self, position: Array) -> NDArray[np.int32]:
+        return (np.floor(position * (self._link_counts / _TURN)).astype(np.int64) + self._link_zero).astype(np.int32)
+
+    def _convert(self, motion: Motion) -> NDArray[np.uint16]:
+        if self._used == _DRAWN_TICKS:
+            self._draw()
+        samples = self._samples
+        samples[:, 0] = motion.current.T
+        samples[:, 1] = motion.torque.T
+        samples *= self._gain
+        samples += self._at_rest[self._used]
+        self._used += 1
+        np.rint(samples, samples)
+        np.maximum(samples, 0, out=samples)
+        np.minimum(samples, _TOP, out=samples)
+        return samples.astype(np.uint16)
+
+    def _draw(self) -> None:
+        self._noise.standard_normal(out=self._at_rest)
+        self._at_rest *= self._noise_rms
+        self._at_rest += self._centre
+        self._used = 0
