@@ -6,7 +6,7 @@ import zlib
 from functools import lru_cache
 from typing import Any
 
-from construct import Array, BytesInteger, Const, Construct, FormatField, Renamed, Struct
+from construct import Array, BytesInteger, Const, FormatField, Renamed, Struct
 from construct import Bytes as FixedBytes
 
 from jointwire.channels import CHANNELS
@@ -15,7 +15,7 @@ from jointwire.messages import BODIES, HEADER, MAX_BODY, MessageType, Refusal, S
 from jointwire.registers import REGISTERS
 
 
-def struct_fields(struct: Construct[Any, Any]) -> list[tuple[str, str]]:
+def struct_fields(struct: Any) -> list[tuple[str, str]]:
     """Fields of a flat struct as (name, struct-module code), in wire order; arrays give ("name", "[codes]").
 
     Raises:

@@ -1,0 +1,32 @@
+"""What holds for every test: strict floating point and repeatable random cases."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+PACKAGES = [Path(__file__).parent / "host", Path(__file__).parent / "protocol"]
+
+# The same cases on every machine, and no time limit per case: a busy machine is not a wrong result.
+hypothesis.settings.register_profile("jointbench", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("jointbench")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Look for doctests in the two packages only: elsewhere a module may be a program, or run on a board alone."""
+    in_package = any(package in collection_path.parents for package in PACKAGES)
+    if collection_path.suffix != ".py" or collection_path.name.startswith("test_") or in_package:
+        return None
+    return True
+
+
+@pytest.fixture(autouse=True)
+def strict_floating_point() -> Iterator[None]:
+    """Turn an overflow, a division by zero or an invalid operation into an error.
+
+    Underflow stays silent: the tail of an exponential that rounds to zero is the right answer.
+    """
+    with np.errstate(all="raise", under="ignore"):
+        yield

@@ -1,0 +1,1 @@
+"""What surrounds the packages: set-up, checks, demonstrations."""

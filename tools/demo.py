@@ -1,0 +1,182 @@
+"""From motor to verdict on six emulated joint boards: plan, play, record, identify, judge on other motion, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_tests.virtual_bench import BenchError, virtual_bench
+from jointbench import FourierExcitation, Model, Robot, Run, Validation
+from jointbench.cli.console import Console
+from jointbench.cli.fit import fit_fields
+from jointbench.cli.result import Check, Result
+from jointbench.cli.run import progress_line
+from jointbench.cli.tables import table
+from jointbench.cli.validate import validation_fields
+from jointbench.errors import JointbenchError
+from jointbench.excitation import plan_excitation, random_excitation
+from jointbench.identification import fit, validate
+from jointbench.link import open_bench
+from jointbench.recording import new_run_path, record
+from jointbench.report import key_picture, write_report
+from jointbench.robot import load_robot
+from tools.truth import deviations_from_truth, read_truth
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = ROOT / "hil_tests" / "benches" / "cobot6.toml"
+PERIOD = 20.0
+REPEATS = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """What `./run demo` takes."""
+    options = argparse.ArgumentParser(prog="./run demo", description=__doc__)
+    options.add_argument("--plant", choices=("harmonic", "ideal"), default="harmonic",
+                         help="the emulated joints: harmonic drives, or rigid with Coulomb and viscous friction")
+    options.add_argument("--bench", metavar="FILE", help="a bench file of your own, with real boards")
+    options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
+    options.add_argument("--out", metavar="DIR", help="where everything goes (a new folder under runs/)")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo; 0, 1 when a check says no, 2 when it could not be done."""
+    options = parser().parse_args(arguments)
+    console = Console(options.json)
+    started = time.monotonic()
+    try:
+        result = demo(options, console)
+    except (JointbenchError, BenchError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ndemo: stopped by Ctrl-C; motors are off, what was recorded is kept", file=sys.stderr)
+        return 130
+    seconds = time.monotonic() - started
+    console.say(f"{seconds:.0f} s in all")
+    if options.json:
+        result.write(options.json, seconds)
+    return result.exit_code
+
+
+def demo(options: argparse.Namespace, console: Console) -> Result:
+    """The whole way, step by step, each said as it begins."""
+    out = Path(options.out) if options.out else new_run_path("runs", "cobot6", "demo")
+    robot = load_robot("cobot6")
+    excitation, verification = plan(robot, options.seed, console)
+    if options.bench:
+        runs, truth = play(Path(options.bench), excitation, verification, out, options.seed, console), None
+    else:
+        console.say(f"starting {robot.n_joints} emulated boards (MicroPython) on a robot with {options.plant} joints")
+        with virtual_bench(BENCH, plant=options.plant, seed=options.seed, out=out / "bench") as live:
+            truth = read_truth(live)
+            runs = play(live, excitation, verification, out, options.seed, console)
+    fit_run, verification_run = runs
+    model = fit(fit_run)
+    judged = validate(model, verification_run)
+    model.save(out / "model.json")
+    command = f"./run demo --plant {options.plant} --seed {options.seed}"
+    report = write_report(
+        out / "report.html", model, fit_run, judged, verification_run, excitation, commands=(command,)
+    )
+    picture = key_picture(out / "torques.png", model, judged)
+    console.say()
+    console.say(joint_table(model, judged))
+    console.say(f"verdict: {judged.verdict.word} ({judged.verdict.reason})")
+    deviations = deviations_from_truth(model, truth) if options.plant == "ideal" and truth else None
+    checks = make_checks(runs, judged, deviations)
+    for check in checks:
+        console.say(str(check))
+    console.say(f"report: {report}")
+    console.say(f"picture: {picture}")
+    fields: dict[str, Any] = {
+        "plant": "real" if options.bench else options.plant,
+        "samples_lost": sum(lost(run) for run in runs),
+        "samples_received": sum(run.ledger.samples_received for run in runs if run.ledger),
+        **fit_fields(model),
+        **validation_fields(judged),
+        "planned_condition_number": excitation.condition_number,
+        "frames_sha256": [run.sha256 for run in runs],
+        "report": report,
+    }
+    if deviations is not None:
+        fields["deviations_in_sigma"] = dict(zip(model.names, deviations.tolist(), strict=True))
+    return Result("demo", options.seed, checks, fields)
+
+
+def plan(robot: Robot, seed: int, console: Console) -> tuple[FourierExcitation, FourierExcitation]:
+    """The best motion to fit on, and another to verify on."""
+    console.say("planning an excitation (Fourier series, 5 harmonics, 20 s)")
+    excitation = plan_excitation(
+        robot, period=PERIOD, seed=seed,
+        progress=lambda start, step, cond: console.progress(f"start {start + 1}, step {step}: condition {cond:.1f}"),
+    )
+    console.say(f"  condition number {excitation.condition_number:.1f}")
+    return excitation, random_excitation(robot, period=PERIOD, seed=seed + 1)
+
+
+def play(
+    bench_file: Path,
+    excitation: FourierExcitation,
+    verification: FourierExcitation,
+    out: Path,
+    seed: int,
+    console: Console,
+) -> tuple[Run, Run]:
+    """Both motions on a bench, emulated or real, each recorded."""
+    with open_bench(bench_file) as bench:
+        bench.connect()
+        bench.configure()
+        runs: list[Run] = []
+        for name, motion, repeats in (("excitation", excitation, REPEATS), ("verification", verification, 1)):
+            began = time.monotonic()
+            run = record(bench, motion, out / name, repeats, progress_line(console, name), seed=seed)
+            assert run.ledger is not None  # a recording has one
+            console.say(
+                f"  {name}: {repeats} × {motion.period:g} s on {len(bench.boards)} boards in "
+                f"{time.monotonic() - began:.1f} s, {run.ledger.verdict}"
+            )
+            for warning in run.warnings:
+                console.say(f"  warning: {warning}")
+            runs.append(run)
+    return runs[0], runs[1]
+
+
+def joint_table(model: Model, judged: Validation) -> str:
+    """A line per joint: error of the fit, error on the other motion, verdict."""
+    rows = [
+        [name, f"{fitted:.3f}", f"{rms:.3f}", f"{relative:.2%}", verdict.word]
+        for name, fitted, rms, relative, verdict in zip(
+            judged.joint_names, model.fit_rms, judged.rms, judged.relative, judged.joint_verdicts, strict=True
+        )
+    ]
+    return table(("joint", "fit rms [N·m]", "verification rms [N·m]", "relative", "verdict"), rows)
+
+
+def make_checks(
+    runs: tuple[Run, ...], judged: Validation, deviations: np.ndarray[Any, np.dtype[np.float64]] | None
+) -> tuple[Check, ...]:
+    """What must hold: nothing lost; on the ideal plant, whose truth is known, honest error bars and a small error."""
+    checks = [Check("samples_lost", sum(lost(run) for run in runs), "<=", 0, "samples")]
+    if deviations is not None:
+        within = float(np.mean(np.abs(deviations) <= 2.0))
+        checks.append(Check("parameters_within_2_sigma", within, ">=", 0.9))
+        worst = float(np.max(judged.relative[:5]))
+        checks.append(Check("verification_relative_j1_to_j5", worst, "<=", 0.03))
+    return tuple(checks)
+
+
+def lost(run: Run) -> int:
+    """Samples a recording lost, of all boards."""
+    assert run.ledger is not None
+    return run.ledger.samples_lost
+
+
+if __name__ == "__main__":
+    sys.exit(main())

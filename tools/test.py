@@ -1,0 +1,41 @@
+"""Check the whole tree: ruff, then pyright, then every test. Further arguments go to pytest."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Tests of one file stay in one process, so that a bench started for a file is started once. Three workers at most:
+# every bench test starts processes of its own.
+PARALLEL = ["-n", "auto", "--maxprocesses", "3", "--dist", "loadfile"]
+
+
+def checks(arguments: list[str]) -> dict[str, list[str]]:
+    """Return the command behind each check, in the order they run: the quick ones first."""
+    python = [sys.executable, "-P", "-m"]
+    return {
+        "ruff": [*python, "ruff", "check"],
+        "pyright": [*python, "basedpyright"],
+        "pytest": [*python, "pytest", *PARALLEL, *arguments],
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Run the checks up to the first that fails; return 0, or 1 when one failed."""
+    for name, command in checks(arguments).items():
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if code:
+            if name != "pytest":
+                print(f"{name} failed: no test was run", file=sys.stderr)
+            return 1
+        if name != "pytest":
+            print(f"   {time.monotonic() - start:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
