@@ -22,6 +22,7 @@ from jointbench.errors import JointbenchError
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
 from jointbench.link import open_bench
+from jointbench.link.bench_file import read_bench_file
 from jointbench.recording import new_run_path, record
 from jointbench.report import key_picture, write_report
 from jointbench.robot import load_robot
@@ -67,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def demo(options: argparse.Namespace, console: Console) -> Result:
     """The whole way, step by step, each said as it begins."""
+    if options.bench:
+        read_bench_file(Path(options.bench))  # a slip in it is told before the planning
     out = Path(options.out) if options.out else new_run_path("runs", "cobot6", "demo")
     robot = load_robot("cobot6")
     excitation, verification = plan(robot, options.seed, console)

@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", metavar="FILE", default="excitation.json", help="from `plan` (%(default)s)")
     parser.add_argument("--repeats", type=int, default=2, metavar="N", help="periods to play (%(default)s)")
     parser.add_argument("--out", metavar="DIR", help="run directory to create (a new one under runs/)")
+    parser.add_argument(
+        "--clear", action="store_true", help="acknowledge latched faults first; find out why they came before you do"
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
@@ -31,6 +34,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     plan = read_plan(options.plan)
     with open_bench(options.bench) as bench:
         bench.connect()
+        if options.clear:
+            bench.clear()
         bench.configure()
         directory = options.out or new_run_path("runs", bench.robot.name, "excitation")
         recorded = record(bench, plan, directory, options.repeats, progress_line(console, "recording"))

@@ -15,7 +15,7 @@ from jointbench.link.conversation import ChunkListener, Conversation
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.port import Port
 from jointbench.link.sync import Exchange
-from jointbench.link.words import fault_text, range_text, refusal_text
+from jointbench.link.words import CLEARING, fault_text, range_text, refusal_text
 from jointwire import (
     BY_NAME,
     MAX_BODY,
@@ -205,7 +205,7 @@ class Board:
     def fault_error(self) -> BoardFault:
         """Say which fault is latched."""
         if self.fault is None:
-            return BoardFault(self.joint, self.node, "has a latched fault; its motor is off. clear() it and play again")
+            return BoardFault(self.joint, self.node, f"a fault is latched, the motor is off; to play again, {CLEARING}")
         text = fault_text(self.fault.trip, self.fault.value, self.fault.limit, self.fault.tick)
         return BoardFault(self.joint, self.node, text)
 

@@ -29,11 +29,13 @@ def refusal_text(refusal: int, value: int, allowed: str = "") -> str:
         return f"refusal {refusal}, which this release does not know (value {value})"
     text = _REFUSALS[Refusal(refusal)].format(value=value, state=state_text(value), allowed=allowed or "less")
     if refusal == Refusal.WRONG_STATE and value == State.FAULT:
-        text += "; clear() the fault first"
+        text += f"; first {CLEARING}"
     return text
 
 
 _STATES = frozenset(State)
+
+CLEARING = "clear the fault (`jointbench run --clear`, or bench.clear())"
 
 # Of each trip: what happened, the register whose unit and limit it has, what to do.
 TRIPS: dict[Trip, tuple[str, str | None, str]] = {
@@ -59,7 +61,7 @@ def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
     """A FAULT frame in words: what, value, limit, when, and what to do next."""
     what, register, advice = TRIPS[Trip(trip)]
     sizes = f": {si_text(BY_NAME[register], value)}, limit {si_text(BY_NAME[register], limit)}" if register else ""
-    next_step = f"{advice[:1].upper()}{advice[1:]}, then clear() and play again"
+    next_step = f"{advice[:1].upper()}{advice[1:]}, then {CLEARING} and play again"
     return f"tripped at tick {tick}, {what}{sizes}; its motor is off. {next_step}"
 
 
