@@ -12,6 +12,7 @@ import numpy as np
 
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from jointbench import FourierExcitation, Model, Robot, Run, Validation
+from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.result import Check, Result
@@ -48,22 +49,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; 0, 1 when a check says no, 2 when it could not be done."""
-    options = parser().parse_args(arguments)
-    console = Console(options.json)
-    started = time.monotonic()
-    try:
-        result = demo(options, console)
-    except (JointbenchError, BenchError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ndemo: stopped by Ctrl-C; motors are off, what was recorded is kept", file=sys.stderr)
-        return 130
-    seconds = time.monotonic() - started
-    console.say(f"{seconds:.0f} s in all")
-    if options.json:
-        result.write(options.json, seconds)
-    return result.exit_code
+    return carry_out("demo", parser().parse_args(arguments), demo, (JointbenchError, BenchError))
 
 
 def demo(options: argparse.Namespace, console: Console) -> Result:

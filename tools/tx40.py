@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 from jointbench import FitSettings, Model, fit, validate
+from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
-from jointbench.errors import JointbenchError
+from jointbench.errors import ImportedDataError
 from jointbench.recording import Run, import_csv
 
 PUBLISHED = Path(__file__).with_name("tx40_published.toml")
@@ -37,31 +37,17 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Import, fit, compare; 0, 1 when a check says no, 2 when it could not be done."""
-    options = parser().parse_args(arguments)
-    console = Console(options.json)
-    started = time.monotonic()
-    if options.data is None or not Path(options.data).is_dir():
-        given = f"{options.data} is no folder" if options.data else "the recording's folder is missing"
-        print(
-            f"tx40: {given}; give the folder that holds pos_read_data.csv and curr_data.csv of the public TX40 "
-            f"recording (thanhndv212/figaroh-examples): ./run tx40 DIR",
-            file=sys.stderr,
-        )
-        return 2
-    try:
-        result = identify(options, console)
-    except JointbenchError as error:
-        print(f"tx40: {error}", file=sys.stderr)
-        return 2
-    seconds = time.monotonic() - started
-    console.say(f"{seconds:.1f} s")
-    if options.json:
-        result.write(options.json, seconds)
-    return result.exit_code
+    return carry_out("tx40", parser().parse_args(arguments), identify)
 
 
 def identify(options: argparse.Namespace, console: Console) -> Result:
     """The comparison, with the mapping's settings: those of the recording's authors."""
+    if options.data is None or not Path(options.data).is_dir():
+        given = f"{options.data} is no folder" if options.data else "the recording's folder is missing"
+        raise ImportedDataError(
+            f"{given}; give the folder that holds pos_read_data.csv and curr_data.csv of the public TX40 recording "
+            f"(thanhndv212/figaroh-examples): ./run tx40 DIR"
+        )
     run = import_csv("tx40", options.out, data=options.data)
     console.say(f"imported {run.samples.n_samples} samples of {run.samples.n_joints} joints: {run.path}")
     model = fit(run)

@@ -1,16 +1,13 @@
-"""`jointbench VERB …`: finds the verb's file, times it, writes its result, and turns errors into sentences."""
+"""`jointbench VERB …`: finds the verb's file and carries it out."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Sequence
 from types import ModuleType
 
 from jointbench.cli import fit, import_, info, list_, plan, report, run, validate
-from jointbench.cli.console import Console
-from jointbench.errors import JointbenchError
+from jointbench.cli.carry_out import carry_out
 
 VERBS: tuple[ModuleType, ...] = (list_, info, plan, run, import_, fit, validate, report)
 
@@ -35,16 +32,4 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; exit code 0, 1 (the verdict is no) or 2 (it could not be done, and why)."""
     options = build_parser().parse_args(arguments)
-    console = Console(options.json)
-    started = time.monotonic()
-    try:
-        result = options.module.run(options, console)
-    except JointbenchError as error:
-        print(f"jointbench {options.verb}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"\njointbench {options.verb}: stopped by Ctrl-C", file=sys.stderr)
-        return 130
-    if options.json:
-        result.write(options.json, time.monotonic() - started)
-    return result.exit_code
+    return carry_out(f"jointbench {options.verb}", options, options.module.run)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from jointbench.link.playback import ProgressCallback, play
 from jointbench.link.port import Port
 from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
+from jointbench.link.sink import Sink
 from jointbench.robot import Array, Robot, load_robot
 from jointwire import Frame, MessageType, State, decode_samples
-
-if TYPE_CHECKING:
-    from jointbench.recording import Recorder
 
 # A joint this near to a pose is there: ten times nearer than the boards ask of a start.
 _THERE = 0.005  # [rad]
@@ -158,7 +156,7 @@ class Bench:
         self,
         trajectory: Trajectory,
         repeats: int = 1,
-        recorder: Recorder | None = None,
+        recorder: Sink | None = None,
         progress: ProgressCallback | None = None,
     ) -> Ledger | None:
         """Play a trajectory on all boards at once; the joints must be at its start.

@@ -13,12 +13,12 @@ from jointbench.errors import BoardSilent
 from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.knots import Trajectory, trajectory_knots
 from jointbench.link.ledger import Ledger
+from jointbench.link.sink import Sink
 from jointbench.link.sync import Exchange, tick_offset
 from jointwire import Frame, State, decode_samples
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
-    from jointbench.recording import Recorder
 
 KEEP_ALIVE_US = 100_000  # a fifth of the boards' default link time-out
 PROGRESS_US = 250_000
@@ -59,7 +59,7 @@ def play(
     bench: Bench,
     trajectory: Trajectory,
     repeats: int,
-    recorder: Recorder | None,
+    recorder: Sink | None,
     progress: ProgressCallback | None,
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
@@ -78,7 +78,7 @@ def play(
     return recorder.tally.ledger() if recorder else None
 
 
-def _finish(bench: Bench, recorder: Recorder | None, outcome: str) -> None:
+def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
     """Motors off, last frames in, recording closed; a second error must not keep the first from any of it."""
     try:
         if any(board.is_driving for board in bench.boards):
@@ -95,7 +95,7 @@ def _finish(bench: Bench, recorder: Recorder | None, outcome: str) -> None:
             recorder.close(outcome)
 
 
-def _await_status(bench: Bench, recorder: Recorder, opened: bool) -> list[int]:
+def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     """Wait for the STATUS that opens or closes each board's count; returns the nodes that sent none."""
     lost = {board.node for board in bench.boards if board.port.lost}
     deadline = bench.clock.now_us() + STATUS_WAIT_US
@@ -108,7 +108,7 @@ def _await_status(bench: Bench, recorder: Recorder, opened: bool) -> list[int]:
 @dataclass
 class _Playback:
     bench: Bench
-    recorder: Recorder | None
+    recorder: Sink | None
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
     duration_us: int = 0

@@ -1,0 +1,52 @@
+"""Carrying out a command: time it, write its result, and turn errors into sentences and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from jointbench.cli.console import Console
+from jointbench.cli.result import Result
+from jointbench.errors import JointbenchError
+
+
+def carry_out(
+    command: str,
+    options: argparse.Namespace,
+    act: Callable[[argparse.Namespace, Console], Result],
+    errors: tuple[type[Exception], ...] = (JointbenchError,),
+) -> int:
+    """Carry out a command whose options have `json`.
+
+    Args:
+        command: its name, before the sentence of an error.
+        options: as parsed.
+        act: does it.
+        errors: those whose text is for the user.
+
+    Returns:
+        0; 1: a verdict or check says no; 2: it could not be done; 130: stopped by Ctrl-C.
+    """
+    console = Console(options.json)
+    started = time.monotonic()
+    try:
+        result = act(options, console)
+        seconds = time.monotonic() - started
+        if options.json:
+            result.write(options.json, seconds)
+    except errors as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.filename is None:  # not a file the user named: a fault of ours, shown whole
+            raise
+        print(f"{command}: {error.filename}: {error.strerror}; name another place", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"\n{command}: stopped by Ctrl-C; motors are off, what was recorded is kept", file=sys.stderr)
+        return 130
+    if seconds > 1.0:
+        console.say(f"{seconds:.0f} s in all")
+    return result.exit_code

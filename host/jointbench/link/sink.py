@@ -1,0 +1,27 @@
+"""Where everything that is received goes: a recorder fills this role, and the link knows no more of it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from jointbench.link.ledger import Ledger
+from jointbench.link.tally import Tally
+from jointwire import Chunk
+
+
+class Sink(Protocol):
+    """Takes chunks and events as they come, and counts what was lost."""
+
+    tally: Tally
+
+    def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
+        """Take what came from this node's port at this time of the clock."""
+        ...
+
+    def event(self, time_us: int, event: str, **fields: Any) -> None:
+        """Take note of something that happened."""
+        ...
+
+    def close(self, outcome: str = "finished") -> Ledger:
+        """Finish, and say what was lost."""
+        ...
