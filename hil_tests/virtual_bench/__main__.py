@@ -31,13 +31,13 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m hil_tests.virtual_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="./run sim", description=__doc__)
     parser.add_argument("bench", type=Path, help="bench file, such as hil_tests/benches/cobot6.toml")
     parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
     parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
     parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")
     parser.add_argument("--out", type=Path, default=Path("runs/sim"), help="folder of bench.toml and the boards' files")
-    parser.add_argument("--attached", action="store_true", help="end when standard input closes")
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

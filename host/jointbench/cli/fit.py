@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Fits, prints verdicts, writes the model."""
+    """Fits, prints verdicts, writes the model; exit code 1 when a joint is refused or the run is invalid."""
     run = open_run(options.run)
     for warning in run.warnings:
         console.say(f"warning: {warning}")
@@ -36,7 +36,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for verdict in model.joint_verdicts:
         console.say(f"  {verdict}")
     console.say(f"model: {path}")
-    return Result("fit", fields=fit_fields(model) | {"model": path})
+    refused = model.verdict.word == "refused" or not run.is_valid
+    return Result("fit", fields=fit_fields(model) | {"model": path}, refused=refused)
 
 
 def fit_fields(model: Model) -> dict[str, object]:

@@ -21,7 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", metavar="ROBOT", help="a name of the library or the path of a robot .toml")
     parser.add_argument("--out", metavar="FILE", default="excitation.json", help="where the plan goes (%(default)s)")
     parser.add_argument("--harmonics", type=int, default=5, metavar="N", help="of the Fourier series (%(default)s)")
-    parser.add_argument("--period", type=float, default=20.0, metavar="S", help="seconds (%(default)s)")
+    parser.add_argument(
+        "--period", type=float, default=20.0, metavar="S",
+        help="seconds, for boards a whole multiple of 0.032 (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same plan (%(default)s)")
     parser.add_argument(
         "--random", action="store_true", help="a random feasible motion instead of the best one: to verify a model on"

@@ -22,11 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Compares predicted with measured torque; exit code 1 when a joint is refused."""
-    validation = judge(load_model(options.model), open_run(options.run))
+    """Compares predicted with measured torque; exit code 1 when a joint is refused or the run invalid."""
+    run = open_run(options.run)
+    for warning in run.warnings:
+        console.say(f"warning: {warning}")
+    validation = judge(load_model(options.model), run)
     console.say(validation_table(validation))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
-    return Result("validate", fields=validation_fields(validation), refused=validation.verdict.word == "refused")
+    refused = validation.verdict.word == "refused" or not run.is_valid
+    return Result("validate", fields=validation_fields(validation), refused=refused)
 
 
 def validation_fields(validation: Validation) -> dict[str, object]:

@@ -231,14 +231,6 @@ class Bench:
             "board": boards,
         }
 
-    def truth(self) -> dict[str, Any] | None:
-        """True parameters of a virtual bench's plant, None on a real bench: for judging results, not for making them.
-
-        Raises:
-            BenchLost: the virtual bench has ended.
-        """
-        return self.clock.truth() if isinstance(self.clock, LockstepClock) else None
-
     def close(self) -> None:
         """Stop what may drive, then close ports and clock; closing twice is harmless."""
         try:

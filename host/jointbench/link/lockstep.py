@@ -62,10 +62,6 @@ class LockstepClock:
             if node in self._ports:
                 self._ports[node].lost = self._ports[node].lost or f"its process has ended: {reason}"
 
-    def truth(self) -> dict[str, Any]:
-        """True parameters of the bench's plant: for judging a result, never for making one."""
-        return self._ask({"truth": True})["truth"]
-
     def close(self) -> None:
         """Give the bench's time back."""
         self._socket.close()

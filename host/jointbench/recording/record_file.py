@@ -84,26 +84,40 @@ class RecordWriter:
 
 
 def read_records(data: bytes, warnings: list[str]) -> Iterator[Record]:
-    """Records of a file's bytes, in order; what cannot be read is named in `warnings` and nothing is guessed."""
+    """Records of a file's bytes, in order; what cannot be read is named in `warnings` and nothing is guessed.
+
+    After damage, of a length too, reading goes on at the next record whose CRC holds.
+    """
     position = 0
     while position < len(data):
-        body = position + _HEADER.size
-        if body > len(data):
-            warnings.append(_torn(data, position))
-            return
-        size, crc, time_us, node, kind = _HEADER.unpack_from(data, position)
-        end = body + size
-        if end > len(data):
-            warnings.append(_torn(data, position))
-            return
-        payload = data[body:end]
-        if zlib.crc32(payload, zlib.crc32(_CHECKED.pack(size, time_us, node, kind))) != crc:
-            warnings.append(f"frames.bin: record at byte {position} is damaged; its {size} bytes are left out")
-        elif kind not in _KINDS:
-            warnings.append(f"frames.bin: record at byte {position} is of kind {kind}, which this release cannot read")
+        end = _end_of_record(data, position)
+        if end is None:
+            following = next((p for p in range(position + 1, len(data)) if _end_of_record(data, p)), None)
+            if following is None:
+                warnings.append(_torn(data, position))
+                return
+            warnings.append(f"frames.bin: bytes {position} to {following - 1} are damaged and are left out")
+            position = following
+            continue
+        _, _, time_us, node, kind = _HEADER.unpack_from(data, position)
+        if kind in _KINDS:
+            yield Record(time_us, node, RecordKind(kind), data[position + _HEADER.size : end])
         else:
-            yield Record(time_us, node, RecordKind(kind), payload)
+            warnings.append(f"frames.bin: record at byte {position} is of kind {kind}, which this release cannot read")
         position = end
+
+
+def _end_of_record(data: bytes, position: int) -> int | None:
+    """Where the record at this byte ends, None if there is no whole one whose CRC holds."""
+    body = position + _HEADER.size
+    if body > len(data):
+        return None
+    size, crc, time_us, node, kind = _HEADER.unpack_from(data, position)
+    end = body + size
+    if end > len(data):
+        return None
+    payload = memoryview(data)[body:end]
+    return end if zlib.crc32(payload, zlib.crc32(_CHECKED.pack(size, time_us, node, kind))) == crc else None
 
 
 def _torn(data: bytes, position: int) -> str:

@@ -48,6 +48,11 @@ class Run:
     sha256: str
     warnings: tuple[str, ...]
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether its samples may be used: an import, or a recording whose ledger closes within the limit."""
+        return self.ledger is None or self.ledger.is_valid
+
 
 def open_run(path: str | Path) -> Run:
     """Open a run's directory, whether it was recorded, interrupted or imported.
@@ -129,7 +134,8 @@ def _read_recording(
         samples, alignment = assemble(robot, pairs, clock)
     except RunError as error:
         raise RunError(f"run {directory}: {error}") from error
-    warnings = (*recording.warnings, *_check_result(directory, recording), *alignment)
+    invalid = () if recording.ledger.is_valid else (recording.ledger.verdict,)
+    warnings = (*invalid, *recording.warnings, *_check_result(directory, recording), *alignment)
     return samples, recording.ledger, warnings
 
 

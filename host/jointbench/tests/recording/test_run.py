@@ -11,7 +11,7 @@ import pytest
 from jointbench.errors import RunError, ShapeError
 from jointbench.link.ledger import Ledger
 from jointbench.recording import Recorder, new_run_path, open_run, save_samples
-from jointbench.recording.record_file import Record, RecordKind, encode_record
+from jointbench.recording.record_file import Record, RecordKind, encode_record, read_records
 from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
@@ -119,11 +119,40 @@ def test_a_damaged_record_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     frames[2000] ^= 0x10
     (path / "frames.bin").write_bytes(frames)
     run = open_run(path)
-    assert any("is damaged" in warning for warning in run.warnings)
+    assert any("are damaged and are left out" in warning for warning in run.warnings)
     assert any("frames.bin has changed since it was recorded" in warning for warning in run.warnings)
     assert run.samples.valid[:, 0].sum() == run.samples.n_samples - BLOCK
     assert run.ledger is not None
     assert (run.ledger.closes, run.ledger.samples_lost) == (True, BLOCK)
+
+
+def test_a_damaged_length_costs_no_more_than_its_record(tmp_path: Path) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    whole = (path / "frames.bin").read_bytes()
+    records = list(read_records(whole, []))
+    start = sum(len(encode_record(each)) for each in records[:4])
+    for bit in range(32):
+        frames = bytearray(whole)
+        frames[start + bit // 8] ^= 1 << bit % 8
+        warnings: list[str] = []
+        assert list(read_records(bytes(frames), warnings)) == records[:4] + records[5:]
+        assert warnings == [f"frames.bin: bytes {start} to {start + len(encode_record(records[4])) - 1} "
+                            "are damaged and are left out"]
+
+
+def test_a_tail_of_zeros_as_a_power_cut_leaves_it_is_one_warning(tmp_path: Path) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    whole = (path / "frames.bin").read_bytes()
+    warnings: list[str] = []
+    assert list(read_records(whole + bytes(100_000), warnings)) == list(read_records(whole, []))
+    assert len(warnings) == 1
+
+
+def test_a_run_that_lost_too_much_says_so_itself(tmp_path: Path) -> None:
+    stream = motion(1)
+    run = open_run(record(tmp_path / "run", [[*stream[:3], *stream[4:]]]))
+    assert not run.is_valid
+    assert run.warnings[0].startswith("invalid: ")
 
 
 def test_the_same_bytes_make_the_same_file(tmp_path: Path) -> None:
