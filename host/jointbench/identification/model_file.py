@@ -130,9 +130,8 @@ def _frozen(values: dict[str, Any]) -> dict[str, Any]:
 
 def _array(values: list[Any], missing: float) -> Array:
     """Floats of any depth, null as `missing`."""
-    array = np.array(values, dtype=object)
-    array[array == None] = missing  # noqa: E711  (elementwise)
-    return array.astype(np.float64)
+    array = np.array(values, dtype=np.float64)  # null has become nan
+    return np.where(np.isnan(array), missing, array)
 
 
 def _plain(value: Any) -> Any:

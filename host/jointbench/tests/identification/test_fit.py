@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,21 @@ def run() -> Run:
     return synthetic_run(ARM, motion_seed=1, noise_seed=1)
 
 
-def with_samples(run: Run, **changes: object) -> Run:
-    return dataclasses.replace(run, samples=dataclasses.replace(run.samples, **changes))  # type: ignore[arg-type]
+def with_samples(run: Run, **changes: Any) -> Run:
+    return dataclasses.replace(run, samples=dataclasses.replace(run.samples, **changes))
+
+def with_gap(run: Run) -> Run:
+    """The run without 600 samples of its second joint."""
+    valid = run.samples.valid.copy()
+    valid[3000:3600, 1] = False
+    torque = run.samples.motor_torque
+    assert torque is not None
+    return with_samples(
+        run,
+        valid=valid,
+        motor_torque=np.where(valid, torque, np.nan),
+        motor_position=np.where(valid, run.samples.motor_position, np.nan),
+    )
 
 
 def test_error_bars_hold_the_truth_as_often_as_they_say():
@@ -110,34 +124,14 @@ def test_periods_are_averaged_and_tell_the_noise(run: Run):
 
 
 def test_a_gap_is_left_out_and_filled_by_the_other_period(run: Run):
-    valid = run.samples.valid.copy()
-    valid[3000:3600, 1] = False
-    torque = run.samples.motor_torque
-    assert torque is not None
-    holed = with_samples(
-        run,
-        valid=valid,
-        motor_torque=np.where(valid, torque, np.nan),
-        motor_position=np.where(valid, run.samples.motor_position, np.nan),
-    )
-    model = fit(holed)
+    model = fit(with_gap(run))
     assert np.abs(model.deviations(truth(ARM))).max() < 5.0
     assert sum(model.rows) == sum(fit(run).rows)
 
 
 def test_a_gap_in_the_only_period_costs_the_rows_around_it():
     run = synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=1)
-    valid = run.samples.valid.copy()
-    valid[3000:3600, 1] = False
-    torque = run.samples.motor_torque
-    assert torque is not None
-    holed = with_samples(
-        run,
-        valid=valid,
-        motor_torque=np.where(valid, torque, np.nan),
-        motor_position=np.where(valid, run.samples.motor_position, np.nan),
-    )
-    model = fit(holed)
+    model = fit(with_gap(run))
     assert np.isfinite(model.parameters).all()
     assert np.abs(model.deviations(truth(ARM))).max() < 5.0
     assert sum(model.rows) < sum(fit(run).rows) - 3 * 600 // 25
@@ -224,7 +218,7 @@ def test_torque_sensors_pass_the_window_but_no_biquad():
 
 def test_bad_wishes_are_named(run: Run):
     with pytest.raises(FitError, match=r"estimator 'magic' is not known; the estimators are wls"):
-        fit(run, estimator="magic")  # type: ignore[arg-type]
+        fit(run, estimator="magic")  # type: ignore[arg-type] - what a caller without a type checker may write
     with pytest.raises(FitError, match=r"run synthetic has joints j1, j2, j3, but robot 'cobot6' has j1, j2$"[:-1]):
         fit(run, arm(2))
     with pytest.raises(FitError, match=r"has no link_position; record that channel, or fit with position"):
