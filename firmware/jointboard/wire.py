@@ -1,4 +1,4 @@
-"""The wire as the board needs it. Generated from protocol/jointwire by `python -m jointwire.generate`: do not edit."""
+"""The wire as the board needs it. Generated from protocol/jointwire, do not edit: `python -m jointwire.generate`"""
 
 import struct
 from array import array
@@ -6,10 +6,10 @@ from array import array
 from micropython import const
 
 PROTOCOL_MAJOR = const(1)
-PROTOCOL_MINOR = const(0)
-MAX_BODY = const(1024)
+PROTOCOL_MINOR = const(1)
+MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0xDAECDDFF)
+SCHEMA_HASH = const(0x2028DCB0)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -22,13 +22,21 @@ MESSAGE_START = const(7)
 MESSAGE_STOP = const(8)
 MESSAGE_CLEAR = const(9)
 MESSAGE_PING = const(10)
+MESSAGE_DICT = const(11)
+MESSAGE_ECHO = const(12)
+MESSAGE_SAVE = const(13)
+MESSAGE_REPL = const(14)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_FAULT = const(34)
+MESSAGE_SYNC = const(35)
+MESSAGE_YIELD = const(36)
 MESSAGE_ACK = const(64)
 MESSAGE_HELLO_ACK = const(65)
 MESSAGE_VALUES = const(66)
 MESSAGE_PONG = const(67)
+MESSAGE_DICT_PART = const(68)
+MESSAGE_ECHO_REPLY = const(69)
 
 STATE_BOOT = const(0)
 STATE_DISARMED = const(1)
@@ -60,8 +68,42 @@ REFUSAL_TOO_LONG = const(10)
 REFUSAL_OUTSIDE_LIMITS = const(11)
 REFUSAL_NOT_AT_START = const(12)
 REFUSAL_TOO_LATE = const(13)
+REFUSAL_BAD_CONFIG = const(14)
+REFUSAL_NOT_SAVED = const(15)
 
-UNSEEDED = (MESSAGE_HELLO, MESSAGE_HELLO_ACK)
+RESET_CAUSE_UNKNOWN = const(0)
+RESET_CAUSE_POWER_ON = const(1)
+RESET_CAUSE_RESET_PIN = const(2)
+RESET_CAUSE_WATCHDOG = const(3)
+RESET_CAUSE_WAKE_UP = const(4)
+RESET_CAUSE_SOFT = const(5)
+
+ENCODER_SOURCE_NONE = const(0)
+ENCODER_SOURCE_TIMER = const(1)
+ENCODER_SOURCE_PIO = const(2)
+ENCODER_SOURCE_SOFTWARE = const(3)
+ENCODER_SOURCE_EMULATED = const(4)
+
+FEATURE_PLAYBACK = const(1)
+FEATURE_CURRENT_FILTER = const(2)
+FEATURE_SHARED_LINE = const(4)
+FEATURE_SYNC_INPUT = const(8)
+FEATURE_SAVE = const(16)
+FEATURE_REPL = const(32)
+
+CHANNEL_KIND_MOTOR_CURRENT = const(0)
+CHANNEL_KIND_MOTOR_ENCODER = const(1)
+CHANNEL_KIND_LINK_ENCODER = const(2)
+CHANNEL_KIND_TORQUE_SENSOR = const(3)
+CHANNEL_KIND_COMMAND = const(4)
+CHANNEL_KIND_BUS_VOLTAGE = const(5)
+CHANNEL_KIND_TEMPERATURE = const(6)
+CHANNEL_KIND_FOOT_FORCE = const(7)
+
+FROZEN = ((
+    MESSAGE_HELLO, MESSAGE_STOP, MESSAGE_DICT, MESSAGE_REPL, MESSAGE_YIELD, MESSAGE_ACK, MESSAGE_HELLO_ACK,
+    MESSAGE_DICT_PART,
+))
 
 # protocol, type, node, flags, seq, length, time_us
 HEADER = "<BBBBHHL"
@@ -79,30 +121,44 @@ BODIES = {
     MESSAGE_KNOTS: ("<HH", 4, 8),
     # count, repeats, crc32
     MESSAGE_LOAD: ("<HHL", 8, 0),
-    # token
-    MESSAGE_ARM: ("<L", 4, 0),
+    # token, config_crc
+    MESSAGE_ARM: ("<LL", 8, 0),
     # at_tick
     MESSAGE_START: ("<L", 4, 0),
     MESSAGE_STOP: ("<", 0, 0),
     MESSAGE_CLEAR: ("<", 0, 0),
     # nonce
     MESSAGE_PING: ("<L", 4, 0),
-    # first_tick, count, channels, missed, play_tick
-    MESSAGE_DATA: ("<LBBHl", 12, 0),
+    # offset
+    MESSAGE_DICT: ("<H", 2, 0),
+    # count, data
+    MESSAGE_ECHO: ("<H", 2, 1),
+    MESSAGE_SAVE: ("<", 0, 0),
+    MESSAGE_REPL: ("<", 0, 0),
+    # first_tick, dividers, play_tick, channels, missed, count, state
+    MESSAGE_DATA: ("<LLlHHBB", 18, 0),
     # state, trip, reserved, tick, samples_taken, samples_dropped, frames_sent, frames_dropped, ticks_missed,
-    # bad_frames, heap_free
-    MESSAGE_STATUS: ("<BBHLLLLLLLL", 36, 0),
+    # frames_received, bad_frames, heap_free
+    MESSAGE_STATUS: ("<BBHLLLLLLLLL", 40, 0),
     # trip, state, reserved, tick, value, limit
     MESSAGE_FAULT: ("<BBHLll", 16, 0),
+    # edge, edge_us
+    MESSAGE_SYNC: ("<LL", 8, 0),
+    MESSAGE_YIELD: ("<", 0, 0),
     # request, refusal, request_seq, value
     MESSAGE_ACK: ("<BBHl", 8, 0),
-    # major, minor, state, reset_cause, schema_hash, firmware_version, uid, image_sha256, token, tick, max_knots,
-    # max_block
-    MESSAGE_HELLO_ACK: ("<BBBBLL8s32sLLHH", 64, 0),
+    # major, minor, state, reset_cause, schema_hash, firmware_version, features, token, tick, clock_Hz, adc_rate_Hz,
+    # motor_counts, link_counts, adc_reference_mV, adc_bits, encoder_source, receive_buffer, transmit_buffer, max_knots,
+    # max_block, uid, board, image_sha256
+    MESSAGE_HELLO_ACK: ("<BBBBLLLLLLLLLHBBHHHH12s16s32s", 112, 0),
     # first, count, values
     MESSAGE_VALUES: ("<HH", 4, 4),
     # nonce, tick
     MESSAGE_PONG: ("<LL", 8, 0),
+    # offset, total, count, data
+    MESSAGE_DICT_PART: ("<HHH", 6, 1),
+    # count, data
+    MESSAGE_ECHO_REPLY: ("<H", 2, 1),
 }
 
 REGISTER_BOARD_NODE = const(0)
@@ -118,14 +174,24 @@ REGISTER_ENCODER_LINK_COUNTS = const(9)
 REGISTER_ENCODER_LINK_ZERO = const(10)
 REGISTER_DRIVE_RATIO = const(11)
 REGISTER_KNOTS_TICKS = const(12)
+REGISTER_BOARD_CHANNELS = const(13)
+REGISTER_BOARD_SHARED_LINE = const(14)
+REGISTER_VOLTAGE_SCALE = const(15)
 REGISTER_FILTER_B0 = const(16)
 REGISTER_FILTER_B1 = const(17)
 REGISTER_FILTER_B2 = const(18)
 REGISTER_FILTER_A1 = const(19)
 REGISTER_FILTER_A2 = const(20)
+REGISTER_TEMPERATURE_SCALE = const(21)
+REGISTER_TEMPERATURE_ZERO = const(22)
+REGISTER_FORCE_SCALE = const(23)
 REGISTER_SERVO_KP = const(24)
 REGISTER_SERVO_KD = const(25)
 REGISTER_SERVO_VELOCITY_FEEDFORWARD = const(26)
+REGISTER_FORCE_ZERO_1 = const(27)
+REGISTER_FORCE_ZERO_2 = const(28)
+REGISTER_FORCE_ZERO_3 = const(29)
+REGISTER_FORCE_ZERO_4 = const(30)
 REGISTER_LIMIT_CURRENT = const(32)
 REGISTER_LIMIT_POSITION_MIN = const(33)
 REGISTER_LIMIT_POSITION_MAX = const(34)
@@ -135,24 +201,35 @@ REGISTER_LIMIT_LINK_TIMEOUT = const(37)
 REGISTER_STREAM_CHANNELS = const(40)
 REGISTER_STREAM_BLOCK = const(41)
 REGISTER_STREAM_ALWAYS = const(42)
+REGISTER_STREAM_EVERY_MOTOR_CURRENT = const(43)
+REGISTER_STREAM_EVERY_MOTOR_ENCODER = const(44)
+REGISTER_STREAM_EVERY_LINK_ENCODER = const(45)
+REGISTER_STREAM_EVERY_TORQUE_SENSOR = const(46)
+REGISTER_STREAM_EVERY_COMMAND = const(47)
+REGISTER_STREAM_EVERY_BUS_VOLTAGE = const(48)
+REGISTER_STREAM_EVERY_TEMPERATURE = const(49)
+REGISTER_STREAM_EVERY_FOOT_FORCE = const(50)
 
-# By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move.
-REGISTER_COUNT = const(43)
+# By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move,
+# 4 the same and kept by SAVE.
+REGISTER_COUNT = const(51)
 ACCESS = bytes((
-    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 3, 3, 3, 3, 3, 0, 0, 0, 3, 3, 3, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3, 3, 0,
-    0, 3, 3, 2,
+    1, 1, 1, 1, 1, 4, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 1, 4, 1, 3, 3, 3, 4, 4, 4, 4, 0, 3, 3, 3, 3, 3, 3, 0,
+    0, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3,
 ))
 DEFAULT = array("i", (
-    1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 0, 0, 0, 16384, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 0, 0, 31, 64, 0,
+    1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 127, 0, 1000, 16384, 0, 0, 0, 0, 10000, -27315,
+    10000, 0, 0, 0, 0, 0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 0, 0, 127, 64, 0, 0, 0, 0, 0, 0, 6, 6, 0,
 ))
 MINIMUM = array("i", (
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -65535, -65535, -65535, -32767, -16384, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, -1073741824, -1073741824, 0, 0, 50, 0, 0, 1, 1, 0,
+    0, 0, 0, 0, 0, -1073741824, 0, -1073741824, 0, 0, -1073741824, 0, 0, 0, 0, 0, -65535, -65535, -65535, -32767,
+    -16384, 0, -1073741824, 0, 0, 0, 0, -1073741824, -1073741824, -1073741824, -1073741824, 0, 0, -1073741824,
+    -1073741824, 0, 0, 50, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ))
 MAXIMUM = array("i", (
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65535, 65535, 65535, 32767, 16384, 0, 0, 0, 32767, 32767, 32767, 0,
-    0, 0, 0, 0, 32000, 1073741824, 1073741824, 1048576, 65535, 2000, 0, 0, 31, 64, 1,
+    0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 65535, 65535, 65535, 32767, 16384, 0,
+    1073741824, 0, 32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824,
+    1073741824, 1048576, 65535, 2000, 0, 0, 2047, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6,
 ))
 # The facts of a board by name, for its configuration file.
 FACTS = {
@@ -169,10 +246,22 @@ FACTS = {
     "encoder.link_zero": 10,
     "drive.ratio": 11,
     "knots.ticks": 12,
+    "board.channels": 13,
+    "board.shared_line": 14,
+    "voltage.scale": 15,
+    "temperature.scale": 21,
+    "temperature.zero": 22,
+    "force.scale": 23,
+    "force.zero_1": 27,
+    "force.zero_2": 28,
+    "force.zero_3": 29,
+    "force.zero_4": 30,
 }
 
-# Bytes in a sample of channel 0, 1, …: motor_current, motor_position, link_position, joint_torque, current_command
-CHANNEL_SIZES = bytes((2, 4, 4, 2, 2))
+# Of channel 0, 1, …: motor_current, motor_position, link_position, joint_torque, current_command, bus_voltage,
+# temperature, foot_force_1, foot_force_2, foot_force_3, foot_force_4.
+CHANNEL_KINDS = bytes((0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7))
+CHANNEL_SIZES = bytes((2, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2))  # in a sample
 
 def pack(kind, buffer, at, *fields):
     """Body (or its head, before repeated items) of message `kind` into `buffer` from byte `at`."""

@@ -1,40 +1,67 @@
 """Jointbench's wire: messages, registers and channels defined once, for both halves."""
 
-from jointwire.channels import ALL_CHANNELS, CHANNELS, Channel
-from jointwire.errors import BodyError, FrameError, WireError
+from jointwire.channels import (
+    ALL_CHANNELS,
+    CHANNEL_BY_NAME,
+    CHANNELS,
+    HIGHEST_DIVIDER,
+    JOINT_CHANNELS,
+    Channel,
+    ChannelKind,
+    divider,
+)
+from jointwire.errors import BodyError, FrameError, SchemaError, WireError
 from jointwire.framing import Chunk, Frame, FrameReader, Noise, decode_frame, encode_frame
 from jointwire.messages import (
+    ANSWERS,
     BODIES,
     BROADCAST_NODE,
+    FIRST_FROM_BOARD,
+    FROZEN,
     HEADER,
     KNOT,
     MAX_BODY,
     PROTOCOL_MAJOR,
     PROTOCOL_MINOR,
+    EncoderSource,
+    Feature,
     MessageType,
     Refusal,
+    ResetCause,
     State,
     Trip,
 )
-from jointwire.registers import BY_NAME, REGISTERS, Register
-from jointwire.samples import decode_samples, sample_dtype
-from jointwire.schema import schema_hash, schema_text
+from jointwire.registers import BY_NAME, REGISTERS, Register, config_crc
+from jointwire.samples import Block, decode_samples, stack_samples
+from jointwire.schema import Schema, own_schema, schema_hash, schema_text
+from jointwire.stream import Blocks, Stream, decode_stream
 
 __all__ = [
     "ALL_CHANNELS",
+    "ANSWERS",
     "BODIES",
     "BROADCAST_NODE",
     "BY_NAME",
     "CHANNELS",
+    "CHANNEL_BY_NAME",
+    "FIRST_FROM_BOARD",
+    "FROZEN",
     "HEADER",
+    "HIGHEST_DIVIDER",
+    "JOINT_CHANNELS",
     "KNOT",
     "MAX_BODY",
     "PROTOCOL_MAJOR",
     "PROTOCOL_MINOR",
     "REGISTERS",
+    "Block",
+    "Blocks",
     "BodyError",
     "Channel",
+    "ChannelKind",
     "Chunk",
+    "EncoderSource",
+    "Feature",
     "Frame",
     "FrameError",
     "FrameReader",
@@ -42,13 +69,21 @@ __all__ = [
     "Noise",
     "Refusal",
     "Register",
+    "ResetCause",
+    "Schema",
+    "SchemaError",
     "State",
+    "Stream",
     "Trip",
     "WireError",
+    "config_crc",
     "decode_frame",
     "decode_samples",
+    "decode_stream",
+    "divider",
     "encode_frame",
-    "sample_dtype",
+    "own_schema",
     "schema_hash",
     "schema_text",
+    "stack_samples",
 ]

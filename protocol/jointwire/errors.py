@@ -11,3 +11,7 @@ class FrameError(WireError, ValueError):
 
 class BodyError(WireError, ValueError):
     """A body does not have the layout of its message type, or is too long to send."""
+
+
+class SchemaError(WireError, ValueError):
+    """A text is not that of a schema."""

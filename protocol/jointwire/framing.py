@@ -9,24 +9,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from cobs import cobs
-from construct import Construct, ConstructError
+from construct import ConstructError
+from numpy.typing import NDArray
 
+from jointwire.decoder import MAX_ENCODED, find_chunks, prepare, reason
 from jointwire.errors import BodyError, FrameError
-from jointwire.messages import BODIES, HEADER, MAX_BODY, PROTOCOL_MAJOR, UNSEEDED, MessageType
+from jointwire.kernel import AT, CHECK, END, FLAGS, HEADER_SIZE, LENGTH, NODE, SEQ, START, TIME_US, TYPE, WHOLE
+from jointwire.layouts import parse_body
+from jointwire.messages import BODIES, FROZEN, HEADER, MAX_BODY, PROTOCOL_MAJOR, MessageType
 from jointwire.schema import schema_hash, struct_fields
 
 DELIMITER = b"\x00"
-# The header once more as a struct, derived from the construct: it is parsed for every frame of the stream.
+# The header once more as a struct, derived from the construct.
 _HEADER = struct.Struct("<" + "".join(code for _, code in struct_fields(HEADER)))
-_CRC_SIZE = 4
-# COBS adds one byte for each 254 and one more.
-MAX_ENCODED = _HEADER.size + MAX_BODY + _CRC_SIZE + (_HEADER.size + MAX_BODY + _CRC_SIZE) // 254 + 1
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame that passed every check; `payload` is its body as bytes, `body` the same parsed by construct."""
+    """One frame that passed every check; `payload` is its body, `body` the same as a dataclass of bodies.py."""
 
     type: MessageType
     node: int
@@ -42,14 +44,10 @@ class Frame:
         Raises:
             BodyError: the payload is too short for the message type, or longer than it may be.
         """
-        layout: Construct[Any, Any] = BODIES[self.type]
         try:
-            body = layout.parse(self.payload)
-        except ConstructError as error:
-            raise BodyError(f"{self.type.name} frame {self.seq} of node {self.node}: {error}") from error
-        if self.type is not MessageType.DATA and len(layout.build(body)) != len(self.payload):
-            raise BodyError(f"{self.type.name} frame {self.seq} of node {self.node} has bytes after its last field")
-        return body
+            return parse_body(self.type, self.payload)
+        except BodyError as error:
+            raise BodyError(f"{self.type.name} frame {self.seq} of node {self.node} {error}") from None
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,6 @@ class Chunk:
 
     encoded: bytes
     content: Frame | Noise
-
-
-def crc_seed(message_type: int) -> int:
-    """Seed of the CRC: the schema hash, but zero for HELLO and HELLO_ACK."""
-    return 0 if message_type in UNSEEDED else schema_hash()
 
 
 def encode_frame(
@@ -92,62 +85,69 @@ def encode_frame(
         raise BodyError(f"{message_type.name} cannot be built from {fields}: {error}") from error
     if len(body) > MAX_BODY:
         raise BodyError(f"{message_type.name} body has {len(body)} bytes; at most {MAX_BODY} fit a frame")
-    raw = _HEADER.pack(
-        PROTOCOL_MAJOR, message_type, node, flags, seq & 0xFFFF, len(body), time_us & 0xFFFFFFFF
-    ) + body
-    raw += struct.pack("<I", zlib.crc32(raw, crc_seed(message_type)))
+    raw = _HEADER.pack(PROTOCOL_MAJOR, message_type, node, flags, seq & 0xFFFF, len(body), time_us & 0xFFFFFFFF) + body
+    raw += struct.pack("<I", zlib.crc32(raw, 0 if message_type in FROZEN else schema_hash()))
     return cobs.encode(raw) + DELIMITER
 
 
-def decode_frame(encoded: bytes) -> Frame:
+def decode_frame(encoded: bytes, schema: int | None = None) -> Frame:
     """The frame between two delimiters.
 
+    Args:
+        encoded: the bytes, without delimiters.
+        schema: hash of the sender's schema; None: this version's.
+
     Raises:
-        FrameError: COBS, length, protocol, type or CRC is wrong.
+        FrameError: COBS, length, CRC, protocol or type is wrong.
     """
-    if len(encoded) > MAX_ENCODED:
-        raise FrameError(f"{len(encoded)} bytes without a delimiter; a frame has at most {MAX_ENCODED}")
-    try:
-        raw = cobs.decode(encoded)
-    except cobs.DecodeError as error:
-        raise FrameError(f"not COBS: {error}") from error
-    if len(raw) < _HEADER.size + _CRC_SIZE:
-        raise FrameError(f"{len(raw)} bytes are too few for a frame")
-    protocol, kind, node, flags, seq, length, time_us = _HEADER.unpack_from(raw)
-    if length != len(raw) - _HEADER.size - _CRC_SIZE:
-        raise FrameError(f"header says {length} body bytes, the frame holds {len(raw) - _HEADER.size - _CRC_SIZE}")
-    if zlib.crc32(raw[:-_CRC_SIZE], crc_seed(kind)) != int.from_bytes(raw[-_CRC_SIZE:], "little"):
-        raise FrameError("CRC-32 differs: damaged, or from a board with another schema")
-    if protocol != PROTOCOL_MAJOR:
-        raise FrameError(f"protocol {protocol}, this host speaks {PROTOCOL_MAJOR}")
-    try:
-        message_type = MessageType(kind)
-    except ValueError as error:
-        raise FrameError(f"unknown message type 0x{kind:02x}") from error
-    return Frame(message_type, node, seq, time_us, raw[_HEADER.size : -_CRC_SIZE], flags)
+    if DELIMITER in encoded:
+        raise FrameError(f"not COBS: byte {encoded.index(0)} is a delimiter")
+    chunks = list(FrameReader(schema).feed(encoded + DELIMITER))
+    if not chunks:
+        raise FrameError("0 bytes are too few for a frame")
+    match chunks[0].content:
+        case Frame() as frame:
+            return frame
+        case Noise(reason):
+            raise FrameError(reason)
 
 
 class FrameReader:
-    """Cuts a stream of bytes at its delimiters; whatever is not a frame comes back as Noise, never as nothing."""
+    """Cuts a stream of bytes at its delimiters; whatever is not a frame comes back as Noise, never as nothing.
 
-    def __init__(self) -> None:
-        self._pending = bytearray()
+    Attributes:
+        pending: what came after the last delimiter.
+    """
+
+    def __init__(self, schema: int | None = None) -> None:
+        """Read frames of the schema with this hash; None: this version's."""
+        prepare()
+        self.pending = b""
+        self._seed = schema_hash() if schema is None else schema
+        self._endless = False
 
     def feed(self, data: bytes) -> Iterator[Chunk]:
-        """Chunks completed by `data`, in order; an unfinished one waits for its delimiter."""
-        self._pending += data
-        *complete, rest = bytes(self._pending).split(DELIMITER)
-        if len(rest) > MAX_ENCODED:  # a board that babbles without delimiters must not fill the host's memory
-            complete.append(rest)
-            rest = b""
-        self._pending = bytearray(rest)
-        for encoded in complete:
-            if encoded:  # two delimiters in a row are how a sender marks a pause
-                yield Chunk(encoded, _content(encoded))
+        """Chunks completed by `data`, in order; an unfinished one waits for its delimiter.
+
+        A chunk that is too long for a frame is cut, so that a board that babbles cannot fill the host's memory; no part
+        of it is a frame.
+        """
+        data = self.pending + data
+        if len(data) <= MAX_ENCODED and DELIMITER not in data:  # a port gives a frame in pieces
+            self.pending = data
+            return iter(())
+        found = find_chunks(data, self._seed, self._endless)
+        self.pending, self._endless = data[found.rest :], found.endless
+        return (chunk_at(row, data, found.raw) for row in found.rows)
 
 
-def _content(encoded: bytes) -> Frame | Noise:
-    try:
-        return decode_frame(encoded)
-    except FrameError as error:
-        return Noise(str(error))
+def chunk_at(row: NDArray[np.int64], data: bytes, raw: NDArray[np.uint8]) -> Chunk:
+    """A chunk from its row, the bytes it stands in, and the decoded bytes."""
+    values: list[int] = row.tolist()
+    encoded = data[values[START] : values[END]]
+    if values[CHECK] != WHOLE:
+        return Chunk(encoded, Noise(reason(values)))
+    start = values[AT] + HEADER_SIZE
+    payload = raw[start : start + values[LENGTH]].tobytes()
+    kind = MessageType(values[TYPE])
+    return Chunk(encoded, Frame(kind, values[NODE], values[SEQ], values[TIME_US], payload, values[FLAGS]))

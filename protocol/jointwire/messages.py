@@ -1,17 +1,23 @@
 """Every message of the wire, as construct structs: the one definition that the rest is derived from.
 
 A frame is ``COBS(header | body | CRC-32) 0x00``, little-endian, body at most `MAX_BODY` bytes. The CRC starts from the
-schema hash, so a board with another schema is never read as data; HELLO and HELLO_ACK alone start from zero and keep
-their layout for ever, so that any two versions can say who they are.
+schema hash, so a board with another schema is never read as data. The `FROZEN` messages alone start from zero and keep
+header and layout for ever (fields may be added at their end), whatever `protocol` says: through them any two versions
+can say who they are and what they know, stop a motor, and hand the port over for new firmware.
+
+On a line that several boards share, a board speaks only in its turn: a valid frame to its node gives it the line until
+it has sent what it had queued, with YIELD as the last frame. Frames to every node (`BROADCAST_NODE`) are not answered
+there.
 """
 
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
 
 from construct import Array, Bytes, Const, Int8ul, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 0
-MAX_BODY = 1024
+PROTOCOL_MINOR = 1
+MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
 
@@ -28,13 +34,24 @@ class MessageType(IntEnum):
     STOP = 0x08
     CLEAR = 0x09
     PING = 0x0A
+    DICT = 0x0B
+    ECHO = 0x0C
+    SAVE = 0x0D
+    REPL = 0x0E
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
+    SYNC = 0x23
+    YIELD = 0x24
     ACK = 0x40
     HELLO_ACK = 0x41
     VALUES = 0x42
     PONG = 0x43
+    DICT_PART = 0x44
+    ECHO_REPLY = 0x45
+
+
+FIRST_FROM_BOARD = 0x20  # types below are requests; a board on a shared line hears others' answers and leaves them
 
 
 class State(IntEnum):
@@ -78,77 +95,207 @@ class Refusal(IntEnum):
     OUTSIDE_LIMITS = 11
     NOT_AT_START = 12
     TOO_LATE = 13
+    BAD_CONFIG = 14
+    NOT_SAVED = 15
+
+
+class ResetCause(IntEnum):
+    """Why the board last started."""
+
+    UNKNOWN = 0
+    POWER_ON = 1
+    RESET_PIN = 2
+    WATCHDOG = 3
+    WAKE_UP = 4
+    SOFT = 5
+
+
+class EncoderSource(IntEnum):
+    """What counts the motor encoder's edges."""
+
+    NONE = 0
+    TIMER = 1
+    PIO = 2
+    SOFTWARE = 3
+    EMULATED = 4
+
+
+class Feature(IntFlag):
+    """What a board can do beyond sampling and streaming."""
+
+    PLAYBACK = 1
+    CURRENT_FILTER = 2
+    SHARED_LINE = 4  # it is on a line with other boards and speaks only in its turn
+    SYNC_INPUT = 8
+    SAVE = 16
+    REPL = 32
 
 
 HEADER = Struct(
-    "protocol" / Const(PROTOCOL_MAJOR, Int8ul),
-    "type" / Int8ul,
-    "node" / Int8ul,
-    "flags" / Int8ul,
-    "seq" / Int16ul,
-    "length" / Int16ul,
-    "time_us" / Int32ul,
+    "protocol" / Const(PROTOCOL_MAJOR, Int8ul) * "major version; not looked at in a frozen message",
+    "type" / Int8ul * "MessageType",
+    "node" / Int8ul * "the board that is spoken to, or that speaks; 255: every board",
+    "flags" / Int8ul * "0",
+    "seq" / Int16ul * "counts the sender's frames, wraps",
+    "length" / Int16ul * "bytes of the body",
+    "time_us" / Int32ul * "sender's clock [µs], wraps; a board's at its last tick, but of a PONG when it is built",
 )
 
-# Position in motor encoder counts from the joint's zero; velocity in counts per tick, Q8.
-KNOT = Struct("position" / Int32sl, "velocity" / Int32sl)
+KNOT = Struct(
+    "position" / Int32sl * "motor encoder counts from the joint's zero", "velocity" / Int32sl * "counts per tick, Q8"
+)
 
 EMPTY = Struct()
 
 BODIES: dict[MessageType, Struct] = {
-    MessageType.HELLO: Struct("major" / Int8ul, "minor" / Int8ul),
+    MessageType.HELLO: Struct("major" / Int8ul * "protocol of the host", "minor" / Int8ul * "protocol of the host"),
     MessageType.HELLO_ACK: Struct(
-        "major" / Int8ul,
-        "minor" / Int8ul,
-        "state" / Int8ul,
-        "reset_cause" / Int8ul,
-        "schema_hash" / Int32ul,
-        "firmware_version" / Int32ul,  # 0x00MMmmpp
-        "uid" / Bytes(8),
-        "image_sha256" / Bytes(32),
-        "token" / Int32ul,  # what the next ARM must carry
-        "tick" / Int32ul,
-        "max_knots" / Int16ul,
-        "max_block" / Int16ul,
+        "major" / Int8ul * "protocol of the board",
+        "minor" / Int8ul * "protocol of the board",
+        "state" / Int8ul * "State",
+        "reset_cause" / Int8ul * "ResetCause",
+        "schema_hash" / Int32ul * "CRC-32 of its schema text",
+        "firmware_version" / Int32ul * "0x00MMmmpp",
+        "features" / Int32ul * "Feature bits",
+        "token" / Int32ul * "what the next ARM must carry",
+        "tick" / Int32ul * "its tick counter",
+        "clock_Hz" / Int32ul * "of the processor, 0 where there is none to speak of",
+        "adc_rate_Hz" / Int32ul * "ADC samples in a second, each channel",
+        "motor_counts" / Int32ul * "motor encoder counts in a turn",
+        "link_counts" / Int32ul * "link encoder counts in a turn",
+        "adc_reference_mV" / Int16ul * "at full scale",
+        "adc_bits" / Int8ul * "resolution",
+        "encoder_source" / Int8ul * "EncoderSource",
+        "receive_buffer" / Int16ul * "bytes",
+        "transmit_buffer" / Int16ul * "bytes",
+        "max_knots" / Int16ul * "longest trajectory",
+        "max_block" / Int16ul * "most ticks in a DATA frame",
+        "uid" / Bytes(12) * "of the chip; shorter ones end in zeros",
+        "board" / Bytes(16) * "kind of board, ASCII, zeros after it",
+        "image_sha256" / Bytes(32) * "over the firmware's files in name order: path, a zero byte, content",
     ),
-    MessageType.READ: Struct("first" / Int16ul, "count" / Int16ul),
-    MessageType.VALUES: Struct("first" / Int16ul, "count" / Int16ul, "values" / Array(this.count, Int32sl)),
-    MessageType.WRITE: Struct("register" / Int16ul, "value" / Int32sl),
-    MessageType.KNOTS: Struct("offset" / Int16ul, "count" / Int16ul, "knots" / Array(this.count, KNOT)),
-    MessageType.LOAD: Struct("count" / Int16ul, "repeats" / Int16ul, "crc32" / Int32ul),
-    MessageType.ARM: Struct("token" / Int32ul),
-    MessageType.START: Struct("at_tick" / Int32ul),  # 0: at the next tick
+    MessageType.READ: Struct("first" / Int16ul * "register id", "count" / Int16ul * "registers, ids without a gap"),
+    MessageType.VALUES: Struct(
+        "first" / Int16ul * "register id", "count" / Int16ul * "values", "values" / Array(this.count, Int32sl) * "raw"
+    ),
+    MessageType.WRITE: Struct("register" / Int16ul * "register id", "value" / Int32sl * "raw"),
+    MessageType.KNOTS: Struct(
+        "offset" / Int16ul * "index of the first",
+        "count" / Int16ul * "knots",
+        "knots" / Array(this.count, KNOT) * "position [motor counts], velocity [counts/tick, Q8] of each",
+    ),
+    MessageType.LOAD: Struct(
+        "count" / Int16ul * "knots in all",
+        "repeats" / Int16ul * "how often it will be played",
+        "crc32" / Int32ul * "of all knots as KNOTS carries them",
+    ),
+    MessageType.ARM: Struct(
+        "token" / Int32ul * "from the last HELLO_ACK; good once",
+        "config_crc" / Int32ul * "CRC-32 of all register values as int32 by id, 0 where no register is",
+    ),
+    MessageType.START: Struct("at_tick" / Int32ul * "of the board; 0: the next one"),
     MessageType.STOP: EMPTY,
     MessageType.CLEAR: EMPTY,
-    MessageType.PING: Struct("nonce" / Int32ul),
-    MessageType.PONG: Struct("nonce" / Int32ul, "tick" / Int32ul),
+    MessageType.PING: Struct("nonce" / Int32ul * "any number"),
+    MessageType.PONG: Struct("nonce" / Int32ul * "of the PING", "tick" / Int32ul * "last tick"),
+    MessageType.DICT: Struct("offset" / Int16ul * "first byte asked for"),
+    MessageType.DICT_PART: Struct(
+        "offset" / Int16ul * "of the first byte",
+        "total" / Int16ul * "bytes of the whole",
+        "count" / Int16ul * "bytes in this part",
+        "data" / Bytes(this.count) * "of the compressed schema text",
+    ),
+    MessageType.ECHO: Struct("count" / Int16ul * "bytes", "data" / Bytes(this.count) * "anything"),
+    MessageType.ECHO_REPLY: Struct("count" / Int16ul * "bytes", "data" / Bytes(this.count) * "those of the ECHO"),
+    MessageType.SAVE: EMPTY,
+    MessageType.REPL: EMPTY,
     MessageType.ACK: Struct(
-        "request" / Int8ul, "refusal" / Int8ul, "request_seq" / Int16ul, "value" / Int32sl
+        "request" / Int8ul * "MessageType it answers",
+        "refusal" / Int8ul * "Refusal",
+        "request_seq" / Int16ul * "seq of the request",
+        "value" / Int32sl * "what a refusal is about (see Refusal); else what the request led to",
     ),
     MessageType.DATA: Struct(
-        "first_tick" / Int32ul,
-        "count" / Int8ul,
-        "channels" / Int8ul,  # bit mask over channels.CHANNELS; the packed samples follow
-        "missed" / Int16ul,  # ticks missed since the last block
-        "play_tick" / Int32sl,  # trajectory tick of the first sample, -1 when nothing plays
+        "first_tick" / Int32ul * "of the block",
+        "dividers" / Int32ul * "four bits a ChannelKind from the lowest: e, sampled at each tick that 2^e divides",
+        "play_tick" / Int32sl * "trajectory tick of the first tick, -1 when nothing plays",
+        "channels" / Int16ul * "bit mask of the channels; the packed samples follow, tick by tick",
+        "missed" / Int16ul * "ticks missed since the last block that was sent, 65535 at most",
+        "count" / Int8ul * "ticks in the block",
+        "state" / Int8ul * "State when the block was closed",
     ),
     MessageType.STATUS: Struct(
-        "state" / Int8ul,
-        "trip" / Int8ul,
-        "reserved" / Int16ul,
-        "tick" / Int32ul,
-        "samples_taken" / Int32ul,
-        "samples_dropped" / Int32ul,  # taken, but the transmit buffer was full
-        "frames_sent" / Int32ul,
-        "frames_dropped" / Int32ul,
-        "ticks_missed" / Int32ul,
-        "bad_frames" / Int32ul,  # received, but COBS, CRC or length was wrong
-        "heap_free" / Int32ul,
+        "state" / Int8ul * "State",
+        "trip" / Int8ul * "Trip",
+        "reserved" / Int16ul * "0",
+        "tick" / Int32ul * "last tick",
+        "samples_taken" / Int32ul * "since boot, wraps, as all that follow but the last",
+        "samples_dropped" / Int32ul * "taken, but the transmit buffer was full",
+        "frames_sent" / Int32ul * "this one not counted",
+        "frames_dropped" / Int32ul * "the transmit buffer was full",
+        "ticks_missed" / Int32ul * "not carried out in time",
+        "frames_received" / Int32ul * "valid, and to this node",
+        "bad_frames" / Int32ul * "received, but COBS, length, CRC or protocol was wrong",
+        "heap_free" / Int32ul * "bytes",
     ),
     MessageType.FAULT: Struct(
-        "trip" / Int8ul, "state" / Int8ul, "reserved" / Int16ul, "tick" / Int32ul, "value" / Int32sl, "limit" / Int32sl
+        "trip" / Int8ul * "Trip",
+        "state" / Int8ul * "State, FAULT",
+        "reserved" / Int16ul * "0",
+        "tick" / Int32ul * "when",
+        "value" / Int32sl * "what was measured, in the unit of the limit's register",
+        "limit" / Int32sl * "what was allowed",
     ),
+    MessageType.SYNC: Struct(
+        "edge" / Int32ul * "edges on the SYNC line since boot", "edge_us" / Int32ul * "board clock at this one"
+    ),
+    MessageType.YIELD: EMPTY,
 }
 
-# The seed of these two is zero for ever: they are how strangers find out that they differ.
-UNSEEDED = frozenset({MessageType.HELLO, MessageType.HELLO_ACK})
+# Their CRC starts from zero for ever: they are how strangers find out that they differ.
+FROZEN = frozenset(
+    {
+        MessageType.HELLO,
+        MessageType.HELLO_ACK,
+        MessageType.DICT,
+        MessageType.DICT_PART,
+        MessageType.STOP,
+        MessageType.REPL,
+        MessageType.ACK,
+        MessageType.YIELD,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request is answered with when nothing is wrong; else it is an ACK that says why.
+
+    Attributes:
+        type: of the answer.
+        echoed: fields that it repeats from the request, so that it is known which one it answers. An ACK carries the
+            request's type and sequence instead.
+    """
+
+    type: MessageType
+    echoed: tuple[str, ...] = ()
+
+
+_ACK = Answer(MessageType.ACK)
+
+ANSWERS: dict[MessageType, Answer] = {
+    MessageType.HELLO: Answer(MessageType.HELLO_ACK),
+    MessageType.READ: Answer(MessageType.VALUES, ("first", "count")),
+    MessageType.WRITE: _ACK,
+    MessageType.KNOTS: _ACK,
+    MessageType.LOAD: _ACK,
+    MessageType.ARM: _ACK,
+    MessageType.START: _ACK,
+    MessageType.STOP: _ACK,
+    MessageType.CLEAR: _ACK,
+    MessageType.PING: Answer(MessageType.PONG, ("nonce",)),
+    MessageType.DICT: Answer(MessageType.DICT_PART, ("offset",)),
+    MessageType.ECHO: Answer(MessageType.ECHO_REPLY, ("count", "data")),
+    MessageType.SAVE: _ACK,
+    MessageType.REPL: _ACK,
+}

@@ -1,9 +1,15 @@
 """The register table: every number a board lets the host read or set. All values are 32-bit signed on the wire."""
 
+import struct
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Access = Literal["ro", "rw", "rw-disarmed"]
+from jointwire.channels import ALL_CHANNELS, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
+
+Access = Literal["ro", "rw", "rw-disarmed", "persist"]
+Type = Literal["number", "flag", "mask", "exponent"]
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
@@ -11,8 +17,8 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 class Register:
     """One number of a board: SI value = raw * scale, raw within [minimum, maximum].
 
-    "ro" registers are facts of the board (its wiring, sensors and calibration); "rw-disarmed" ones are refused while
-    the motor can move.
+    "ro" registers are facts of the board (its wiring and sensors); "rw-disarmed" ones are refused while the motor can
+    move, and so are "persist" ones, its calibration, which SAVE keeps over a reset.
     """
 
     id: int
@@ -24,10 +30,24 @@ class Register:
     default: int
     access: Access
     doc: str
+    type: Type = "number"
 
 
 def _fact(id: int, name: str, unit: str, scale: float, default: int, doc: str) -> Register:
     return Register(id, name, unit, scale, INT32_MIN, INT32_MAX, default, "ro", doc)
+
+
+def _calibration(id: int, name: str, default: int, doc: str) -> Register:
+    return Register(id, name, "count", 1, -(2**30), 2**30, default, "persist", doc)
+
+
+def _every(id: int, kind: ChannelKind) -> Register:
+    name, default = kind.name.lower(), HIGHEST_DIVIDER if kind in _SLOW else 0
+    doc = f"e: {name.replace('_', ' ')} is sampled at each tick that 2^e divides"
+    return Register(id, f"stream.every_{name}", "", 1, 0, HIGHEST_DIVIDER, default, "rw-disarmed", doc, "exponent")
+
+
+_SLOW = (ChannelKind.BUS_VOLTAGE, ChannelKind.TEMPERATURE)
 
 
 REGISTERS: tuple[Register, ...] = (
@@ -36,24 +56,35 @@ REGISTERS: tuple[Register, ...] = (
     _fact(2, "adc.oversamples", "", 1, 16, "ADC samples summed into one decimated count"),
     _fact(3, "adc.window", "s", 1e-6, 1000, "span of those samples; it ends at the tick"),
     _fact(4, "current.scale", "A", 1e-9, 305176, "motor current of one decimated count"),
-    _fact(5, "current.zero", "count", 1, 0, "decimated, centred count at no current, as calibrated"),
+    _calibration(5, "current.zero", 0, "decimated, centred count at no current, as calibrated"),
     _fact(6, "torque.scale", "N·m", 1e-6, 1000, "joint torque of one decimated count"),
-    _fact(7, "torque.zero", "count", 1, 0, "decimated, centred count at no torque, as calibrated"),
+    _calibration(7, "torque.zero", 0, "decimated, centred count at no torque, as calibrated"),
     _fact(8, "encoder.motor_counts", "count/turn", 1, 4096, "motor encoder counts in a turn of the motor"),
     _fact(9, "encoder.link_counts", "count/turn", 1, 524288, "link encoder counts in a turn of the joint"),
-    _fact(10, "encoder.link_zero", "count", 1, 0, "link encoder count at the joint's zero, as calibrated"),
+    _calibration(10, "encoder.link_zero", 0, "link encoder count at the joint's zero, as calibrated"),
     _fact(11, "drive.ratio", "", 1e-3, 101000, "motor turns for one turn of the joint"),
     _fact(12, "knots.ticks", "tick", 1, 32, "ticks from one trajectory knot to the next"),
+    Register(13, "board.channels", "", 1, INT32_MIN, INT32_MAX, JOINT_CHANNELS, "ro", "bit mask of the channels it has",
+             "mask"),
+    Register(14, "board.shared_line", "", 1, INT32_MIN, INT32_MAX, 0, "ro", "1: on a line with other boards", "flag"),
+    _fact(15, "voltage.scale", "V", 1e-6, 1000, "supply of one count"),
     Register(16, "filter.b0", "", 2**-14, -65535, 65535, 16384, "rw-disarmed", "current biquad, Q14"),
     Register(17, "filter.b1", "", 2**-14, -65535, 65535, 0, "rw-disarmed", "current biquad, Q14"),
     Register(18, "filter.b2", "", 2**-14, -65535, 65535, 0, "rw-disarmed", "current biquad, Q14"),
     Register(19, "filter.a1", "", 2**-14, -32767, 32767, 0, "rw-disarmed", "current biquad, Q14: y += -a1 y1"),
     Register(20, "filter.a2", "", 2**-14, -16384, 16384, 0, "rw-disarmed", "current biquad, Q14: y += -a2 y2"),
+    _fact(21, "temperature.scale", "K", 1e-6, 10000, "temperature of one count"),
+    _calibration(22, "temperature.zero", -27315, "count at 0 K"),
+    _fact(23, "force.scale", "N", 1e-6, 10000, "force of one count of a foot's corners"),
     Register(24, "servo.kp", "A/count", 1e-3 / 256, 0, 32767, 0, "rw-disarmed", "position gain, mA per count, Q8"),
     Register(25, "servo.kd", "A/(count/tick)", 1e-3 / 16, 0, 32767, 0, "rw-disarmed",
              "velocity gain, mA per count/tick, Q4"),
     Register(26, "servo.velocity_feedforward", "A/(count/tick)", 1e-3 / 16, 0, 32767, 0, "rw-disarmed",
              "current per planned velocity, mA per count/tick, Q4"),
+    _calibration(27, "force.zero_1", 0, "count at no force, front left"),
+    _calibration(28, "force.zero_2", 0, "count at no force, front right"),
+    _calibration(29, "force.zero_3", 0, "count at no force, rear right"),
+    _calibration(30, "force.zero_4", 0, "count at no force, rear left"),
     Register(32, "limit.current", "A", 1e-3, 0, 32000, 1000, "rw-disarmed", "trip and clamp of the motor current"),
     Register(33, "limit.position_min", "count", 1, -(2**30), 2**30, -65536, "rw-disarmed", "motor counts"),
     Register(34, "limit.position_max", "count", 1, -(2**30), 2**30, 65536, "rw-disarmed", "motor counts"),
@@ -61,9 +92,21 @@ REGISTERS: tuple[Register, ...] = (
     Register(36, "limit.following", "count", 1, 0, 65535, 4096, "rw-disarmed", "largest |reference - position|"),
     Register(37, "limit.link_timeout", "s", 1e-3, 50, 2000, 500, "rw-disarmed",
              "the motor is switched off this long after the last valid frame"),
-    Register(40, "stream.channels", "", 1, 1, 31, 31, "rw-disarmed", "bit mask of the channels in a sample"),
-    Register(41, "stream.block", "tick", 1, 1, 64, 64, "rw-disarmed", "ticks in a DATA frame"),
-    Register(42, "stream.always", "", 1, 0, 1, 0, "rw", "1: stream in every state, 0: only while armed or running"),
+    Register(40, "stream.channels", "", 1, 1, ALL_CHANNELS, JOINT_CHANNELS, "rw-disarmed",
+             "bit mask of the channels in a sample; only those of board.channels", "mask"),
+    Register(41, "stream.block", "tick", 1, 1, 64, 64, "rw-disarmed", "ticks in a DATA frame, or as many as fit one"),
+    Register(42, "stream.always", "", 1, 0, 1, 0, "rw", "1: stream in every state, 0: only while armed or running",
+             "flag"),
+    *(_every(43 + kind, kind) for kind in ChannelKind),
 )
 
 BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
+REGISTER_COUNT = 1 + max(register.id for register in REGISTERS)
+
+
+def config_crc(values: Mapping[str, int]) -> int:
+    """CRC-32 of raw register values by name, as ARM carries it: int32 by id, 0 where no register is."""
+    table = [0] * REGISTER_COUNT
+    for register in REGISTERS:
+        table[register.id] = values[register.name]
+    return zlib.crc32(struct.pack(f"<{REGISTER_COUNT}i", *table))

@@ -6,37 +6,40 @@ from cobs import cobs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jointwire.decoder import MAX_ENCODED, MAX_FRAME
 from jointwire.errors import BodyError, FrameError
-from jointwire.framing import MAX_ENCODED, Frame, FrameReader, Noise, crc_seed, decode_frame, encode_frame
-from jointwire.messages import MAX_BODY, MessageType
-from jointwire.samples import decode_samples, sample_dtype
-from jointwire.schema import schema_hash
+from jointwire.framing import Frame, FrameReader, Noise, decode_frame, encode_frame
+from jointwire.messages import FROZEN, HEADER, MAX_BODY, MessageType
+from jointwire.schema import schema_hash, struct_fields
+from jointwire.tests.streams import payloads, u8, u16, u32
 
 PING = encode_frame(MessageType.PING, 3, 65535, 4_294_967_295, nonce=5)
 
 
-@given(
-    st.sampled_from(sorted(MessageType)),
-    st.integers(0, 255),
-    st.integers(0, 65535),
-    st.integers(0, 2**32 - 1),
-    st.binary(min_size=1, max_size=MAX_BODY),
-)
-def test_a_frame_comes_back_as_it_was(kind: MessageType, node: int, seq: int, time_us: int, payload: bytes) -> None:
-    encoded = encode_frame(kind, node, seq, time_us, payload=payload)
+@given(st.sampled_from(sorted(MessageType)), u8, u16, u32, u8, payloads)
+def test_a_frame_comes_back_as_it_was(
+    kind: MessageType, node: int, seq: int, time_us: int, flags: int, payload: bytes
+) -> None:
+    encoded = encode_frame(kind, node, seq, time_us, flags, payload)
     assert encoded.count(0) == 1
     assert len(encoded) - 1 <= MAX_ENCODED
-    frame = decode_frame(encoded[:-1])
-    assert (frame.type, frame.node, frame.seq, frame.time_us, frame.payload) == (kind, node, seq, time_us, payload)
+    assert decode_frame(encoded[:-1]) == Frame(kind, node, seq, time_us, payload, flags)
 
 
-@given(st.integers(0, 8 * (len(PING) - 1) - 1))
-def test_one_wrong_bit_is_found(bit: int) -> None:
-    damaged = bytearray(PING)
-    damaged[bit // 8] ^= 1 << bit % 8
-    contents = [chunk.content for chunk in FrameReader().feed(bytes(damaged))]
-    assert contents
-    assert all(isinstance(content, Noise) for content in contents)
+def test_the_longest_frame_is_as_long_as_is_allowed() -> None:
+    encoded = encode_frame(MessageType.KNOTS, 255, 65535, 2**32 - 1, 255, b"\xff" * MAX_BODY)
+    assert MAX_FRAME == 1120
+    assert len(encoded) - 1 <= MAX_ENCODED == 1125
+    assert decode_frame(encoded[:-1]).payload == b"\xff" * MAX_BODY
+
+
+def test_every_wrong_bit_is_found() -> None:
+    for bit in range(8 * (len(PING) - 1)):
+        damaged = bytearray(PING)
+        damaged[bit // 8] ^= 1 << bit % 8
+        contents = [chunk.content for chunk in FrameReader().feed(bytes(damaged))]
+        assert contents
+        assert all(isinstance(content, Noise) for content in contents), bit
 
 
 @given(
@@ -58,7 +61,8 @@ def test_a_stream_is_cut_alike_however_it_arrives(parts: list[bytes], data: st.D
 def test_bytes_without_a_delimiter_do_not_pile_up() -> None:
     reader = FrameReader()
     chunks = [chunk for _ in range(100) for chunk in reader.feed(b"x" * 500)]
-    assert sum(len(chunk.encoded) for chunk in chunks) > 50_000 - MAX_ENCODED - 500
+    assert len(reader.pending) <= MAX_ENCODED
+    assert sum(len(chunk.encoded) for chunk in chunks) == 50_000 - len(reader.pending)
     assert all(isinstance(chunk.content, Noise) for chunk in chunks)
 
 
@@ -66,16 +70,24 @@ def _frame(raw: bytes, seed: int) -> bytes:
     return cobs.encode(raw + struct.pack("<I", zlib.crc32(raw, seed)))
 
 
+def _head(kind: int, length: int, protocol: int = 1) -> bytes:
+    return struct.pack("<BBBBHHI", protocol, kind, 3, 0, 0, length, 0)
+
+
 @pytest.mark.parametrize(
     ("encoded", "reason"),
     [
         (b"\x05\x01", "not COBS"),
         (b"\x02\x01", "1 bytes are too few"),
-        (b"\x01" * (MAX_ENCODED + 1), "without a delimiter"),
-        (_frame(struct.pack("<BBBBHHI", 1, 10, 3, 0, 0, 9, 0) + b"1234", schema_hash()), "says 9 body bytes"),
-        (_frame(struct.pack("<BBBBHHI", 1, 10, 3, 0, 0, 4, 0) + b"1234", 0), "another schema"),
-        (_frame(struct.pack("<BBBBHHI", 2, 10, 3, 0, 0, 4, 0) + b"1234", schema_hash()), "protocol 2"),
-        (_frame(struct.pack("<BBBBHHI", 1, 99, 3, 0, 0, 4, 0) + b"1234", schema_hash()), "type 0x63"),
+        (b"\x01" * (MAX_ENCODED + 1), "1126 bytes without a delimiter"),
+        (_frame(_head(10, 9) + b"1234", schema_hash()), "says 9 body bytes, the frame holds 4"),
+        (_frame(_head(10, 4) + b"1234", 0), "another schema"),
+        (_frame(_head(10, 4, protocol=2) + b"1234", schema_hash()), "protocol 2, this host speaks 1"),
+        (_frame(_head(99, 4) + b"1234", schema_hash()), "type 0x63"),
+        (
+            _frame(_head(4, 1105) + (bytes(99) + b"\xff") * 11 + bytes(5), schema_hash()),
+            "body of 1105 bytes; at most",
+        ),
     ],
 )
 def test_what_is_not_a_frame_says_why(encoded: bytes, reason: str) -> None:
@@ -83,8 +95,36 @@ def test_what_is_not_a_frame_says_why(encoded: bytes, reason: str) -> None:
         decode_frame(encoded)
 
 
-def test_only_the_handshake_is_unseeded() -> None:
-    assert [kind for kind in MessageType if crc_seed(kind) == 0] == [MessageType.HELLO, MessageType.HELLO_ACK]
+@pytest.mark.parametrize("kind", sorted(MessageType))
+def test_frozen_messages_alone_do_without_the_schema_and_the_protocol(kind: MessageType) -> None:
+    encoded = encode_frame(kind, 1, 1, payload=b"1234")
+    raw = cobs.decode(encoded[:-1])
+    assert zlib.crc32(raw[:-4], 0 if kind in FROZEN else schema_hash()) == int.from_bytes(raw[-4:], "little")
+    seed = 0 if kind in FROZEN else schema_hash()
+    other_protocol = _frame(_head(kind, 4, protocol=77) + b"1234", seed)
+    if kind in FROZEN:
+        assert decode_frame(encoded[:-1], schema=0xDEADBEEF).payload == b"1234"
+        assert decode_frame(other_protocol).payload == b"1234"
+    else:
+        with pytest.raises(FrameError, match="another schema"):
+            decode_frame(encoded[:-1], schema=0xDEADBEEF)
+        with pytest.raises(FrameError, match="protocol 77"):
+            decode_frame(other_protocol)
+
+
+@given(st.sampled_from(sorted(set(MessageType) - FROZEN)), u32, payloads)
+def test_a_frame_of_another_schema_is_read_with_its_hash_only(kind: MessageType, schema: int, payload: bytes) -> None:
+    raw = _head(kind, len(payload)) + payload
+    encoded = _frame(raw, schema)
+    assert decode_frame(encoded, schema).payload == payload
+    if schema != schema_hash():
+        assert isinstance(next(FrameReader().feed(encoded + b"\0")).content, Noise)
+
+
+def test_the_kernels_header_is_the_definitions() -> None:
+    """The compiled loops have the frozen header written out."""
+    names = "protocol", "type", "node", "flags", "seq", "length", "time_us"
+    assert struct_fields(HEADER) == list(zip(names, "BBBBHHL", strict=True))
 
 
 def test_a_body_that_cannot_be_is_named() -> None:
@@ -92,24 +132,21 @@ def test_a_body_that_cannot_be_is_named() -> None:
         encode_frame(MessageType.PING, 1, 1, nonce=2**32)
     with pytest.raises(BodyError, match="PING cannot be built"):
         encode_frame(MessageType.PING, 1, 1)
-    with pytest.raises(BodyError, match="at most 1024"):
-        encode_frame(MessageType.KNOTS, 1, 1, payload=bytes(1025))
+    with pytest.raises(BodyError, match="at most 1104"):
+        encode_frame(MessageType.KNOTS, 1, 1, payload=bytes(1105))
 
 
 def test_a_body_of_the_wrong_length_is_named() -> None:
-    with pytest.raises(BodyError, match="after its last field"):
+    with pytest.raises(BodyError, match="PING frame 1 of node 1 has 1 bytes after its last field"):
         _ = Frame(MessageType.PING, 1, 1, 0, b"12345").body
-    with pytest.raises(BodyError, match="PING frame 1 of node 1"):
+    with pytest.raises(BodyError, match="PING frame 1 of node 1 has a body of 3 bytes; 4 are the least"):
         _ = Frame(MessageType.PING, 1, 1, 0, b"123").body
+    with pytest.raises(BodyError, match="body of 6 bytes; its 2 items need 12"):
+        _ = Frame(MessageType.VALUES, 1, 1, 0, b"\0\0\2\0ab").body
 
 
-def test_samples_are_decoded_and_their_length_is_checked() -> None:
-    dtype = sample_dtype(0b10011)
-    assert dtype.names == ("motor_current", "motor_position", "current_command")
-    assert dtype.itemsize == 8
-    head = struct.pack("<IBBHi", 100, 2, 0b10011, 0, 7)
-    body = struct.pack("<hihhih", -5, 2**31 - 1, 3, 32767, -(2**31), -32768)
-    samples = decode_samples(Frame(MessageType.DATA, 1, 0, 0, head + body))
-    assert samples.tolist() == [(-5, 2**31 - 1, 3), (32767, -(2**31), -32768)]
-    with pytest.raises(BodyError, match=r"2 samples of 8 bytes \(28 bytes with the head\) but carries 27"):
-        decode_samples(Frame(MessageType.DATA, 1, 0, 0, head + body[:-1]))
+def test_fields_appended_to_a_frozen_message_are_left_out() -> None:
+    ack = Frame(MessageType.ACK, 1, 1, 0, bytes.fromhex("0607cdabffffffff"))
+    assert Frame(MessageType.ACK, 1, 1, 0, ack.payload + b"more").body == ack.body
+    part = Frame(MessageType.DICT_PART, 1, 1, 0, bytes.fromhex("00020302030000ff03") + b"more").body
+    assert part.data == bytes.fromhex("00ff03")

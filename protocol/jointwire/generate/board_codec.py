@@ -1,40 +1,31 @@
-"""`python -m jointwire.generate` writes the board's half of the codec, firmware/jointboard/wire.py, from the schema.
-
-With `--check` it writes nothing and exits 1 when the file is not what the schema says.
-"""
+"""Text of firmware/jointboard/wire.py: the board's half of the codec, and its table of registers."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
-from pathlib import Path
+from enum import IntEnum, IntFlag
 from struct import calcsize
 from textwrap import fill
 
 from jointwire.channels import CHANNELS
+from jointwire.generate.spelling import COMMAND, constant_prefix
+from jointwire.layouts import LAYOUTS
 from jointwire.messages import (
     BODIES,
     BROADCAST_NODE,
+    FROZEN,
     HEADER,
     KNOT,
     MAX_BODY,
     PROTOCOL_MAJOR,
     PROTOCOL_MINOR,
-    UNSEEDED,
     MessageType,
-    Refusal,
-    State,
-    Trip,
 )
-from jointwire.registers import REGISTERS, Access
-from jointwire.schema import schema_hash, struct_fields
+from jointwire.registers import REGISTER_COUNT, REGISTERS, Access
+from jointwire.schema import ENUMERATIONS, schema_hash, struct_fields
 
-BOARD_CODEC = Path(__file__).resolve().parents[2] / "firmware" / "jointboard" / "wire.py"
-
-_HEAD = '''\
-"""The wire as the board needs it. Generated from protocol/jointwire by `python -m jointwire.generate`: do not edit."""
+_HEAD = f'''\
+"""The wire as the board needs it. Generated from protocol/jointwire, do not edit: `{COMMAND}`"""
 
 import struct
 from array import array
@@ -58,7 +49,7 @@ def unpack(kind, buffer, at, length):
 '''
 
 # Access codes of a register on the board; 0 marks an id that no register has.
-_ACCESS_CODES: dict[Access, int] = {"ro": 1, "rw": 2, "rw-disarmed": 3}
+_ACCESS_CODES: dict[Access, int] = {"ro": 1, "rw": 2, "rw-disarmed": 3, "persist": 4}
 
 
 def board_codec() -> str:
@@ -72,13 +63,13 @@ def _constants() -> Iterator[str]:
         yield f"{name} = const({value})"
     yield f"SCHEMA_HASH = const(0x{schema_hash():08X})"
     yield f"KNOT_SIZE = const({KNOT.sizeof()})"
-    enumerations: tuple[type[IntEnum], ...] = (MessageType, State, Trip, Refusal)
+    enumerations: tuple[type[IntEnum | IntFlag], ...] = (MessageType, *ENUMERATIONS)
     for members in enumerations:
-        prefix = "MESSAGE" if members is MessageType else members.__name__.upper()
+        prefix = "MESSAGE" if members is MessageType else constant_prefix(members.__name__)
         yield ""
         yield from (f"{prefix}_{member.name} = const({member.value})" for member in members)
     yield ""
-    yield f"UNSEEDED = ({', '.join(f'MESSAGE_{kind.name}' for kind in sorted(UNSEEDED))})"
+    yield from _numbers("FROZEN = ((", [f"MESSAGE_{kind.name}" for kind in sorted(FROZEN)])
 
 
 def _bodies() -> Iterator[str]:
@@ -90,24 +81,22 @@ def _bodies() -> Iterator[str]:
     yield "# Message: (struct format of the head, its bytes, bytes of a repeated item whose count is the last field)"
     yield "BODIES = {"
     for kind in MessageType:
-        fields = struct_fields(BODIES[kind])
-        head = "<" + "".join(code for _, code in fields if not code.startswith("["))
-        items = [code.strip("[]") for _, code in fields if code.startswith("[")]
-        item_size = calcsize("<" + items[0]) if items else 0
-        if fields:
+        layout = LAYOUTS[kind]
+        if fields := struct_fields(BODIES[kind]):
             yield fill(", ".join(name for name, _ in fields), 120, initial_indent="    # ", subsequent_indent="    # ")
-        yield f'    MESSAGE_{kind.name}: ("{head}", {calcsize(head)}, {item_size}),'
+        yield f'    MESSAGE_{kind.name}: ("{layout.head.format}", {layout.head.size}, {layout.item_size}),'
     yield "}"
 
 
 def _registers() -> Iterator[str]:
-    ids = range(max(register.id for register in REGISTERS) + 1)
+    ids = range(REGISTER_COUNT)
     by_id = {register.id: register for register in REGISTERS}
     for register in REGISTERS:
         yield f"REGISTER_{register.name.upper().replace('.', '_')} = const({register.id})"
     yield ""
-    yield "# By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move."
-    yield f"REGISTER_COUNT = const({len(ids)})"
+    yield "# By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move,"
+    yield "# 4 the same and kept by SAVE."
+    yield f"REGISTER_COUNT = const({REGISTER_COUNT})"
     yield from _numbers("ACCESS = bytes((", [_ACCESS_CODES[by_id[id].access] if id in by_id else 0 for id in ids])
     columns = (
         ("DEFAULT", [by_id[id].default if id in by_id else 0 for id in ids]),
@@ -119,7 +108,7 @@ def _registers() -> Iterator[str]:
         yield from _numbers(f'{name} = array("i", (', values)
     yield "# The facts of a board by name, for its configuration file."
     yield "FACTS = {"
-    yield from (f'    "{r.name}": {r.id},' for r in REGISTERS if r.access == "ro")
+    yield from (f'    "{r.name}": {r.id},' for r in REGISTERS if r.access in ("ro", "persist"))
     yield "}"
 
 
@@ -127,33 +116,14 @@ def _writable(id: int) -> bool:
     return any(register.id == id and register.access != "ro" for register in REGISTERS)
 
 
-def _numbers(opening: str, values: list[int]) -> Iterator[str]:
+def _numbers(opening: str, values: Sequence[int | str]) -> Iterator[str]:
     yield opening
     yield fill(", ".join(map(str, values)) + ",", 120, initial_indent="    ", subsequent_indent="    ")
     yield "))"
 
 
 def _channels() -> Iterator[str]:
-    yield f"# Bytes in a sample of channel 0, 1, …: {', '.join(channel.name for channel in CHANNELS)}"
-    yield f"CHANNEL_SIZES = bytes(({', '.join(str(calcsize(channel.format)) for channel in CHANNELS)}))"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the board's codec, or with --check say whether it is stale (exit 1)."""
-    parser = argparse.ArgumentParser(prog="python -m jointwire.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is stale")
-    parser.add_argument("--output", type=Path, default=BOARD_CODEC, help="file of the board's codec")
-    options = parser.parse_args(arguments)
-    text = board_codec()
-    if options.check:
-        if options.output.is_file() and options.output.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{options.output} is not what the schema says; run: python -m jointwire.generate", file=sys.stderr)
-        return 1
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    names = ", ".join(channel.name for channel in CHANNELS)
+    yield fill(f"Of channel 0, 1, …: {names}.", 120, initial_indent="# ", subsequent_indent="# ")
+    yield f"CHANNEL_KINDS = bytes(({', '.join(str(channel.kind.value) for channel in CHANNELS)}))"
+    yield f"CHANNEL_SIZES = bytes(({', '.join(str(calcsize(channel.format)) for channel in CHANNELS)}))  # in a sample"

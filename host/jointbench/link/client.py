@@ -1,0 +1,228 @@
+"""Every request of the wire as a typed method. Generated, do not edit: `python -m jointwire.generate`"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+from jointwire.bodies import Ack, DictPart, EchoReply, HelloAck, Pong, Values
+from jointwire.framing import Frame
+from jointwire.messages import ANSWERS, MessageType
+from jointwire.registers import BY_NAME
+
+Body = TypeVar("Body")
+
+RegisterName = Literal[
+    "board.node",
+    "board.tick_period",
+    "adc.oversamples",
+    "adc.window",
+    "current.scale",
+    "current.zero",
+    "torque.scale",
+    "torque.zero",
+    "encoder.motor_counts",
+    "encoder.link_counts",
+    "encoder.link_zero",
+    "drive.ratio",
+    "knots.ticks",
+    "board.channels",
+    "board.shared_line",
+    "voltage.scale",
+    "filter.b0",
+    "filter.b1",
+    "filter.b2",
+    "filter.a1",
+    "filter.a2",
+    "temperature.scale",
+    "temperature.zero",
+    "force.scale",
+    "servo.kp",
+    "servo.kd",
+    "servo.velocity_feedforward",
+    "force.zero_1",
+    "force.zero_2",
+    "force.zero_3",
+    "force.zero_4",
+    "limit.current",
+    "limit.position_min",
+    "limit.position_max",
+    "limit.velocity",
+    "limit.following",
+    "limit.link_timeout",
+    "stream.channels",
+    "stream.block",
+    "stream.always",
+    "stream.every_motor_current",
+    "stream.every_motor_encoder",
+    "stream.every_link_encoder",
+    "stream.every_torque_sensor",
+    "stream.every_command",
+    "stream.every_bus_voltage",
+    "stream.every_temperature",
+    "stream.every_foot_force",
+]
+
+
+class Answer(NamedTuple, Generic[Body]):
+    """What a board answered.
+
+    Attributes:
+        received_us: when, by the host's clock.
+        body: of the answer.
+        frame: the whole of it.
+    """
+
+    received_us: int
+    body: Body
+    frame: Frame
+
+
+class Asker(Protocol):
+    """Sends a request until it is answered, and raises when it is refused or nothing answers."""
+
+    def __call__(
+        self,
+        kind: MessageType,
+        answer: MessageType,
+        matches: Callable[[Any], bool],
+        about: str = "",
+        allowed: str = "",
+        **fields: Any,
+    ) -> tuple[int, Frame]:
+        """Ask a board.
+
+        Args:
+            kind: of the request.
+            answer: the type its answer has.
+            matches: whether an answer of that type, by its body, is to this request.
+            about: what the request is about, for an error's text.
+            allowed: what would be allowed, for an error's text.
+            fields: of the request's body.
+
+        Returns:
+            When the answer came [µs], and the answer.
+        """
+        ...
+
+
+class Client:
+    """Asks one board; errors are the asker's, and `about` and `allowed` are for their text."""
+
+    def __init__(self, ask: Asker) -> None:
+        """Ask through this."""
+        self._ask = ask
+
+    def _request(self, kind: MessageType, about: str, allowed: str, **fields: Any) -> Answer[Any]:
+        answer = ANSWERS[kind]
+
+        def matches(body: Any) -> bool:
+            return all(getattr(body, name) == fields[name] for name in answer.echoed)
+
+        received_us, frame = self._ask(kind, answer.type, matches, about=about, allowed=allowed, **fields)
+        return Answer(received_us, frame.body, frame)
+
+    def hello(self, major: int, minor: int, *, about: str = "", allowed: str = "") -> Answer[HelloAck]:
+        """Greet a board.
+
+        Args:
+            major: protocol of the host.
+            minor: protocol of the host.
+        """
+        return self._request(MessageType.HELLO, about, allowed, major=major, minor=minor)
+
+    def read(self, first: int, count: int, *, about: str = "", allowed: str = "") -> Answer[Values]:
+        """Ask for raw register values.
+
+        Args:
+            first: register id.
+            count: registers, ids without a gap.
+        """
+        return self._request(MessageType.READ, about, allowed, first=first, count=count)
+
+    def write(self, register: RegisterName, value: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Set one register.
+
+        Args:
+            register: its name.
+            value: raw.
+        """
+        return self._request(MessageType.WRITE, about, allowed, register=BY_NAME[register].id, value=value)
+
+    def knots(
+        self, offset: int, knots: Sequence[Mapping[str, int]], *, about: str = "", allowed: str = ""
+    ) -> Answer[Ack]:
+        """Upload a part of a trajectory.
+
+        Args:
+            offset: index of the first.
+            knots: position [motor counts], velocity [counts/tick, Q8] of each.
+        """
+        return self._request(MessageType.KNOTS, about, allowed, offset=offset, count=len(knots), knots=knots)
+
+    def load(self, count: int, repeats: int, crc32: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Have the board check the uploaded trajectory; it is LOADED afterwards.
+
+        Args:
+            count: knots in all.
+            repeats: how often it will be played.
+            crc32: of all knots as KNOTS carries them.
+        """
+        return self._request(MessageType.LOAD, about, allowed, count=count, repeats=repeats, crc32=crc32)
+
+    def arm(self, token: int, config_crc: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Let the board hold its motor where it is.
+
+        Args:
+            token: from the last HELLO_ACK; good once.
+            config_crc: CRC-32 of all register values as int32 by id, 0 where no register is.
+        """
+        return self._request(MessageType.ARM, about, allowed, token=token, config_crc=config_crc)
+
+    def start(self, at_tick: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Play the loaded trajectory.
+
+        Args:
+            at_tick: of the board; 0: the next one.
+        """
+        return self._request(MessageType.START, about, allowed, at_tick=at_tick)
+
+    def stop(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Switch the motor off."""
+        return self._request(MessageType.STOP, about, allowed)
+
+    def clear(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Acknowledge a latched fault."""
+        return self._request(MessageType.CLEAR, about, allowed)
+
+    def ping(self, nonce: int, *, about: str = "", allowed: str = "") -> Answer[Pong]:
+        """Exchange times, and show that the host is alive.
+
+        Args:
+            nonce: any number.
+        """
+        return self._request(MessageType.PING, about, allowed, nonce=nonce)
+
+    def dict(self, offset: int, *, about: str = "", allowed: str = "") -> Answer[DictPart]:
+        """Ask for the schema, text compressed by zlib, in parts.
+
+        Args:
+            offset: first byte asked for.
+        """
+        return self._request(MessageType.DICT, about, allowed, offset=offset)
+
+    def echo(self, data: bytes, *, about: str = "", allowed: str = "") -> Answer[EchoReply]:
+        """Ask for the same bytes back.
+
+        Args:
+            data: anything.
+        """
+        return self._request(MessageType.ECHO, about, allowed, count=len(data), data=data)
+
+    def save(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Keep the "persist" registers over a reset."""
+        return self._request(MessageType.SAVE, about, allowed)
+
+    def repl(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """End the program and give the port back to the interpreter."""
+        return self._request(MessageType.REPL, about, allowed)

@@ -1,0 +1,96 @@
+"""What messages and numbers mean, for readers: no part of the schema, a better word makes no other wire."""
+
+from enum import Enum
+
+from jointwire.messages import EncoderSource, Feature, MessageType, Refusal, ResetCause, State, Trip
+
+DOCS: dict[MessageType, str] = {
+    MessageType.HELLO: "Greet a board.",
+    MessageType.READ: "Ask for raw register values.",
+    MessageType.WRITE: "Set one register.",
+    MessageType.KNOTS: "Upload a part of a trajectory.",
+    MessageType.LOAD: "Have the board check the uploaded trajectory; it is LOADED afterwards.",
+    MessageType.ARM: "Let the board hold its motor where it is.",
+    MessageType.START: "Play the loaded trajectory.",
+    MessageType.STOP: "Switch the motor off.",
+    MessageType.CLEAR: "Acknowledge a latched fault.",
+    MessageType.PING: "Exchange times, and show that the host is alive.",
+    MessageType.DICT: "Ask for the schema, text compressed by zlib, in parts.",
+    MessageType.ECHO: "Ask for the same bytes back.",
+    MessageType.SAVE: 'Keep the "persist" registers over a reset.',
+    MessageType.REPL: "End the program and give the port back to the interpreter.",
+    MessageType.DATA: "The head of a block of samples; the packed samples follow it.",
+    MessageType.STATUS: "Where a board stands, and its counters.",
+    MessageType.FAULT: "The motor was switched off: which limit, and by how much.",
+    MessageType.SYNC: "An edge on the SYNC line.",
+    MessageType.YIELD: "The last frame of a board's turn on a shared line.",
+    MessageType.ACK: "A request was carried out, or why not.",
+    MessageType.HELLO_ACK: "Who a board is and what it can do.",
+    MessageType.VALUES: "Raw register values.",
+    MessageType.PONG: "Answer to PING; its header's time_us is the board's clock at this moment, not at its last tick.",
+    MessageType.DICT_PART: "A part of the compressed schema text.",
+    MessageType.ECHO_REPLY: "The bytes of an ECHO.",
+}
+
+MEMBERS: dict[type[Enum], dict[str, str]] = {
+    State: {
+        "BOOT": "starting; answers nobody",
+        "DISARMED": "motor off, no trajectory",
+        "LOADED": "motor off, a trajectory is checked and ready",
+        "ARMED": "the motor holds its position",
+        "RUNNING": "the trajectory is played",
+        "DONE": "motor off after the last knot",
+        "FAULT": "motor off, a trip is latched until CLEAR",
+    },
+    Trip: {
+        "NONE": "none",
+        "OVER_CURRENT": "|motor current| above limit.current",
+        "POSITION": "outside limit.position_min … limit.position_max",
+        "VELOCITY": "above limit.velocity",
+        "FOLLOWING": "reference and position further apart than limit.following",
+        "LINK_LOSS": "no valid frame from the host for limit.link_timeout",
+        "INTERNAL": "the program itself failed",
+    },
+    Refusal: {
+        "OK": "carried out",
+        "BAD_LENGTH": "the body has not the length of its message; value: its length",
+        "UNKNOWN_MESSAGE": "value: the type",
+        "WRONG_STATE": "not in this state; value: the state",
+        "UNKNOWN_REGISTER": "value: the id",
+        "READ_ONLY": "a fact of the board; value: what it is",
+        "OUT_OF_RANGE": "value: the nearest that is allowed; of a LOAD its count, of a DICT the last byte",
+        "BAD_TOKEN": "not that of the last HELLO_ACK, or used before",
+        "BAD_CRC": "of the knots",
+        "INCOMPLETE": "knots are missing, value: how many there are; at ARM, a knot is not within the limits any more, "
+        "value: which; of a DICT, the schema cannot be read, value: errno",
+        "TOO_LONG": "value: the most there may be",
+        "OUTSIDE_LIMITS": "the position, or a knot; value: which",
+        "NOT_AT_START": "the joint is too far from the first knot; value: how far",
+        "TOO_LATE": "at_tick has passed; value: the tick",
+        "BAD_CONFIG": "registers are not what the host believes; value: the board's CRC, as int32",
+        "NOT_SAVED": "value: errno",
+    },
+    ResetCause: {
+        "UNKNOWN": "the hardware does not tell",
+        "POWER_ON": "power, or a brown-out",
+        "RESET_PIN": "the pin or the button",
+        "WATCHDOG": "the watchdog: the program hung",
+        "WAKE_UP": "from deep sleep",
+        "SOFT": "by the program or the interpreter",
+    },
+    EncoderSource: {
+        "NONE": "there is no motor encoder",
+        "TIMER": "a timer in encoder mode",
+        "PIO": "a PIO program",
+        "SOFTWARE": "interrupts",
+        "EMULATED": "a virtual bench",
+    },
+    Feature: {
+        "PLAYBACK": "plays trajectories",
+        "CURRENT_FILTER": "filters the current by the biquad of the filter registers",
+        "SHARED_LINE": "on a line with other boards",
+        "SYNC_INPUT": "reports edges of a SYNC line",
+        "SAVE": "keeps its calibration over a reset",
+        "REPL": "can give the port back to the interpreter",
+    },
+}
