@@ -2,24 +2,38 @@
 hardware.
 
 Attributes
+    kind             name of this kind of board, at most 16 ASCII characters
     node             1..254, this board's number on its bus
-    uid              8 bytes that no other board has
-    facts            {fact name: raw value} of the "ro" registers (jointwire/registers.py): wiring, sensors, calibration
-    reset_cause      0 unknown, 1 power on, 2 reset pin, 3 watchdog, 4 wake-up, 5 soft reset
-    inputs           bytearray(96) or longer; what wait_tick() fills, little-endian:
-                       8 int32: tick, time in us, -, -, motor counter 0..65535, link encoder, supply in mV, -
+    uid              at most 12 bytes that no other board has
+    facts            {register name: raw value} of the "ro" and "persist" registers (jointwire/registers.py): wiring,
+                     sensors, calibration as delivered
+    reset_cause      RESET_CAUSE_* (wire.py): 0 unknown, 1 power on, 2 reset pin, 3 watchdog, 4 wake-up, 5 soft reset
+    clock_Hz         of the processor; 0 where that means nothing
+    adc              (samples a second of each input, bits, reference in mV)
+    encoder_source   ENCODER_SOURCE_* (wire.py): 0 none, 1 timer, 2 PIO, 3 software, 4 emulated
+    receive_buffer   bytes the line keeps until wait_tick() fetches them
+    sync_input       True when `inputs` tells the edges of a SYNC line
+    inputs           bytearray(112) or longer; what wait_tick() fills, little-endian:
+                       8 int32: tick, time in us, SYNC edges since boot, time of the last edge in us,
+                       motor counter 0..65535, link encoder, supply, motor temperature
                        16 uint16 motor current, then 16 uint16 joint torque: 12-bit, spread over the window ending now
+                       4 int32: forces at the corners of a foot
+                     Supply, temperature and forces are counts within int16; registers say what one is. Times are of
+                     one clock that wraps at 2^32 us; what a board does not measure stays 0
     outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick, enable 0/1, current command in mA
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
 
-Methods, none of which may allocate
-    disable()        motor off at once, on the pins and in `outputs`; called first at boot, on STOP and after an error
+Methods; only now_us() may allocate
+    disable()        motor off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
+                     before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
                      Raises EOFError when there will be no more ticks
+    now_us()         the clock of `inputs` as it is now
     apply()          put `outputs` to the motor: ENABLE and current
     room()           bytes the line can take now without waiting
     send(count)      give it that many bytes of `outgoing`
+    flush()          wait until what was sent is on the line: the program is about to end
 
 The addresses of `inputs` and `outputs` must not change and both must be 4-byte aligned. Outputs are off before the
 first line of Python runs: the driver's ENABLE has a pull-down.

@@ -10,8 +10,10 @@ import struct
 
 from micropython import const
 
-LAYOUT = const(0x4A420001)  # "JB", version 1
-INPUTS = const(96)  # bytes before the received ones
+LAYOUT = const(0x4A420002)  # "JB", version 2
+INPUTS = const(120)  # bytes before the received ones: those of the Hal, then how many are received, and the time
+RECEIVED = const(112)
+NOW_US = const(116)
 OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
 LINE = const(512)  # bytes the line takes in a tick, each way
 
@@ -21,6 +23,13 @@ class Board:
 
     INCOMING_AT = INPUTS
     OUTGOING_AT = OUTPUTS
+    kind = "unix"
+    reset_cause = 1  # power on
+    clock_Hz = 0
+    adc = (16000, 12, 3300)
+    encoder_source = 4  # emulated
+    receive_buffer = LINE
+    sync_input = True
 
     def __init__(self):
         self._from_bench = open(3, "rb")
@@ -38,7 +47,6 @@ class Board:
         self.node = config["node"]
         self.uid = bytes.fromhex(config["uid"])
         self.facts = config["facts"]
-        self.reset_cause = 1
 
     def disable(self):
         outputs = self.outputs
@@ -46,24 +54,17 @@ class Board:
             outputs[k] = 0
 
     def wait_tick(self):
-        if self._answering:
-            self._answer()
+        self.flush()
         if self._from_bench.readinto(self.inputs, INPUTS) != INPUTS:
             raise EOFError
         self._answering = True
-        count = self.inputs[8] | self.inputs[9] << 8
+        count = self.inputs[RECEIVED] | self.inputs[RECEIVED + 1] << 8
         if count and self._from_bench.readinto(self._received, count) != count:
             raise EOFError
         return count
 
-    def _answer(self):
-        self.outputs[12] = self._sent & 0xFF
-        self.outputs[13] = self._sent >> 8
-        try:
-            self._to_bench.write(self.outputs, OUTPUTS + self._sent)
-        except OSError:  # nobody reads any more
-            raise EOFError
-        self._sent = 0
+    def now_us(self):
+        return struct.unpack_from("<I", self.inputs, NOW_US)[0]
 
     def apply(self):
         pass  # they go out with the tick's message
@@ -73,6 +74,18 @@ class Board:
 
     def send(self, count):
         self._sent = count
+
+    def flush(self):
+        if not self._answering:
+            return
+        self._answering = False
+        self.outputs[12] = self._sent & 0xFF
+        self.outputs[13] = self._sent >> 8
+        try:
+            self._to_bench.write(self.outputs, OUTPUTS + self._sent)
+        except OSError:  # nobody reads any more
+            raise EOFError
+        self._sent = 0
 
 
 if __name__ == "__main__":

@@ -2,4 +2,4 @@
 
 from micropython import const
 
-VERSION = const(0x00010000)  # 0x00MMmmpp
+VERSION = const(0x00010100)  # 0x00MMmmpp

@@ -9,58 +9,67 @@ import gc
 import struct
 import sys
 
+import micropython
 from micropython import const
 
-from jointboard import image, link, publish, registers, requests, tick, wire
+from jointboard import homing, identity, image, link, publish, registers, requests, settings, tick, wire
 from jointboard.registers import cells, word
 
 COLLECT_EVERY = const(32)
-FARTHEST = const(1 << 30)  # motor counts from zero; position limits end there
+CTRL_C = const(3)
 
 
 def run(board):
-    """Be this joint's board until the Hal says that there is no next tick (EOFError).
+    """Be this joint's board until the host asks for the REPL, or the Hal says that there is no next tick (EOFError).
 
     An error before the first tick ends it: a board that does not know its wiring or its position is none.
     """
     board.disable()
+    _interrupt_on(-1)  # on a line that is also the console's, a byte of data must not end the program
     try:
         _boot(board)
         _first_tick(board)
+        while not requests.leaving:
+            try:
+                _loop(board)
+            except EOFError:
+                raise
+            except Exception as error:
+                _fail(board, error)
+        _say_the_rest(board)
     except EOFError:
-        return
-    while True:
-        try:
-            _loop(board)
-        except EOFError:
-            return
-        except Exception as error:
-            _fail(board, error)
+        pass
+    finally:
+        board.disable()
+        _interrupt_on(CTRL_C)
+
+
+def _interrupt_on(byte):
+    if hasattr(micropython, "kbd_intr"):
+        micropython.kbd_intr(byte)
 
 
 def _boot(board):
     registers.set_facts(board.facts)
+    settings.load(board.uid)
     cells[wire.REGISTER_BOARD_NODE] = board.node
+    link.share(cells[wire.REGISTER_BOARD_SHARED_LINE] != 0)
     cells[tick.INPUTS] = link.address(board.inputs)
     cells[tick.OUTPUTS] = link.address(board.outputs)
     cells[tick.STATUS_IN] = tick.STATUS_TICKS
     cells[tick.STATE] = wire.STATE_BOOT
     publish.attach(board)
-    requests.attach(board, image.digest())
+    requests.attach(board)
+    identity.attach(board, image.digest())
     gc.collect()
 
 
 def _first_tick(board):
-    """The motor's position from the absolute link encoder; the ticks count on from it."""
     received = board.wait_tick()
-    first, _, _, _, motor_count, link_count = struct.unpack_from("<6i", board.inputs, 0)
-    turns = (link_count - cells[wire.REGISTER_ENCODER_LINK_ZERO]) * cells[wire.REGISTER_DRIVE_RATIO]
-    counts = 1000 * cells[wire.REGISTER_ENCODER_LINK_COUNTS]
-    position = (2 * turns * cells[wire.REGISTER_ENCODER_MOTOR_COUNTS] + counts) // (2 * counts)
-    if abs(position) > FARTHEST:
-        raise ValueError("link encoder %d: motor position %d is beyond %d counts" % (link_count, position, FARTHEST))
-    cells[tick.POSITION] = position
+    first, _, edges, _, motor_count = struct.unpack_from("<5i", board.inputs, 0)
+    homing.home(board.inputs)
     cells[tick.COUNTER] = motor_count
+    cells[tick.EDGES] = edges
     cells[tick.TICK] = word(first - 1)
     cells[tick.STATE] = wire.STATE_DISARMED
     tick.tick(cells)
@@ -71,40 +80,69 @@ def _first_tick(board):
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
     outgoing, at = board.outgoing, board.OUTGOING_AT
-    step, transmit = tick.tick, link.transmit
+    step, transmit, gap = tick.tick, link.transmit, tick.EVENT_GAP
     while True:
         received = wait()
         events = step(cells)
+        if events & gap:
+            events = _go_on_after_a_gap()
+        apply()  # before anything is told: a trip takes the power now
         if events:
             _see_to(events)
-        apply()
         if received:
             _receive(board.incoming, board.INCOMING_AT, received)
         free = room()
         if free:
             send(transmit(outgoing, at, free))
+        if received and requests.leaving:
+            return
+
+
+def _say_the_rest(board):
+    """REPL was asked for: its answer still has to go out, on a slow line for some ticks."""
+    board.disable()
+    while not link.silent():
+        board.wait_tick()
+        events = tick.tick(cells)
+        if events & tick.EVENT_GAP:
+            events = _go_on_after_a_gap()
+        board.apply()
+        if events:
+            _see_to(events)
+        board.send(link.transmit(board.outgoing, board.OUTGOING_AT, board.room()))
+    board.flush()
+
+
+def _go_on_after_a_gap():
+    publish.note_gap()
+    return tick.tick(cells)
 
 
 def _see_to(events):
-    if events & tick.EVENT_GAP:
-        publish.note_gap()
-        events = tick.tick(cells)
     if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
         publish.announce(cells[tick.TICK])
     elif events & tick.EVENT_STATUS:
         publish.send_status()
     elif events & tick.EVENT_BLOCK:
         publish.close_block()
+    if events & tick.EVENT_SYNC:
+        publish.send_sync()
     _collect()
 
 
 def _receive(incoming, at, count):
     end = at + count
-    while at < end:
-        at = link.receive(incoming, at, end, cells[wire.REGISTER_BOARD_NODE])
-        if link.frame_length >= 0:
-            cells[tick.SILENCE] = 0
-            requests.serve()
+    turn = False
+    try:
+        while at < end and not requests.leaving:  # what comes after REPL is the interpreter's
+            at = link.receive(incoming, at, end, cells[wire.REGISTER_BOARD_NODE])
+            if link.frame_length >= 0:
+                cells[tick.SILENCE] = 0
+                turn = turn or link.turn()
+                requests.serve()
+    finally:
+        if turn:
+            publish.give_back_the_line()
     _collect()
 
 

@@ -6,8 +6,8 @@ up to its delimiter and reported as broken, never written past the buffer.
 
 from micropython import const
 
-RING = const(4096)  # bytes of the transmit ring; a power of two
-LARGEST = const(1040)  # header, longest body, CRC
+RING = const(8192)  # bytes of the transmit ring; a power of two
+LARGEST = const(1120)  # header, longest body, CRC: 12 + wire.MAX_BODY + 4
 
 # Cells of a decoder.
 FRAME = const(0)  # address the decoded bytes go to

@@ -55,7 +55,7 @@ def load(count, repeats, crc):
     if count > _filled:
         return wire.REFUSAL_INCOMPLETE, _filled
     if (count - 1) * repeats * tick.KNOT_TICKS >= 1 << 30:
-        return wire.REFUSAL_TOO_LONG, (1 << 30) // ((count - 1) * tick.KNOT_TICKS)
+        return wire.REFUSAL_TOO_LONG, ((1 << 30) - 1) // ((count - 1) * tick.KNOT_TICKS)
     if crc32(memoryview(_knots)[: count * wire.KNOT_SIZE]) != crc:
         return wire.REFUSAL_BAD_CRC, count
     bad = outside_limits(count, repeats)

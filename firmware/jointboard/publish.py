@@ -1,4 +1,4 @@
-"""What a board says: its DATA blocks, STATUS, FAULT and the answers to requests.
+"""What a board says: its DATA blocks, STATUS, FAULT and SYNC, and the answers to requests.
 
 The tick packs samples straight into the DATA frame's body; closing a block of 64 adds head, CRC and COBS: some 15 us on
 the unix port and 192 bytes of heap. Not for the tick path: frames allocate.
@@ -12,17 +12,21 @@ from micropython import const
 from jointboard import link, tick, wire
 from jointboard.registers import cells, in_register_units, word
 
-MAX_BLOCK = const(64)
-DATA_HEAD = const(12)
+DATA_HEAD = const(18)
+DICT_HEAD = const(6)
+SCHEMA = "jointboard/schema.bin"
+SCHEMA_PART = const(512)
 
 samples_taken = 0
 samples_dropped = 0
 ticks_missed = 0
 
-_block = bytearray(link.BODY + DATA_HEAD + MAX_BLOCK * sum(wire.CHANNEL_SIZES) + 4)
+_block = bytearray(link.LARGEST)
 _first_sample = link.address(_block) + link.BODY + DATA_HEAD
 _missed = 0  # since the last block that was sent
 _board = None
+
+assert (DATA_HEAD, DICT_HEAD) == (wire.BODIES[wire.MESSAGE_DATA][1], wire.BODIES[wire.MESSAGE_DICT_PART][1])
 
 
 def attach(board):
@@ -32,6 +36,7 @@ def attach(board):
 
 
 def now_us():
+    """The board's clock at its last tick."""
     return struct.unpack_from("<I", _board.inputs, 4)[0]
 
 
@@ -55,10 +60,12 @@ def close_block():
     count = cells[tick.COUNT]
     if count == 0:
         return
-    first, play = cells[tick.FIRST_TICK] & 0xFFFFFFFF, cells[tick.FIRST_PLAY]
-    wire.pack(wire.MESSAGE_DATA, _block, link.BODY, first, count, cells[tick.STREAM_CHANNELS], _missed, play)
+    wire.pack(
+        wire.MESSAGE_DATA, _block, link.BODY, cells[tick.FIRST_TICK] & 0xFFFFFFFF, cells[tick.DIVIDERS],
+        cells[tick.FIRST_PLAY], cells[wire.REGISTER_STREAM_CHANNELS], _missed, count, cells[tick.STATE],
+    )  # fmt: skip
     samples_taken += count
-    if _send(wire.MESSAGE_DATA, _block, cells[tick.SAMPLE] - _first_sample + DATA_HEAD, link.RESERVE):
+    if _send(wire.MESSAGE_DATA, _block, cells[tick.SAMPLE] - _first_sample + DATA_HEAD, link.LEFT_BY_DATA):
         _missed = 0
     else:
         samples_dropped += count
@@ -66,17 +73,48 @@ def close_block():
     cells[tick.SAMPLE] = _first_sample
 
 
-def send(kind, *fields):
-    """Send a message without repeated items."""
+def report(kind, *fields):
+    """Send a message that nobody asked for."""
     wire.pack(kind, link.reply, link.BODY, *fields)
-    _send(kind, link.reply, wire.BODIES[kind][1])
+    _send(kind, link.reply, wire.BODIES[kind][1], link.LEFT_BY_REPORTS)
 
 
-def send_values(first, count):
-    wire.pack(wire.MESSAGE_VALUES, link.reply, link.BODY, first, count)
+def answer(kind, *fields, items=0):
+    """Answer a request; repeated items already stand behind the head, `items` bytes of them."""
+    wire.pack(kind, link.reply, link.BODY, *fields)
+    _send(kind, link.reply, wire.BODIES[kind][1] + items, link.LEFT_BY_ANSWERS)
+
+
+def answer_ping(nonce):
+    """PONG, with the board's clock as it is now."""
+    wire.pack(wire.MESSAGE_PONG, link.reply, link.BODY, nonce, now_tick())
+    size = wire.BODIES[wire.MESSAGE_PONG][1]
+    node = cells[wire.REGISTER_BOARD_NODE]
+    link.send(wire.MESSAGE_PONG, node, _board.now_us(), link.reply, size, link.LEFT_BY_ANSWERS)
+
+
+def answer_values(first, count):
     for k in range(count):
         struct.pack_into("<i", link.reply, link.BODY + 4 + 4 * k, cells[first + k])
-    _send(wire.MESSAGE_VALUES, link.reply, 4 + 4 * count)
+    answer(wire.MESSAGE_VALUES, first, count, items=4 * count)
+
+
+def answer_dict(offset):
+    """The schema from byte `offset` on, as much as goes into a part; returns its size when that is not beyond."""
+    with open(SCHEMA, "rb") as file:
+        total = file.seek(0, 2)
+        if offset < total:
+            file.seek(offset)
+            part = memoryview(link.reply)[link.BODY + DICT_HEAD :][:SCHEMA_PART]
+            count = file.readinto(part)
+            answer(wire.MESSAGE_DICT_PART, offset, total, count, items=count)
+    return total
+
+
+def answer_echo(count):
+    at = link.BODY + wire.BODIES[wire.MESSAGE_ECHO][1]
+    link.reply[at : at + count] = memoryview(link.received)[at : at + count]
+    answer(wire.MESSAGE_ECHO_REPLY, count, items=count)
 
 
 def send_status():
@@ -84,16 +122,16 @@ def send_status():
     close_block()
     if cells[tick.STATE] == wire.STATE_FAULT:
         send_fault()
-    send(
+    report(
         wire.MESSAGE_STATUS, cells[tick.STATE], cells[tick.TRIP], 0, now_tick(), samples_taken, samples_dropped,
-        link.frames_sent, link.frames_dropped, ticks_missed, link.bad_frames, gc.mem_free(),
+        link.frames_sent, link.frames_dropped, ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
     )  # fmt: skip
 
 
 def send_fault():
     trip = cells[tick.TRIP]
     value, limit = in_register_units(trip, cells[tick.TRIP_VALUE]), in_register_units(trip, cells[tick.TRIP_LIMIT])
-    send(wire.MESSAGE_FAULT, trip, cells[tick.STATE], 0, _fault_tick & 0xFFFFFFFF, value, limit)
+    report(wire.MESSAGE_FAULT, trip, cells[tick.STATE], 0, _fault_tick & 0xFFFFFFFF, value, limit)
 
 
 _fault_tick = 0
@@ -106,5 +144,16 @@ def announce(at):
     send_status()
 
 
-def _send(kind, buffer, length, reserve=0):
-    return link.send(kind, cells[wire.REGISTER_BOARD_NODE], now_us(), buffer, length, reserve)
+def send_sync():
+    """An edge of the SYNC line came since the last tick."""
+    edge, edge_us = struct.unpack_from("<II", _board.inputs, 8)
+    report(wire.MESSAGE_SYNC, edge, edge_us)
+
+
+def give_back_the_line():
+    """End the board's turn on a shared line."""
+    _send(wire.MESSAGE_YIELD, link.reply, 0, 0)
+
+
+def _send(kind, buffer, length, left):
+    return link.send(kind, cells[wire.REGISTER_BOARD_NODE], now_us(), buffer, length, left)

@@ -1,17 +1,19 @@
 """The register table. It is the first part of the tick's cells, so what the host writes is what the next tick uses.
 
-Writing checks id, access, range and state; derived limits follow each write. Not for the tick path: big integers
-allocate.
+Writing checks id, access, range and state; what the tick derives from registers follows each write. Not for the tick
+path: big integers allocate.
 """
 
 from array import array
+from binascii import crc32
 
 from micropython import const
 
-from jointboard import tick, wire
+from jointboard import sampling, tick, wire
 
 READ_ONLY = const(1)
 ALWAYS = const(2)
+PERSIST = const(4)
 # A trip a quarter above the clamp: noise and ripple around a clamped command are no fault.
 TRIP_NUMERATOR = const(5)
 TRIP_DENOMINATOR = const(4)
@@ -38,6 +40,10 @@ def set_facts(facts):
     for name in ("board.tick_period", "current.scale", "encoder.link_counts"):
         if cells[wire.FACTS[name]] == 0:
             raise ValueError("config.json: fact '%s' must not be 0" % name)
+    available, every = cells[wire.REGISTER_BOARD_CHANNELS], wire.MAXIMUM[wire.REGISTER_STREAM_CHANNELS]
+    if not 0 < available <= every:
+        raise ValueError("config.json: fact 'board.channels' is %d, a mask from 1 to %d" % (available, every))
+    cells[wire.REGISTER_STREAM_CHANNELS] = sampling.nearest(cells[wire.REGISTER_STREAM_CHANNELS], available)
     derive()
 
 
@@ -46,28 +52,41 @@ def exists(id):
 
 
 def write(id, value, can_move):
-    """Set a register; returns (refusal, the value it has now or, out of range, the bound it would pass)."""
+    """Set a register; returns (refusal, the value it has now or, out of range, the nearest it may have)."""
     if not exists(id):
         return wire.REFUSAL_UNKNOWN_REGISTER, id
     if wire.ACCESS[id] == READ_ONLY:
         return wire.REFUSAL_READ_ONLY, cells[id]
     if can_move and wire.ACCESS[id] != ALWAYS:
         return wire.REFUSAL_WRONG_STATE, cells[tick.STATE]
-    if value < wire.MINIMUM[id]:
-        return wire.REFUSAL_OUT_OF_RANGE, wire.MINIMUM[id]
-    if value > wire.MAXIMUM[id]:
-        return wire.REFUSAL_OUT_OF_RANGE, wire.MAXIMUM[id]
+    nearest = within(id, value)
+    if nearest != value:
+        return wire.REFUSAL_OUT_OF_RANGE, nearest
     cells[id] = value
     derive()
     return wire.REFUSAL_OK, value
 
 
+def within(id, value):
+    """The allowed value of a writable register that is nearest to this one."""
+    value = max(wire.MINIMUM[id], min(wire.MAXIMUM[id], value))
+    if id == wire.REGISTER_STREAM_CHANNELS:
+        value = sampling.nearest(value, cells[wire.REGISTER_BOARD_CHANNELS])
+    return value
+
+
 def derive():
-    """Limits in the units the tick compares in."""
+    """What the tick needs of the registers in its own terms: limits in the units it compares, channels by tick."""
     counts = cells[tick.LIMIT_CURRENT] * 1000000 * TRIP_NUMERATOR // TRIP_DENOMINATOR
     counts //= abs(cells[wire.REGISTER_CURRENT_SCALE])
     cells[tick.TRIP_COUNTS] = min(counts, ADC_RAIL - abs(cells[wire.REGISTER_CURRENT_ZERO]))
     cells[tick.TIMEOUT] = cells[wire.REGISTER_LIMIT_LINK_TIMEOUT] * 1000 // cells[wire.REGISTER_BOARD_TICK_PERIOD]
+    sampling.plan(cells)
+
+
+def config_crc():
+    """CRC-32 of all registers, by which a host knows that it knows them."""
+    return crc32(memoryview(cells)[: wire.REGISTER_COUNT])
 
 
 def in_register_units(trip, number):

@@ -1,30 +1,29 @@
 """What each request does. A handler gets the body's fields and returns (refusal, value) for the ACK, or None when it
 has answered by a message of its own.
 
-A request that repeats the last one's type and sequence number is answered again and not carried out again: hosts
-retransmit. No request that could start the motor comes between a STOP and its repetition.
+A request that repeats the last one's type, sequence number, node and body is answered again and not carried out again:
+hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
 """
 
 import struct
 from binascii import crc32
 
-import jointboard
-from jointboard import link, playback, publish, registers, states, tick, wire
+from jointboard import homing, identity, link, playback, publish, registers, settings, states, tick, wire
 from jointboard.registers import cells
 
+leaving = False  # REPL was asked for: the main loop ends when its ACK is out
+
 _board = None
-_image = b""
-_token = None  # what ARM must carry; None once used
+_token = None  # what ARM must carry; None: no host of this protocol has said HELLO since the last ARM
 _tokens = 0
-_last = None  # (type, sequence) of the last request, and what it was answered; None: by a message of its own
-_answer = None
+_last = None  # (type, sequence, node, CRC-32 of the body) of the last request
+_answer = None  # what it was answered; None: by its own message
 _repeated = False
 
 
-def attach(board, image):
-    global _board, _image
+def attach(board):
+    global _board
     _board = board
-    _image = image
 
 
 def serve():
@@ -32,18 +31,25 @@ def serve():
     global _last, _answer, _repeated
     kind = link.received[1]
     sequence = struct.unpack_from("<H", link.received, 4)[0]
-    _repeated = _last == (kind, sequence)
-    if not _repeated or _answer is None:
-        _answer = _carry_out(kind)
-        _last = (kind, sequence)
-    if _answer:
-        publish.send(wire.MESSAGE_ACK, kind, _answer[0], sequence, _answer[1])
+    body = memoryview(link.received)[link.BODY : link.BODY + link.frame_length]
+    request = kind, sequence, link.received[2], crc32(body)
+    _repeated = _last == request
+    answer = _answer
+    if not _repeated or answer is None:
+        answer = _carry_out(kind)
+        if kind != wire.MESSAGE_PING:  # which may come between a request and its repetition
+            _last, _answer = request, answer
+    if answer:
+        publish.answer(wire.MESSAGE_ACK, kind, answer[0], sequence, answer[1])
 
 
 def _carry_out(kind):
     if kind not in _HANDLERS:
         return wire.REFUSAL_UNKNOWN_MESSAGE, kind
-    fields = wire.unpack(kind, link.received, link.BODY, link.frame_length)
+    length = link.frame_length
+    if kind in wire.FROZEN:  # a later version may have appended fields
+        length = min(length, wire.BODIES[kind][1])
+    fields = wire.unpack(kind, link.received, link.BODY, length)
     if fields is None:
         return wire.REFUSAL_BAD_LENGTH, link.frame_length
     if not states.allowed(kind, cells[tick.STATE]):
@@ -53,30 +59,57 @@ def _carry_out(kind):
 
 def _hello(major, minor):
     global _token, _tokens
-    if _token is None or not _repeated:  # a retransmitted HELLO must not outdate the answer that is under way
+    if major != wire.PROTOCOL_MAJOR:  # it may ask and stop, but its ARM is another one
+        _token = None
+    elif _token is None or not _repeated:  # a retransmitted HELLO must not outdate the answer that is under way
         _tokens += 1
-        _token = crc32(struct.pack("<II", _tokens, publish.now_tick()), crc32(_board.uid))
-    publish.send(
-        wire.MESSAGE_HELLO_ACK, wire.PROTOCOL_MAJOR, wire.PROTOCOL_MINOR, cells[tick.STATE], _board.reset_cause,
-        wire.SCHEMA_HASH, jointboard.VERSION, _board.uid, _image, _token, publish.now_tick(), playback.MAX_KNOTS,
-        publish.MAX_BLOCK,
-    )  # fmt: skip
+        _token = crc32(struct.pack("<II", _tokens, publish.now_tick()), crc32(_board.uid)) or 1
+    identity.introduce(_token or 0)
 
 
 def _ping(nonce):
-    publish.send(wire.MESSAGE_PONG, nonce, publish.now_tick())
+    publish.answer_ping(nonce)
+
+
+def _echo(count):
+    publish.answer_echo(count)
+
+
+def _dict(offset):
+    try:
+        total = publish.answer_dict(offset)
+    except OSError as error:
+        return wire.REFUSAL_INCOMPLETE, error.errno
+    if offset >= total:
+        return wire.REFUSAL_OUT_OF_RANGE, total - 1
 
 
 def _read(first, count):
     for id in range(first, first + count):
         if not registers.exists(id):
             return wire.REFUSAL_UNKNOWN_REGISTER, id
-    publish.send_values(first, count)
+    publish.answer_values(first, count)
 
 
 def _write(id, value):
     publish.close_block()  # its samples were taken with the old channels
-    return registers.write(id, value, not states.at_rest(cells[tick.STATE]))
+    before = cells[id] if registers.exists(id) else 0
+    answer = registers.write(id, value, not states.at_rest(cells[tick.STATE]))
+    if id == wire.REGISTER_ENCODER_LINK_ZERO and answer[0] == wire.REFUSAL_OK:
+        try:
+            homing.home(_board.inputs)
+        except ValueError:
+            cells[id] = before
+            return wire.REFUSAL_OUT_OF_RANGE, before
+    return answer
+
+
+def _save():
+    try:
+        settings.save(_board.uid)
+    except OSError as error:
+        return wire.REFUSAL_NOT_SAVED, error.errno
+    return wire.REFUSAL_OK, 0
 
 
 def _knots(offset, count):
@@ -91,10 +124,12 @@ def _load(count, repeats, crc):
     return answer
 
 
-def _arm(token):
+def _arm(token, config_crc):
     global _token
     if token != _token:
         return wire.REFUSAL_BAD_TOKEN, 0
+    if config_crc != registers.config_crc():
+        return wire.REFUSAL_BAD_CONFIG, registers.word(registers.config_crc())
     position = cells[tick.POSITION]
     if not cells[tick.LIMIT_POSITION_MIN] <= position <= cells[tick.LIMIT_POSITION_MAX]:
         return wire.REFUSAL_OUTSIDE_LIMITS, position
@@ -143,6 +178,14 @@ def _clear():
     return wire.REFUSAL_OK, 0
 
 
+def _repl():
+    global leaving
+    cells[tick.STREAM_ALWAYS] = 0  # what is still to be sent must come to an end
+    publish.close_block()
+    leaving = True
+    return wire.REFUSAL_OK, 0
+
+
 _HANDLERS = {
     wire.MESSAGE_HELLO: _hello,
     wire.MESSAGE_READ: _read,
@@ -154,4 +197,8 @@ _HANDLERS = {
     wire.MESSAGE_STOP: _stop,
     wire.MESSAGE_CLEAR: _clear,
     wire.MESSAGE_PING: _ping,
+    wire.MESSAGE_DICT: _dict,
+    wire.MESSAGE_ECHO: _echo,
+    wire.MESSAGE_SAVE: _save,
+    wire.MESSAGE_REPL: _repl,
 }

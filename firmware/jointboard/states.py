@@ -27,6 +27,10 @@ ALLOWED = {
     wire.MESSAGE_STOP: ANY,
     wire.MESSAGE_CLEAR: FAULT,
     wire.MESSAGE_PING: ANY,
+    wire.MESSAGE_DICT: ANY,
+    wire.MESSAGE_ECHO: ANY,
+    wire.MESSAGE_SAVE: AT_REST,
+    wire.MESSAGE_REPL: AT_REST | FAULT,  # a board in FAULT must take new firmware too, and its motor is off
 }
 
 

@@ -13,7 +13,7 @@ measured and in mA as commanded, times in ticks.
 
 from micropython import const
 
-# Cells 0..42 are the register table by id (wire.py); these are the ones a tick needs.
+# Cells 0..63 are the register table by id (wire.py); these are the ones a tick needs.
 ENCODER_LINK_ZERO = const(10)
 CURRENT_ZERO = const(5)
 FILTER_B0 = const(16)
@@ -29,51 +29,53 @@ LIMIT_POSITION_MIN = const(33)
 LIMIT_POSITION_MAX = const(34)
 LIMIT_VELOCITY = const(35)
 LIMIT_FOLLOWING = const(36)
-STREAM_CHANNELS = const(40)
-STREAM_BLOCK = const(41)
 STREAM_ALWAYS = const(42)
 
 # Addresses: the Hal's input and output blocks (boards/__init__.py), the knot being played, where the next sample goes.
-INPUTS = const(48)
-OUTPUTS = const(49)
-KNOT = const(50)
-SAMPLE = const(51)
+INPUTS = const(64)
+OUTPUTS = const(65)
+KNOT = const(66)
+SAMPLE = const(67)
 # Time and state.
-TICK = const(52)
-STATE = const(53)
-STATUS_IN = const(54)  # ticks to the next STATUS
+TICK = const(68)
+STATE = const(69)
+STATUS_IN = const(70)  # ticks to the next STATUS
+EDGES = const(71)  # SYNC edges seen
 # Limits in the units the tick compares, and the trip that happened.
-TRIP_COUNTS = const(55)  # largest |measured current|, ADC counts
-TIMEOUT = const(56)  # ticks without a valid frame
-SILENCE = const(57)  # ticks since the last valid frame, at most TIMEOUT
-TRIP = const(58)
-TRIP_VALUE = const(59)
-TRIP_LIMIT = const(60)
+TRIP_COUNTS = const(72)  # largest |measured current|, ADC counts
+TIMEOUT = const(73)  # ticks without a valid frame
+SILENCE = const(74)  # ticks since the last valid frame, at most TIMEOUT
+TRIP = const(75)
+TRIP_VALUE = const(76)
+TRIP_LIMIT = const(77)
 # Sensors.
-X1 = const(61)
-X2 = const(62)
-Y1 = const(63)
-Y2 = const(64)
-REMAINDER = const(65)  # of the biquad's last shift, fed back so that rounding leaves no bias
-COUNTER = const(66)  # last reading of the 16-bit motor counter
-POSITION = const(67)
-VELOCITY = const(68)  # counts/tick, Q12
-INNOVATION = const(69)  # measured minus estimated position, counts Q8
+X1 = const(78)
+X2 = const(79)
+Y1 = const(80)
+Y2 = const(81)
+REMAINDER = const(82)  # of the biquad's last shift, fed back so that rounding leaves no bias
+COUNTER = const(83)  # last reading of the 16-bit motor counter
+POSITION = const(84)
+VELOCITY = const(85)  # counts/tick, Q12
+INNOVATION = const(86)  # measured minus estimated position, counts Q8
 # Playback.
-REFERENCE = const(70)
-REFERENCE_VELOCITY = const(71)
-WAIT = const(72)  # ticks until the trajectory starts
-STEP = const(73)  # ticks since the last knot
-INTERVAL = const(74)  # intervals left in this repeat
-INTERVALS = const(75)  # intervals of the trajectory
-REPEATS = const(76)  # repeats left, this one included; 0: done
-PLAY = const(77)  # trajectory tick of this sample, -1 when nothing plays
-PLAYED = const(78)  # trajectory ticks played so far
-# The DATA block being filled.
-COUNT = const(79)
-FIRST_TICK = const(80)
-FIRST_PLAY = const(81)
-CELLS = const(82)
+REFERENCE = const(87)
+REFERENCE_VELOCITY = const(88)
+WAIT = const(89)  # ticks until the trajectory starts
+STEP = const(90)  # ticks since the last knot
+INTERVAL = const(91)  # intervals left in this repeat
+INTERVALS = const(92)  # intervals of the trajectory
+REPEATS = const(93)  # repeats left, this one included; 0: done
+PLAY = const(94)  # trajectory tick of this sample, -1 when nothing plays
+PLAYED = const(95)  # trajectory ticks played so far
+# The DATA block being filled, and how it is to be filled (sampling.py).
+COUNT = const(96)
+FIRST_TICK = const(97)
+FIRST_PLAY = const(98)
+BLOCK = const(99)  # ticks in a full block
+DIVIDERS = const(100)  # as a DATA head has them
+DUE = const(101)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(165)
 
 # What a tick returns: bits of what the main loop has to see to.
 EVENT_GAP = const(1)  # ticks were missed: nothing has been done yet; note them, set TICK, call again
@@ -81,6 +83,7 @@ EVENT_BLOCK = const(2)  # the DATA block must be closed: it is full, or playing 
 EVENT_STATUS = const(4)
 EVENT_TRIP = const(8)
 EVENT_DONE = const(16)
+EVENT_SYNC = const(32)
 
 STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
@@ -103,6 +106,9 @@ def tick(cells: ptr32) -> int:
         return EVENT_GAP
     cells[TICK] = inputs[0]
     events = 0
+    if inputs[2] != cells[EDGES]:
+        cells[EDGES] = inputs[2]
+        events = EVENT_SYNC
 
     # Decimate: two 12-bit samples to a word; eight of them sum in each half without a carry.
     word = inputs[8] + inputs[9] + inputs[10] + inputs[11] + inputs[12] + inputs[13] + inputs[14] + inputs[15]
@@ -245,12 +251,12 @@ def tick(cells: ptr32) -> int:
     outputs[1] = driven
     outputs[2] = command
 
-    # Sample: the channels of the mask, packed; halfwords, since a Cortex-M0 cannot store a word at an odd one.
+    # Sample: the channels due at this tick, packed; halfwords, since a Cortex-M0 cannot store a word at an odd one.
     if taken or cells[STREAM_ALWAYS]:
         if cells[COUNT] == 0:
             cells[FIRST_TICK] = inputs[0]
             cells[FIRST_PLAY] = play
-        mask = cells[STREAM_CHANNELS]
+        mask = cells[DUE + (inputs[0] & 63)]
         sample = ptr16(cells[SAMPLE])
         i = 0
         if mask & 1:
@@ -271,9 +277,28 @@ def tick(cells: ptr32) -> int:
         if mask & 16:
             sample[i] = command
             i = i + 1
+        if mask & 0x7E0:
+            if mask & 32:
+                sample[i] = inputs[6]
+                i = i + 1
+            if mask & 64:
+                sample[i] = inputs[7]
+                i = i + 1
+            if mask & 128:
+                sample[i] = inputs[24]
+                i = i + 1
+            if mask & 256:
+                sample[i] = inputs[25]
+                i = i + 1
+            if mask & 512:
+                sample[i] = inputs[26]
+                i = i + 1
+            if mask & 1024:
+                sample[i] = inputs[27]
+                i = i + 1
         cells[SAMPLE] = cells[SAMPLE] + (i << 1)
         cells[COUNT] = cells[COUNT] + 1
-        if cells[COUNT] == cells[STREAM_BLOCK]:
+        if cells[COUNT] == cells[BLOCK]:
             events |= EVENT_BLOCK
 
     cells[STATUS_IN] = cells[STATUS_IN] - 1

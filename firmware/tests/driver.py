@@ -15,14 +15,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cobs import cobs
 
-from jointwire import BY_NAME, Frame, FrameReader, MessageType, Refusal, State, encode_frame
+from jointwire import (
+    BY_NAME,
+    FROZEN,
+    PROTOCOL_MAJOR,
+    REGISTERS,
+    Frame,
+    FrameReader,
+    MessageType,
+    Refusal,
+    State,
+    config_crc,
+    encode_frame,
+    schema_hash,
+)
 
 FIRMWARE = Path(__file__).resolve().parents[1]
 NODE = 7
 UID = bytes.fromhex("0123456789abcdef")
-GREETING = struct.pack("<4I", 0x4A420001, 96, 0, 0)
+GREETING = struct.pack("<4I", 0x4A420002, 120, 0, 0)
+LINE = 512  # bytes a board takes in a tick
 TICK_PERIOD_US = 1000
+SERVED_US = 137  # after the tick, received bytes are served
 HEAP = "192k"
 
 
@@ -34,14 +50,24 @@ def micropython() -> str:
     return str(path)
 
 
-def flash(folder: Path, facts: dict[str, int] | None = None, program: str | None = None) -> None:
+def flash(folder: Path, facts: dict[str, int] | None = None, program: str | None = None, node: int = NODE) -> None:
     """Write a board's folder: the firmware and its configuration; `program` replaces main.py."""
     shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(FIRMWARE / "boards" / "unix.py", folder / ("main.py" if program is None else "unix.py"))
     if program is not None:
         (folder / "main.py").write_text(program, encoding="utf-8")
-    config = {"node": NODE, "uid": UID.hex(), "facts": facts or {}}
+    config = {"node": node, "uid": UID.hex(), "facts": facts or {}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def raw_frame(
+    kind: int, payload: bytes = b"", node: int = NODE, seq: int = 1, protocol: int = 1, seed: int | None = None
+) -> bytes:
+    """A frame as strangers might send it: any type, any protocol, any CRC seed (None: what the type asks for)."""
+    raw = struct.pack("<BBBBHHI", protocol, kind, node, 0, seq, len(payload), 0) + payload
+    if seed is None:
+        seed = 0 if kind in FROZEN else schema_hash()
+    return cobs.encode(raw + struct.pack("<I", zlib.crc32(raw, seed))) + b"\0"
 
 
 @dataclass(frozen=True)
@@ -59,11 +85,16 @@ class BoardProcess:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.node: int = json.loads((folder / "config.json").read_text(encoding="utf-8"))["node"]
         self.tick = 0
+        self.edges, self.edge_us = 0, 0  # of the SYNC line
         self.motor_count = 0
         self.link_count = 0
         self.current = 0  # centred sum of 16 samples, as the firmware decimates it
         self.torque = 0
+        self.supply = 24_000
+        self.temperature = 2_500
+        self.forces = (0, 0, 0, 0)
         self.frames: list[Frame] = []
         self.noise: list[str] = []
         self.last = Outputs(0, 0, 0, b"")
@@ -114,15 +145,15 @@ class BoardProcess:
     def run(self, ticks: int) -> Outputs:
         """Several ticks; bytes queued by `send` go to the board."""
         for _ in range(ticks):
-            received, self._queue = self._queue[:512], self._queue[512:]
+            received, self._queue = self._queue[:LINE], self._queue[LINE:]
             self.step(received)
         return self.last
 
-    def send(self, kind: MessageType, *, node: int = NODE, seq: int | None = None, **fields: Any) -> int:
-        """Queue a request; its sequence number."""
+    def send(self, kind: MessageType, *, node: int | None = None, seq: int | None = None, **fields: Any) -> int:
+        """Queue a request, to this board where no node is named; its sequence number."""
         if seq is None:
             self._sequence = seq = (self._sequence + 1) & 0xFFFF
-        self._queue += encode_frame(kind, node, seq, **fields)
+        self._queue += encode_frame(kind, self.node if node is None else node, seq, **fields)
         return seq
 
     def send_bytes(self, data: bytes) -> None:
@@ -152,7 +183,17 @@ class BoardProcess:
 
     def read(self, name: str) -> int:
         """Value of a register by name."""
-        return self.request(MessageType.READ, first=BY_NAME[name].id, count=1).body["values"][0]
+        return self.request(MessageType.READ, first=BY_NAME[name].id, count=1).body.values[0]
+
+    def registers(self) -> dict[str, int]:
+        """All registers by name."""
+        ids = {register.id: register.name for register in REGISTERS}
+        found: dict[str, int] = {}
+        for first in (id for id in ids if id - 1 not in ids):
+            count = next(n for n in range(1, len(ids) + 1) if first + n not in ids)
+            values = self.request(MessageType.READ, first=first, count=count).body.values
+            found |= {ids[first + k]: value for k, value in enumerate(values)}
+        return found
 
     def of(self, kind: MessageType) -> list[Frame]:
         """All frames of a type so far."""
@@ -161,7 +202,16 @@ class BoardProcess:
     @property
     def state(self) -> State:
         """The board's state, asked by HELLO: costs the token that an earlier HELLO gave."""
-        return State(self.request(MessageType.HELLO, major=1, minor=0).body.state)
+        return State(self.hello().body.state)
+
+    def hello(self, major: int = PROTOCOL_MAJOR) -> Frame:
+        """The answer to a HELLO."""
+        return self.request(MessageType.HELLO, major=major, minor=0)
+
+    def arming(self) -> dict[str, int]:
+        """What ARM has to carry: a fresh token, and the CRC of the registers as this test knows them."""
+        crc = config_crc(self.registers())
+        return {"token": self.hello().body.token, "config_crc": crc}
 
     def upload(self, knots: Sequence[tuple[int, int]], repeats: int = 1) -> None:
         """Send a trajectory and have it loaded."""
@@ -174,15 +224,16 @@ class BoardProcess:
         assert self.refusal(MessageType.LOAD, **fields) is Refusal.OK
 
     def arm(self) -> None:
-        """HELLO for a token, then ARM."""
-        token = self.request(MessageType.HELLO, major=1, minor=0).body.token
-        assert self.refusal(MessageType.ARM, token=token) is Refusal.OK
+        """HELLO for a token, READ for the CRC, then ARM."""
+        assert self.refusal(MessageType.ARM, **self.arming()) is Refusal.OK
 
     def _inputs(self, received: bytes) -> bytes:
-        words = (_signed(self.tick), _signed(self.tick * TICK_PERIOD_US), len(received), 0)
-        sensors = (self.motor_count & 0xFFFF, self.link_count, 24_000, 0)
+        now = self.tick * TICK_PERIOD_US
+        words = (self.tick, now, self.edges, self.edge_us)
+        sensors = (self.motor_count & 0xFFFF, self.link_count, self.supply, self.temperature)
         adc = [*_samples(self.current), *_samples(self.torque)]
-        return struct.pack("<8i32H", *words, *sensors, *adc) + received
+        served = (len(received), _signed(now + SERVED_US))
+        return struct.pack("<8i32H4i2i", *map(_signed, words), *sensors, *adc, *self.forces, *served) + received
 
     def _read(self, count: int) -> bytes:
         data = b""

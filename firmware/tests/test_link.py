@@ -3,20 +3,19 @@
 import random
 import struct
 import subprocess
-import zlib
 from pathlib import Path
 
 import pytest
 from cobs import cobs
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import NODE, BoardProcess, flash, micropython
+from firmware.tests.driver import NODE, BoardProcess, flash, micropython, raw_frame
 from firmware.tests.joint import play, prepare
-from jointwire import MessageType, Refusal, encode_frame
+from jointwire import MAX_BODY, MessageType, Refusal, encode_frame
 
 M, R = MessageType, Refusal
 SEED = 4
-LARGEST = 1040  # header, longest body and CRC
+LARGEST = 1120  # header, longest body and CRC
 
 # Decodes wire.bin piecewise to decoded.bin (result, bytes), and encodes the good ones again to encoded.bin.
 CODEC_PROGRAM = """
@@ -48,7 +47,7 @@ while count := source.readinto(piece):
 def _raw_frames() -> list[bytes]:
     rng = random.Random(SEED)
     frames = [bytes([value]) for value in range(256)]
-    frames += [bytes([value]) * 1040 for value in range(256)]
+    frames += [bytes([value]) * LARGEST for value in range(256)]
     for length in range(1, LARGEST + 1):
         zeros = rng.choice((0, 0.003, 0.1, 0.9))  # groups of 254 with and without an end there
         frames.append(bytes(0 if rng.random() < zeros else rng.randint(1, 255) for _ in range(length)))
@@ -96,7 +95,7 @@ def _decoded(encoded: bytes) -> bytes:
 
 def test_frames_of_every_length_pass_the_crc_both_ways(board: BoardProcess) -> None:
     """Whatever the length, the board answers a frame whose CRC is right; and its answers' CRC is right."""
-    for length in range(0, 1025, 7):
+    for length in (*range(0, MAX_BODY, 7), MAX_BODY):
         answer = board.request(M.CLEAR, payload=bytes(length)) if length else board.request(M.CLEAR)
         assert answer.body.refusal == (R.BAD_LENGTH if length else R.WRONG_STATE)
         assert answer.body.value == (length or 1)
@@ -128,15 +127,14 @@ def test_garbage_between_frames_is_survived_and_counted(board: BoardProcess) -> 
         board.send(M.PING, nonce=nonce)
     board.run(1500)
     assert [frame.body.nonce for frame in board.of(M.PONG)] == list(range(300))
-    assert board.of(M.STATUS)[-1].body.bad_frames == bad
+    status = board.of(M.STATUS)[-1].body
+    assert (status.frames_received, status.bad_frames) == (300, bad)
     assert board.noise == []
 
 
 def test_another_schema_is_never_read_and_hello_always(board: BoardProcess) -> None:
-    for kind, payload in ((M.STOP, b""), (M.HELLO, b"\1\0")):
-        raw = struct.pack("<BBBBHHI", 1, kind, NODE, 0, 1, len(payload), 0) + payload
-        seed = 0 if kind is M.HELLO else 0x12345678
-        board.send_bytes(cobs.encode(raw + struct.pack("<I", zlib.crc32(raw, seed))) + b"\0")
+    for kind, payload in ((M.PING, bytes(4)), (M.HELLO, b"\1\0")):
+        board.send_bytes(raw_frame(kind, payload, seed=0 if kind is M.HELLO else 0x12345678))
         board.run(3)
     assert [frame.type for frame in board.frames] == [M.HELLO_ACK]
     board.run(1000)
@@ -144,8 +142,7 @@ def test_another_schema_is_never_read_and_hello_always(board: BoardProcess) -> N
 
 
 def test_another_protocol_is_never_read(board: BoardProcess) -> None:
-    raw = struct.pack("<BBBBHHI", 2, M.HELLO, NODE, 0, 1, 2, 0) + b"\2\0"
-    board.send_bytes(cobs.encode(raw + struct.pack("<I", zlib.crc32(raw))) + b"\0")
+    board.send_bytes(raw_frame(M.PING, bytes(4), protocol=2))
     board.run(1000)
     assert [frame.type for frame in board.frames] == [M.STATUS]
     assert board.of(M.STATUS)[-1].body.bad_frames == 1

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
+from firmware.tests.driver import BoardProcess, raw_frame
 from firmware.tests.joint import play, prepare, swing
-from jointwire import BY_NAME, REGISTERS, MessageType, Refusal, State
+from jointwire import ALL_CHANNELS, BY_NAME, REGISTERS, MessageType, Refusal, State, config_crc
 
 M, S, R = MessageType, State, Refusal
 AT_REST = {S.DISARMED, S.LOADED, S.DONE}
+ARMING: dict[str, Any] = {}  # stands for what BoardProcess.arming() gives
 KNOTS = swing()
 KNOT_BYTES = b"".join(struct.pack("<ii", *knot) for knot in KNOTS)
 
@@ -27,19 +28,24 @@ ALLOWED: dict[M, tuple[set[S], S | None]] = {
     M.START: ({S.ARMED}, S.RUNNING),
     M.CLEAR: ({S.FAULT}, S.DISARMED),
     M.PING: (set(S), None),
+    M.DICT: (set(S), None),
+    M.ECHO: (set(S), None),
+    M.SAVE: (AT_REST, None),
 }
 
 
-def body(kind: M, token: int = 0) -> dict[str, Any]:
+def body(kind: M, arming: dict[str, int]) -> dict[str, Any]:
     """A request that is right in itself."""
     return {
         M.READ: {"first": 32, "count": 3},
         M.WRITE: {"register": BY_NAME["servo.kp"].id, "value": 256},
         M.KNOTS: {"offset": 0, "count": 1, "knots": [{"position": 0, "velocity": 0}]},
         M.LOAD: {"count": len(KNOTS), "repeats": 1, "crc32": zlib.crc32(KNOT_BYTES)},
-        M.ARM: {"token": token},
+        M.ARM: arming,
         M.START: {"at_tick": 0},
         M.PING: {"nonce": 9},
+        M.DICT: {"offset": 0},
+        M.ECHO: {"count": 2, "data": b"\3\0"},
     }.get(kind, {})
 
 
@@ -72,8 +78,7 @@ def bring(board: BoardProcess, state: State) -> None:
 def test_states_and_requests(board: BoardProcess, state: State) -> None:
     for kind, (states, leads_to) in ALLOWED.items():
         bring(board, state)
-        token = board.request(M.HELLO, major=1, minor=0).body.token
-        answer = board.request(kind, **body(kind, token))
+        answer = board.request(kind, **body(kind, board.arming()))
         refusal = R(answer.body.refusal) if answer.type is M.ACK else R.OK
         if state in states:
             assert refusal is R.OK, kind
@@ -135,13 +140,12 @@ def _knots(*positions: int, offset: int = 0, velocity: int = 0) -> dict[str, Any
 
 REFUSALS: list[tuple[R, Callable[[BoardProcess], None], M, dict[str, Any], int]] = [
     (R.BAD_LENGTH, _fresh, M.PING, {"payload": b"123"}, 3),
-    (R.BAD_LENGTH, _fresh, M.STOP, {"payload": b"1"}, 1),
+    (R.BAD_LENGTH, _fresh, M.CLEAR, {"payload": b"1"}, 1),
     (R.BAD_LENGTH, _fresh, M.KNOTS, {"payload": struct.pack("<HHii", 0, 2, 0, 0)}, 12),
-    (R.UNKNOWN_MESSAGE, _fresh, M.VALUES, {"payload": bytes(4)}, 0x42),
     (R.WRONG_STATE, _fresh, M.START, {"at_tick": 0}, S.DISARMED),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 11, "count": 3}, 13),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 43),
-    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 21, "value": 0}, 21),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 30, "count": 3}, 31),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 51),
+    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 31, "value": 0}, 31),
     (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 65535, "value": 0}, 65535),
     (R.READ_ONLY, _fresh, M.WRITE, {"register": 11, "value": 1}, 101000),
     (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 32, "value": 32001}, 32000),
@@ -149,14 +153,17 @@ REFUSALS: list[tuple[R, Callable[[BoardProcess], None], M, dict[str, Any], int]]
     (R.OUT_OF_RANGE, _loaded, M.LOAD, {"count": 1, "repeats": 1, "crc32": 0}, 1),
     (R.OUT_OF_RANGE, _loaded, M.LOAD, {"count": 5, "repeats": 0, "crc32": 0}, 5),
     (R.OUT_OF_RANGE, _armed, M.START, {"at_tick": 2**31}, 2**30 - 1),
-    (R.BAD_TOKEN, _loaded, M.ARM, {"token": 1}, 0),
+    (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 40, "value": 0x481}, 1),
+    (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 40, "value": 0x400}, 0x7F),
+    (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 43, "value": 7}, 6),
+    (R.BAD_TOKEN, _loaded, M.ARM, {"token": 1, "config_crc": 0}, 0),
     (R.BAD_CRC, _loaded, M.LOAD, {"count": 5, "repeats": 1, "crc32": 1}, 5),
     (R.INCOMPLETE, _loaded, M.LOAD, {"count": 6, "repeats": 1, "crc32": 0}, 5),
     (R.INCOMPLETE, _loaded, M.KNOTS, _knots(0, offset=6), 5),
-    (R.INCOMPLETE, _narrowed_after_load, M.ARM, {"token": None}, 2),
+    (R.INCOMPLETE, _narrowed_after_load, M.ARM, ARMING, 2),
     (R.TOO_LONG, _fresh, M.KNOTS, _knots(0, 0, offset=2047), 2048),
     (R.TOO_LONG, _fresh, M.KNOTS, _knots(0, offset=65535), 2048),
-    (R.OUTSIDE_LIMITS, _outside_the_window, M.ARM, {"token": None}, 0),
+    (R.OUTSIDE_LIMITS, _outside_the_window, M.ARM, ARMING, 0),
     (R.NOT_AT_START, _armed_elsewhere, M.START, {"at_tick": 0}, 501),
     (R.TOO_LATE, _armed, M.START, {"at_tick": 1}, -1),
 ]
@@ -172,8 +179,8 @@ def test_each_refusal_and_the_value_it_names(
     value: int,
 ) -> None:
     situation(board)
-    if "token" in fields and fields["token"] is None:
-        fields = {"token": board.request(M.HELLO, major=1, minor=0).body.token}
+    if fields is ARMING:
+        fields = board.arming()
     answer = board.request(kind, **fields)
     assert R(answer.body.refusal) is refusal
     assert answer.body.request == kind
@@ -182,7 +189,15 @@ def test_each_refusal_and_the_value_it_names(
 
 
 def test_the_list_of_refusals_is_whole() -> None:
-    assert {case[0] for case in REFUSALS} == set(R) - {R.OK}
+    elsewhere = {R.OK, R.UNKNOWN_MESSAGE, R.BAD_CONFIG, R.NOT_SAVED}  # a test of their own
+    assert {case[0] for case in REFUSALS} == set(R) - elsewhere
+
+
+def test_a_request_of_a_later_version_is_refused_by_name(board: BoardProcess) -> None:
+    board.send_bytes(raw_frame(0x1F, b"later"))
+    board.run(3)
+    answer = board.frames[-1].body
+    assert (answer.request, R(answer.refusal), answer.value) == (0x1F, R.UNKNOWN_MESSAGE, 0x1F)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +228,21 @@ def test_a_trajectory_at_the_limits_is_loaded(board: BoardProcess) -> None:
     assert board.state is S.LOADED
 
 
-def test_every_register_has_its_default_and_keeps_its_bounds(board: BoardProcess) -> None:
+def test_as_many_repeats_as_a_board_says_it_takes(board: BoardProcess) -> None:
+    """1024 intervals of 32 ticks: 32768 repeats would be 2^30 ticks, one tick too many."""
+    knots = [(0, 0)] * 1025
+    board.upload(knots)
+    fields = {"count": len(knots), "crc32": zlib.crc32(bytes(8 * len(knots)))}
+    answer = board.request(M.LOAD, repeats=65535, **fields).body
+    assert (R(answer.refusal), answer.value) == (R.TOO_LONG, 32767)
+    assert board.refusal(M.LOAD, repeats=answer.value + 1, **fields) is R.TOO_LONG
+    assert board.refusal(M.LOAD, repeats=answer.value, **fields) is R.OK
+
+
+def test_every_register_has_its_default_and_keeps_its_bounds(start_board: StartBoard) -> None:
+    board = start_board(facts={"board.channels": ALL_CHANNELS})
     for register in REGISTERS:
-        fact = {"board.node": 7}.get(register.name, register.default)
+        fact = {"board.node": 7, "board.channels": ALL_CHANNELS}.get(register.name, register.default)
         assert board.read(register.name) == fact
         if register.access == "ro":
             assert board.write(register.name, 1) is R.READ_ONLY
@@ -236,33 +263,66 @@ def test_facts_come_from_the_configuration(start_board: StartBoard) -> None:
 
 
 def test_a_range_of_registers_is_read_at_once(board: BoardProcess) -> None:
-    values = board.request(M.READ, first=0, count=13).body["values"]
+    values = board.request(M.READ, first=0, count=13).body.values
     assert list(values) == [7, *(r.default for r in REGISTERS[1:13])]
 
 
 def test_a_token_arms_once_and_the_newest_only(board: BoardProcess) -> None:
     prepare(board)
-    first = board.request(M.HELLO, major=1, minor=0).body.token
-    second = board.request(M.HELLO, major=1, minor=0).body.token
-    assert first != second
-    assert board.refusal(M.ARM, token=first) is R.BAD_TOKEN
-    assert board.refusal(M.ARM, token=second) is R.OK
+    first = board.arming()
+    second = board.arming()
+    assert first["token"] != second["token"]
+    assert board.refusal(M.ARM, **first) is R.BAD_TOKEN
+    assert board.refusal(M.ARM, **second) is R.OK
     assert board.refusal(M.STOP) is R.OK
-    assert board.refusal(M.ARM, token=second) is R.BAD_TOKEN
+    assert board.refusal(M.ARM, **second) is R.BAD_TOKEN
+
+
+def test_a_host_that_does_not_know_the_registers_cannot_arm(board: BoardProcess) -> None:
+    """Each register counts, the facts too, and what another program changed in between."""
+    prepare(board)
+    known = board.registers()
+    for name in BY_NAME:
+        token = board.hello().body.token
+        mistaken = config_crc(known | {name: known[name] ^ 1})
+        answer = board.request(M.ARM, token=token, config_crc=mistaken).body
+        assert R(answer.refusal) is R.BAD_CONFIG, name
+        assert answer.value & 0xFFFFFFFF == config_crc(known)
+    assert board.write("servo.kd", 321) is R.OK
+    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known)) is R.BAD_CONFIG
+    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known | {"servo.kd": 321})) is R.OK
 
 
 def test_a_repeated_request_is_answered_but_not_carried_out_again(board: BoardProcess) -> None:
     prepare(board)
+    crc = config_crc(board.registers())
     token = board.request(M.HELLO, major=1, minor=0, seq=900).body.token
     assert board.request(M.HELLO, major=1, minor=0, seq=900).body.token == token  # the answer under way stays true
     for _ in range(3):
-        assert board.refusal(M.ARM, token=token, seq=901) is R.OK  # a second ARM would be WRONG_STATE
+        answer = board.refusal(M.ARM, token=token, config_crc=crc, seq=901)
+        assert answer is R.OK  # a second ARM would be WRONG_STATE
+        board.request(M.PING, nonce=1)  # keep-alives come between a request and its repetition
     for _ in range(3):
         answer = board.request(M.START, at_tick=0, seq=902)
         assert R(answer.body.refusal) is R.OK
     assert answer.body.value < board.tick - 1  # the tick it really started at
     board.run(4 * 32)
     assert board.state is S.DONE
+
+
+def test_a_request_with_the_last_ones_number_but_another_body_is_carried_out(board: BoardProcess) -> None:
+    """As of a second program that counts from the same number: no answer says OK to what was not done."""
+    for name, value in (("servo.kp", 11), ("servo.kd", 22), ("servo.kd", 33)):
+        answer = board.request(M.WRITE, seq=50, register=BY_NAME[name].id, value=value).body
+        assert (R(answer.refusal), answer.value) == (R.OK, value)
+    assert (board.read("servo.kp"), board.read("servo.kd")) == (11, 33)
+
+
+def test_a_request_to_all_is_no_repetition_of_one_to_this_board(board: BoardProcess) -> None:
+    for node, name in ((0xFF, "servo.kp"), (7, "servo.kd")):
+        board.send(M.WRITE, node=node, seq=50, register=BY_NAME[name].id, value=9)
+        board.run(3)
+    assert (board.read("servo.kp"), board.read("servo.kd")) == (9, 9)
 
 
 def test_stop_is_carried_out_though_an_earlier_one_had_its_number(board: BoardProcess) -> None:
@@ -272,6 +332,17 @@ def test_stop_is_carried_out_though_an_earlier_one_had_its_number(board: BoardPr
         assert board.last.enable == 0
         board.arm()
         assert board.run(1).enable == 1
+
+
+def test_what_another_board_says_is_heard_and_left(board: BoardProcess) -> None:
+    """Even under this board's own number: it is no request."""
+    board.send(M.PONG, nonce=1, tick=2)
+    board.send(M.PONG, node=8, nonce=1, tick=2)
+    board.send(M.DATA, payload=bytes(18))
+    board.run(1000)
+    assert [frame.type for frame in board.frames] == [M.STATUS]
+    status = board.frames[0].body
+    assert (status.frames_received, status.bad_frames) == (0, 0)
 
 
 def test_only_frames_for_this_node_or_for_all_count(board: BoardProcess) -> None:

@@ -71,18 +71,50 @@ def test_a_trip_is_the_same_tick_and_latched(
     _assert_latched(board, trip)
 
 
+# Notes, whenever the drive is given its outputs, whether it is enabled and how many frames have been built.
+NOTING = """
+from unix import Board
+from jointboard import app, link
+class NotingBoard(Board):
+    def apply(self):
+        log.write("%d %d\\n" % (self.outputs[4], link.frames_sent))
+log = open("applied.log", "w")
+app.run(NotingBoard())
+log.close()
+"""
+
+
+@pytest.mark.parametrize("missed", [0, 3])
+def test_the_power_is_taken_before_the_trip_is_told(start_board: StartBoard, missed: int) -> None:
+    """Building frames takes a processor a while, and may have memory collected."""
+    board = start_board(program=NOTING)
+    prepare(board)
+    board.arm()
+    assert board.run(20).enable == 1
+    board.tick += missed
+    over_current(board)
+    board.run(2)
+    assert board.of(M.FAULT)
+    assert board.close() == 0
+    applied = [tuple(map(int, line.split())) for line in (board.folder / "applied.log").read_text().splitlines()]
+    off = max(k for k, (enabled, _) in enumerate(applied) if enabled) + 1
+    (_, frames_on), (_, frames_off), (_, frames_told) = applied[off - 1 : off + 2]
+    assert frames_off == frames_on + (missed > 0)  # the block that a gap ends goes before
+    assert frames_told >= frames_off + 2  # FAULT and STATUS
+
+
 def _assert_latched(board: BoardProcess, trip: Trip) -> None:
     board.current = 0
     board.plant = Joint(board.motor_count - 65536 if board.motor_count > 32767 else board.motor_count)
     seen = len(board.of(M.FAULT))
     assert board.run(1001).enable == 0
     assert len(board.of(M.FAULT)) == seen + 1  # with each STATUS again
-    token = board.request(M.HELLO, major=1, minor=0).body.token
-    assert board.refusal(M.ARM, token=token) is R.WRONG_STATE
+    arming = board.arming()
+    assert board.refusal(M.ARM, **arming) is R.WRONG_STATE
     assert board.refusal(M.STOP) is R.OK
     assert board.state is S.FAULT
     assert board.refusal(M.CLEAR) is R.OK
-    assert board.refusal(M.ARM, token=token) is R.WRONG_STATE  # nothing is loaded any more
+    assert board.refusal(M.ARM, **arming) is R.WRONG_STATE  # nothing is loaded any more
     assert board.state is S.DISARMED
     board.run(1001)
     assert board.of(M.STATUS)[-1].body.trip == Trip.NONE

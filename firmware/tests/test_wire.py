@@ -1,49 +1,81 @@
 """The generated codec on the interpreter it is for, against the golden vectors and the register table."""
 
+import json
+import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
-from firmware.tests.driver import flash, micropython
-from jointwire import ALL_CHANNELS, CHANNELS, REGISTERS, MessageType, sample_dtype
-from jointwire.tests.vectors import BODY_VECTORS
+import pytest
 
-# For each line "type hex" of vectors.txt: the unpacked fields, the body packed again from them, and whether a body one
-# byte longer or shorter is refused. Then the register table.
+from firmware.tests.board_constants import constants
+from firmware.tests.driver import FIRMWARE, flash, micropython
+from jointwire import BODIES, CHANNELS, FROZEN, REGISTERS, ChannelKind, MessageType
+
+VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
+
+# For each vector: the unpacked head, whether it packs to the same bytes, whether a body one byte longer or shorter is
+# refused, whether the board's link takes the frame for valid, and the frame built again. Then the register table.
 PROGRAM = """
-from jointboard import wire
-for line in open("vectors.txt"):
-    kind, _, digits = line.strip().partition(" ")
-    kind, body = int(kind), bytes.fromhex(digits)
+import json, struct
+from array import array
+from binascii import crc32, hexlify
+from jointboard import framing, link, wire
+ring, flat = bytearray(framing.RING), bytearray(framing.LARGEST + 10)
+for vector in json.load(open("vectors.json")):
+    kind, body, frame = vector["type"], bytes.fromhex(vector["body"]), bytes.fromhex(vector["frame"])
     buffer = bytearray(5) + body + bytearray(4)
-    fields = wire.unpack(kind, buffer, 5, len(body))
     size = wire.BODIES[kind][1]
+    fields = wire.unpack(kind, buffer, 5, size if kind == wire.MESSAGE_DATA else len(body))  # of DATA its head alone
     again = bytearray(3 + size)
     wire.pack(kind, again, 3, *fields)
-    refused = wire.unpack(kind, buffer, 5, len(body) + 1) is None
-    refused = refused and (not body or wire.unpack(kind, buffer, 5, len(body) - 1) is None)
-    print(repr((fields, bytes(again[3:]) == body[:size], refused)))
-print(list(zip(wire.ACCESS, wire.MINIMUM, wire.MAXIMUM, wire.DEFAULT)))
-print(list(wire.CHANNEL_SIZES))
+    exact = wire.unpack(kind, buffer, 5, len(body) + 1) is None
+    exact = exact and (not body or wire.unpack(kind, buffer, 5, len(body) - 1) is None)
+    link._decoder[framing.NEXT] = 0
+    whole = framing.decode(link._decoder, frame, len(frame)) and link._decoder[framing.NEXT] == len(frame)
+    valid = whole and link._valid(len(body)) and bytes(link.received[12 : 12 + len(body)]) == body
+    raw = bytearray(12) + body + bytearray(4)
+    head = 1, kind, vector["node"], vector["flags"], vector["seq"], len(body), vector["time_us"]
+    struct.pack_into(wire.HEADER, raw, 0, *head)
+    struct.pack_into("<I", raw, len(raw) - 4, crc32(memoryview(raw)[:-4], link.seed(kind)))
+    end = framing.encode(raw, len(raw), ring, 0)
+    fields = [field.hex() if isinstance(field, bytes) else field for field in fields]
+    print(json.dumps([fields, bytes(again[3:]) == body[:size], exact, valid, ring[:end].hex()]))
+print(json.dumps([list(row) for row in zip(wire.ACCESS, wire.MINIMUM, wire.MAXIMUM, wire.DEFAULT)]))
+print(json.dumps([list(wire.CHANNEL_SIZES), list(wire.CHANNEL_KINDS), sorted(wire.FROZEN)]))
 """
 
 
-def _head(kind: MessageType, fields: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(value for name, value in fields.items() if name not in ("knots", "values"))
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """What the program said, line by line."""
+    folder = tmp_path_factory.mktemp("board")
+    flash(folder, program=PROGRAM)
+    shutil.copyfile(VECTORS, folder / "vectors.json")
+    run = subprocess.run([micropython(), "main.py"], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def test_golden_vectors_and_registers(tmp_path: Path) -> None:
-    flash(tmp_path, program=PROGRAM)
-    lines = [f"{kind.value} {hexadecimal}\n" for kind, _, hexadecimal in BODY_VECTORS]
-    (tmp_path / "vectors.txt").write_text("".join(lines), encoding="ascii")
-    run = subprocess.run(
-        [micropython(), "main.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True
-    )
-    *found, registers, sizes = run.stdout.splitlines()
-    expected = [repr((_head(kind, fields), True, True)) for kind, fields, _ in BODY_VECTORS]
-    assert [_tidy(line) for line in found] == [_tidy(line) for line in expected]
-    table = eval(registers)  # a list of tuples of integers, printed by the program above
-    codes = {"ro": 1, "rw": 2, "rw-disarmed": 3}
+def _head(kind: MessageType, fields: dict[str, Any]) -> list[Any]:
+    """Fields in the order of the wire, without repeated items: those stay in the buffer."""
+    fixed = [sub.name for sub in BODIES[kind].subcons if sub.name not in ("knots", "values", "data")]
+    return [fields[name] for name in fixed]
+
+
+def test_golden_vectors(answers: list[Any]) -> None:
+    vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
+    assert {vector["type"] for vector in vectors} == set(MessageType)
+    for vector, (head, packed, exact, valid, frame) in zip(vectors, answers[:-2], strict=True):
+        kind = MessageType(vector["type"])
+        assert head == _head(kind, vector["fields"]), vector["message"]
+        assert packed, vector["message"]
+        assert exact or kind is MessageType.DATA, vector["message"]
+        assert valid, vector["message"]
+        assert frame == vector["frame"], vector["message"]
+
+
+def test_registers_channels_and_frozen_types(answers: list[Any]) -> None:
+    table, (sizes, kinds, frozen) = answers[-2:]
+    codes = {"ro": 1, "rw": 2, "rw-disarmed": 3, "persist": 4}
     by_id = {register.id: register for register in REGISTERS}
     assert len(table) == max(by_id) + 1
     for id, (access, minimum, maximum, default) in enumerate(table):
@@ -52,9 +84,13 @@ def test_golden_vectors_and_registers(tmp_path: Path) -> None:
         assert default == (register.default if register else 0)
         if register and register.access != "ro":
             assert (minimum, maximum) == (register.minimum, register.maximum)
-    assert eval(sizes) == [sample_dtype(1 << channel.bit).itemsize for channel in CHANNELS]
-    assert sum(eval(sizes)) == sample_dtype(ALL_CHANNELS).itemsize
+    assert sizes == [{"h": 2, "i": 4}[channel.format] for channel in CHANNELS]
+    assert kinds == [channel.kind for channel in CHANNELS]
+    assert frozen == sorted(FROZEN)
 
 
-def _tidy(line: str) -> str:
-    return line.replace(" ", "")
+def test_constants_that_the_board_has_a_second_time() -> None:
+    """viper and const() want them in the file that uses them."""
+    assert constants("jointboard/registers")["PERSIST"] == 4
+    assert constants("jointboard/sampling")["ROOM"] == 1104 - BODIES[MessageType.DATA].sizeof()
+    assert max(ChannelKind) == ChannelKind.FOOT_FORCE  # where sampling.plan() ends

@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from jointwire import BY_NAME, CHANNELS, State, Trip
+from jointwire import BY_NAME, CHANNELS, MAX_BODY, Channel, State, Trip
 
 DRIVING = (State.ARMED, State.RUNNING)
 KNOT_TICKS = 32
+SAMPLES_ROOM = MAX_BODY - 18  # bytes behind the head of a DATA frame
 
 
 @dataclass
@@ -24,6 +25,9 @@ class Inputs:
     link_count: int
     current: list[int]
     torque: list[int]
+    supply: int = 0
+    temperature: int = 0
+    forces: tuple[int, int, int, int] = (0, 0, 0, 0)
 
 
 @dataclass
@@ -51,10 +55,10 @@ class Twin:
     play: int = -1
     trip: tuple[int, int, int] = (0, 0, 0)
     outputs: tuple[int, int] = (0, 0)
-    sample: bytes = b""
+    sample: bytes | None = None
 
     def tick(self, inputs: Inputs) -> None:
-        """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (b"": none taken), `trip`."""
+        """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (None: none taken), `trip`."""
         raw = sum(inputs.current) - 32768
         filtered = self._filter(raw)
         velocity = self._track(inputs.motor_count)
@@ -76,10 +80,27 @@ class Twin:
             "link_position": wrap(inputs.link_count - self.register["encoder.link_zero"]),
             "joint_torque": sum(inputs.torque) - 32768,
             "current_command": self.outputs[1],
+            "bus_voltage": inputs.supply,
+            "temperature": inputs.temperature,
+            **{f"foot_force_{k + 1}": force for k, force in enumerate(inputs.forces)},
         }
-        mask = self.register["stream.channels"]
-        packed = b"".join(struct.pack("<" + c.format, values[c.name]) for c in CHANNELS if mask >> c.bit & 1)
-        self.sample = packed if taken else b""
+        due = [c for c in self.channels() if inputs.tick % self.every(c) == 0]
+        packed = b"".join(struct.pack("<" + c.format, values[c.name]) for c in due)
+        self.sample = packed if taken else None
+
+    def channels(self) -> list[Channel]:
+        """Those of the mask, in the order of their bits."""
+        return [c for c in CHANNELS if self.register["stream.channels"] >> c.bit & 1]
+
+    def every(self, channel: Channel) -> int:
+        """Ticks from one sample of the channel to the next."""
+        return 1 << self.register[f"stream.every_{channel.kind.name.lower()}"]
+
+    def block(self) -> int:
+        """Ticks in a full DATA frame: as asked, but never more than fit one that begins at the worst tick."""
+        channels = [(struct.calcsize(c.format), self.every(c)) for c in self.channels()]
+        asked = range(1, self.register["stream.block"] + 1)
+        return max(ticks for ticks in asked if sum(s * -(-ticks // e) for s, e in channels) <= SAMPLES_ROOM)
 
     def _filter(self, raw: int) -> int:
         r = self.register

@@ -1,0 +1,187 @@
+"""What stands in a DATA block: channels, dividers, how long a block is; and SYNC edges beside it."""
+
+import random
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from firmware.tests.conftest import StartBoard
+from firmware.tests.driver import BoardProcess
+from jointwire import (
+    ALL_CHANNELS,
+    BY_NAME,
+    CHANNELS,
+    MAX_BODY,
+    ChannelKind,
+    Frame,
+    MessageType,
+    Refusal,
+    decode_samples,
+    divider,
+)
+
+M, R = MessageType, Refusal
+SEED = 11
+HEAD = 18
+SIZE = {channel.name: struct.calcsize(channel.format) for channel in CHANNELS}
+EVERY = {kind: f"stream.every_{kind.name.lower()}" for kind in ChannelKind}
+
+
+@pytest.fixture
+def board(start_board: StartBoard) -> BoardProcess:
+    """A board with every channel there is, streaming always."""
+    board = start_board(facts={"board.channels": ALL_CHANNELS})
+    assert board.write("stream.always", 1) is R.OK
+    return board
+
+
+def move(board: BoardProcess) -> dict[str, int]:
+    """Give each sensor a value of its own that tells the tick; what the channels must say of it."""
+    t = board.tick
+    board.current, board.torque = 1000 + t % 997, -2000 - t % 991
+    board.link_count, board.motor_count = 100_000 + t, t % 65536
+    board.supply, board.temperature, board.forces = 20_000 + t % 983, 3000 - t % 977, (t % 971, -t % 967, 7, -32768)
+    expected = (board.current, t, board.link_count, board.torque, 0, board.supply, board.temperature, *board.forces)
+    return dict(zip(SIZE, expected, strict=True))
+
+
+def stream(board: BoardProcess, ticks: int) -> tuple[dict[int, dict[str, int]], list[Frame]]:
+    """Run with sensors that move; their values by tick, and the blocks that came."""
+    seen, expected = len(board.frames), dict[int, dict[str, int]]()
+    for _ in range(ticks):
+        expected[board.tick] = move(board)
+        board.step()
+    return expected, [frame for frame in board.frames[seen:] if frame.type is M.DATA]
+
+
+def check(frame: Frame, expected: dict[int, dict[str, int]], mask: int, exponents: dict[ChannelKind, int]) -> None:
+    """A block holds each channel of the mask at exactly the ticks its divider divides, with what its sensor had."""
+    block = decode_samples(frame)
+    assert frame.body.channels == mask
+    assert all(divider(frame.body.dividers, kind) == 1 << e for kind, e in exponents.items())
+    assert set(block.columns) == {channel.name for channel in CHANNELS if mask >> channel.bit & 1}
+    for channel in CHANNELS:
+        if mask >> channel.bit & 1:
+            every = 1 << exponents[channel.kind]
+            due = [t for t in range(block.first_tick, block.first_tick + block.count) if t % every == 0]
+            assert list(block.ticks(channel.name)) == due
+            assert list(block.columns[channel.name]) == [expected[t][channel.name] for t in due], channel.name
+    assert len(frame.payload) <= MAX_BODY
+
+
+def test_each_channel_at_the_ticks_of_its_divider(board: BoardProcess) -> None:
+    rng = random.Random(SEED)
+    exponents = {kind: BY_NAME[EVERY[kind]].default for kind in ChannelKind}
+    board.motor_count = board.tick % 65536
+    for case in range(60):
+        for kind in rng.sample(list(ChannelKind), 2):
+            exponents[kind] = rng.randint(0, 6)
+            assert board.write(EVERY[kind], exponents[kind]) is R.OK
+        mask = 1 << case if case < len(CHANNELS) else rng.randint(1, ALL_CHANNELS)
+        assert board.write("stream.channels", mask) is R.OK
+        expected, frames = stream(board, 150)
+        whole = [frame for frame in frames if frame.body.first_tick in expected]
+        assert sum(frame.body.count for frame in whole) >= 70
+        for frame in whole:
+            check(frame, expected, mask, exponents)
+    assert board.noise == []
+
+
+# Ticks that fit 1086 bytes when motor encoder and feet (12 bytes) come at each 2^e-th tick, the others (14) at each.
+@pytest.mark.parametrize(("exponent", "longest"), [(0, 41), (1, 54), (2, 63), (3, 64), (6, 64)])
+@pytest.mark.parametrize("first", [0, 1, 37])
+def test_a_block_is_as_long_as_asked_or_as_fits_wherever_it_begins(
+    board: BoardProcess, exponent: int, longest: int, first: int
+) -> None:
+    exponents = dict.fromkeys(ChannelKind, 0) | {ChannelKind.MOTOR_ENCODER: exponent, ChannelKind.FOOT_FORCE: exponent}
+    for kind, e in exponents.items():
+        assert board.write(EVERY[kind], e) is R.OK
+    assert board.write("stream.channels", ALL_CHANNELS) is R.OK
+    for asked in {1, longest - 1, longest, min(64, longest + 1), 64}:
+        board.run(-board.tick % 64 + first)
+        assert board.write("stream.block", asked) is R.OK
+        expected, frames = stream(board, 300)
+        whole = [frame for frame in frames if frame.body.first_tick in expected][1:]
+        cut = {before.seq for before, frame in pairwise(board.frames) if frame.type is M.STATUS}  # it closes a block
+        assert {frame.body.count for frame in whole if frame.seq not in cut} == {min(asked, longest)}
+        for frame in whole:
+            check(frame, expected, ALL_CHANNELS, exponents)
+
+
+def test_the_default_block_of_a_joint_is_whole(board: BoardProcess) -> None:
+    _, frames = stream(board, 300)
+    assert [frame.body.count for frame in frames[1:]] == [64] * (len(frames) - 1)
+    sizes = [len(frame.payload) - HEAD for frame in frames[1:]]
+    assert set(sizes) == {64 * 14 + 4}  # fast channels each tick, supply and temperature once
+
+
+def test_ticks_without_any_sample_are_accounted_all_the_same(board: BoardProcess) -> None:
+    assert board.write("stream.channels", 1 << 6) is R.OK  # temperature, at each 64th tick
+    assert board.write("stream.block", 5) is R.OK
+    _, frames = stream(board, 400)
+    blocks = [decode_samples(frame) for frame in frames if frame.body.channels == 1 << 6]
+    ticks = np.concatenate([np.arange(b.first_tick, b.first_tick + b.count) for b in blocks])
+    assert np.all(np.diff(ticks) == 1)
+    assert len(ticks) > 400 - 5  # the last block may be open
+    assert sum(len(b.columns["temperature"]) for b in blocks) == sum(ticks % 64 == 0)
+    assert any(len(b.columns["temperature"]) == 0 for b in blocks)
+
+
+def test_blocks_never_mix_two_settings(board: BoardProcess) -> None:
+    """A write closes the block: what stands in one was all sampled as its head says."""
+    rng = random.Random(SEED)
+    exponents = {kind: BY_NAME[EVERY[kind]].default for kind in ChannelKind}
+    expected: dict[int, dict[str, int]] = {}
+    told: list[tuple[int, dict[ChannelKind, int]]] = []  # first tick of each setting
+    for _ in range(40):
+        kind = rng.choice(list(ChannelKind))
+        exponents = exponents | {kind: rng.randint(0, 6)}
+        board.send(M.WRITE, register=BY_NAME[EVERY[kind]].id, value=exponents[kind])
+        for _ in range(rng.randint(1, 90)):
+            expected[board.tick] = move(board)
+            board.run(1)
+            if not told or told[-1][1] != exponents:
+                told.append((board.tick, exponents))
+    mask = board.read("stream.channels")
+    for frame in board.of(M.DATA):
+        first = frame.body.first_tick
+        if first in expected and first >= told[0][0]:
+            setting = [e for start, e in told if start <= first][-1]
+            check(frame, expected, mask, setting)
+
+
+def test_a_board_streams_no_channel_it_has_not(start_board: StartBoard) -> None:
+    foot = 0x780 | 1 << 5 | 1 << 6
+    board = start_board(facts={"board.channels": foot})
+    assert board.read("stream.channels") == 0x60  # what is left of the default
+    answer = board.request(M.WRITE, register=BY_NAME["stream.channels"].id, value=0x7FF).body
+    assert (R(answer.refusal), answer.value) == (R.OUT_OF_RANGE, foot)
+    assert board.write("stream.channels", foot) is R.OK
+
+
+@pytest.mark.parametrize("channels", [0, -1, ALL_CHANNELS + 1])
+def test_a_board_with_impossible_channels_says_so(start_board: StartBoard, channels: int) -> None:
+    with pytest.raises(AssertionError, match=f"fact 'board.channels' is {channels}, a mask from 1 to {ALL_CHANNELS}"):
+        start_board(facts={"board.channels": channels})
+
+
+def test_sync_edges_are_told_with_their_time(board: BoardProcess) -> None:
+    board.run(10)
+    for edge, edge_us in ((1, 5_123), (2, 2**32 - 1), (5, 7), (2**32 - 1, 1), (0, 2)):  # edges 3 and 4 within a tick
+        board.edges, board.edge_us = edge, edge_us
+        board.run(3)
+        sync = board.of(M.SYNC)[-1].body
+        assert (sync.edge, sync.edge_us) == (edge, edge_us)
+    assert len(board.of(M.SYNC)) == 5
+
+
+def test_sync_is_told_when_ticks_were_missed_or_a_block_ends_with_it(board: BoardProcess) -> None:
+    assert board.write("stream.block", 1) is R.OK
+    board.tick += 3
+    board.edges, board.edge_us = 1, 99
+    board.run(2)
+    assert board.of(M.SYNC)[-1].body.edge == 1
+    assert board.of(M.DATA)[-1].body.missed == 0
+    assert max(frame.body.missed for frame in board.of(M.DATA)) == 3
