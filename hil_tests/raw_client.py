@@ -11,13 +11,23 @@ import serial
 
 
 class RawClient:
-    """Opens every port of a live bench file and its control socket."""
+    """Opens every port of a live bench file and its control socket.
+
+    A port that boards share is known by the lowest of their nodes, in `ports` as in what `wait` returns.
+    """
 
     def __init__(self, live: Path) -> None:
         """Connect."""
         self.bench = tomllib.loads(live.read_text(encoding="utf-8"))
-        boards = self.bench["board"]
-        self.ports = {board["node"]: serial.Serial(board["url"], board["baud"], timeout=0) for board in boards}
+        self.ports: dict[int, serial.Serial] = {}
+        self._port_of: dict[int, int] = {}
+        port_at: dict[str, int] = {}
+        for board in sorted(self.bench["board"], key=lambda board: board["node"]):
+            node, url = board["node"], board["url"]
+            if url not in port_at:
+                port_at[url] = node
+                self.ports[node] = serial.Serial(url, board["baud"], timeout=0)
+            self._port_of[node] = port_at[url]
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(self.bench["control"])
         self._lines = self.socket.makefile("rb")
@@ -29,7 +39,8 @@ class RawClient:
 
     def write(self, node: int, data: bytes) -> None:
         """Write to a board's port."""
-        self._written[node] += self.ports[node].write(data) or 0
+        port = self._port_of[node]
+        self._written[port] += self.ports[port].write(data) or 0
 
     def ask(self, request: Any) -> Any:
         """Send one control line (text as it is, anything else as JSON) and return the answer."""
@@ -38,7 +49,7 @@ class RawClient:
         return json.loads(self._lines.readline())
 
     def wait(self, wait_us: int) -> dict[int, bytes]:
-        """Let virtual time pass until something is sent or `wait_us` are over; return what each board sent."""
+        """Let virtual time pass until something is sent or `wait_us` are over; return what came from each port."""
         written = {str(node): total for node, total in self._written.items()}
         reply = self.ask({"wait_us": wait_us, "written": written})
         assert "error" not in reply, reply
@@ -53,7 +64,7 @@ class RawClient:
         return received
 
     def pass_time(self, duration_us: int) -> dict[int, bytes]:
-        """Let exactly this virtual time pass; return what each board sent in it."""
+        """Let exactly this virtual time pass; return what came from each port in it."""
         received = dict.fromkeys(self.ports, b"")
         end = self.time_us + duration_us
         while self.time_us < end:

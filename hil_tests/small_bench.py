@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from hil_tests.pendulum import COBOT6_PLANT
@@ -9,12 +11,20 @@ from hil_tests.pendulum import COBOT6_PLANT
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def write_bench_file(folder: Path, *programs: str | None, extra: str = "") -> Path:
-    """Write a bench file with one board for each program; None is the firmware itself."""
+def write_bench_file(folder: Path, *programs: str | None, extra: str = "", boards: Sequence[str] = ()) -> Path:
+    """Write a bench file with one board for each program; None is the firmware itself.
+
+    Args:
+        folder: where to.
+        programs: names in `PROGRAMS`, or paths.
+        extra: TOML at the end of the file.
+        boards: TOML at the end of the first boards' tables.
+    """
     text = f'version = 1\nname = "test"\nrobot = "cobot6"\nplant = {json.dumps(str(COBOT6_PLANT))}\n'
-    for node, program in enumerate(programs, start=1):
+    for node, (program, more) in enumerate(zip_longest(programs, boards), start=1):
         text += f'[[board]]\nnode = {node}\njoint = "j{node}"\nurl = "unix:"\n'
         text += f"program = {json.dumps(str(PROGRAMS / program))}\n" if program else ""
+        text += f"{more}\n" if more else ""
     path = folder / "test_bench.toml"
     path.write_text(text + extra, encoding="utf-8")
     return path

@@ -31,10 +31,19 @@ TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)
 TICKS = 4000
 
 
-def still(position: float = 0.0, current: float = 0.0, torque: float = 0.0) -> Motion:
+def still(
+    position: float = 0.0,
+    current: float = 0.0,
+    torque: float = 0.0,
+    temperature: float = 22.0,
+    bus_voltage: float = 48.0,
+) -> Motion:
     ones = np.ones(6)
     samples = np.ones((OVERSAMPLES, 6))
-    return Motion(position * ones, position * ones, current * samples, torque * samples)
+    return Motion(
+        position * ones, position * ones, current * samples, torque * samples,
+        temperature=temperature * ones, bus_voltage=bus_voltage,
+    )  # fmt: skip
 
 
 def decimated(sensors: Sensors, motion: Motion, ticks: int = TICKS) -> np.ndarray:

@@ -22,6 +22,7 @@ from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.interpreter import find_interpreter
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
+from jointwire.registers import REGISTERS, config_crc
 
 COBOT6 = Path(__file__).parent / "benches" / "cobot6.toml"
 STREAM_ALWAYS = BY_NAME["stream.always"].id
@@ -67,7 +68,10 @@ def test_time_moves_only_while_a_client_waits(client: RawClient) -> None:
     assert client.wait(50_000) == {1: b"hello"}
     assert client.time_us == start + 4_000  # returned at the tick that sent something
     client.wait(1)
-    assert client.time_us == start + 5_000  # the smallest step is a tick
+    assert client.time_us == start + 4_001
+    client.write(1, b"again")
+    assert client.wait(50_000) == {1: b"again"}
+    assert client.time_us == start + 5_000  # boards serve at their ticks
 
 
 def test_more_bytes_than_a_tick_carries_are_spread_over_ticks(client: RawClient) -> None:
@@ -93,8 +97,8 @@ def test_bytes_beyond_the_announced_total_wait(client: RawClient) -> None:
         ({"wait_us": -1, "written": {}}, "wait_us = -1 must be a whole number from 0 to"),
         ({"wait_us": 1.5, "written": {}}, "wait_us = 1.5 must be a whole number"),
         ({"wait_us": 10**12, "written": {}}, "must be a whole number from 0 to 60000000"),
-        ({"wait_us": 1, "written": {"1": "x"}}, "must give each node the total of bytes"),
-        ({"wait_us": 1, "written": {"7": 1}}, "written names node '7'; this bench has 1"),
+        ({"wait_us": 1, "written": {"1": "x"}}, "must give each port the total of bytes written to it"),
+        ({"wait_us": 1, "written": {"7": 1}}, "names port '7'; this bench has 1, each named by its lowest node"),
     ],
 )
 def test_wrong_requests_are_answered_and_time_goes_on(client: RawClient, request_line: object, message: str) -> None:
@@ -182,7 +186,7 @@ def test_boards_stream_every_tick_of_a_robot_at_rest(tmp_path: Path) -> None:
         ticks = [first + k for first, count in blocks for k in range(count)]
         assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
         assert len(ticks) >= 128
-        positions = [decode_samples(frame)["motor_position"] for frame in frames]
+        positions = [decode_samples(frame).columns["motor_position"] for frame in frames]
         assert all(abs(block - positions[0][0]).max() <= 1 for block in positions)  # the brake holds
 
 
@@ -207,11 +211,11 @@ def test_a_dead_board_is_named_and_the_others_go_on(write_bench: BenchWriter, tm
 
 
 def test_a_board_with_another_layout_is_refused_by_both_names(write_bench: BenchWriter, tmp_path: Path) -> None:
-    program = (PROGRAMS / "echo.py").read_text(encoding="utf-8").replace("0x4A420001, 96", "0x4A420002, 104")
+    program = (PROGRAMS / "echo.py").read_text(encoding="utf-8").replace("0x4A420002, 120", "0x4A420001, 96")
     bench = write_bench(own_program(tmp_path, program))
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
         client.wait(1_000)
-        assert "layout 0x4a420002 with 104 bytes a tick, this bench 0x4a420001 with 96" in client.dead["1"]
+        assert "layout 0x4a420001 with 96 bytes a tick, this bench 0x4a420002 with 120" in client.dead["1"]
 
 
 def test_a_board_that_answers_nonsense_is_dead(write_bench: BenchWriter, tmp_path: Path) -> None:
@@ -240,7 +244,7 @@ def test_a_board_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     program.write_text("while True:\n    pass\n", encoding="utf-8")
     prepare_flash(tmp_path / "flash", {}, program)
     board = EmulatedBoard(find_interpreter(), tmp_path / "flash")
-    board.send_tick(bytes(96))
+    board.send_tick(bytes(120))
     with pytest.raises(BoardDied, match=r"no answer within 0.5 s of the wall clock: it hangs"):
         board.receive_tick(1)
     assert not is_running(board.pid)
@@ -270,8 +274,14 @@ def arm(client: RawClient, node: int) -> None:
     answers(client, node, MessageType.KNOTS, payload=struct.pack("<HH", 0, 2) + knots)
     (loaded,) = answers(client, node, MessageType.LOAD, count=2, repeats=1, crc32=zlib.crc32(knots))
     assert loaded.body.refusal == 0
-    (armed,) = answers(client, node, MessageType.ARM, token=hello.body.token)
+    crc = config_crc({register.name: read(client, node, register.id) for register in REGISTERS})
+    (armed,) = answers(client, node, MessageType.ARM, token=hello.body.token, config_crc=crc)
     assert armed.body.refusal == 0
+
+
+def read(client: RawClient, node: int, register: int) -> int:
+    (answer,) = answers(client, node, MessageType.READ, first=register, count=1)
+    return answer.body.values[0]
 
 
 def state_of(client: RawClient, node: int) -> str:

@@ -14,6 +14,7 @@ from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.robot import load_robot
 
 BENCH = Path(__file__).parent / "benches" / "cobot6.toml"
+BENCHES = ("cobot6", "cobot6_bus", "cobot6_clocks")
 COBOT6 = load_robot("cobot6")
 
 
@@ -43,11 +44,58 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
         ('url = "unix:"', 'url = "/dev/ttyACM0"', "url = '/dev/ttyACM0' is not emulated; .* 'unix:' boards"),
         ('joint = "j2"', 'joint = "j2"\nprogramm = "x.py"', "unknown key 'programm'; did you mean 'program'?"),
         ("[[board]]", "[[boards]]", "unknown key 'boards'; did you mean 'board'?"),
+        ('joint = "j2"', 'joint = "j2"\nbaud = 300', "baud = 300 must be a whole number of at least 1200"),
+        ('joint = "j2"', 'joint = "j2"\nline = 3', "line = 3 must be a string"),
+        ('joint = "j2"', 'joint = "j2"\nline = ""', "line = '' must name the line that boards share"),
+        ('joint = "j2"', 'joint = "j2"\nclock_ppm = 2e4', "clock_ppm = 20000 must be from -10000 to 10000"),
+        ('joint = "j2"', 'joint = "j2"\nclock_offset_s = -1', "clock_offset_s = -1 must be from 0 to 4.29497e"),
+        ("version = 1", "version = 1\nlink = { latency_us = -5 }", "link: latency_us = -5 must be from 0 to 1e"),
+        ("version = 1", "version = 1\nlink = { latency = 5 }", "unknown key 'latency'; did you mean 'latency_us'"),
+        ("version = 1", "version = 1\nlink = { service_us = 1500 }", "service_us = 1500 must be from 0 to 1000"),
+        (
+            "version = 1",
+            "version = 1\nlink = { sync_s = 1e-5 }",
+            "sync_s = 1e-05 must be 0 .* at least a tick of 0.001",
+        ),
+        ("version = 1", "version = 1\nlink = 3", "link = 3 must be a table"),
+        ("version = 1", "version = 1\nservo = 3", "servo = 3 must be a table"),
+        ("version = 1", "version = 1\nservo = { j1 = 3 }", "servo: j1 = 3 must be a table"),
+        ("version = 1", "version = 1\nservo = { j1 = { damping = [1] } }", "servo, j1: damping = .* a finite number"),
     ],
 )
 def test_a_wrong_bench_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(BenchFileError, match=message):
         read_bench_file(changed(BENCH, tmp_path, old, new))
+
+
+def test_boards_of_a_line_share_its_speed(tmp_path: Path) -> None:
+    bus = BENCH.with_name("cobot6_bus.toml")
+    with pytest.raises(
+        BenchFileError, match="line 'base' has baud 115200 and 921600; boards of a line share its speed"
+    ):
+        read_bench_file(changed(bus, tmp_path, "baud = 921600", "baud = 115200"))
+
+
+def test_a_line_is_as_fast_as_a_boards_uart_unless_it_says_otherwise(tmp_path: Path) -> None:
+    bus = BENCH.with_name("cobot6_bus.toml")
+    described = read_bench_file(changed(bus, tmp_path, 'line = "base"\nbaud = 921600', 'line = "tip"'))
+    assert [len(line) for line in described.lines] == [1, 2, 3]
+    assert {board.baud for board in described.boards} == {921600}
+    assert {board.baud for board in read_bench_file(BENCH).boards} == {None}  # no line, no limit
+
+
+def test_common_ticks_are_those_of_boards_without_clocks_of_their_own() -> None:
+    common = {name: read_bench_file(BENCH.with_name(f"{name}.toml")).common_ticks for name in BENCHES}
+    assert common == {"cobot6": True, "cobot6_bus": True, "cobot6_clocks": False}
+
+
+def test_a_plant_file_may_leave_out_supply_and_windings(tmp_path: Path) -> None:
+    text = COBOT6_PLANT.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith(("source_", "winding_", "ambient_"))]
+    assert len(lines) == len(text.splitlines()) - 5
+    path = tmp_path / "plain.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert read_plant_file(path, COBOT6).power == read_plant_file(COBOT6_PLANT, COBOT6).power
 
 
 def test_a_missing_bench_file_is_named(tmp_path: Path) -> None:
@@ -66,6 +114,8 @@ def test_a_missing_bench_file_is_named(tmp_path: Path) -> None:
         ("steps_per_tick = 2", "steps_per_tick = 0", "steps_per_tick = 0 must be a whole number of at least 1"),
         ("current_noise_mA = 40 ", "current_noise_A = 40 ", "sensors: 'current_noise_mA' is missing"),
         ("version = 1", "version = 3", "version = 3 is not known"),
+        ("source_resistance_mOhm = 100", "source_resistance_mOhm = -1", "source_resistance_mOhm = -1 must not be neg"),
+        ("winding_time_constant_s = 60", "winding_time_constant_s = 0", "drive: winding_time_constant_s = 0 must be"),
     ],
 )
 def test_a_wrong_plant_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -19,9 +20,7 @@ import serial
 from hil_tests.small_bench import is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
-from jointwire import BY_NAME, FrameReader, MessageType, Noise, encode_frame
-
-STREAM_ALWAYS = BY_NAME["stream.always"].id
+from hil_tests.virtual_bench.ports import Port
 
 BenchWriter = Callable[..., Path]
 
@@ -53,19 +52,63 @@ def test_a_plain_serial_program_sees_the_board_in_real_time(write_bench: BenchWr
 
 
 def test_real_time_keeps_pace_with_the_wall_clock(write_bench: BenchWriter, tmp_path: Path) -> None:
-    with virtual_bench(write_bench(None), realtime=True, out=tmp_path / "sim") as live:
+    with virtual_bench(write_bench("report.py"), realtime=True, out=tmp_path / "sim") as live:
         bench = tomllib.loads(live.read_text(encoding="utf-8"))
         with serial.Serial(bench["board"][0]["url"], timeout=5) as port:
-            port.write(encode_frame(MessageType.WRITE, 1, 1, register=STREAM_ALWAYS, value=1))
             port.reset_input_buffer()
-            reader, ticks = FrameReader(), []
+            ticks = []
             began = time.monotonic()
             while time.monotonic() - began < 1.0:
-                for chunk in reader.feed(port.read(512)):
-                    if not isinstance(chunk.content, Noise) and chunk.content.type is MessageType.DATA:
-                        ticks.append(chunk.content.body.first_tick)
-    # 1 kHz: 16 frames of 64 ticks in a second; a machine busy with other tests may manage less.
-    assert 5 * 64 <= ticks[-1] - ticks[0] <= 1_100
+                ticks.append(struct.unpack("<10i", port.read(40))[0])
+    assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
+    # 1 kHz; a machine busy with other tests may manage less.
+    assert 300 <= len(ticks) <= 1_100
+
+
+def test_real_time_knows_clocks_delays_and_sync(write_bench: BenchWriter, tmp_path: Path) -> None:
+    link = "[link]\nlatency_us = 125\njitter_us = 875\nsync_s = 0.1\n"
+    bench = write_bench("report.py", extra=link, boards=["clock_ppm = 100\nclock_offset_s = 4294.7"])
+    with virtual_bench(bench, realtime=True, out=tmp_path / "sim") as live:
+        entry = tomllib.loads(live.read_text(encoding="utf-8"))["board"][0]
+        with serial.Serial(entry["url"], entry["baud"], timeout=10) as port:
+            words = list(struct.iter_unpack("<10i", port.read(500 * 40)))
+    assert len(words) == 500
+    ticks = [tick for tick, *_ in words]
+    assert 4_294_701 <= ticks[0] < 4_294_900  # opening a port forgets what came before
+    assert ticks == list(range(ticks[0], ticks[0] + 500))
+    edges = [edges for _, _, edges, *_ in words]
+    assert edges[-1] - edges[0] in (4, 5)  # 500 ms, a pulse each 100
+    assert words[0][1] < 0 < words[-1][1]  # the µs clock has wrapped
+
+
+def test_real_time_knows_shared_lines(write_bench: BenchWriter, tmp_path: Path) -> None:
+    bench = write_bench("roll_call.py", "roll_call.py", boards=['line = "x"'] * 2)
+    with virtual_bench(bench, realtime=True, out=tmp_path / "sim") as live:
+        first, second = tomllib.loads(live.read_text(encoding="utf-8"))["board"]
+        assert first["url"] == second["url"]
+        with serial.Serial(first["url"], first["baud"], timeout=10) as port:
+            for name in (b"a", b"b"):
+                port.write(name)
+                answer = port.read(18)
+                assert (answer[:1], answer[-1:]) == (b"<", b">")
+
+
+def test_a_client_that_does_not_read_costs_no_more_than_a_buffer() -> None:
+    port = Port()
+    for _ in range(3_000):
+        port.put(bytes(512))  # 1.5 MB
+    client = os.open(port.path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    kept, waiting = 0, True
+    while waiting:
+        port.put(b"")
+        try:
+            kept += len(os.read(client, 65_536))
+        except BlockingIOError:
+            waiting = False
+    os.close(client)
+    port.close()
+    assert kept == port.sent
+    assert 65_536 <= kept <= 65_536 + 65_536  # what the bench keeps, and what the terminal itself holds
 
 
 def test_the_live_file_tells_clients_everything(write_bench: BenchWriter, tmp_path: Path) -> None:

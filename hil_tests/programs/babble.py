@@ -4,11 +4,11 @@ import struct
 
 bench = open(3, "rb")
 out = open(4, "wb")
-block = bytearray(96)
-out.write(struct.pack("<4i", 0x4A420001, 96, 0, 0))
+block = bytearray(120)
+out.write(struct.pack("<4i", 0x4A420002, 120, 0, 0))
 value = 1
-while bench.readinto(block) == 96:
-    count = struct.unpack_from("<i", block, 8)[0]
+while bench.readinto(block) == 120:
+    count = struct.unpack_from("<i", block, 112)[0]
     if count:
         bench.read(count)
     noise = bytearray(16)

@@ -50,7 +50,7 @@ def _seed(text: str) -> int:
 def _announce(live: Path, bench: Bench, realtime: bool) -> None:
     print(live)
     for entry in bench.description.boards:
-        print(f"  node {entry.node}, joint {entry.joint}: {bench.ports[entry.node].path}")
+        print(f"  node {entry.node}, joint {entry.joint}: {bench.paths[entry.node]}")
     how = (
         "any serial program can open these ports"
         if realtime

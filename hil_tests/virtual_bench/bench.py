@@ -8,26 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench.bench_file import BenchFile, write_live_file
+from hil_tests.virtual_bench.cohort import TICK_US, Seat
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BenchError, ControlError
 from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.interpreter import find_interpreter
-from hil_tests.virtual_bench.lockstep import Lockstep, Seat
+from hil_tests.virtual_bench.lockstep import Lockstep
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
 from hil_tests.virtual_bench.sensors import Sensors
+from hil_tests.virtual_bench.serial_link import SerialLink
 from hil_tests.virtual_bench.stop import Stop
-from hil_tests.virtual_bench.truth import true_parameters
+from hil_tests.virtual_bench.timeline import Timeline
+from hil_tests.virtual_bench.truth import add_clocks, true_parameters
 
-_RUN_ON_TICKS = 3000  # how long boards may take to notice that their client has gone
+_RUN_ON_US = 3_000_000  # how long boards may take to notice that their client has gone
 _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way between two processes
-_TICK_US = round(1e6 * TICK)
 
 
 class Bench:
-    """All that runs; `boards` and `ports` by node, in the bench file's order."""
+    """All that runs: `boards` by node, and `links` by their key, the lowest node on each port."""
 
     def __init__(self, description: BenchFile, kind: PlantKind, seed: int, folder: Path) -> None:
         """Start the boards; their folders ("flash") lie in `folder`/boards.
@@ -38,37 +40,48 @@ class Bench:
         interpreter = find_interpreter()
         robot = description.robot
         self.description = description
-        self._sensors = Sensors(robot, description.plant, kind, seed)
-        self._truth = true_parameters(robot, description.plant, kind, self._sensors)
+        sensors = Sensors(robot, description.plant, kind, seed)
+        self._truth = true_parameters(robot, description.plant, kind, sensors)
+        add_clocks(self._truth, description.boards)
         plant = Plant(robot, description.plant, kind)
         self.boards: dict[int, EmulatedBoard] = {}
-        self.ports: dict[int, Port] = {}
+        self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
         try:
             for entry in description.boards:
                 flash = folder / "boards" / entry.joint
                 uid = f"{seed & 0xFFFFFFFF:08x}{entry.node:08x}"
-                facts = {"board.node": entry.node, **self._sensors.facts(entry.joint_index)}
+                facts = {"board.node": entry.node, "board.shared_line": int(entry.line is not None)}
+                facts |= sensors.facts(entry.joint_index)
                 prepare_flash(flash, {"node": entry.node, "uid": uid, "facts": facts}, entry.program)
                 self.boards[entry.node] = EmulatedBoard(interpreter, flash)
-                self.ports[entry.node] = Port()
+            for line in description.lines:
+                link = SerialLink(line, description.link, seed)
+                self.links[link.key] = link
         except BenchError:
             self.close()
             raise
-        seats = [Seat(self.boards[entry.node], entry.joint_index) for entry in description.boards]
-        self._lockstep = Lockstep(plant, self._sensors, seats, description.plant.supply, robot.n_joints)
+        seats = [Seat(e.node, self.boards[e.node], e.joint_index, e.clock) for e in description.boards]
+        model = description.link
+        lockstep = Lockstep(plant, sensors, seats, robot.n_joints, model.service_us, model.sync_us)
+        self._timeline = Timeline(lockstep, list(self.links.values()))
 
     @property
     def dead(self) -> dict[str, str]:
         """Why each dead board died, by node."""
         return {str(node): board.death for node, board in self.boards.items() if board.death is not None}
 
+    @property
+    def paths(self) -> dict[int, str]:
+        """Where a client finds each board, by node."""
+        return {node: link.port.path for link in self.links.values() for node in link.nodes}
+
     def serve_control(self, control: ControlSocket, stop: Stop) -> None:
         """Serve control clients, one after the other, until told to stop."""
-        nodes = frozenset(str(node) for node in self.boards)
+        ports = frozenset(self.links)
         while not stop.requested:
             # Ports are emptied while a client writes, so that no client can block on a full one.
-            sources = [*stop.sources, *control.sources(), *(self.ports.values() if control.connected else ())]
+            sources = [*stop.sources, *control.sources(), *(self._ports if control.connected else ())]
             ready, _, _ = select.select(sources, [], [])
             if stop.told_by(ready):
                 return
@@ -76,27 +89,29 @@ class Bench:
             had_client = control.connected
             for line in control.serve(ready):
                 try:
-                    control.answer(self._carry_out(parse_request(line, nodes), control, stop))
+                    control.answer(self._carry_out(parse_request(line, ports), control, stop))
                 except ControlError as error:
                     control.answer({"error": str(error)})
             if had_client and not control.connected:
-                self._run_on()
+                self._timeline.run_on(_RUN_ON_US)
 
     def serve_wall_clock(self, stop: Stop) -> None:
         """Run in real time until told to stop; a bench that falls behind by 0.1 s goes on from there."""
-        for port in self.ports.values():
-            port.granted = None
         due = time.monotonic()
         while True:
             due += TICK
             late = time.monotonic() - due
             if late > 0.1:
                 due += late
-            ready, _, _ = select.select([*stop.sources, *self.ports.values()], [], [], 0.0)
+            ready, _, _ = select.select([*stop.sources, *self._ports], [], [], 0.0)
             if stop.told_by(ready):
                 return
             self._take_from(ready)
-            self._step()
+            for link in self.links.values():
+                link.client_sends(link.port.release(link.port.taken), self._timeline.now_us)
+            end_us = self._timeline.now_us + TICK_US
+            while self._timeline.now_us < end_us:
+                self._timeline.advance(end_us)
             self._report_deaths()
             time.sleep(max(0.0, due - time.monotonic()))
 
@@ -104,52 +119,41 @@ class Bench:
         """End the boards and close their ports."""
         for board in self.boards.values():
             board.close()
-        for port in self.ports.values():
+        for port in self._ports:
             port.close()
+
+    @property
+    def _ports(self) -> list[Port]:
+        return [link.port for link in self.links.values()]
 
     def _carry_out(self, request: dict[str, Any], control: ControlSocket, stop: Stop) -> dict[str, Any]:
         if "truth" in request:
             return {"truth": self._truth}
-        self._await_bytes({int(node): total for node, total in request["written"].items()})
-        end = self._lockstep.time_us + request["wait_us"]
-        while self._lockstep.time_us < end and control.client_waits() and not stop.requested:
-            if any(self._step()) or self._report_deaths():
+        self._await_bytes(request["written"])
+        timeline, end_us = self._timeline, self._timeline.now_us + request["wait_us"]
+        while timeline.now_us < end_us and control.client_waits() and not stop.requested:
+            if timeline.advance(end_us) or self._report_deaths():
                 break
-        sent_totals = {str(node): port.sent for node, port in self.ports.items()}
-        return {"time_us": self._lockstep.time_us, "sent": sent_totals, "dead": self.dead}
+        sent_totals = {key: link.port.sent for key, link in self.links.items()}
+        return {"time_us": timeline.now_us, "sent": sent_totals, "dead": self.dead}
 
-    def _step(self) -> list[bytes]:
-        """Let one tick pass between ports and boards; return what each board sent."""
-        sent = self._lockstep.step([port.for_board() for port in self.ports.values()])
-        for port, data in zip(self.ports.values(), sent, strict=True):
-            port.put(data)
-        return sent
-
-    def _await_bytes(self, written: dict[int, int]) -> None:
+    def _await_bytes(self, written: dict[str, int]) -> None:
+        """Wait for the bytes a client has announced, by port, and send them on their way."""
         deadline = time.monotonic() + _BYTES_LATE
-        for node, total in written.items():
-            port = self.ports[node]
+        for key, total in written.items():
+            link = self.links[key]
+            port = link.port
             while port.taken < total:
                 if not select.select([port], [], [], max(0.0, deadline - time.monotonic()))[0]:
                     raise ControlError(
-                        f"node {node}: the client says it wrote {total} bytes since it connected, but only "
+                        f"port of node {key}: the client says it wrote {total} bytes since it connected, but only "
                         f"{port.taken} came; count what the port's write() returned"
                     )
                 port.take()
-            port.granted = total
-
-    def _run_on(self) -> None:
-        """Let time pass without a client until no board drives its motor, and forget the client's bytes."""
-        for port in self.ports.values():
-            port.restart()
-        nothing = [b""] * len(self.ports)
-        for _ in range(_RUN_ON_TICKS):
-            if not self._lockstep.driving:
-                break
-            self._lockstep.step(nothing)
+            link.client_sends(port.release(total), self._timeline.now_us)
 
     def _take_from(self, ready: list[Any]) -> None:
-        for port in self.ports.values():
+        for port in self._ports:
             if port in ready:
                 port.take()
 
@@ -178,8 +182,8 @@ def running_bench(
         if not realtime:
             control = ControlSocket(folder / "control")
             settings["control"] = str(control.path)
-        ports = {node: port.path for node, port in bench.ports.items()}
-        write_live_file(live, description, settings, ports, {node: board.pid for node, board in bench.boards.items()})
+        pids = {node: board.pid for node, board in bench.boards.items()}
+        write_live_file(live, description, settings, bench.paths, pids)
         yield live, bench, control
     finally:
         live.unlink(missing_ok=True)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.errors import BenchError, BenchFileError
+from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file, whole
 from jointbench.errors import JointbenchError, RobotFileError
 from jointbench.robot import Robot, load_robot
@@ -15,18 +17,50 @@ from jointbench.robot.table import Table
 
 VERSION = 1
 EMULATED = "unix:"
-BAUD = 921600  # what a real board's UART is set to; a pseudo-terminal has no speed
+BAUD = 921600  # what a real board's UART is set to, and the speed of a shared line
 _HIGHEST_NODE = 254  # 255 addresses every board
+_LOWEST_BAUD = 1200
+_LARGEST_DRIFT_PPM = 10_000.0  # a hundred crystals' worth
+_LARGEST_OFFSET_S = 2**32 * TICK  # by then both counters of a board have wrapped
+_LONGEST_DELAY_US = 1_000_000
 
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """One board of a bench file; `program` replaces the firmware, `joint_index` is the joint's place in the robot."""
+    """One board of a bench file.
+
+    Attributes:
+        node, joint: its number on its line, and where it sits.
+        joint_index: the joint's place in the robot.
+        program: what runs instead of the firmware.
+        line: name of the line it shares with the others that name it; None for a line of its own.
+        baud: speed of its line; None for a line that is never the limit.
+        clock: how its clock runs against true time.
+    """
 
     node: int
     joint: str
     joint_index: int
     program: Path | None
+    line: str | None
+    baud: int | None
+    clock: BoardClock
+
+
+@dataclass(frozen=True)
+class LinkModel:
+    """What all adapters and boards have in common on the way of a byte, in µs.
+
+    Attributes:
+        latency_us, jitter_us: a transfer through an adapter takes the first, and up to the second more.
+        service_us: from a board's tick until it serves what it has received, and sends.
+        sync_us: period of the pulses on the SYNC line; 0 where there are none.
+    """
+
+    latency_us: int
+    jitter_us: int
+    service_us: int
+    sync_us: int
 
 
 @dataclass(frozen=True)
@@ -39,7 +73,22 @@ class BenchFile:
     plant_path: Path
     plant: PlantFile
     boards: tuple[BoardEntry, ...]
+    link: LinkModel
     servo: Mapping[str, Mapping[str, float]]
+
+    @property
+    def lines(self) -> list[tuple[BoardEntry, ...]]:
+        """The boards of each serial line, in the order of the file."""
+        lines: dict[int | str, tuple[BoardEntry, ...]] = {}
+        for board in self.boards:
+            name = board.line or board.node
+            lines[name] = (*lines.get(name, ()), board)
+        return list(lines.values())
+
+    @property
+    def common_ticks(self) -> bool:
+        """Whether all boards count the same ticks, those of true time."""
+        return all(board.clock == BoardClock() for board in self.boards)
 
 
 def read_bench_file(path: Path) -> BenchFile:
@@ -78,9 +127,15 @@ def _bench(table: Table, folder: Path, servo: Mapping[str, Mapping[str, float]])
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
             table.fault(f"{kind} {twice} has two boards; every board needs its own")
-    table.has("servo")  # the client's settings, handed on as they are
+    for board in boards:
+        other = next(other for other in boards if (other.line or other.node) == (board.line or board.node))
+        if other.baud != board.baud:
+            table.fault(f"line {board.line!r} has baud {other.baud} and {board.baud}; boards of a line share its speed")
+    link = _link(table.table("link") if table.has("link") else Table({}, table.where))
+    if table.has("servo"):
+        _check_servo(table.table("servo"), servo)
     table.finish()
-    return BenchFile(name, robot, reference, plant_path, read_plant_file(plant_path, robot), boards, servo)
+    return BenchFile(name, robot, reference, plant_path, read_plant_file(plant_path, robot), boards, link, servo)
 
 
 def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
@@ -95,8 +150,44 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
     if url != EMULATED:
         table.fault(f"url = {url!r} is not emulated; the virtual bench starts {EMULATED!r} boards, clients open others")
     program = (folder / table.text("program")).resolve() if table.has("program") else None
+    line = table.text("line") if table.has("line") else None
+    if line == "":
+        table.fault("line = '' must name the line that boards share; leave it out for a line of its own")
+    baud = whole(table, "baud", _LOWEST_BAUD) if table.has("baud") else BAUD if line is not None else None
+    clock = BoardClock(
+        offset_us=round(1e6 * _within(table, "clock_offset_s", 0.0, _LARGEST_OFFSET_S)),
+        drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
+    )
     table.finish()
-    return BoardEntry(node, joint, robot.joint_index(joint), program)
+    return BoardEntry(node, joint, robot.joint_index(joint), program, line, baud, clock)
+
+
+def _check_servo(table: Table, servo: Mapping[str, Mapping[str, float]]) -> None:
+    """Refuse what is not numbers by joint; which of them there are is the client's matter."""
+    for joint in servo:
+        entry = table.table(joint)
+        for setting in servo[joint]:
+            entry.number(setting)
+
+
+def _link(table: Table) -> LinkModel:
+    model = LinkModel(
+        latency_us=round(_within(table, "latency_us", 0.0, _LONGEST_DELAY_US)),
+        jitter_us=round(_within(table, "jitter_us", 0.0, _LONGEST_DELAY_US)),
+        service_us=round(_within(table, "service_us", 0.0, 1e6 * TICK)),
+        sync_us=round(1e6 * _within(table, "sync_s", 0.0, 3600.0)),
+    )
+    if 0 < model.sync_us < 1e6 * TICK:
+        table.fault(f"sync_s = {table.number('sync_s'):g} must be 0 for no pulses, or at least a tick of {TICK:g} s")
+    table.finish()
+    return model
+
+
+def _within(table: Table, key: str, lowest: float, highest: float) -> float:
+    value = table.number(key, 0.0)
+    if not lowest <= value <= highest:
+        table.fault(f"{key} = {value:g} must be from {lowest:g} to {highest:g}")
+    return value
 
 
 def write_live_file(
@@ -107,16 +198,17 @@ def write_live_file(
     Args:
         path: where clients look for it.
         bench: what runs.
-        settings: clock, plant, seed and the like, written at the top.
+        settings: clock, plant, seed and the like, written at the top beside what `bench` itself tells.
         ports, pids: of each board by node.
 
     Raises:
         BenchError: the file cannot be written.
     """
-    top = {"version": VERSION, "name": bench.name, "robot": bench.robot_reference, **settings}
+    top: dict[str, str | int] = {"version": VERSION, "name": bench.name, "robot": bench.robot_reference, **settings}
+    top["common_ticks"] = bench.common_ticks
     lines = [f"{key} = {json.dumps(value)}" for key, value in top.items()]
     for board in bench.boards:
-        entry = {"node": board.node, "joint": board.joint, "url": ports[board.node], "baud": BAUD}
+        entry = {"node": board.node, "joint": board.joint, "url": ports[board.node], "baud": board.baud or BAUD}
         lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
         lines += [f"pid = {pids[board.node]}"]
     for joint, values in bench.servo.items():

@@ -1,7 +1,8 @@
 """The control socket: how a client moves virtual time, and so gets the same bytes in every run.
 
 A client connects, sends a first request (wait_us 0 will do) and writes to the ports only after its answer: by then the
-bench has forgotten the bytes of the client before. All totals count from there.
+bench has forgotten the bytes of the client before. All totals count from there. Time is in whole µs: an answer comes at
+the µs at which bytes reach the client, or when the time asked for is over. Ports are named by the lowest node on them.
 """
 
 import contextlib
@@ -110,8 +111,8 @@ class ControlSocket:
         newcomer.close()
 
 
-def parse_request(line: bytes, nodes: frozenset[str]) -> dict[str, Any]:
-    """Check one request line: {"wait_us": …, "written": {node: total, …}} or {"truth": true}.
+def parse_request(line: bytes, ports: frozenset[str]) -> dict[str, Any]:
+    """Check one request line: {"wait_us": …, "written": {port: total, …}} or {"truth": true}.
 
     Raises:
         ControlError: it is something else; the text says what.
@@ -122,17 +123,20 @@ def parse_request(line: bytes, nodes: frozenset[str]) -> dict[str, Any]:
         raise ControlError(f"request is not a line of JSON: {error}") from error
     if request == {"truth": True}:
         return {"truth": True}
-    form = '{"wait_us": microseconds, "written": {"node": bytes, …}} or {"truth": true}'
+    form = '{"wait_us": microseconds, "written": {"port": bytes, …}} or {"truth": true}'
     if not isinstance(request, dict) or set(cast(dict[str, Any], request)) != {"wait_us", "written"}:
         raise ControlError(f"request {line[:80]!r} is neither form: {form}")
     wait_us, written = request["wait_us"], request["written"]
     if not _is_count(wait_us) or wait_us > LONGEST_WAIT_US:
         raise ControlError(f"wait_us = {wait_us!r} must be a whole number from 0 to {LONGEST_WAIT_US}")
     if not isinstance(written, dict) or not all(_is_count(total) for total in cast(dict[str, Any], written).values()):
-        raise ControlError(f"written = {written!r} must give each node the total of bytes written to its port")
-    unknown = sorted(set(cast(dict[str, Any], written)) - nodes)
+        raise ControlError(f"written = {written!r} must give each port the total of bytes written to it")
+    unknown = sorted(set(cast(dict[str, Any], written)) - ports)
     if unknown:
-        raise ControlError(f"written names node {unknown[0]!r}; this bench has {', '.join(sorted(nodes))}")
+        raise ControlError(
+            f"written names port {unknown[0]!r}; this bench has {', '.join(sorted(ports, key=int))}, each named by its "
+            "lowest node"
+        )
     return {"wait_us": wait_us, "written": written}
 
 

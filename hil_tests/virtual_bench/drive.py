@@ -91,4 +91,4 @@ class Drives:
     def slip(self, position: Array) -> None:
         """Let brakes that are loaded beyond their holding torque slip; to be called once a tick."""
         stretch = self._holding / self._stiffness
-        self._latch[:] = position + np.clip(self._latch - position, -stretch, stretch)
+        self._latch[:] = position + np.maximum(np.minimum(self._latch - position, stretch), -stretch)

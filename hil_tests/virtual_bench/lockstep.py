@@ -1,102 +1,119 @@
 """Boards and plant in lockstep: the plant gives each board its tick and waits for its outputs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard
+from hil_tests.virtual_bench.between import motion_between
+from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.cohort import TICK_US, Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
-from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from hil_tests.virtual_bench.plant import Motion, Plant
+from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.sensors import Sensors
 
-_TICK_US = round(1e6 * TICK)
+
+class SerialLine(Protocol):
+    """Where a board's bytes come from and go to, by node and true time [µs]."""
+
+    def hears(self, node: int, time_us: int) -> bytes:
+        """Bytes for a board at its tick."""
+        ...
+
+    def sends(self, node: int, data: bytes, time_us: int) -> None:
+        """Take bytes that a board sends from then on."""
+        ...
 
 
-@dataclass(frozen=True)
-class Seat:
-    """A board and the joint it sits on (an index into the robot's joints)."""
+class NoLine:
+    """A line with nobody at the other end."""
 
-    board: EmulatedBoard
-    joint: int
+    def hears(self, node: int, time_us: int) -> bytes:
+        """Return nothing."""
+        return b""
+
+    def sends(self, node: int, data: bytes, time_us: int) -> None:
+        """Lose the bytes."""
 
 
 class Lockstep:
-    """Virtual time of a bench. A joint without a living board has its drive off and its brake closed."""
+    """True time of a bench, from event to event: ticks of boards and, each millisecond, of the plant.
 
-    def __init__(self, plant: Plant, sensors: Sensors, seats: Sequence[Seat], supply: float, n_joints: int) -> None:
-        """Stand at tick 0; the first `step` is tick 1."""
+    A board's outputs act from the plant's next tick on: at once where the two tick together. A joint without a living
+    board has its drive off and its brake closed.
+    """
+
+    def __init__(
+        self, plant: Plant, sensors: Sensors, seats: Sequence[Seat], n_joints: int, service_us: int, sync_us: int
+    ) -> None:
+        """Stand at time 0, when boards have just started.
+
+        Args:
+            plant, sensors, seats: what runs.
+            n_joints: of the robot; not every joint needs a board.
+            service_us: from a tick until the board serves what it has received.
+            sync_us: period of SYNC pulses, 0 for none.
+        """
         self._plant = plant
         self._sensors = sensors
-        self._seats = tuple(seats)
-        self._joints = np.array([seat.joint for seat in seats], dtype=int)
-        self._inputs = np.zeros(len(seats), TICK_IN)
-        self._inputs["supply_mV"] = round(1e3 * supply)
+        self._service_us = service_us
+        alike: dict[BoardClock, list[Seat]] = {}
+        for seat in seats:
+            alike.setdefault(seat.clock, []).append(seat)
+        self._cohorts = [Cohort(members, service_us, sync_us) for members in alike.values()]
         self._enabled = np.zeros(n_joints, dtype=bool)
         self._command = np.zeros(n_joints)
-        self._motion: Motion | None = None
-        self.tick = 0
-
-    @property
-    def time_us(self) -> int:
-        """Virtual time [µs]."""
-        return self.tick * _TICK_US
+        self._before = self._after = plant.standing()
+        self._plant_us = 0
+        self.next_us = min(TICK_US, *[cohort.due_us for cohort in self._cohorts])
 
     @property
     def driving(self) -> bool:
         """Whether any board drives its motor."""
         return bool(self._enabled.any())
 
-    def step(self, received: Sequence[bytes]) -> list[bytes]:
-        """Advance by one tick.
+    def step(self, lines: Mapping[int, SerialLine]) -> None:
+        """Go to the event at `next_us`: all boards whose clocks tick then get their tick and answer it.
 
         Args:
-            received: what each board's serial line receives in this tick.
-
-        Returns:
-            What each board sends in this tick; nothing from the dead, whose boards say why in `death`.
+            lines: of each board, by node.
         """
-        motion = self._plant.advance(self._enabled, self._command)
-        self.tick += 1
-        self._give(motion, received)
-        return [self._take(seat) for seat in self._seats]
+        time_us = self.next_us
+        if time_us > self._plant_us:
+            self._before, self._after = self._after, self._plant.advance(self._enabled, self._command)
+            self._plant_us += TICK_US
+        for cohort in self._cohorts:
+            if cohort.due_us == time_us:
+                self._give(cohort, lines)
+                for seat in cohort.seats:
+                    self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
+                cohort.next_tick()
+        self.next_us = min((time_us // TICK_US + 1) * TICK_US, *[cohort.due_us for cohort in self._cohorts])
 
-    def _give(self, motion: Motion, received: Sequence[bytes]) -> None:
-        readings = self._sensors.read(motion)
-        inputs = self._inputs
-        inputs["tick"] = _wrapped(self.tick)
-        inputs["time_us"] = _wrapped(self.time_us)
-        inputs["received"] = [len(data) for data in received]
-        inputs["motor_count"] = readings.motor_count[self._joints]
-        inputs["link_count"] = readings.link_count[self._joints]
-        inputs["adc"] = readings.adc[self._joints]
-        messages, size = inputs.tobytes(), TICK_IN.itemsize
-        for index, (seat, data) in enumerate(zip(self._seats, received, strict=True)):
+    def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine]) -> None:
+        part = 1.0 - (self._plant_us - cohort.due_us) / TICK_US
+        readings = self._sensors.read(motion_between(self._before, self._after, part))
+        received = [lines[seat.node].hears(seat.node, cohort.due_us) for seat in cohort.seats]
+        for seat, message in zip(cohort.seats, cohort.messages(readings, received), strict=True):
             if seat.board.death is None:
                 try:
-                    seat.board.send_tick(messages[index * size : (index + 1) * size] + data)
+                    seat.board.send_tick(message)
                 except BoardDied:
                     self._switch_off(seat.joint)
 
-    def _take(self, seat: Seat) -> bytes:
+    def _take(self, seat: Seat, tick: int, sends_us: int, line: SerialLine) -> None:
         if seat.board.death is not None:
-            return b""
+            return
         try:
-            enable, command_mA, sent = seat.board.receive_tick(_wrapped(self.tick))
+            enable, command_mA, sent = seat.board.receive_tick(tick)
         except BoardDied:
             self._switch_off(seat.joint)
-            return b""
+            return
         self._enabled[seat.joint] = enable
         self._command[seat.joint] = 1e-3 * command_mA
-        return sent
+        if sent:
+            line.sends(seat.node, sent, sends_us)
 
     def _switch_off(self, joint: int) -> None:
         self._enabled[joint] = False
         self._command[joint] = 0.0
-
-
-def _wrapped(count: int) -> int:
-    """Return the count as the 32-bit signed word of a board, whose counters wrap."""
-    return (count + 2**31) % 2**32 - 2**31

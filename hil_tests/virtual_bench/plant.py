@@ -16,6 +16,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.friction import Friction
 from hil_tests.virtual_bench.model import TICK, PlantKind, build_model
 from hil_tests.virtual_bench.plant_file import PlantFile
+from hil_tests.virtual_bench.windings import Windings
 from jointbench.robot import Robot
 
 Array = NDArray[np.float64]
@@ -31,12 +32,16 @@ class Motion:
     Attributes:
         motor_position, link_position: at the joint side, shape (n,).
         current, torque: shape (OVERSAMPLES, n); the instants are the middles of OVERSAMPLES equal parts of the tick.
+        temperature: of the motors at its end [degC], shape (n,).
+        bus_voltage: supply of the drives at its end [V].
     """
 
     motor_position: Array
     link_position: Array
     current: Array
     torque: Array
+    temperature: Array
+    bus_voltage: float
 
 
 class Plant:
@@ -81,6 +86,8 @@ class Plant:
         self._stiffness, self._damping = _column(truth, "stiffness"), _column(truth, "damping")
         self._driving = np.zeros(robot.n_joints)  # all torque on the rotor but the inertial one
         self._viscous = _column(truth, "viscous")
+        self._power = truth.power
+        self._windings = Windings(truth.power, robot.n_joints)
         self._instants = TICK * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
         self._torques = np.zeros((self._steps + 1, robot.n_joints))
         self._between = _interpolation(self._instants / TICK * self._steps, self._steps + 1)
@@ -121,14 +128,31 @@ class Plant:
             mujoco.set_mjcb_passive(None)
         if self.drives.any_braked:
             self.drives.slip(self._motor_position)
+        current = self.drives.currents_at(start + self._instants)
+        copper_loss = self._power.winding_resistance / OVERSAMPLES * np.einsum("ij,ij->j", current, current)
+        self._windings.advance(copper_loss)
         motion = Motion(
             motor_position=self.motor_position,
             link_position=self.link_position,
-            current=self.drives.currents_at(start + self._instants),
+            current=current,
             torque=self._between @ self._torques,
+            temperature=self._windings.temperature,
+            bus_voltage=self._bus_voltage(copper_loss),
         )
         self._torques[0] = self._torques[-1]
         return motion
+
+    def standing(self) -> Motion:
+        """Motion of a tick in which nothing moves and no current flows: the robot as it stands on its brakes."""
+        n = len(self._motor_position)
+        return Motion(
+            motor_position=self.motor_position,
+            link_position=self.link_position,
+            current=np.zeros((OVERSAMPLES, n)),
+            torque=np.tile(self._torques[0], (OVERSAMPLES, 1)),
+            temperature=self._windings.temperature,
+            bus_voltage=self._power.supply,
+        )
 
     def energy(self) -> float:
         """Kinetic and potential energy of bodies, rotors and gears [J]."""
@@ -147,6 +171,12 @@ class Plant:
         if self.drives.any_braked:
             torque += self.drives.brake_torque(self._motor_position, self._motor_velocity)
         np.add(self._motor_force, torque, self._motor_force)
+
+    def _bus_voltage(self, copper_loss: Array) -> float:
+        """Supply voltage as the drives' power leaves it [V]; braking motors raise it."""
+        mechanical = self.drives.torque_at(self._data.time) @ self._motor_velocity
+        current = (float(copper_loss.sum()) + float(mechanical)) / self._power.supply
+        return self._power.supply - self._power.source_resistance * current
 
     def _joint_torque(self) -> Array:
         """Torque through gear and sensor onto the link [N·m], shape (n,)."""

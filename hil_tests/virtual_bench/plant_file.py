@@ -55,6 +55,27 @@ class SensorTruth:
     torque_zero_calibration: float
     motor_encoder_counts: int
     link_encoder_counts: int
+    bus_voltage_noise: float
+    temperature_noise: float
+
+
+@dataclass(frozen=True)
+class PowerTruth:
+    """Supply and motor windings, the same for all joints.
+
+    Attributes:
+        supply, source_resistance: what feeds all drives [V], [Ω].
+        winding_resistance: of a motor [Ω], as its current flows through it.
+        winding_thermal_resistance, winding_time_constant: from the winding to the air [K/W], [s].
+        ambient: temperature of the air [degC].
+    """
+
+    supply: float
+    source_resistance: float
+    winding_resistance: float
+    winding_thermal_resistance: float
+    winding_time_constant: float
+    ambient: float
 
 
 @dataclass(frozen=True)
@@ -64,7 +85,7 @@ class PlantFile:
     steps_per_tick: int
     current_lag: float
     brake_frequency: float
-    supply: float
+    power: PowerTruth
     transition: float
     ideal_transition: float
     sensors: SensorTruth
@@ -111,7 +132,7 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         steps_per_tick=whole(table, "steps_per_tick", 1),
         current_lag=1e-6 * drive.positive("current_lag_us"),
         brake_frequency=2.0 * math.pi * drive.positive("brake_frequency_Hz"),
-        supply=1e-3 * drive.positive("supply_mV"),
+        power=_power(drive),
         transition=friction.positive("transition_rad_s"),
         ideal_transition=friction.positive("ideal_transition_rad_s"),
         sensors=_sensors(table.table("sensors")),
@@ -120,6 +141,18 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
     for read in (drive, friction, table):
         read.finish()
     return plant
+
+
+def _power(table: Table) -> PowerTruth:
+    """Read supply and windings; the defaults are those of a frameless motor of 100 W and its power supply."""
+    return PowerTruth(
+        supply=1e-3 * table.positive("supply_mV"),
+        source_resistance=1e-3 * _not_negative(table, "source_resistance_mOhm", 100.0),
+        winding_resistance=1e-3 * _not_negative(table, "winding_resistance_mOhm", 500.0),
+        winding_thermal_resistance=table.positive("winding_thermal_resistance_K_W", 2.0),
+        winding_time_constant=table.positive("winding_time_constant_s", 60.0),
+        ambient=table.number("ambient_degC", 22.0),
+    )
 
 
 def _sensors(table: Table) -> SensorTruth:
@@ -133,6 +166,8 @@ def _sensors(table: Table) -> SensorTruth:
         torque_zero_calibration=_not_negative(table, "torque_zero_calibration_Nm"),
         motor_encoder_counts=whole(table, "motor_encoder_counts", 1),
         link_encoder_counts=whole(table, "link_encoder_counts", 1),
+        bus_voltage_noise=1e-3 * _not_negative(table, "bus_voltage_noise_mV", 20.0),
+        temperature_noise=_not_negative(table, "temperature_noise_K", 0.05),
     )
     table.finish()
     return sensors
@@ -165,8 +200,8 @@ def _joint(table: Table, name: str, file_name: str) -> JointTruth:
     return joint
 
 
-def _not_negative(table: Table, key: str) -> float:
-    value = table.number(key)
+def _not_negative(table: Table, key: str, default: float | None = None) -> float:
+    value = table.number(key, default)
     if value < 0.0:
         table.fault(f"{key} = {value:g} must not be negative")
     return value

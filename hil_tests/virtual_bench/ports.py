@@ -1,4 +1,4 @@
-"""A pseudo-terminal per board: to a client it is a serial port like any other."""
+"""Pseudo-terminals: where clients find the boards' serial lines, like any other."""
 
 import os
 import pty
@@ -6,13 +6,12 @@ import termios
 import tty
 
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL
 
 _MAX_WAITING = 65536  # bytes kept for a client that does not read, as a USB host would
 
 
 class Port:
-    """The bench's end of one board's serial line, with the totals that a lockstep client counts in."""
+    """The bench's end of one serial line, with the totals that a lockstep client counts in."""
 
     def __init__(self) -> None:
         """Open a pseudo-terminal in raw mode; its client end stays open here, so that clients may come and go.
@@ -27,10 +26,9 @@ class Port:
         tty.setraw(self._client, termios.TCSANOW)
         os.set_blocking(self._bench, False)
         self.path = os.ttyname(self._client)
-        self._to_board = bytearray()
+        self._from_client = bytearray()
         self._to_client = bytearray()
         self.taken = 0  # bytes taken from the client since `restart`
-        self.granted: int | None = 0  # how many of them the board may have; None: all
         self.sent = 0  # bytes the client can read since `restart`
 
     def fileno(self) -> int:
@@ -44,22 +42,22 @@ class Port:
         except BlockingIOError:
             return
         self.taken += len(data)
-        self._to_board += data
+        self._from_client += data
 
-    def for_board(self) -> bytes:
-        """Next bytes for the board: granted, and at most a tick's worth."""
-        if not self._to_board:
-            return b""
-        withheld = 0 if self.granted is None else max(0, self.taken - self.granted)
-        count = max(0, min(MAX_SERIAL, len(self._to_board) - withheld))
-        data = bytes(self._to_board[:count])
-        del self._to_board[:count]
+    def release(self, total: int) -> bytes:
+        """Taken bytes up to the `total`-th since `restart` that were not released before."""
+        count = max(0, len(self._from_client) - max(0, self.taken - total))
+        data = bytes(self._from_client[:count])
+        del self._from_client[:count]
         return data
 
+    @property
+    def waiting(self) -> bool:
+        """Whether bytes for the client did not fit yet."""
+        return bool(self._to_client)
+
     def put(self, data: bytes) -> None:
-        """Give the client what the board sent; what does not fit waits, and beyond a limit is lost."""
-        if not data and not self._to_client:
-            return
+        """Give the client bytes; what does not fit waits, and beyond a limit is lost."""
         self._to_client += data[: _MAX_WAITING - len(self._to_client)]
         try:
             count = os.write(self._bench, self._to_client)
@@ -72,9 +70,9 @@ class Port:
         """Forget what is under way in both directions and count from zero: the next client starts clean."""
         self.take()
         termios.tcflush(self._client, termios.TCIFLUSH)
-        self._to_board.clear()
+        self._from_client.clear()
         self._to_client.clear()
-        self.taken = self.granted = self.sent = 0
+        self.taken = self.sent = 0
 
     def close(self) -> None:
         """Close both ends."""

@@ -1,5 +1,6 @@
 """The sensors: true motion to the integers a board's hardware gives, with each board's own imperfections."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,13 @@ from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
 from jointbench.robot import Robot
+from jointwire import JOINT_CHANNELS
 
 Array = NDArray[np.float64]
 _CENTRE, _TOP = 2048, 4095  # 12-bit converters, zero in the middle
+_TOP_COUNT = 2**15 - 1  # of bus voltage and temperature, which a sample packs into 16 bits
+_TEMPERATURE_STEP = 0.01  # [K]
+_ABSOLUTE_ZERO = -273.15  # [degC]
 _TURN = 2.0 * np.pi
 _DRAWN_TICKS = 64  # noise is drawn for many ticks at once, which is faster
 
@@ -24,11 +29,15 @@ class Readings:
         motor_count: 16-bit counters that wrap, shape (n,), uint16.
         link_count: absolute encoders, shape (n,), int32.
         adc: shape (n, 2, OVERSAMPLES), uint16: motor current, then joint torque.
+        bus_voltage: each board's own converter, counts of the fact `voltage.scale`, shape (n,), int32.
+        temperature: of the motors [0.01 degC], shape (n,), int32.
     """
 
     motor_count: NDArray[np.uint16]
     link_count: NDArray[np.int32]
     adc: NDArray[np.uint16]
+    bus_voltage: NDArray[np.int32]
+    temperature: NDArray[np.int32]
 
 
 class Sensors:
@@ -41,8 +50,8 @@ class Sensors:
     def __init__(self, robot: Robot, truth: PlantFile, kind: PlantKind, seed: int) -> None:
         """Draw one set of boards; an "ideal" plant has no gain error."""
         sensors, n = truth.sensors, robot.n_joints
-        boards, noise = np.random.default_rng(seed).spawn(2)
-        self._noise = noise
+        boards, noise, slow_noise = np.random.default_rng(seed).spawn(3)
+        self._noise, self._slow_noise = noise, slow_noise
         self._ratio = np.array([drive.ratio for drive in robot.drives])
         ranges = np.array([(joint.current_range, joint.torque_range) for joint in truth.joints])
         spreads = np.array((sensors.current_offset_spread, sensors.torque_offset_spread))
@@ -61,6 +70,10 @@ class Sensors:
         self._noise_rms = (np.array((sensors.current_noise, sensors.torque_noise)) / step)[:, :, None]
         self._samples = np.empty((n, 2, OVERSAMPLES))
         self._at_rest = np.empty((_DRAWN_TICKS, n, 2, OVERSAMPLES))  # centre and noise of the ticks to come
+        self._voltage_step = _voltage_step(truth.power.supply)
+        self._slow_at_rest = np.empty((_DRAWN_TICKS, 2, n))  # noise of bus voltage and temperature, counts
+        rms = (sensors.bus_voltage_noise / self._voltage_step, sensors.temperature_noise / _TEMPERATURE_STEP)
+        self._slow_rms = np.array(rms)[:, None]
         self._used = _DRAWN_TICKS
         self._motor_counts, self._link_counts = sensors.motor_encoder_counts, sensors.link_encoder_counts
         self._motor_phase = boards.uniform(0.0, 65536.0, n)
@@ -73,15 +86,26 @@ class Sensors:
 
     def read(self, motion: Motion) -> Readings:
         """Convert one tick's motion; each call has noise of its own."""
-        return Readings(
+        if self._used == _DRAWN_TICKS:
+            self._draw()
+        slow = self._slow_at_rest[self._used]
+        slow[0] += motion.bus_voltage / self._voltage_step
+        slow[1] += motion.temperature * (1.0 / _TEMPERATURE_STEP)
+        bus_voltage, temperature = np.rint(slow, slow).astype(np.int32)
+        readings = Readings(
             motor_count=self._count_motor(motion.motor_position),
             link_count=self._count_link(motion.link_position),
             adc=self._convert(motion),
+            bus_voltage=bus_voltage,
+            temperature=temperature,
         )
+        self._used += 1
+        return readings
 
     def facts(self, joint: int) -> dict[str, int]:
-        """Calibration facts of the board at a joint: raw values of the registers that only its hardware knows."""
+        """Facts of the board at a joint: raw values of the registers that only its hardware and calibration know."""
         return {
+            "board.channels": JOINT_CHANNELS,
             "board.tick_period": round(1e6 * TICK),
             "adc.oversamples": OVERSAMPLES,
             "adc.window": round(1e6 * TICK),
@@ -93,6 +117,9 @@ class Sensors:
             "encoder.link_counts": self._link_counts,
             "encoder.link_zero": int(self._link_zero[joint]),
             "drive.ratio": round(1e3 * self._ratio[joint]),
+            "voltage.scale": round(1e6 * self._voltage_step),
+            "temperature.scale": round(1e6 * _TEMPERATURE_STEP),
+            "temperature.zero": round(_ABSOLUTE_ZERO / _TEMPERATURE_STEP),
         }
 
     def _count_motor(self, position: Array) -> NDArray[np.uint16]:
@@ -103,14 +130,11 @@ class Sensors:
         return (np.floor(position * (self._link_counts / _TURN)).astype(np.int64) + self._link_zero).astype(np.int32)
 
     def _convert(self, motion: Motion) -> NDArray[np.uint16]:
-        if self._used == _DRAWN_TICKS:
-            self._draw()
         samples = self._samples
         samples[:, 0] = motion.current.T
         samples[:, 1] = motion.torque.T
         samples *= self._gain
         samples += self._at_rest[self._used]
-        self._used += 1
         np.rint(samples, samples)
         np.maximum(samples, 0, out=samples)
         np.minimum(samples, _TOP, out=samples)
@@ -120,4 +144,11 @@ class Sensors:
         self._noise.standard_normal(out=self._at_rest)
         self._at_rest *= self._noise_rms
         self._at_rest += self._centre
+        self._slow_noise.standard_normal(out=self._slow_at_rest)
+        self._slow_at_rest *= self._slow_rms
         self._used = 0
+
+
+def _voltage_step(supply: float) -> float:
+    """Volts of one count: the fewest whole millivolts with which a 16-bit count reaches a quarter beyond `supply`."""
+    return 1e-3 * math.ceil(1.25 * supply / 1e-3 / _TOP_COUNT)

@@ -1,7 +1,9 @@
-"""The plant's true parameters, for judging a fit; a client may ask for them over the control socket."""
+"""What is true of plant and boards, for judging a fit; a client may ask for it over the control socket."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from hil_tests.virtual_bench.bench_file import BoardEntry
 from hil_tests.virtual_bench.model import PlantKind
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
@@ -28,3 +30,12 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
             "offset": float(sensors.current_offset[index] * drive.torque_per_current),
         }
     return table
+
+
+def add_clocks(table: dict[str, dict[str, Any]], boards: Iterable[BoardEntry]) -> None:
+    """Add `clock` to each joint with a board: its `offset_us` and `ppm` against the bench's time.
+
+    The clock shows offset_us + time_us (1 + ppm / 1e6); its board counts tick n when it shows n tick periods.
+    """
+    for board in boards:
+        table[board.joint]["clock"] = {"offset_us": board.clock.offset_us, "ppm": board.clock.drift_ppb / 1e3}

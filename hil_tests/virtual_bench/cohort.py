@@ -1,0 +1,85 @@
+"""Boards whose clocks run alike, and so tick together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.emulated_board import EmulatedBoard
+from hil_tests.virtual_bench.model import TICK
+from hil_tests.virtual_bench.pipe_layout import TICK_IN
+from hil_tests.virtual_bench.sensors import Readings
+
+TICK_US = round(1e6 * TICK)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A board with its clock, and the joint it sits on (an index into the robot's joints)."""
+
+    node: int
+    board: EmulatedBoard
+    joint: int
+    clock: BoardClock
+
+
+class Cohort:
+    """The boards of one clock: when they tick next, and what they are told then.
+
+    Attributes:
+        seats: the boards.
+        due_us: true time of their next tick [µs].
+    """
+
+    def __init__(self, seats: Sequence[Seat], service_us: int, sync_us: int) -> None:
+        """Start before the first tick at or after true time zero.
+
+        Args:
+            seats: boards with equal clocks.
+            service_us: from a tick until a board serves what it has received.
+            sync_us: period of SYNC pulses, 0 for none.
+        """
+        self.seats = tuple(seats)
+        self._clock = seats[0].clock
+        self._joints = np.array([seat.joint for seat in seats])
+        self._inputs = np.zeros(len(seats), TICK_IN)
+        self._service_us = service_us
+        self._sync_us = sync_us
+        self._count = self._clock.offset_us // TICK_US
+        self.due_us = 0
+        self.next_tick()
+
+    @property
+    def tick(self) -> int:
+        """Number of the next tick, as the boards count it."""
+        return _wrapped(self._count)
+
+    def next_tick(self) -> None:
+        """Go on to the tick after this one."""
+        self._count += 1
+        self.due_us = self._clock.reaches(TICK_US * self._count)
+
+    def messages(self, readings: Readings, received: Sequence[bytes]) -> list[bytes]:
+        """Return the tick's message for each board, `received` being what each one's serial line brings."""
+        inputs, joints, clock = self._inputs, self._joints, self._clock
+        inputs["tick"] = self.tick
+        inputs["time_us"] = _wrapped(TICK_US * self._count)
+        inputs["now_us"] = _wrapped(clock.reads(self.due_us + self._service_us))
+        if self._sync_us and self.due_us >= self._sync_us:
+            edges = self.due_us // self._sync_us
+            inputs["sync_edges"] = edges
+            inputs["sync_us"] = _wrapped(clock.reads(edges * self._sync_us))
+        inputs["motor_count"] = readings.motor_count[joints]
+        inputs["link_count"] = readings.link_count[joints]
+        inputs["bus_voltage"] = readings.bus_voltage[joints]
+        inputs["temperature"] = readings.temperature[joints]
+        inputs["adc"] = readings.adc[joints]
+        inputs["received"] = [len(data) for data in received]
+        together, size = inputs.tobytes(), TICK_IN.itemsize
+        return [together[size * place : size * (place + 1)] + data for place, data in enumerate(received)]
+
+
+def _wrapped(count: int) -> int:
+    """Return the count as the 32-bit signed word of a board, whose counters wrap."""
+    return (count + 2**31) % 2**32 - 2**31

@@ -1,0 +1,31 @@
+"""How motor windings warm up."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil_tests.virtual_bench.model import TICK
+from hil_tests.virtual_bench.plant_file import PowerTruth
+
+Array = NDArray[np.float64]
+
+
+class Windings:
+    """The windings of all motors, each one thermal mass: tau dT/dt = ambient + R_th P - T, P = R i² its copper loss."""
+
+    def __init__(self, power: PowerTruth, count: int) -> None:
+        """Start at the ambient temperature."""
+        self._power = power
+        self._part = -math.expm1(-TICK / power.winding_time_constant)  # of the way to the steady temperature in a tick
+        self._temperature = np.full(count, power.ambient)
+
+    @property
+    def temperature(self) -> Array:
+        """Temperatures [degC], shape (n,)."""
+        return self._temperature
+
+    def advance(self, copper_loss: Array) -> None:
+        """Let one tick pass with these losses [W], shape (n,)."""
+        steady = self._power.ambient + self._power.winding_thermal_resistance * copper_loss
+        self._temperature = self._temperature + self._part * (steady - self._temperature)
