@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
+from jointbench.cli.tables import table
+from jointbench.link.sync import BoardClock
 from jointbench.recording import Run, open_run
 from jointbench.robot import Robot, load_robot
 
@@ -32,10 +35,28 @@ def _run(run: Run, console: Console) -> Result:
     console.say(f"SHA-256 {run.sha256}")
     if run.ledger is not None:
         console.say(run.ledger.text())
+    if run.clocks:
+        console.say("clocks of the boards, by the host's:")
+        console.say(clock_table(run.clocks))
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     ledger = run.ledger.to_dict() if run.ledger else None
-    return Result("info", fields={"run": run.path, "sha256": run.sha256, "ledger": ledger, "warnings": run.warnings})
+    clocks = {joint: clock.to_dict() for joint, clock in run.clocks.items()}
+    fields = {"run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks, "warnings": run.warnings}
+    return Result("info", fields=fields)
+
+
+def clock_table(clocks: Mapping[str, BoardClock]) -> str:
+    """A line for each board that has a clock of its own, by joint."""
+    heads = ("joint", "offset s", "drift ppm", "residual µs", "bound µs", "PINGs", "pulses")
+    rows = [
+        (
+            joint, f"{clock.offset_us * 1e-6:.6f}", f"{clock.drift_ppm:+.2f}", f"{clock.residual_us:.1f}",
+            f"{clock.bound_us:.1f}", str(clock.exchanges), str(clock.pulses),
+        )
+        for joint, clock in clocks.items()
+    ]  # fmt: skip
+    return table(heads, rows)
 
 
 def _robot(robot: Robot, console: Console) -> Result:

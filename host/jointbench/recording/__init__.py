@@ -1,5 +1,7 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
+from jointbench.recording.diagnosis import Diagnosis, Finding
+from jointbench.recording.doctor import examine
 from jointbench.recording.import_csv import import_csv
 from jointbench.recording.mapping import mapping_names
 from jointbench.recording.record import record
@@ -8,9 +10,12 @@ from jointbench.recording.run import Run, open_run, save_samples
 from jointbench.recording.samples import Samples
 
 __all__ = [
+    "Diagnosis",
+    "Finding",
     "Recorder",
     "Run",
     "Samples",
+    "examine",
     "import_csv",
     "mapping_names",
     "new_run_path",

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from jointbench.errors import RunError
+from jointbench.link.identity import Facts
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.tally import Tally
+from jointbench.recording.clock_notes import ClockNotes, clocks_of
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
-from jointbench.recording.run_directory import create_run_directory
-from jointwire import Chunk, Frame
+from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
+from jointwire import Chunk, Frame, schema_text
 
 
 class Recorder:
-    """Writes one run: run.toml first, then frames and events as they come, result.json last.
+    """Writes one run: run.toml and schema.json first, then frames and events as they come, result.json last.
 
     As a context manager it closes the run whatever happens, and an error's text becomes its outcome.
 
     Args:
         directory: to create; an existing one is never written to.
         provenance: what run.toml will hold; `robot` (a library name or a path) and `board` (list of tables with node
-            and joint, in joint order) are needed.
+            and joint, in joint order) are needed; `clock` and the boards' `registers`, too, to read the run.
         limit: largest fraction of samples that may be lost in a valid run.
 
     Raises:
@@ -35,51 +37,119 @@ class Recorder:
     """
 
     def __init__(self, directory: str | Path, provenance: Mapping[str, Any], limit: float = DEFAULT_LIMIT) -> None:
-        """Create the directory and write run.toml."""
+        """Create the directory with everything that is known before the first frame."""
         boards = provenance.get("board")
         if not boards:
             raise RunError("a recording needs provenance['board']: a list with node and joint of each board")
-        self.path = create_run_directory(directory, provenance)
-        self.tally = Tally({board["node"]: board["joint"] for board in boards}, limit)
-        self._frames = RecordWriter(self.path / "frames.bin")
-        self._events = (self.path / "events.jsonl").open("x", encoding="utf-8")
+        files = {SCHEMA: schema_text().encode(), FRAMES: b"", EVENTS: b""}
+        self.path = create_run_directory(directory, provenance, files)
+        self._joints = {board["node"]: board["joint"] for board in boards}
+        self.tally = Tally(self._joints, limit)
+        self._tick_period_us = _tick_period_us(provenance)
+        self._clock_notes = {node: ClockNotes() for node in self._joints} if self._tick_period_us else {}
+        self._frames = RecordWriter(self.path / FRAMES)
+        self._events = (self.path / EVENTS).open("a", encoding="utf-8")
         self._records = 0
+        self._first_us: int | None = None
+        self._last_us: int | None = None
+        self._full = False
         self._closed = False
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Record what came from this node's port at this time of the clock, unaltered."""
+        """Record what came from this node's port at this time of the clock, unaltered.
+
+        Raises:
+            RunError: the disk is full, or gone. Said once: stopping the motors must not meet it again.
+        """
         is_frame = isinstance(chunk.content, Frame)
-        kind = RecordKind.FRAME if is_frame else RecordKind.NOISE
-        self._frames.write(Record(time_us, node, kind, chunk.encoded))
-        self._records += 1
-        if isinstance(chunk.content, Frame):
-            self.tally.add(chunk.content)
-        else:
+        if not self._write(Record(time_us, node, RecordKind.FRAME if is_frame else RecordKind.NOISE, chunk.encoded)):
+            return
+        if not isinstance(chunk.content, Frame):
             self.tally.add_noise(node)
+        elif self.tally.add(chunk.content) and self._clock_notes:
+            self._clock_notes[chunk.content.node].add(chunk.content, time_us)
+
+    def rest(self, time_us: int, node: int, data: bytes) -> None:
+        """Record the bytes after the last delimiter, when listening ends; they are no loss.
+
+        Raises:
+            RunError: the disk is full, or gone.
+        """
+        if data:
+            self._write(Record(time_us, node, RecordKind.REST, data))
 
     def event(self, time_us: int, event: str, **fields: Any) -> None:
-        """Record something that happened: a command sent, a change of state, a fault."""
-        self._events.write(json.dumps({"time_us": time_us, "event": event, **fields}, ensure_ascii=False) + "\n")
-        self._events.flush()
+        """Record something that happened: a command sent, a change of state, a fault.
+
+        Raises:
+            RunError: the disk is full, or gone.
+        """
+        if self._full:
+            return
+        try:
+            self._events.write(json.dumps({"time_us": time_us, "event": event, **fields}, ensure_ascii=False) + "\n")
+            self._events.flush()
+        except OSError as error:
+            raise self._stop(EVENTS, error) from error
 
     def close(self, outcome: str = "finished") -> Ledger:
-        """Finish the run and return its ledger; closing twice changes nothing."""
+        """Finish the run and return its ledger; closing twice changes nothing.
+
+        Raises:
+            RunError: the disk is full, or gone, and nobody was told yet.
+        """
         ledger = self.tally.ledger()
         if self._closed:
             return ledger
         self._closed = True
-        self._frames.close()
-        self._events.close()
         result = {
             "outcome": outcome,
             "records": self._records,
-            "frames_sha256": hashlib.sha256((self.path / "frames.bin").read_bytes()).hexdigest(),
+            "first_us": self._first_us,
+            "last_us": self._last_us,
+            "frames_sha256": self._frames.sha256.hexdigest(),
+            "clocks": self._clocks(),
             "ledger": ledger.to_dict(),
         }
-        unfinished = self.path / "result.json.new"
-        unfinished.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(unfinished, self.path / "result.json")
+        trouble: OSError | None = None
+        for finish in (self._frames.close, self._events.close, partial(self._write_result, result)):
+            try:
+                finish()
+            except OSError as error:
+                trouble = trouble or error
+        if trouble and not self._full:
+            raise self._stop(RESULT, trouble) from trouble
         return ledger
+
+    def _clocks(self) -> dict[str, dict[str, float]]:
+        """What a reader must know of the clocks of the boards that answered a PING, by joint."""
+        heard = {self._joints[node]: notes for node, notes in self._clock_notes.items() if notes.exchanges}
+        return {joint: clock.to_dict() for joint, clock in clocks_of(heard, self._tick_period_us).items()}
+
+    def _write(self, record: Record) -> bool:
+        """Append a record; False when recording has stopped."""
+        if self._full:
+            return False
+        try:
+            self._frames.write(record)
+        except OSError as error:
+            raise self._stop(FRAMES, error) from error
+        self._records += 1
+        self._first_us = record.time_us if self._first_us is None else self._first_us
+        self._last_us = record.time_us
+        return True
+
+    def _write_result(self, result: Mapping[str, Any]) -> None:
+        unfinished = self.path / f"{RESULT}.new"
+        unfinished.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(unfinished, self.path / RESULT)
+
+    def _stop(self, name: str, error: OSError) -> RunError:
+        self._full = True
+        return RunError(
+            f"recording stopped: {self.path / name} cannot be written: {error.strerror} (errno {error.errno}); what "
+            "was recorded until then is kept; free some space, or record to another place"
+        )
 
     def __enter__(self) -> Recorder:
         """Return the recorder."""
@@ -90,6 +160,14 @@ class Recorder:
     ) -> None:
         """Close the run; it stays readable after an error."""
         self.close("finished" if error is None else f"stopped by {type(error).__name__}: {error}".rstrip(": "))
+
+
+def _tick_period_us(provenance: Mapping[str, Any]) -> int:
+    """Of boards with clocks of their own; 0 where all count the same ticks, or nothing is said of it."""
+    registers = provenance["board"][0].get("registers")
+    if "clock" not in provenance or not registers or common_ticks(provenance):
+        return 0
+    return round(1e6 * Facts(registers).tick_period)
 
 
 def new_run_path(root: str | Path, robot: str, kind: str) -> Path:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointbench.errors import RunError
+from jointbench.errors import RunError, UnknownJoint
 from jointbench.link.ledger import Ledger
+from jointbench.link.sync import BoardClock
 from jointbench.recording.decode import Recording, decode_recording
-from jointbench.recording.run_directory import create_run_directory, read_provenance, read_robot
+from jointbench.recording.run_directory import (
+    FRAMES,
+    PROVENANCE,
+    SAMPLES,
+    SCHEMA,
+    common_ticks,
+    create_run_directory,
+    read_provenance,
+    read_result,
+    read_robot,
+)
 from jointbench.recording.samples import Samples, read_samples, write_samples
-from jointbench.recording.timeline import BoardFacts, assemble
+from jointbench.recording.timeline import BoardFacts, Timeline, assemble
 from jointbench.robot import Robot
+from jointwire import Schema, SchemaError, own_schema
 
 if TYPE_CHECKING:
     from jointbench.excitation import FourierExcitation
+
+# What must be the same for frames of another schema to be read by this one; a register's scale, too.
+_NEEDED = (
+    "header", "message DATA", "message STATUS", "message PONG", "message SYNC", "channel ", "State", "ChannelKind",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +52,8 @@ class Run:
         provenance: what run.toml says.
         sha256: of frames.bin, or of samples.npz for an import.
         warnings: what a careful reader must know, such as a torn end or an unfinished run.
+        clocks: of each joint's board, by joint: how well it is known where its ticks lie on the common timeline. Empty
+            for an import, and where all boards count the same ticks.
     """
 
     path: Path
@@ -47,6 +65,7 @@ class Run:
     provenance: dict[str, Any]
     sha256: str
     warnings: tuple[str, ...]
+    clocks: Mapping[str, BoardClock] = field(default_factory=dict[str, BoardClock])
 
     @property
     def is_valid(self) -> bool:
@@ -69,12 +88,14 @@ def open_run(path: str | Path) -> Run:
     directory = Path(path)
     provenance = read_provenance(directory)
     robot = read_robot(directory)
-    if (directory / "samples.npz").is_file():
-        data, ledger = directory / "samples.npz", None
+    clocks: Mapping[str, BoardClock] = {}
+    if (directory / SAMPLES).is_file():
+        data, ledger = directory / SAMPLES, None
         samples, warnings = read_samples(data), ()
-    elif (directory / "frames.bin").is_file():
-        data = directory / "frames.bin"
-        samples, ledger, warnings = _read_recording(directory, robot, provenance)
+    elif (directory / FRAMES).is_file():
+        data = directory / FRAMES
+        timeline, ledger, warnings = _read_recording(directory, robot, provenance)
+        samples, clocks = timeline.samples, timeline.clocks
     else:
         raise RunError(f"run {directory} holds neither frames.bin nor samples.npz: nothing was recorded in it")
     return Run(
@@ -87,6 +108,7 @@ def open_run(path: str | Path) -> Run:
         provenance=provenance,
         sha256=hashlib.sha256(data.read_bytes()).hexdigest(),
         warnings=warnings,
+        clocks=clocks,
     )
 
 
@@ -105,9 +127,9 @@ def save_samples(directory: str | Path, samples: Samples, provenance: Mapping[st
         RunError: the directory exists, or the provenance cannot be written.
     """
     path = create_run_directory(directory, provenance)
-    unfinished = path / "samples.npz.new"
+    unfinished = path / f"{SAMPLES}.new"
     write_samples(unfinished, samples)
-    os.replace(unfinished, path / "samples.npz")
+    os.replace(unfinished, path / SAMPLES)
     return path
 
 
@@ -119,41 +141,100 @@ def _excitation(provenance: dict[str, Any]) -> FourierExcitation | None:
     return FourierExcitation.from_dict(provenance["excitation"])
 
 
+def boards_of(directory: Path, provenance: Mapping[str, Any]) -> tuple[dict[int, BoardFacts], bool]:
+    """Boards of a recorded run by node, in joint order, and whether they all count the same ticks.
+
+    Raises:
+        RunError: run.toml does not say it.
+    """
+    try:
+        boards = {
+            int(board["node"]): BoardFacts({str(k): int(raw) for k, raw in board["registers"].items()}, board["joint"])
+            for board in provenance["board"]
+        }
+        return boards, common_ticks(provenance)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        missing = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be used ({error})"
+        raise RunError(f"{directory / PROVENANCE} {missing}: boards and clock are needed to read frames") from error
+
+
 def _read_recording(
     directory: Path, robot: Robot, provenance: dict[str, Any]
-) -> tuple[Samples, Ledger, tuple[str, ...]]:
-    try:
-        boards = {int(board["node"]): BoardFacts(board["registers"], board["joint"]) for board in provenance["board"]}
-        clock = str(provenance["clock"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{directory / 'run.toml'} lacks {error}: boards and clock are needed to read frames") from error
+) -> tuple[Timeline, Ledger, tuple[str, ...]]:
+    boards, same_ticks = boards_of(directory, provenance)
+    schema = _schema(directory)
     joints = {node: fact.joint for node, fact in boards.items()}
-    recording = decode_recording(directory / "frames.bin", joints)
-    pairs = [(fact, recording.boards[node]) for node, fact in boards.items()]
+    recording = decode_recording(directory / FRAMES, joints, schema.hash if schema else None)
     try:
-        samples, alignment = assemble(robot, pairs, clock)
+        if recording.undecoded and not any(len(board.ticks) for board in recording.boards.values()):
+            raise RunError(_other_schema(directory, provenance, schema, recording))
+        timeline = assemble(robot, [(fact, recording.boards[node]) for node, fact in boards.items()], same_ticks)
     except RunError as error:
         raise RunError(f"run {directory}: {error}") from error
+    except UnknownJoint:
+        raise
+    except KeyError as error:
+        text = f"{directory / PROVENANCE}: the registers of a board lack {error}; without it its samples have no unit"
+        raise RunError(text) from error
     invalid = () if recording.ledger.is_valid else (recording.ledger.verdict,)
-    warnings = (*invalid, *recording.warnings, *_check_result(directory, recording), *alignment)
-    return samples, recording.ledger, warnings
+    warnings = (*invalid, *recording.warnings, *_check_result(directory, recording), *timeline.warnings)
+    return timeline, recording.ledger, warnings
+
+
+def _schema(directory: Path) -> Schema | None:
+    """What schema.json says the frames were made with, None where there is none.
+
+    Raises:
+        RunError: this release would read those frames wrongly, or not at all.
+    """
+    path, own = directory / SCHEMA, own_schema()
+    try:
+        schema = Schema.from_text(path.read_text(encoding="utf-8"))
+        differences = [line for line in own.differences(schema) if line.startswith(_NEEDED)] if schema != own else []
+        scales = {register.name: register.scale for register in schema.registers}
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, SchemaError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from error
+    differences += [
+        f"register {register.name}: scale is {scales.get(register.name)} there, {register.scale:g} here"
+        for register in own.registers
+        if scales.get(register.name, register.scale) != register.scale
+    ]
+    if differences:
+        raise RunError(
+            f"run {directory} was recorded with schema {schema.hash:08x}, this release has {own.hash:08x} and would "
+            f"read its frames otherwise: {'; '.join(differences)}. Open it with jointbench of the version in its "
+            "run.toml"
+        )
+    return schema
+
+
+def _other_schema(directory: Path, provenance: dict[str, Any], schema: Schema | None, recording: Recording) -> str:
+    there = provenance.get("schema_hash", "unknown" if schema is None else f"{schema.hash:08x}")
+    return (
+        f"none of its {recording.undecoded} frames can be decoded: they were recorded with schema {there}, this "
+        f"release has {own_schema().hash:08x}"
+        + ("" if schema else f", and there is no {directory / SCHEMA} that tells how the two differ")
+        + "; open it with jointbench of the version in its run.toml"
+    )
 
 
 def _check_result(directory: Path, recording: Recording) -> list[str]:
     """Compare the frames with what result.json promised of them."""
     try:
-        result = json.loads((directory / "result.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        result = read_result(directory)
+    except RunError as error:
+        return [str(error)]
+    if result is None:
         return ["unfinished run: there is no result.json; recording was cut off or is still going on"]
-    except (OSError, ValueError) as error:
-        return [f"result.json cannot be read: {error}"]
     warnings: list[str] = []
     if result["outcome"] != "finished":
         warnings.append(f"the run was {result['outcome']}")
-    digest = hashlib.sha256((directory / "frames.bin").read_bytes()).hexdigest()
-    if result["frames_sha256"] != digest:
+    promised, digest = result["frames_sha256"], hashlib.sha256((directory / FRAMES).read_bytes()).hexdigest()
+    if promised != digest:
         warnings.append(
             f"frames.bin has changed since it was recorded: {recording.n_records} of {result['records']} records are "
-            f"readable, SHA-256 is {digest[:12]}… and was {result['frames_sha256'][:12]}…"
+            f"readable, SHA-256 is {digest[:12]}… and was {promised[:12]}…"
         )
     return warnings

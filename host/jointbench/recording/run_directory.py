@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import tomllib
 from collections.abc import Mapping
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jointbench.errors import RunError
+from jointbench.link.ledger import Ledger
 from jointbench.recording.toml_text import toml_text
 from jointbench.robot import Robot, library_names, load_robot
 
 VERSION = 1
+PROVENANCE, ROBOT, SCHEMA = "run.toml", "robot.toml", "schema.json"
+FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
+_RESULT_ENTRIES = {
+    "outcome": str, "records": int, "first_us": int | None, "last_us": int | None, "frames_sha256": str, "ledger": dict,
+}  # fmt: skip
 
 
-def create_run_directory(directory: str | Path, provenance: Mapping[str, Any]) -> Path:
+def create_run_directory(
+    directory: str | Path, provenance: Mapping[str, Any], files: Mapping[str, bytes] | None = None
+) -> Path:
     """Create a run's directory with robot.toml (a copy of the robot file) and run.toml (everything else known).
+
+    The directory appears with all of its files at once: whoever finds it, after a crash too, can read its provenance.
 
     Args:
         directory: to create, with its parents.
         provenance: plain data; `robot` must be a library name or the path of a robot file.
+        files: content of further files by name.
 
     Returns:
         The directory's path.
@@ -34,15 +48,18 @@ def create_run_directory(directory: str | Path, provenance: Mapping[str, Any]) -
     name = str(provenance["robot"])
     robot, text = load_robot(name), _robot_text(name)
     values = {"version": VERSION, "jointbench": package_version(), **provenance, "robot": robot.name}
-    run_text = toml_text(values)
+    content = {ROBOT: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
     path = Path(directory)
+    if path.exists():
+        raise RunError(f"run directory {path} exists already; a run is never written over, name another")
+    unfinished = path.parent / f".{path.name}.{os.getpid()}"
     try:
-        path.mkdir(parents=True)
-        (path / "robot.toml").write_bytes(text)
-        (path / "run.toml").write_text(run_text, encoding="utf-8")
-    except FileExistsError:
-        raise RunError(f"run directory {path} exists already; a run is never written over, name another") from None
+        unfinished.mkdir(parents=True, exist_ok=True)
+        for file_name, data in content.items():
+            (unfinished / file_name).write_bytes(data)
+        unfinished.rename(path)
     except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise RunError(f"run directory {path} cannot be written: {error}") from error
     return path
 
@@ -56,7 +73,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise RunError(f"{path} is not a run: there is no such directory; runs are directories that hold a run.toml")
     try:
-        values = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
+        values = tomllib.loads((path / PROVENANCE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RunError(f"{path} is not a run: it holds no run.toml") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -66,9 +83,44 @@ def read_provenance(path: Path) -> dict[str, Any]:
     return values
 
 
+def read_result(path: Path) -> dict[str, Any] | None:
+    """Read what result.json says, None where there is none: the run was cut off, or is still going on.
+
+    Raises:
+        RunError: it cannot be read, lacks an entry, or holds something else in one.
+    """
+    try:
+        result = json.loads((path / RESULT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path / RESULT} cannot be read: {error}") from error
+    if not isinstance(result, dict):
+        raise RunError(f"{path / RESULT} cannot be read: it holds no table of entries")
+    values = cast(dict[str, Any], result)
+    if missing := [name for name in _RESULT_ENTRIES if name not in values]:
+        raise RunError(f"{path / RESULT} cannot be read: it lacks {', '.join(missing)}")
+    if wrong := [name for name, kind in _RESULT_ENTRIES.items() if not isinstance(values[name], kind)]:
+        raise RunError(f"{path / RESULT} cannot be read: {', '.join(f'{name} = {values[name]!r}' for name in wrong)}")
+    try:
+        Ledger.from_dict(values["ledger"])
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{path / RESULT} cannot be read: its ledger is none ({error})") from error
+    return values
+
+
+def common_ticks(provenance: Mapping[str, Any]) -> bool:
+    """Whether all boards of a run count the same ticks, as those of a virtual bench mostly do.
+
+    Raises:
+        KeyError: nothing is said of it, nor of the clock.
+    """
+    return bool(provenance.get("common_ticks", provenance["clock"] == "virtual"))
+
+
 def read_robot(path: Path) -> Robot:
     """Load the robot that was recorded, from the run's own copy of its file."""
-    return load_robot(path / "robot.toml")
+    return load_robot(path / ROBOT)
 
 
 def package_version() -> str:

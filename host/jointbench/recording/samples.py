@@ -15,14 +15,23 @@ from jointbench.robot import Array
 BiquadCoefficients = tuple[tuple[float, ...], tuple[float, ...]]
 """(b, a) of one on-board filter, a[0] = 1."""
 
-_PER_JOINT = ("motor_position", "link_position", "motor_current", "motor_torque", "joint_torque")
+_PER_JOINT = (
+    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
+)  # fmt: skip
+_CORNERS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What was measured, one row a sampling period, one column a joint; nothing in it is interpolated.
+    """What was measured, one row a sampling period, one column a joint.
 
-    Where a sample is missing its values are NaN and `valid` is False.
+    Boards that count the same ticks share the rows as they are, and nothing is interpolated. Where boards have clocks
+    of their own (`Run.clocks` names them), the rows are the ticks of the first joint's board, untouched; the samples
+    of the others are shifted to them by the fraction of a period that they lie apart, along the cubic through the four
+    nearest samples, beside a gap along the line through two, and never over a missing one.
+
+    Where a sample is missing its values are NaN and `valid` is False. What is sampled less often is NaN in between,
+    which leaves `valid` as it is.
 
     Attributes:
         time: [s], shape (n,), equally spaced by `sample_period`.
@@ -37,6 +46,10 @@ class Samples:
         current_filter: (b, a) of each board's filter on current and torque, or None where there was none.
         adc_window: span of the ADC samples averaged into one, ending at the row's time [s]; 0 for imports.
         sample_period: [s].
+        bus_voltage: supply of each drive [V], (n, n_joints), or None where no board measures it.
+        temperature: of each motor [K], (n, n_joints), or None where no board measures it.
+        foot_force: at the corners of each joint's board, front left, front right, rear right, rear left [N],
+            (n, n_joints, 4), or None where there are no feet.
     """
 
     time: Array
@@ -51,6 +64,9 @@ class Samples:
     current_filter: tuple[BiquadCoefficients, ...] | None
     adc_window: float
     sample_period: float
+    bus_voltage: Array | None = None
+    temperature: Array | None = None
+    foot_force: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse arrays whose shapes disagree.
@@ -60,7 +76,7 @@ class Samples:
         """
         rows, joints = len(self.time), len(self.joint_names)
         expected: dict[str, tuple[int, ...]] = {"time": (rows,), "play_tick": (rows,), "valid": (rows, joints)}
-        expected |= {name: (rows, joints) for name in _PER_JOINT}
+        expected |= {name: (rows, joints) for name in _PER_JOINT} | {"foot_force": (rows, joints, _CORNERS)}
         for name, shape in expected.items():
             array = getattr(self, name)
             if array is not None and array.shape != shape:
@@ -106,7 +122,7 @@ def read_samples(path: Path) -> Samples:
             rows = zip(columns.pop("filter_b"), columns.pop("filter_a"), strict=True)
             filters = tuple((tuple(map(float, b)), tuple(map(float, a))) for b, a in rows)
         scalars = {name: float(columns.pop(name)) for name in ("adc_window", "sample_period")}
-        absent = {name: None for name in _PER_JOINT if name not in columns}
+        absent = {name: None for name in (*_PER_JOINT, "foot_force") if name not in columns}
         arrays = cast(dict[str, Any], columns | absent | scalars)
         return Samples(joint_names=joint_names, current_filter=filters, **arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 
 from jointbench.errors import RunError
 from jointbench.link.identity import Facts
-from jointbench.link.sync import tick_offset
-from jointbench.recording.decode import BoardRecord
+from jointbench.link.sync import BoardClock
+from jointbench.recording.clock_notes import clocks_of
+from jointbench.recording.decode import BoardRecord, Track
 from jointbench.recording.samples import BiquadCoefficients, Samples
 from jointbench.robot import Array, Robot
+from jointwire import CHANNELS
+
+RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %
+_WORD = 1 << 32
+_CHANNELS = {channel.name: channel for channel in CHANNELS}
+_SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
+_CORNERS = tuple(f"foot_force_{corner}" for corner in (1, 2, 3, 4))
+_OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")  # a channel that one joint lacks is none
+_OF_ANY = ("bus_voltage", "temperature", *_CORNERS)
 
 
 @dataclass(frozen=True)
@@ -29,45 +39,76 @@ class BoardFacts(Facts):
         b0, b1, b2, a1, a2 = (self.si(f"filter.{name}") for name in ("b0", "b1", "b2", "a1", "a2"))
         return (b0, b1, b2), (1.0, a1, a2)
 
+    def scaled(self, name: str, raw: Array) -> Array:
+        """Counts of a sampled channel in its SI unit (an encoder's in radians of what it sits on)."""
+        if name in ("motor_position", "link_position"):
+            return raw * (2.0 * np.pi / self.si(f"encoder.{name.removesuffix('_position')}_counts"))
+        channel = _CHANNELS[name]
+        zero = self.registers[channel.zero] if channel.zero else 0
+        return (raw - float(zero)) * self.si(channel.scale)
 
-def assemble(
-    robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], clock: str
-) -> tuple[Samples, tuple[str, ...]]:
+
+@dataclass(frozen=True)
+class Timeline:
+    """What `assemble` makes of a run.
+
+    Attributes:
+        samples: all joints on one timeline.
+        clocks: of each joint's board, by joint; empty where all boards count the same ticks.
+        warnings: about the alignment.
+    """
+
+    samples: Samples
+    clocks: Mapping[str, BoardClock]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Where the rows of the timeline lie on one board's ticks: row r at `first` + r, or at `ticks`[r] in between."""
+
+    count: int
+    first: int
+    ticks: Array | None
+
+    def take(self, track: Track) -> Array:
+        """A channel's value in each row, NaN where there is none."""
+        if self.ticks is not None:
+            return _interpolated(track, self.ticks)
+        values = np.full(self.count, np.nan)
+        values[track.ticks - self.first] = track.values
+        return values
+
+
+def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], common_ticks: bool) -> Timeline:
     """Samples of a run from its boards' records.
 
     Args:
         robot: its couplings turn motor angles into joint positions and motor torques into joint torques.
         boards: facts and record of each joint's board, in joint order.
-        clock: "virtual" where all boards count the same ticks, "wall" where they are aligned by their PONGs.
-
-    Returns:
-        The samples, and warnings about the alignment.
+        common_ticks: whether all boards count the same ticks; else their PONGs and SYNC pulses align them.
 
     Raises:
-        RunError: no samples, or boards with different sampling periods.
+        RunError: no samples, boards with different sampling periods, or a board whose clock is not known.
     """
     facts = [fact for fact, _ in boards]
     period = facts[0].si("board.tick_period")
     for fact in facts:
         if fact.si("board.tick_period") != period:
             raise RunError(f"{fact.joint} samples each {fact.si('board.tick_period')} s, {facts[0].joint} {period} s")
-    shifts, warnings = _shifts(boards, clock, period * 1e6)
-    ticks = [(tick - shift, block) for (_, record), shift in zip(boards, shifts, strict=True)
-             for tick, block in record.blocks.items()]  # fmt: skip
-    if not ticks:
+    records = [record for _, record in boards]
+    if not any(len(record.ticks) for record in records):
         raise RunError("the run holds no samples; nothing was streamed before it ended")
-    start = min(tick for tick, _ in ticks)
-    rows = max(tick + len(block) for tick, block in ticks) - start
-    channels = [_fill(record, shift + start, rows) for (_, record), shift in zip(boards, shifts, strict=True)]
-    play_tick, play_warnings = _play_ticks(boards, shifts, start, rows)
-    valid = np.stack([filled["valid"] for filled in channels], axis=1).astype(bool)
-    raw = {name: _stack(channels, name) for name in channels[0] if name != "valid"}
-    missing = [name for name in ("motor_position",) if raw.get(name) is None]
-    if missing:
-        raise RunError(f"not every board streamed {missing[0]}; set register stream.channels to 31 and run again")
-    columns, valid = _to_si(robot, facts, raw, valid)
+    by_joint = {} if common_ticks else clocks_of({fact.joint: record for fact, record in boards}, round(period * 1e6))
+    clocks = list(by_joint.values())
+    rows = _rows_by_clock(records, clocks) if clocks else _rows_by_tick(records)
+    count = rows[0].count
+    sampled = [Track(record.ticks, np.ones(len(record.ticks))) for record in records]
+    valid = np.isfinite(np.stack([row.take(each) for row, each in zip(rows, sampled, strict=True)], axis=1))
+    play_tick, warnings = _play_ticks(boards, clocks, rows)
+    columns, valid = _to_si(robot, facts, _scaled(boards, rows), valid)
     samples = Samples(
-        time=np.arange(rows, dtype=np.float64) * period,
+        time=np.arange(count, dtype=np.float64) * period,
         joint_names=tuple(fact.joint for fact in facts),
         play_tick=play_tick,
         valid=valid,
@@ -76,99 +117,153 @@ def assemble(
         sample_period=period,
         **columns,
     )
-    return samples, (*warnings, *play_warnings)
+    return Timeline(samples, by_joint, (*_clock_warnings(by_joint), *warnings))
 
 
-def _shifts(
-    boards: Sequence[tuple[BoardFacts, BoardRecord]], clock: str, period_us: float
-) -> tuple[list[int], list[str]]:
-    """Ticks by which each board runs ahead of the first one."""
-    if clock == "virtual":
-        return [0] * len(boards), []
-    warnings: list[str] = []
-    for fact, record in boards:
-        if not record.exchanges:
-            raise RunError(f"{fact.joint}: no PING was answered, so its ticks cannot be put on the common timeline")
-    offsets = [tick_offset(record.exchanges, period_us) for _, record in boards]
-    for (fact, record), offset in zip(boards, offsets, strict=True):
-        span = (record.exchanges[-1].received_us - record.exchanges[0].sent_us) * 1e-6
-        slip = (offset.drift - offsets[0].drift) * span
-        if abs(slip) > 0.5:
-            warnings.append(
-                f"{fact.joint}: its clock slips {slip:+.1f} samples against {boards[0][0].joint} during the run; "
-                "samples of these joints are aligned in the middle only, use shorter runs"
-            )
-    return [round(offset.offset - offsets[0].offset) for offset in offsets], warnings
+def _clock_warnings(clocks: Mapping[str, BoardClock]) -> list[str]:
+    return [
+        f"{joint}: its clock leaves {clock.residual_us:.0f} µs of doubt on the common timeline, more than "
+        f"{RESIDUAL_LIMIT_US:.0f}; use a SYNC wire, or a link with less delay"
+        for joint, clock in clocks.items()
+        if clock.residual_us > RESIDUAL_LIMIT_US
+    ]
 
 
-def _fill(record: BoardRecord, start: int, rows: int) -> dict[str, Array]:
-    """Each channel of a board by row, NaN where nothing came."""
-    names = {name for block in record.blocks.values() for name in block.dtype.names or ()}
-    filled = {name: np.full(rows, np.nan) for name in sorted(names)}
-    filled["valid"] = np.zeros(rows)
-    for tick, block in record.blocks.items():
-        row = slice(tick - start, tick - start + len(block))
-        for name in block.dtype.names or ():
-            filled[name][row] = block[name]
-        filled["valid"][row] = 1.0
-    return filled
+def _rows_by_tick(records: Sequence[BoardRecord]) -> list[_Rows]:
+    """Rows of boards that count the same ticks; those of one that wrapped before it was heard are whole turns off."""
+    heard = [record.ticks for record in records if len(record.ticks)]
+    turns = [
+        round((int(record.ticks[0]) - int(heard[0][0])) / _WORD) * _WORD if len(record.ticks) else 0
+        for record in records
+    ]
+    spans = [
+        (int(record.ticks.min()) - turn, int(record.ticks.max()) - turn)
+        for record, turn in zip(records, turns, strict=True)
+        if len(record.ticks)
+    ]
+    start, end = min(first for first, _ in spans), max(last for _, last in spans)
+    return [_Rows(end - start + 1, start + turn, None) for turn in turns]
 
 
-def _stack(channels: Sequence[dict[str, Array]], name: str) -> Array | None:
-    return np.stack([filled[name] for filled in channels], axis=1) if all(name in c for c in channels) else None
+def _rows_by_clock(records: Sequence[BoardRecord], clocks: Sequence[BoardClock]) -> list[_Rows]:
+    """Rows at the ticks of the first board, over all the time that any board sampled."""
+    spans = [
+        clocks[0].ticks_at(clock.tick_host_us(np.array([record.ticks.min(), record.ticks.max()])))
+        for clock, record in zip(clocks, records, strict=True)
+        if len(record.ticks)
+    ]
+    start = int(np.ceil(min(float(first) for first, _ in spans) - _SAME_TICK))
+    count = int(np.floor(max(float(last) for _, last in spans) + _SAME_TICK)) - start + 1
+    host_us = clocks[0].tick_host_us(start + np.arange(count))
+    others = [_Rows(count, 0, np.asarray(clock.ticks_at(host_us))) for clock in clocks[1:]]
+    return [_Rows(count, start, None), *others]
+
+
+def _interpolated(track: Track, at: Array) -> Array:
+    """Values at fractional ticks, those nearest to a sample; NaN at the others and where a neighbour is missing."""
+    values = np.full(len(at), np.nan)
+    if not len(track.ticks):
+        return values
+    grid = track.ticks // track.every
+    first = int(grid.min()) - 2  # two missing ones at either end, so that each place has four neighbours
+    known = np.full(int(grid.max()) - first + 3, np.nan)
+    known[grid - first] = track.values
+    place = at / track.every - first
+    wanted = (np.abs(place - np.rint(place)) * track.every <= 0.5) & (place >= 1.0) & (place < len(known) - 2)
+    left = np.floor(place[wanted]).astype(np.int64)
+    f = place[wanted] - left
+    before, here, there, after = (known[left + step] for step in (-1, 0, 1, 2))
+    line = np.where(f == 0.0, here, (1.0 - f) * here + f * there)
+    cubic = (
+        before * (f * (f - 1.0) * (f - 2.0) / -6.0)
+        + here * ((f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0)
+        + there * ((f + 1.0) * f * (f - 2.0) / -2.0)
+        + after * ((f + 1.0) * f * (f - 1.0) / 6.0)
+    )
+    values[wanted] = np.where(np.isfinite(cubic), cubic, line)
+    return values
 
 
 def _play_ticks(
-    boards: Sequence[tuple[BoardFacts, BoardRecord]], shifts: Sequence[int], start: int, rows: int
+    boards: Sequence[tuple[BoardFacts, BoardRecord]], clocks: Sequence[BoardClock], rows: Sequence[_Rows]
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Trajectory tick of each row: boards start together, so one origin holds for all."""
-    play_tick = np.full(rows, -1, dtype=np.int64)
-    origins = [
-        (fact.joint, origin - shift - start)
-        for (fact, record), shift in zip(boards, shifts, strict=True)
-        for origin in record.played
-    ]
+    play_tick = np.full(rows[0].count, -1, dtype=np.int64)
+    origins: list[tuple[str, float]] = []
+    for index, (fact, record) in enumerate(boards):
+        for tick in record.played:
+            at = clocks[0].ticks_at(clocks[index].tick_host_us(tick)) if clocks and index else tick
+            origins.append((fact.joint, float(at) - (rows[0] if clocks else rows[index]).first))
     if not origins:
         return play_tick, []
-    origin = int(np.median([value for _, value in origins]))
+    # With clocks of their own, boards start at their nearest ticks: the first board's are those of the rows.
+    own = [value for joint, value in origins if joint == boards[0][0].joint] if clocks else []
+    origin = round(float(np.median(own or [value for _, value in origins])))
     last = max(record.last_play_tick for _, record in boards)
-    first_row, end_row = max(origin, 0), min(origin + last + 1, rows)
+    first_row, end_row = max(origin, 0), min(origin + last + 1, rows[0].count)
     play_tick[first_row:end_row] = np.arange(first_row, end_row) - origin
-    apart = {joint: value - origin for joint, value in origins if value != origin}
-    return play_tick, [f"{joint} started {ticks:+d} samples from the others" for joint, ticks in apart.items()]
+    apart = {joint: value - origin for joint, value in origins if abs(value - origin) >= 1.0}
+    return play_tick, [f"{joint} started {ticks:+.4g} samples from the others" for joint, ticks in apart.items()]
+
+
+def _scaled(boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows]) -> dict[str, Array]:
+    """Each channel that was streamed, in SI, NaN where it is missing, shape (rows, boards)."""
+    names = [name for name in _OF_ALL if all(name in record.channels for _, record in boards)]
+    names += [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
+    if "motor_position" not in names:
+        needed = f"with bit {_CHANNELS['motor_position'].bit} set"
+        raise RunError(f"not every board streamed motor_position; set register stream.channels {needed} and run again")
+    nothing = np.full(rows[0].count, np.nan)
+    return {
+        name: np.stack(
+            [
+                fact.scaled(name, row.take(record.channels[name])) if name in record.channels else nothing
+                for row, (fact, record) in zip(rows, boards, strict=True)
+            ],
+            axis=1,
+        )
+        for name in names
+    }
 
 
 def _to_si(
-    robot: Robot, facts: Sequence[BoardFacts], raw: dict[str, Array | None], valid: NDArray[np.bool_]
+    robot: Robot, facts: Sequence[BoardFacts], scaled: dict[str, Array], valid: NDArray[np.bool_]
 ) -> tuple[dict[str, Any], NDArray[np.bool_]]:
-    """Scale the channels; a joint whose coupled neighbour is missing is missing itself."""
+    """Motor and link sides of the joints; a joint whose coupled neighbour is missing is missing itself."""
     order = [robot.joint_index(fact.joint) for fact in facts]
     matrix: Array = robot.transmission_matrix[np.ix_(order, order)]
     inverse: Array = np.linalg.inv(matrix).astype(np.float64)
-    mixed = (inverse != 0.0) | (matrix.T != 0.0)
-    valid = (~valid).astype(int) @ mixed.T.astype(int) == 0
+    valid = _whole(valid, (inverse != 0.0) | (matrix.T != 0.0))
 
-    def scaled(name: str, zeros: list[float], scales: list[float], mix: Array | None) -> Array | None:
-        values = raw.get(name)
+    def joint(name: str, mix: Array | None = None) -> Array | None:
+        values = scaled.get(name)
         if values is None:
             return None
-        values = (np.where(np.isnan(values), 0.0, values) - zeros) * scales
-        return np.where(valid, values if mix is None else values @ mix.T, np.nan)
+        if mix is not None:
+            known = np.isfinite(values)
+            values = np.where(_whole(known, mix != 0.0), np.where(known, values, 0.0) @ mix.T, np.nan)
+        return np.where(valid, values, np.nan)
 
-    def each(name: str) -> list[float]:
-        return [fact.si(name) for fact in facts]
-
-    none, turn = [0.0] * len(facts), 2.0 * np.pi
     constants = np.array([robot.drives[index].torque_constant for index in order])
     torque_mix: Array = np.asarray(matrix.T * constants, dtype=np.float64)
-    current = (each("current.zero"), each("current.scale"))
     columns = {
-        "motor_position": scaled(
-            "motor_position", none, [turn / n for n in each("encoder.motor_counts")], inverse
-        ),
-        "link_position": scaled("link_position", none, [turn / n for n in each("encoder.link_counts")], None),
-        "motor_current": scaled("motor_current", *current, None),
-        "motor_torque": scaled("motor_current", *current, torque_mix),
-        "joint_torque": scaled("joint_torque", each("torque.zero"), each("torque.scale"), None),
+        "motor_position": joint("motor_position", inverse),
+        "link_position": joint("link_position"),
+        "motor_current": joint("motor_current"),
+        "motor_torque": None,
+        "joint_torque": joint("joint_torque"),
+        "bus_voltage": scaled.get("bus_voltage"),
+        "temperature": scaled.get("temperature"),
+        "foot_force": None,
     }
+    if "motor_current" in scaled:
+        columns["motor_torque"] = joint("motor_current", torque_mix)
+    if any(name in scaled for name in _CORNERS):
+        none = np.full(valid.shape, np.nan)
+        columns["foot_force"] = np.stack([scaled.get(name, none) for name in _CORNERS], axis=2)
     return columns, valid
+
+
+def _whole(known: NDArray[np.bool_], mixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where all that is mixed into a joint is known."""
+    return (~known).astype(int) @ mixed.T.astype(int) == 0

@@ -60,18 +60,18 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class LedgerTable:
-    """The loss ledger of one run; no heads and rows for a recording that has none.
+class RunTable:
+    """What there is to say of one run, board by board; no heads and rows where there is nothing to list.
 
     Attributes:
         run: which of the runs it is.
-        verdict: in a sentence.
+        sentence: what the table comes to.
         heads: of the columns.
         rows: of cells; the first is a name, the others are numbers.
     """
 
     run: str
-    verdict: str
+    sentence: str
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
@@ -93,6 +93,7 @@ class Content:
         parameter_note: how many of each verdict, and what the words mean.
         parameters: groups of rows.
         ledgers: of the fit's run and of the verification's.
+        clocks: of those of the two whose boards have clocks of their own.
         excitation_note: what was played.
         excitation: panels, one per joint; none where no motion was planned.
         provenance: pairs of name and value.
@@ -111,7 +112,8 @@ class Content:
     residuals: tuple[Panel, ...]
     parameter_note: str
     parameters: tuple[ParameterGroup, ...]
-    ledgers: tuple[LedgerTable, ...]
+    ledgers: tuple[RunTable, ...]
+    clocks: tuple[RunTable, ...]
     excitation_note: str
     excitation: tuple[Panel, ...]
     provenance: tuple[tuple[str, str], ...]

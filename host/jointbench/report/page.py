@@ -4,6 +4,7 @@ from importlib import resources
 
 import jinja2
 
+from jointbench.report.clock_table import clock_table
 from jointbench.report.content import Content
 from jointbench.report.evidence import Evidence
 from jointbench.report.joint_panels import excitation_panels, residual_panels, torque_panels
@@ -41,6 +42,7 @@ def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Conten
         parameter_note=parameter_note(model),
         parameters=parameter_groups(model),
         ledgers=tuple(ledger_table(name, run) for name, run in evidence.runs),
+        clocks=tuple(clock_table(name, run) for name, run in evidence.runs if run.clocks),
         excitation_note=excitation_note(evidence),
         excitation=excitation_panels(model.robot, excitation) if excitation else (),
         provenance=provenance_rows(evidence),

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jointbench.recording import Recorder
-from jointwire import REGISTERS, FrameReader, MessageType, State, encode_frame
+from jointwire import (
+    BODIES,
+    CHANNELS,
+    REGISTERS,
+    ChannelKind,
+    FrameReader,
+    MessageType,
+    State,
+    divider,
+    encode_frame,
+)
 
 DEFAULTS = {register.name: register.default for register in REGISTERS}
 BLOCK = 64
+WORD = 1 << 32
+SLOW = 64  # ticks from one sample of bus voltage and temperature to the next
+DIVIDERS = 6 << 4 * ChannelKind.BUS_VOLTAGE | 6 << 4 * ChannelKind.TEMPERATURE
 
 
 @dataclass(frozen=True)
@@ -24,25 +37,50 @@ class Sent:
     samples: int = 0
 
 
-def sample(tick: int, node: int) -> tuple[int, int, int, int, int]:
-    """Raw channels of a tick: each value says which tick and node it is of."""
-    return tick % 30000, 1000 * tick + node, 2000 * tick + node, tick % 1000, node
+def sample(tick: int, node: int) -> dict[str, int]:
+    """Raw channels of a joint's board at a tick: each value says which tick and node it is of."""
+    return {
+        "motor_current": tick % 30000,
+        "motor_position": 1000 * tick % (1 << 30) + node,
+        "link_position": 2000 * tick % (1 << 30) + node,
+        "joint_torque": tick % 1000,
+        "current_command": node,
+        "bus_voltage": 24000 + tick // SLOW % 100,
+        "temperature": 2000 + tick // SLOW % 100,
+    }
 
 
-def status(node: int, seq: int, tick: int, state: State, taken: int, dropped: int = 0, missed: int = 0) -> Sent:
-    """A STATUS frame."""
+def status(
+    node: int, seq: int, tick: int, state: State, taken: int, dropped: int = 0, missed: int = 0, sent: int = 0,
+    time_us: int | None = None,
+) -> Sent:  # fmt: skip
+    """A STATUS frame; `sent` counts the frames before it, `time_us` is the board's clock at the tick."""
+    board_us = tick * 1000 if time_us is None else time_us
     return Sent(tick * 1000, encode_frame(
-        MessageType.STATUS, node, seq, tick * 1000, state=state, trip=0, reserved=0, tick=tick, samples_taken=taken,
-        samples_dropped=dropped, frames_sent=0, frames_dropped=0, ticks_missed=missed, bad_frames=0, heap_free=0,
+        MessageType.STATUS, node, seq, board_us, state=state, trip=0, reserved=0, tick=tick % WORD, samples_taken=taken,
+        samples_dropped=dropped, frames_sent=sent, frames_dropped=0, ticks_missed=missed, frames_received=0,
+        bad_frames=0, heap_free=0,
     ))  # fmt: skip
 
 
-def data(node: int, seq: int, first_tick: int, count: int, play_tick: int = -1, missed: int = 0) -> Sent:
-    """A DATA frame with all channels."""
-    head = struct.pack("<IBBHi", first_tick, count, 31, missed, play_tick)
-    body = b"".join(struct.pack("<hiihh", *sample(first_tick + k, node)) for k in range(count))
+def data(
+    node: int, seq: int, first_tick: int, count: int, play_tick: int = -1, missed: int = 0,
+    raw: Callable[[int, int], Mapping[str, int]] = sample, dividers: int = DIVIDERS,
+) -> Sent:  # fmt: skip
+    """A DATA frame with the channels that `raw` gives for a tick and a node."""
+    columns = [channel for channel in CHANNELS if channel.name in raw(first_tick, node)]
+    head = {
+        "first_tick": first_tick % WORD, "dividers": dividers, "play_tick": play_tick,
+        "channels": sum(1 << channel.bit for channel in columns), "missed": missed, "count": count,
+        "state": State.RUNNING,
+    }  # fmt: skip
+    body = BODIES[MessageType.DATA].build(head)
+    for tick in range(first_tick, first_tick + count):
+        values = raw(tick, node)
+        due = [channel for channel in columns if tick % divider(dividers, channel.kind) == 0]
+        body += b"".join(struct.pack("<" + channel.format, values[channel.name]) for channel in due)
     end_us = (first_tick + count - 1) * 1000
-    return Sent(end_us, encode_frame(MessageType.DATA, node, seq, end_us, payload=head + body), count)
+    return Sent(end_us, encode_frame(MessageType.DATA, node, seq, end_us, payload=body), count)
 
 
 def motion(node: int, blocks: int = 10, start: int = 5000, first_seq: int = 65530, tail: int = 17) -> list[Sent]:
@@ -51,15 +89,16 @@ def motion(node: int, blocks: int = 10, start: int = 5000, first_seq: int = 6553
     The sequence starts just before it wraps, the tick counter and the board's sample count anywhere.
     """
     taken = 777
-    sent = [status(node, first_seq, start - 20, State.LOADED, taken)]
+    before = 4242  # frames sent before the run
+    sent = [status(node, first_seq, start - 20, State.LOADED, taken, sent=before)]
     tick = start
     for index in range(blocks):
         sent.append(data(node, first_seq + len(sent), tick, BLOCK, tick - start))
         tick, taken = tick + BLOCK, taken + BLOCK
         if index == blocks // 2:
-            sent.append(status(node, first_seq + len(sent), tick, State.RUNNING, taken))
+            sent.append(status(node, first_seq + len(sent), tick, State.RUNNING, taken, sent=before + len(sent)))
     sent.append(data(node, first_seq + len(sent), tick, tail, tick - start))
-    sent.append(status(node, first_seq + len(sent), tick + tail, State.DONE, taken + tail))
+    sent.append(status(node, first_seq + len(sent), tick + tail, State.DONE, taken + tail, sent=before + len(sent)))
     return sent
 
 

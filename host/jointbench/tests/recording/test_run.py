@@ -10,12 +10,12 @@ import pytest
 
 from jointbench.errors import RunError, ShapeError
 from jointbench.link.ledger import Ledger
-from jointbench.recording import Recorder, new_run_path, open_run, save_samples
+from jointbench.recording import Recorder, examine, new_run_path, open_run, save_samples
 from jointbench.recording.record_file import Record, RecordKind, encode_record, read_records
 from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
-from jointwire import FrameReader, MessageType, State, encode_frame
+from jointwire import FrameReader, State
 
 TURN = 2.0 * np.pi
 
@@ -29,19 +29,20 @@ def test_every_sample_comes_back_scaled_once(tmp_path: Path) -> None:
     assert samples.joint_names == ("j1", "j2")
     assert samples.valid.all()
     ticks = 5000 + np.arange(samples.n_samples)
-    raw = np.array([sample(int(tick), 2) for tick in ticks], dtype=float)
+    raw = {name: np.array([sample(int(tick), 2)[name] for tick in ticks], dtype=float) for name in sample(0, 0)}
     np.testing.assert_allclose(samples.time, 1e-3 * (ticks - 5000), rtol=1e-12)
-    np.testing.assert_allclose(samples.motor_position[:, 1], raw[:, 1] * TURN / 4096 / drive.ratio, rtol=1e-12)
+    motor = raw["motor_position"] * TURN / 4096 / drive.ratio
+    np.testing.assert_allclose(samples.motor_position[:, 1], motor, rtol=1e-12)
     assert samples.link_position is not None
-    np.testing.assert_allclose(samples.link_position[:, 1], raw[:, 2] * TURN / 524288, rtol=1e-12)
+    np.testing.assert_allclose(samples.link_position[:, 1], raw["link_position"] * TURN / 524288, rtol=1e-12)
     assert samples.motor_current is not None
-    np.testing.assert_allclose(samples.motor_current[:, 1], raw[:, 0] * 305176e-9, rtol=1e-12)
+    np.testing.assert_allclose(samples.motor_current[:, 1], raw["motor_current"] * 305176e-9, rtol=1e-12)
     assert samples.motor_torque is not None
     np.testing.assert_allclose(
         samples.motor_torque[:, 1], samples.motor_current[:, 1] * drive.torque_per_current, rtol=1e-12
     )
     assert samples.joint_torque is not None
-    np.testing.assert_allclose(samples.joint_torque[:, 1], raw[:, 3] * 1e-3, rtol=1e-12)
+    np.testing.assert_allclose(samples.joint_torque[:, 1], raw["joint_torque"] * 1e-3, rtol=1e-12)
     np.testing.assert_array_equal(samples.play_tick, np.arange(samples.n_samples))
     assert samples.current_filter == (((1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),) * 2
     assert (samples.adc_window, samples.sample_period) == (1e-3, 1e-3)
@@ -58,8 +59,8 @@ def test_zero_calibration_comes_off_before_scaling(tmp_path: Path) -> None:
     samples = open_run(tmp_path / "run").samples
     assert samples.motor_current is not None
     assert samples.joint_torque is not None
-    assert samples.motor_current[0, 0] == pytest.approx((sample(5000, 1)[0] - 40) * 305176e-9)
-    assert samples.joint_torque[0, 0] == pytest.approx((sample(5000, 1)[3] + 7) * 1e-3)
+    assert samples.motor_current[0, 0] == pytest.approx((sample(5000, 1)["motor_current"] - 40) * 305176e-9)
+    assert samples.joint_torque[0, 0] == pytest.approx((sample(5000, 1)["joint_torque"] + 7) * 1e-3)
 
 
 def test_a_lost_block_is_missing_for_its_joint_only(tmp_path: Path) -> None:
@@ -172,31 +173,6 @@ def test_noise_is_kept_and_counted(tmp_path: Path) -> None:
     assert (run.ledger.boards[0].bad_frames, run.ledger.samples_lost) == (1, 0)
 
 
-def test_wall_clocks_are_aligned_by_their_answers(tmp_path: Path) -> None:
-    """Board 2 counts 1234 ticks more at the same moment; asymmetric delays up to 3 ms must not move it by a tick."""
-    ahead, rng, streams = 1234, np.random.default_rng(3), {1: [], 2: []}
-    for node, shift in ((1, 0), (2, ahead)):
-        stream = motion(node, start=5000 + shift)
-        delays = [200, *rng.integers(200, 3000, 30)]
-        stream += [_pong(node, k, 4990 + 20 * k, shift, int(delay)) for k, delay in enumerate(delays)]
-        streams[node] = [replace(sent, time_us=sent.time_us - 1000 * shift * (sent.samples > 0)) for sent in stream]
-    facts = provenance((1, 2), clock="wall")
-    with Recorder(tmp_path / "run", facts) as recorder:
-        for node, stream in streams.items():
-            for sent in stream:
-                for chunk in FrameReader().feed(sent.data):
-                    recorder.chunk(sent.time_us, node, chunk)
-    samples = open_run(tmp_path / "run").samples
-    assert samples.n_samples == 10 * BLOCK + 17
-    assert samples.valid.all()
-    assert samples.motor_position[0, 1] == pytest.approx(sample(5000 + ahead, 2)[1] * TURN / 4096 / 101)
-
-
-def _pong(node: int, index: int, tick: int, shift: int, delay_us: int):
-    frame = encode_frame(MessageType.PONG, node, 200 + index, nonce=1000 * tick - 200, tick=tick + shift)
-    return replace(motion(node)[0], time_us=1000 * tick + delay_us, data=frame)
-
-
 def test_a_board_that_starts_again_does_not_stretch_the_timeline(tmp_path: Path) -> None:
     stream = motion(1, start=100_000, first_seq=20_000)
     again = [data(1, 9000, 3, 64), status(1, 9001, 70, State.DONE, 64)]
@@ -254,6 +230,9 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
         (lambda path: (path / "run.toml").write_text("version = 9"), "version = 9; this release reads 1"),
         (lambda path: (path / "run.toml").write_text("version ="), "cannot be read"),
         (lambda path: (path / "run.toml").write_text("version = 1"), "boards and clock are needed"),
+        (lambda path: _edit(path / "run.toml", "[board.registers]", "[board.words]"), "lacks 'registers': boards and"),
+        (lambda path: _edit(path / "run.toml", '"adc.window" = 1', '"adc.w" = 1'), "board lack 'adc.window'; without"),
+        (lambda path: _edit(path / "run.toml", '"adc.window" = 1000', '"adc.window" = nan'), "be used .*: boards"),
         (lambda path: (path / "frames.bin").unlink(), "holds neither frames.bin nor samples.npz"),
         (lambda path: (path / "frames.bin").write_bytes(b""), "holds no samples"),
     ],
@@ -263,6 +242,35 @@ def test_what_is_no_run_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path
     spoil(path)
     with pytest.raises(RunError, match=message):
         open_run(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "Expecting property name"),
+        ("null", "it holds no table of entries"),
+        ("{}", "it lacks outcome, records, first_us, last_us, frames_sha256, ledger"),
+        ('{"outcome": 3, "records": "many", "first_us": null, "last_us": 1, "frames_sha256": "0", "ledger": {}}',
+         "outcome = 3, records = 'many'"),
+        ('{"outcome": "", "records": 3, "first_us": null, "last_us": 1, "frames_sha256": "", "ledger": {"boards": []}}',
+         "its ledger is none ('limit')"),
+    ],
+)  # fmt: skip
+def test_a_damaged_result_is_a_warning_that_says_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+    path = record(tmp_path / "run", [motion(1)])
+    (path / "result.json").write_text(text)
+    run = open_run(path)
+    assert run.samples.valid.all()
+    (warning,) = run.warnings
+    assert f"{path / 'result.json'} cannot be read" in warning
+    assert words in warning
+    assert any(words in each.what for each in examine(path).findings if not each.ok)
+
+
+def _edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
 
 
 def test_there_is_no_such_run(tmp_path: Path) -> None:

@@ -54,9 +54,10 @@ def whole_ledger(robot: Robot, samples: int, lost: int = 0) -> Ledger:
     """A ledger that closes, with this many samples of the first board lost on the link."""
     boards = tuple(
         BoardLedger(
-            node=node, joint=joint, frames=samples // 50, frames_lost=0, duplicates=0, bad_frames=0,
-            samples_taken=samples, samples_received=samples - (lost if node == 1 else 0),
-            link_lost=lost if node == 1 else 0, board_dropped=0, ticks_missed=0, unexplained=0,
+            node=node, joint=joint, frames_sent=samples // 50, frames_received=samples // 50 - (node == 1 and lost > 0),
+            frames_damaged=0, frames_vanished=int(node == 1 and lost > 0), samples_taken=samples,
+            samples_received=samples - (lost if node == 1 else 0), crc_lost=0, link_lost=lost if node == 1 else 0,
+            board_dropped=0, ticks_missed=0,
         )
         for node, joint in enumerate(robot.joint_names, start=1)
     )  # fmt: skip

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from jointbench.errors import MissingExtra, ReportError
 from jointbench.identification import validate
+from jointbench.link.sync import Exchange, board_clock
 from jointbench.report import extras, key_picture, write_report
 
 from .page_text import Page
@@ -100,7 +102,7 @@ def test_every_joint_has_its_three_pictures(page: Page, example: Example) -> Non
 
 def test_ledger_and_provenance_are_shown(page: Page, example: Example) -> None:
     taken = "2\u202f000"
-    assert sum(row[2:4] == [taken, taken] for row in page.rows if len(row) == 9) == 2 * example.model.robot.n_joints
+    assert sum(row[5:7] == [taken, taken] for row in page.rows if len(row) == 12) == 2 * example.model.robot.n_joints
     pairs = dict(row for row in page.rows if len(row) == 2)
     assert pairs["fit run, SHA-256"] == example.fit_run.sha256
     assert pairs["verification run"] == str(example.verification_run.path)
@@ -109,6 +111,20 @@ def test_ledger_and_provenance_are_shown(page: Page, example: Example) -> None:
     assert pairs["both runs, clock"] == "virtual"
     assert pairs["boards, firmware"] == "1.0.0"
     assert "jointbench report model.json runs/fit runs/verification --out report.html" in page.text
+
+
+def test_clocks_are_shown_of_runs_whose_boards_have_their_own(example: Example, page: Page, tmp_path: Path) -> None:
+    clocks = {
+        joint: board_clock([Exchange(10**6 * k, 10**6 * k + 700, 1000 * k, 10**6 * k + 350) for k in range(20)], 1000.0)
+        for joint in example.model.robot.joint_names
+    }
+    clocks["j2"] = replace(clocks["j2"], drift_ppm=-41.237, residual_us=12.34, bound_us=400.06)
+    shown = Page(report_of(example, tmp_path, fit_run=replace(example.fit_run, clocks=clocks)))
+    offset = f"{clocks['j2'].offset_us * 1e-6:.6f}"
+    assert ["j2", offset, "−41.24", "12.3", "400.1", "20", "0"] in shown.rows
+    assert "by answered PINGs; the largest residual is 12.3\u00a0µs (j2)." in shown.text
+    assert "clocks" in shown.by_id
+    assert "clocks" not in page.by_id  # all of its boards count the same ticks
 
 
 def test_page_stands_alone(source: str, page: Page) -> None:

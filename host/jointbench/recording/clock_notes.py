@@ -1,0 +1,101 @@
+"""What boards say of their clocks while a run is recorded, and the clocks that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from jointbench.errors import RunError
+from jointbench.link.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
+from jointwire import BodyError, Frame, MessageType
+
+# Frames may come late by some blocks; ticks that fall by more, or go ahead by a quarter of an hour, mean that the board
+# started again.
+_LATE_TICKS, _AHEAD_TICKS = 4096, 1 << 20
+_WORD = 1 << 32
+
+
+@dataclass
+class ClockNotes:
+    """What one board says of its clock, frame by frame; ticks are continued past their 32 bits.
+
+    Attributes:
+        exchanges: answered PINGs.
+        stamps: ticks, and the low 32 bits of the board's clock exactly at them.
+        pulses: edges seen on the SYNC wire.
+        restarted: whether its ticks started again; what came after that is left out.
+    """
+
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    stamps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    pulses: list[Pulse] = field(default_factory=list[Pulse])
+    restarted: bool = False
+    _newest: int | None = None
+
+    def add(self, frame: Frame, received_us: int) -> int | None:
+        """Take what a frame says.
+
+        Returns:
+            The tick it names, a DATA frame its first one; None where it names none, and of a board that started again.
+        """
+        try:
+            return self._add(frame, received_us)
+        except BodyError:  # valid, but not as long as its type is: a faulty board's, and no word on its clock
+            return None
+
+    def _add(self, frame: Frame, received_us: int) -> int | None:
+        match frame.type:
+            case MessageType.DATA:
+                return self._continued(frame.body.first_tick)
+            case MessageType.PONG:
+                if (tick := self._continued(frame.body.tick)) is not None:
+                    self.exchanges.append(replace(Exchange.from_pong(frame, received_us), tick=tick))
+                return tick
+            case MessageType.STATUS:
+                if (tick := self._continued(frame.body.tick)) is not None:
+                    self.stamps.append((tick, frame.time_us))
+                return tick
+            case MessageType.SYNC if not self.restarted:
+                self.pulses.append(Pulse.from_sync(frame, received_us))
+            case _:
+                pass
+        return None
+
+    def _continued(self, tick: int) -> int | None:
+        """A tick past its 32 bits; None when the board has started again."""
+        if self._newest is None:
+            self._newest = tick
+        step = (tick - self._newest + _WORD // 2) % _WORD - _WORD // 2
+        self.restarted |= not -_LATE_TICKS <= step <= _AHEAD_TICKS
+        if self.restarted:
+            return None
+        tick = self._newest + step
+        self._newest = max(self._newest, tick)
+        return tick
+
+
+class Noted(Protocol):
+    """Notes as they are taken, or as a decoded recording holds them."""
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]: ...  # noqa: D102
+    @property
+    def stamps(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102
+    @property
+    def pulses(self) -> Sequence[Pulse]: ...  # noqa: D102
+
+
+def clocks_of(noted: Mapping[str, Noted], tick_period_us: int) -> dict[str, BoardClock]:
+    """Each board's clock by its own exchanges, tied to the others by what pulses there were; by joint.
+
+    Raises:
+        RunError: a board answered no PING.
+    """
+    for joint, notes in noted.items():
+        if not notes.exchanges:
+            raise RunError(f"{joint}: no PING was answered, so its ticks cannot be put on the common timeline")
+    if not noted:
+        return {}
+    clocks = [board_clock(notes.exchanges, tick_period_us, notes.stamps) for notes in noted.values()]
+    return dict(zip(noted, tie_by_pulses(clocks, [notes.pulses for notes in noted.values()]), strict=True))

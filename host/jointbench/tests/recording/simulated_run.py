@@ -1,0 +1,43 @@
+"""Runs of simulated boards, recorded as a bench would record them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jointbench.recording import Recorder
+from jointbench.tests.link.simulated_board import SimulatedBoard, motion
+from jointwire import REGISTERS, FrameReader, schema_hash
+
+
+def boards(count: int = 2, blocks: int = 10) -> dict[int, SimulatedBoard]:
+    """Boards by node that all count the same ticks."""
+    return {node: motion(blocks, node=node, tick=5000, taken=0, sequence=100 * node) for node in range(1, count + 1)}
+
+
+def provenance(nodes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
+    """What run.toml holds of boards with default registers at the joints j1, j2 ... of cobot6."""
+    registers = {register.name: register.default for register in REGISTERS}
+    tables = [{"node": node, "joint": f"j{node}", "registers": registers} for node in nodes]
+    about = {"robot": "cobot6", "clock": "virtual", "common_ticks": True, "schema_hash": f"{schema_hash():08x}"}
+    return {**about, "board": tables, **more}
+
+
+def feed(recorder: Recorder, streams: Mapping[int, SimulatedBoard], frames: int | None = None) -> None:
+    """Give the recorder what the boards sent, in the order of time; `frames`: that many and no more."""
+    readers = {node: FrameReader() for node in streams}
+    sent = sorted(((each, node) for node, board in streams.items() for each in board.sent), key=lambda e: e[0].time_us)
+    for each, node in sent[:frames]:
+        for chunk in readers[node].feed(each.data):
+            recorder.chunk(each.time_us, node, chunk)
+
+
+def record(directory: Path, streams: Mapping[int, SimulatedBoard] | None = None) -> Path:
+    """Record a whole motion of two boards, or of these."""
+    streams = boards() if streams is None else streams
+    with Recorder(directory, provenance(streams)) as recorder:
+        recorder.event(4_900_000, "armed", node=1)
+        feed(recorder, streams)
+        recorder.event(6_000_000, "done")
+    return directory

@@ -1,0 +1,240 @@
+"""The doctor finds every damage that is done to a run, names its place, and calls a sound run sound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.cli.main import main
+from jointbench.errors import RunError
+from jointbench.recording import Diagnosis, Finding, Recorder, Samples, examine, save_samples
+from jointbench.recording.record_file import read_records
+from jointbench.tests.link.simulated_board import SimulatedBoard
+from jointbench.tests.recording.simulated_run import boards, feed, provenance, record
+from jointwire import Schema, State, schema_hash, schema_text
+
+
+def finding(diagnosis: Diagnosis, name: str) -> Finding:
+    return next(each for each in diagnosis.findings if each.name == name)
+
+
+def wrong(diagnosis: Diagnosis) -> set[str]:
+    return {each.name for each in diagnosis.findings if not each.ok}
+
+
+def spoil(path: Path, position: int, bits: int = 0x10) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= bits
+    path.write_bytes(data)
+
+
+def test_a_sound_run_is_sound(tmp_path: Path) -> None:
+    diagnosis = examine(record(tmp_path / "run"))
+    assert diagnosis.is_sound, diagnosis.text()
+    assert diagnosis.verdict == "sound: all 10 checks passed"
+    assert diagnosis.usable == "1314 of 1314 samples (100.00%) of 2 joints over 0.656 s can be read, and used"
+    assert diagnosis.text().endswith("Next: nothing needs doing.")
+
+
+def test_damage_inside_is_named_with_its_bytes_and_times(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    records = list(read_records((path / "frames.bin").read_bytes(), []))
+    starts = np.cumsum([0, *(each.size for each in records)])
+    for index in (6, 12):
+        spoil(path / "frames.bin", int(starts[index]) + 25)
+    diagnosis = examine(path)
+    assert wrong(diagnosis) == {"frames.bin", "SHA-256", "ledger"}
+    found = finding(diagnosis, "frames.bin")
+    assert "2 places are damaged" in found.what
+    for index in (6, 12):
+        at = [f"{(records[near].time_us - records[0].time_us) * 1e-6:.3f} s" for near in (index - 1, index + 1)]
+        assert f"bytes {starts[index]} to {starts[index + 1] - 1}, {at[0]} to {at[1]}" in found.where
+    assert "counted again it says: invalid: " in finding(diagnosis, "ledger").what
+    assert "the run is invalid" in diagnosis.usable
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_torn_end_is_named_wherever_it_is_torn(tmp_path: Path, seed: int) -> None:
+    path = record(tmp_path / "run")
+    whole = (path / "frames.bin").read_bytes()
+    records = list(read_records(whole, []))
+    ends = np.cumsum([each.size for each in records])
+    length = int(np.random.default_rng(seed).integers(ends[4], len(whole)))
+    (path / "frames.bin").write_bytes(whole[:length])
+    kept = int(np.searchsorted(ends, length, side="right"))
+    missing_ms = (records[-1].time_us - records[kept - 1].time_us) / 1000.0
+    torn = length - int(ends[kept - 1])
+    assert torn > 0  # else the seed tests the cut between records, which is the next test
+    diagnosis = examine(path)
+    found = finding(diagnosis, "end of frames.bin")
+    assert found.what.startswith(f"torn in the middle of a record: {torn} bytes are left out")
+    assert found.what.endswith(f", and at most {missing_ms:.1f} ms of data are missing")
+    assert f"from byte {ends[kept - 1]}" in found.where
+    (path / "result.json").unlink()
+    unfinished = examine(path)
+    assert {"end of frames.bin", "result.json", "ledger"} <= wrong(unfinished)
+    assert (
+        "at most 100 ms of data are missing where the recorder was killed"
+        in finding(unfinished, "end of frames.bin").what
+    )
+    assert "leaves the torn end out" in unfinished.text()
+
+
+def test_a_file_cut_between_records_is_found_by_its_count(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    whole = (path / "frames.bin").read_bytes()
+    *_, last = read_records(whole, [])
+    (path / "frames.bin").write_bytes(whole[: -last.size])
+    diagnosis = examine(path)
+    assert finding(diagnosis, "end of frames.bin").what == "cut off: its last 1 records are missing"
+
+
+def test_a_run_that_lost_samples_is_whole_but_invalid(tmp_path: Path) -> None:
+    streams = boards()
+    del streams[2].sent[5]
+    diagnosis = examine(record(tmp_path / "run", streams))
+    assert wrong(diagnosis) == {"ledger"}
+    assert finding(diagnosis, "ledger").what.startswith("invalid: 64 of 1314 samples lost, 4.871% is more than")
+    assert "record the motion again" in diagnosis.text()
+
+
+def _event(text: str) -> Callable[[Path], object]:
+    return lambda path: (path / "events.jsonl").write_text(text)
+
+
+GOOD = '{"time_us": 5, "event": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("spoil_it", "name", "words"),
+    [
+        (lambda path: (path / "run.toml").unlink(), "run.toml", "it holds no run.toml"),
+        (lambda path: (path / "run.toml").write_text("version = 9"), "run.toml", "version = 9; this release reads 1"),
+        (lambda path: (path / "run.toml").write_text("version = 1\nboard = [1]"), "run.toml", "lack node or joint"),
+        (lambda path: (path / "robot.toml").write_text("x ="), "robot.toml", "robot.toml"),
+        (lambda path: (path / "schema.json").unlink(), "schema.json", "cannot be read"),
+        (lambda path: spoil(path / "schema.json", 200), "schema.json", "run.toml says|cannot be read"),
+        (lambda path: (path / "frames.bin").unlink(), "frames.bin", "cannot be read: No such file"),
+        (lambda path: (path / "frames.bin").write_bytes(b""), "end of frames.bin", "its last 30 records are missing"),
+        (lambda path: (path / "result.json").unlink(), "result.json", "missing: the recorder was killed"),
+        (lambda path: (path / "result.json").write_text("{}"), "result.json", "it lacks outcome, records"),
+        (lambda path: (path / "events.jsonl").unlink(), "events.jsonl", "cannot be read: No such file"),
+        (_event(GOOD + '{"time_us": 4, "event": "b"}\n'), "events.jsonl", "1 of 2 lines are damaged"),
+        (_event(GOOD + '{"time_'), "events.jsonl", "1 of 2 lines are damaged"),
+        (_event("7\n" + GOOD), "events.jsonl", "1 of 2 lines are damaged"),
+    ],
+)
+def test_every_damage_is_found(tmp_path: Path, spoil_it: Callable[[Path], object], name: str, words: str) -> None:
+    path = record(tmp_path / "run")
+    spoil_it(path)
+    diagnosis = examine(path)
+    assert name in wrong(diagnosis), diagnosis.text()
+    assert any(word in finding(diagnosis, name).what for word in words.split("|")), finding(diagnosis, name)
+
+
+def test_a_run_that_cannot_be_opened_is_not_sound(tmp_path: Path) -> None:
+    """Even where each of its files is whole."""
+    path = record(tmp_path / "run")
+    text = (path / "run.toml").read_text().replace("[board.registers]", "[board.words]")
+    (path / "run.toml").write_text(text)
+    diagnosis = examine(path)
+    assert wrong(diagnosis) == {"opening"}
+    assert "lacks 'registers'" in finding(diagnosis, "opening").what
+
+
+def test_frames_of_another_release_are_named_as_such(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    other = Schema.from_text(schema_text().replace('"name":"limit.following"', '"name":"limit.lag"'))
+    (path / "schema.json").write_text(other.text, encoding="utf-8")
+    about = (path / "run.toml").read_text().replace(f"{schema_hash():08x}", f"{other.hash:08x}")
+    (path / "run.toml").write_text(about)
+    diagnosis = examine(path)
+    found = finding(diagnosis, "schema.json")
+    assert found.ok
+    assert f"{other.hash:08x}, another than this release's {schema_hash():08x}" in found.what
+    assert "limit.lag is only there" in found.what
+    assert "CRC-32 differs" in finding(diagnosis, "frames").what  # they were in fact made with this release's
+
+
+def test_a_ledger_that_was_altered_is_found(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    result = json.loads((path / "result.json").read_text())
+    result["ledger"]["boards"][0]["samples_received"] -= 1
+    (path / "result.json").write_text(json.dumps(result))
+    assert wrong(examine(path)) == {"ledger"}
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_no_altered_bit_of_the_frames_goes_unnoticed(tmp_path: Path, bit: int) -> None:
+    path = record(tmp_path / "run", boards(1, blocks=1))
+    whole = (path / "frames.bin").read_bytes()
+    for position in range(bit, len(whole), 97):
+        spoil(path / "frames.bin", position, 1 << bit)
+        assert "SHA-256" in wrong(examine(path))
+        (path / "frames.bin").write_bytes(whole)
+
+
+@pytest.mark.parametrize(("wrong_us", "ok"), [(10, True), (3000, False)])
+def test_clocks_that_scatter_are_found(tmp_path: Path, wrong_us: int, ok: bool) -> None:
+    rng, streams = np.random.default_rng(7), {1: SimulatedBoard(1, tick=5000), 2: SimulatedBoard(2, tick=5000)}
+    for board in streams.values():
+        board.status(State.LOADED)
+        board.state = State.RUNNING
+        for _ in range(60):
+            board.block()
+            board.pong(int(rng.integers(-wrong_us, wrong_us + 1)))
+        board.status(State.DONE)
+    about = provenance(streams, clock="wall", common_ticks=False)
+    with Recorder(tmp_path / "run", about) as recorder:
+        feed(recorder, streams)
+    found = finding(examine(tmp_path / "run"), "clocks")
+    assert found.ok == ok, found
+    assert "limit 200" in found.what
+
+
+def _imported(tmp_path: Path, time: np.ndarray) -> Path:
+    shape = (len(time), 6)
+    samples = Samples(
+        time=time, joint_names=tuple(f"j{k}" for k in range(1, 7)), motor_position=np.zeros(shape), link_position=None,
+        motor_current=None, motor_torque=np.zeros(shape), joint_torque=None, play_tick=np.full(len(time), -1),
+        valid=np.ones(shape, dtype=bool), current_filter=None, adc_window=0.0, sample_period=0.002,
+    )  # fmt: skip
+    return save_samples(tmp_path / "run", samples, {"robot": "cobot6"})
+
+
+def test_imports_are_examined_too(tmp_path: Path) -> None:
+    path = _imported(tmp_path, np.arange(50) * 0.002)
+    diagnosis = examine(path)
+    assert diagnosis.is_sound, diagnosis.text()
+    assert "300 of 300 samples" in diagnosis.usable
+    (path / "samples.npz").write_bytes(b"PK")
+    assert wrong(examine(path)) == {"samples.npz"}
+    assert examine(path).usable.startswith("nothing: it cannot be opened")
+
+
+def test_imported_times_that_do_not_rise_are_found(tmp_path: Path) -> None:
+    assert finding(examine(_imported(tmp_path, np.zeros(50))), "samples.npz").where == "times do not rise"
+
+
+def test_no_directory_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="there is no such directory"):
+        examine(tmp_path / "nowhere")
+
+
+def test_the_verb_says_the_verdict_first_and_exits_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = record(tmp_path / "run")
+    assert main(["doctor", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{path}: sound: ")
+    spoil(path / "frames.bin", 3000)
+    assert main(["doctor", str(path), "--json", "-"]) == 1
+    said = capsys.readouterr()
+    frame = json.loads(said.out)
+    assert said.err.startswith(f"{path}: damaged: frames.bin, SHA-256, ledger (3 of 10 checks)")
+    assert frame["command"] == "doctor"
+    assert [check["ok"] for check in frame["checks"]] == [each["ok"] for each in frame["findings"]]
+    assert set(frame["findings"][0]) == {"name", "ok", "what", "where", "advice"}
+    assert main(["doctor", str(tmp_path / "nowhere")]) == 2
