@@ -11,6 +11,7 @@ from jointbench.robot import Array
 
 HERE = Path(__file__).resolve().parent
 COBOT = HERE / "benches" / "cobot6.toml"
+COBOT_BUS = HERE / "benches" / "cobot6_bus.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +43,32 @@ def record_wave(bench: Bench, directory: Path, repeats: int = 1, **play) -> Run:
     return open_run(directory)
 
 
-def bench_with_program(folder: Path, joint: str, program: str) -> Path:
-    """A bench file like cobot6's whose board of `joint` runs `program` (MicroPython) instead of the firmware."""
+# The firmware, but for what is changed before it starts.
+_VARIATION = """
+from jointboard import wire
+{before}
+import unix
+board = unix.Board()
+board.disable()
+{board}
+from jointboard import app
+app.run(board)
+"""
+
+
+def variation(before: str = "", board: str = "") -> str:
+    """A program that is the firmware with lines carried out before its wire is used, and on its `board`."""
+    return _VARIATION.format(before=before, board=board)
+
+
+def bench_with_program(folder: Path, joint: str, program: str, like: Path = COBOT) -> Path:
+    """A bench file like another whose board of `joint` runs `program` (MicroPython) instead of the firmware."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "program.py").write_text(program)
-    text = COBOT.read_text().replace('"../virtual_bench', f'"{HERE}/virtual_bench')
+    own = folder.resolve() / "program.py"
+    own.write_text(program)
+    text = like.read_text().replace('"../virtual_bench', f'"{HERE}/virtual_bench')
     entry = f'joint = "{joint}"\nurl = "unix:"\n'
     assert entry in text
     path = folder / "bench.toml"
-    path.write_text(text.replace(entry, f'{entry}program = "program.py"\n'))
+    path.write_text(text.replace(entry, f'{entry}program = "{own}"\n'))
     return path

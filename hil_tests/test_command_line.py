@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from hil_tests.link_helpers import COBOT, wave
+from hil_tests.link_helpers import COBOT, COBOT_BUS, HERE, bench_with_program, variation, wave
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault
 from jointbench.link import open_bench
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def test_from_a_tripped_bench_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,6 +40,51 @@ def test_from_a_tripped_bench_to_a_report(tmp_path: Path, capsys: pytest.Capture
     assert "verdict: " in capsys.readouterr().out
     assert main(["report", model, run, run, "--out", str(tmp_path / "report.html")]) == 0
     assert "share samples" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("like", [COBOT, COBOT_BUS])
+def test_list_shows_each_boards_word_and_its_trouble(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], like: Path
+) -> None:
+    """One board is silent and one of another release: the others' rows are as ever."""
+    silent = (HERE / "programs" / "babble.py").read_text().replace("0, 0, 16) + noise", "0, 0, 0)")
+    bench_file = bench_with_program(tmp_path, "j4", silent, like)
+    bench_file = bench_with_program(tmp_path / "2", "j2", variation("wire.SCHEMA_HASH = 0x12345678"), bench_file)
+    with virtual_bench(bench_file, plant="ideal", out=tmp_path / "sim") as live:
+        assert main(["list", str(live)]) == 1
+        said = capsys.readouterr().out.splitlines()
+        assert said[0].split()[:8] == ["joint", "node", "port", "kind", "uid", "firmware", "wire", "schema"]
+        rows = {line.split()[0]: line.split() for line in said[2:8]}
+        assert rows["j1"][3] == "unix"
+        assert rows["j1"][5:11] == ["1.1.0", "1.1", "same", "DISARMED", "POWER_ON", "–"]
+        assert int(rows["j1"][11], 16) != int(rows["j3"][11], 16)  # facts of each joint are part of it
+        assert rows["j2"][6:9] == ["1.1", "other", "DISARMED"]
+        assert rows["j4"][3:] == ["–"] * 9
+        troubles = "\n".join(said[8:])
+        assert "j2 (node 2): speaks wire 1.1 with schema 12345678, this host" in troubles
+        assert "j4 (node 4): no answer to HELLO" in troubles
+        assert main(["list", str(live), "--json", "-"]) == 1
+        boards = json.loads(capsys.readouterr().out)["boards"]
+        assert [bool(board["trouble"]) for board in boards] == [False, True, False, True, False, False]
+        assert boards[0]["schema_hash"] != boards[1]["schema_hash"] == "12345678"
+
+
+def test_list_shows_a_latched_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with virtual_bench(COBOT, plant="ideal", seed=5, out=tmp_path / "bench") as live:
+        assert main(["list", str(live)]) == 0
+        _trip(live)
+        assert main(["list", str(live)]) == 1
+        assert "j2 (node 2): " in (said := capsys.readouterr().out)
+        assert "jointbench run --clear" in said
+
+
+def test_a_joint_that_is_not_there_has_no_repl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'version = 1\nname = "lab"\nrobot = "cobot6"\n[[board]]\nnode = 1\njoint = "j1"\nurl = "/dev/nowhere"\n'
+    (tmp_path / "lab.toml").write_text(text)
+    assert main(["repl", str(tmp_path / "lab.toml"), "elbow"]) == 2
+    assert "bench 'lab' has no board for joint 'elbow'; its joints: j1" in capsys.readouterr().err
+    assert main(["list", str(tmp_path / "lab.toml")]) == 1
+    assert "j1 (node 1): port /dev/nowhere cannot be opened" in capsys.readouterr().out
 
 
 def _trip(live: Path) -> None:

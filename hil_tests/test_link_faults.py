@@ -12,24 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import COBOT, bench_with_program, record_wave, wave
+from hil_tests.link_helpers import COBOT, bench_with_program, record_wave, variation, wave
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers, SchemaMismatch
+from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers
 from jointbench.link import Bench, open_bench
 from jointbench.recording import open_run
 from jointwire import State
 
 BABBLE = Path(__file__).parent / "programs" / "babble.py"
-# The firmware, but for one thing changed before it starts.
-VARIATION = """
-from jointboard import wire
-{change}
-import unix
-board = unix.Board()
-board.disable()
-from jointboard import app
-app.run(board)
-"""
 
 
 @contextmanager
@@ -49,9 +39,9 @@ def ready(bench_file: Path, out: Path, **settings) -> Generator[Bench]:
 
 def states(bench: Bench) -> dict[str, State | None]:
     for board in bench.boards:
-        if not board.port.lost:
+        if not board.why_lost:
             board.hello()
-    return {board.joint: board.state for board in bench.boards if not board.port.lost}
+    return {board.joint: board.state for board in bench.boards if not board.why_lost}
 
 
 def test_a_board_that_answers_garbage(tmp_path: Path) -> None:
@@ -72,13 +62,6 @@ def test_a_board_in_its_repl_is_shown_as_it_speaks(tmp_path: Path) -> None:
         bench.connect()
 
 
-def test_a_board_of_another_schema(tmp_path: Path) -> None:
-    program = VARIATION.format(change="wire.SCHEMA_HASH = 0x12345678")
-    message = r"^j2 \(node 2\): speaks wire 1\.0 with schema 12345678, this host 1\.0 with [0-9a-f]{8}; put"
-    with connecting(bench_with_program(tmp_path, "j2", program)) as bench, pytest.raises(SchemaMismatch, match=message):
-        bench.connect()
-
-
 def test_ports_that_are_swapped(tmp_path: Path) -> None:
     with virtual_bench(COBOT, realtime=True, out=tmp_path / "sim") as live:
         first, second = (board["url"] for board in tomllib.loads(live.read_text())["board"][:2])
@@ -90,8 +73,7 @@ def test_ports_that_are_swapped(tmp_path: Path) -> None:
 
 
 def test_facts_that_are_not_the_robots(tmp_path: Path) -> None:
-    changed = VARIATION.replace("board.disable()", 'board.disable()\nboard.facts["drive.ratio"] = 51000')
-    program = changed.format(change="")
+    program = variation(board='board.facts["drive.ratio"] = 51000')
     message = r"^j5 \(node 5\): says drive\.ratio = 51, the robot file 101; is this"
     bench_file = bench_with_program(tmp_path, "j5", program)
     with connecting(bench_file) as bench, pytest.raises(ConfigurationDiffers, match=message):
@@ -203,7 +185,8 @@ def test_a_bad_cable_is_accounted_to_the_sample(tmp_path: Path, kind) -> None:
     assert run.ledger.samples_lost > 0
     assert not run.ledger.is_valid
     for index, board in enumerate(run.ledger.boards):
-        assert board.samples_taken == board.samples_received + board.link_lost
+        assert board.samples_taken == board.samples_received + board.crc_lost + board.link_lost
+        assert board.frames_sent == board.frames_received + board.frames_damaged + board.frames_vanished
         assert run.samples.valid[:, index].sum() == board.samples_received
         assert np.isfinite(run.samples.motor_position[run.samples.valid[:, index], index]).all()
 

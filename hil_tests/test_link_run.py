@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from jointbench.link import Bench, open_bench
 from jointbench.link.lockstep import LockstepClock
 from jointbench.link.motion import PointToPoint
 from jointbench.recording import Recorder, open_run
-from jointwire import State
+from jointwire import Chunk, Frame, MessageType, State
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,19 @@ def test_events_tell_the_story(bench: Bench, tmp_path: Path) -> None:
     assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
 
 
+def test_pings_during_a_motion_come_often_and_at_no_fixed_phase_of_a_tick(bench: Bench) -> None:
+    sent_us: list[int] = []
+
+    def note(time_us: int, node: int, chunk: Chunk) -> None:
+        if isinstance(chunk.content, Frame) and chunk.content.type is MessageType.PONG:
+            sent_us.append(chunk.content.body.nonce)
+
+    bench.boards[0].listen(note)
+    bench.play(wave(bench), 4)
+    assert len(sent_us) >= 45  # in 4.1 s of motion
+    assert len({time_us % 1000 for time_us in sent_us}) > 30
+
+
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     digests = []
     for attempt in ("first", "second"):
@@ -158,7 +172,7 @@ def test_a_start_far_away_is_refused_and_motors_go_off(bench: Bench, tmp_path: P
         ("limit.current", 2**40, "allowed is 0 to 32000"),
     ],
 )
-def test_registers_are_refused_in_words(bench: Bench, register: str, value: int, message: str) -> None:
+def test_registers_are_refused_in_words(bench: Bench, register: Any, value: int, message: str) -> None:
     with pytest.raises(BoardRefused, match=message):
         bench.boards[2].write_register(register, value)
 

@@ -89,6 +89,7 @@ class BoardError(JointbenchError):
         super().__init__(f"{joint} (node {node}): {text}")
         self.joint = joint
         self.node = node
+        self.text = text
 
 
 class BoardSilent(BoardError, TimeoutError):
@@ -113,3 +114,7 @@ class SchemaMismatch(BoardError):
 
 class ConfigurationDiffers(BoardError, ValueError):
     """Raised when a board's registers are not what was written, or do not suit the robot."""
+
+
+class FaultUrlError(JointbenchError, ValueError):
+    """Raised when a fault:// URL names an unknown fault, a value that is not allowed, or no port."""

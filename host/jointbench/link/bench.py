@@ -13,24 +13,25 @@ import numpy as np
 from jointbench.errors import BenchFileError, BoardError, BoardSilent, ConfigurationDiffers
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.board import Board
-from jointbench.link.clock import Clock, WallClock
-from jointbench.link.conversation import ANSWER_TIMEOUT_US
+from jointbench.link.clock import Clock
+from jointbench.link.connections import Connections
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.knots import Trajectory
 from jointbench.link.ledger import Ledger
-from jointbench.link.lockstep import LockstepClock
+from jointbench.link.line import Line
+from jointbench.link.line_load import check_load
 from jointbench.link.motion import plan_move
 from jointbench.link.playback import ProgressCallback, play
-from jointbench.link.port import Port
 from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
 from jointbench.link.sink import Sink
 from jointbench.robot import Array, Robot, load_robot
-from jointwire import Frame, MessageType, State, decode_samples
+from jointwire import Frame, State, decode_samples, own_schema
 
 # A joint this near to a pose is there: ten times nearer than the boards ask of a start.
 _THERE = 0.005  # [rad]
-
+# A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
+_POSITIONS_US = 1_000_000
 
 
 class Bench:
@@ -42,8 +43,9 @@ class Bench:
         file: what the bench file says.
         robot: whose joints the boards drive.
         clock: the target's time.
+        lines: what the boards are on; several may share one.
         boards: in the robot's joint order.
-        identities, facts: of each board, once connected.
+        identities: of each board, once connected.
         settings: of each joint, once configured.
     """
 
@@ -51,38 +53,39 @@ class Bench:
         """Open ports and clock; nothing is sent to a board yet."""
         self.file = file
         self.robot: Robot = load_robot(file.robot)
-        entries = {entry.joint: entry for entry in file.boards}
         _check_joints(file, self.robot)
-        self._ports: list[Port] = []
-        try:
-            for joint in self.robot.joint_names:
-                self._ports.append(Port(entries[joint]))
-            self.clock: Clock = LockstepClock(file.control, self._ports) if file.control else WallClock(self._ports)
-        except BaseException:
-            for port in self._ports:
-                port.close()
-            raise
-        self.boards = tuple(Board(port, self.clock) for port in self._ports)
+        self._connections = Connections(file)
+        self.clock: Clock = self._connections.clock
+        self.lines: tuple[Line, ...] = self._connections.lines
+        self.boards = tuple(self._connections.boards[joint] for joint in self.robot.joint_names)
         self.identities: tuple[Identity, ...] = ()
-        self.facts: tuple[Facts, ...] = ()
         self.settings: tuple[JointSettings, ...] = ()
 
     def connect(self) -> None:
         """Greet every board, stop it if it was left driving, and read its registers.
 
         Raises:
-            BoardSilent, BoardLost, SchemaMismatch: a board does not answer, or not in this host's language.
-            ConfigurationDiffers: a board is another joint's, or its facts do not suit the robot.
+            BoardSilent, BoardLost: a board does not answer.
+            SchemaMismatch: a board's firmware is another release's; says what differs and how to update it.
+            ConfigurationDiffers: a board is another joint's, or its facts do not suit robot or bench file.
         """
         identities: list[Identity] = []
         for board in self.boards:
-            identities.append(board.hello())
+            identities.append(board.greet())
             if board.is_driving:
                 board.stop()
+            board.need_our_schema()
+        for board in self.boards:
+            board.read_registers()
         self.identities = tuple(identities)
-        self.facts = tuple(board.read_registers() for board in self.boards)
         for board, facts, drive in zip(self.boards, self.facts, self.robot.drives, strict=True):
             _check_facts(board, facts, self.facts[0], drive.ratio)
+        _check_lines(self.file, self.facts)
+
+    @property
+    def facts(self) -> tuple[Facts, ...]:
+        """Each board's registers as last read or written; none before `connect`."""
+        return tuple(board.facts for board in self.boards if board.facts) if self.identities else ()
 
     def configure(self, settings: Sequence[JointSettings] | None = None, **changes: Any) -> None:
         """Set every board's servo, limits and filter, and read back that they are set.
@@ -94,22 +97,25 @@ class Bench:
         Raises:
             ConfigurationDiffers: a value does not fit, or reads back as another.
             BoardRefused: a board is driving, or in FAULT.
+            BenchFileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos)
         self.settings = tuple(replace(each, **changes) for each in settings)
-        facts: list[Facts] = []
         for board, each, drive, fact in zip(self.boards, self.settings, self.robot.drives, self.facts, strict=True):
             wanted = each.registers(board.joint, board.node, drive, fact)
             for name, raw in wanted.items():
                 board.write_register(name, raw)
-            facts.append(board.read_registers())
+            found = board.read_registers().registers
             for name, raw in wanted.items():
-                if facts[-1].registers[name] != raw:
+                if found[name] != raw:
                     raise ConfigurationDiffers(
-                        board.joint, board.node, f"{name} was set to {raw} and reads back {facts[-1].registers[name]}"
+                        board.joint, board.node, f"{name} was set to {raw} and reads back {found[name]}"
                     )
-        self.facts = tuple(facts)
+        facts = dict(zip(self.robot.joint_names, self.facts, strict=True))
+        for entries in self.file.lines:
+            if len(entries) > 1:
+                check_load(entries, [facts[entry.joint] for entry in entries])
 
     def positions(self) -> Array:
         """Where the joints are [rad], shape (n_joints,): one sample of each board, with its motor off or on."""
@@ -119,7 +125,7 @@ class Bench:
             board.on_data = lambda frame, node=board.node: _note_position(newest, node, frame)
             if not board.is_driving:
                 board.write_register("stream.always", 1)
-        deadline = self.clock.now_us() + ANSWER_TIMEOUT_US + 2 * round(self._block_us())
+        deadline = self.clock.now_us() + _POSITIONS_US
         while len(newest) < len(self.boards) and (left := deadline - self.clock.now_us()) > 0:
             self.clock.wait(left)
         for board in self.boards:
@@ -188,12 +194,12 @@ class Bench:
         Returns:
             Joints whose boards did not confirm; their own link time-out stops them.
         """
-        for board in self.boards:
-            board.tell(MessageType.STOP)
+        for line in self.lines:
+            line.stop_all()
         unconfirmed: list[str] = []
         for board in self.boards:
             try:
-                if not board.port.lost:
+                if not board.why_lost:
                     board.stop()
                     continue
             except BoardError:
@@ -207,6 +213,16 @@ class Bench:
             board.hello()
             if board.state is State.FAULT:
                 board.clear()
+
+    def save(self) -> None:
+        """Have every board keep its calibration (the "persist" registers) over a reset.
+
+        Raises:
+            BoardRefused: a board is not at rest, or cannot write its flash.
+        """
+        self._need_connection()
+        for board in self.boards:
+            board.save()
 
     def provenance(self, **more: Any) -> dict[str, Any]:
         """What a run's run.toml shall say of this bench; `more` is added to it."""
@@ -225,6 +241,8 @@ class Bench:
         return {
             "robot": self.file.robot,
             "clock": self.clock.name,
+            "common_ticks": self.clock.common_ticks,
+            "schema_hash": f"{own_schema().hash:08x}",
             **more,
             "bench": {"name": self.file.name, **self.file.information},
             "settings": {board.joint: asdict(each) for board, each in zip(self.boards, self.settings, strict=False)},
@@ -234,12 +252,10 @@ class Bench:
     def close(self) -> None:
         """Stop what may drive, then close ports and clock; closing twice is harmless."""
         try:
-            if any(board.is_driving and not board.port.lost for board in self.boards) and self.identities:
+            if any(board.is_driving and not board.why_lost for board in self.boards) and self.identities:
                 self.stop()
         finally:
-            self.clock.close()
-            for port in self._ports:
-                port.close()
+            self._connections.close()
 
     def __enter__(self) -> Bench:
         """Return the bench."""
@@ -250,9 +266,6 @@ class Bench:
     ) -> None:
         """Leave no motor on."""
         self.close()
-
-    def _block_us(self) -> float:
-        return max(fact.si("stream.block") * fact.tick_period * 1e6 for fact in self.facts)
 
     def _need_connection(self) -> None:
         if not self.facts:
@@ -272,9 +285,9 @@ def open_bench(path: str | Path) -> Bench:
 
 
 def _note_position(newest: dict[int, int], node: int, frame: Frame) -> None:
-    samples = decode_samples(frame)
-    if "motor_position" in (samples.dtype.names or ()) and len(samples):
-        newest[node] = int(samples["motor_position"][-1])
+    positions = decode_samples(frame).columns.get("motor_position")
+    if positions is not None and len(positions):
+        newest[node] = int(positions[-1])
 
 
 def _check_joints(file: BenchFile, robot: Robot) -> None:
@@ -315,3 +328,18 @@ def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None
             )
 
 
+def _check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
+    by_node = {each.registers["board.node"]: each for each in facts}
+    for entries in file.lines:
+        for entry in entries:
+            shares = bool(by_node[entry.node].registers["board.shared_line"])
+            if shares == (len(entries) > 1):
+                continue
+            text = (
+                f"is set up for a shared line (board.shared_line = 1), but is alone at {entry.url!r}; give the others "
+                "of its line the same url, or set its fact board.shared_line = 0"
+                if shares
+                else f"is not set up for a shared line, but the bench file gives {entry.url!r} to {len(entries)} "
+                "boards; set its fact board.shared_line = 1, or give each board a url of its own"
+            )
+            raise ConfigurationDiffers(entry.joint, entry.node, text)

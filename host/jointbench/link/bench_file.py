@@ -22,7 +22,7 @@ class BoardEntry:
     Attributes:
         node: its number on the wire.
         joint: name of the joint it drives.
-        url: a serial device or any URL that pyserial opens.
+        url: a serial device or any URL that pyserial opens; boards with the same share a line.
         baud: of a serial port.
     """
 
@@ -57,6 +57,8 @@ class BenchFile:
         boards: in the order of the file.
         servos: overrides by joint.
         information: what a virtual bench says of itself (plant, seed).
+        common_ticks: whether all boards count the same ticks, as on a virtual bench without clocks of their own.
+        path: of the file.
     """
 
     name: str
@@ -66,6 +68,27 @@ class BenchFile:
     boards: tuple[BoardEntry, ...]
     servos: dict[str, ServoOverride]
     information: dict[str, Any]
+    common_ticks: bool
+    path: Path
+
+    @property
+    def lines(self) -> tuple[tuple[BoardEntry, ...], ...]:
+        """The boards by line, each line's in the order of their nodes."""
+        urls = dict.fromkeys(board.url for board in self.boards)
+        groups = ([board for board in self.boards if board.url == url] for url in urls)
+        return tuple(tuple(sorted(group, key=lambda board: board.node)) for group in groups)
+
+    def how_to_update(self, board: BoardEntry) -> str:
+        """How this board gets the firmware of this host's release, as commands."""
+        if "plant" in self.information:
+            return (
+                "It is emulated: end its bench with Ctrl-C and start it again with `./run sim BENCH`, BENCH being the "
+                "file it was started with"
+            )
+        return (
+            f"Put this release's firmware on it: `jointbench repl {self.path} {board.joint}`, then "
+            f"`mpremote connect {board.url} cp -r firmware/jointboard :`, then `mpremote connect {board.url} reset`"
+        )
 
 
 def read_bench_file(path: str | Path) -> BenchFile:
@@ -82,12 +105,13 @@ def read_bench_file(path: str | Path) -> BenchFile:
     except tomllib.TOMLDecodeError as error:
         raise BenchFileError(f"bench file {path} is not TOML: {error}") from error
     try:
-        return _bench(Table(values, path.name), path.parent)
+        return _bench(Table(values, path.name), path)
     except RobotFileError as error:  # the strict table of the robot room says it for all files
         raise BenchFileError(str(error)) from None
 
 
-def _bench(table: Table, folder: Path) -> BenchFile:
+def _bench(table: Table, path: Path) -> BenchFile:
+    folder = path.parent
     version = table.number("version")
     if version != VERSION:
         table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
@@ -108,6 +132,8 @@ def _bench(table: Table, folder: Path) -> BenchFile:
         boards=boards,
         servos=_servos(table, [board.joint for board in boards]),
         information={key: value for key, value in information.items() if value is not None},
+        common_ticks=table.flag("common_ticks", clock == "virtual"),
+        path=path,
     )
     table.finish()
     return bench
@@ -134,11 +160,18 @@ def _board(table: Table) -> BoardEntry:
 def _check_boards(table: Table, boards: tuple[BoardEntry, ...]) -> None:
     if not boards:
         table.fault("no boards; give each board a [[board]] table with node, joint and url")
-    for key in ("node", "joint", "url"):
+    for key in ("node", "joint"):
         values = [getattr(board, key) for board in boards]
         for value in values:
             if values.count(value) > 1:
                 table.fault(f"{key} = {value!r} is given to {values.count(value)} boards; it must differ")
+    for board in boards:
+        first = next(each for each in boards if each.url == board.url)
+        if board.baud != first.baud:
+            table.fault(
+                f"boards {first.joint} and {board.joint} share the line {board.url!r}, but one has baud = {first.baud} "
+                f"and one {board.baud}; give both the same"
+            )
 
 
 def _servos(table: Table, joints: list[str]) -> dict[str, ServoOverride]:

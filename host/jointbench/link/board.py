@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import BoardFault, BoardRefused, SchemaMismatch
+from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent, SchemaMismatch
+from jointbench.link.client import Client, RegisterName
 from jointbench.link.clock import Clock
 from jointbench.link.conversation import ChunkListener, Conversation
 from jointbench.link.identity import Facts, Identity
+from jointbench.link.line import Line
 from jointbench.link.port import Port
+from jointbench.link.schema_cache import cached_schema
 from jointbench.link.sync import Exchange
 from jointbench.link.words import CLEARING, fault_text, range_text, refusal_text
 from jointwire import (
@@ -25,53 +29,116 @@ from jointwire import (
     Frame,
     MessageType,
     Refusal,
+    Schema,
+    SchemaError,
     State,
-    schema_hash,
+    config_crc,
+    own_schema,
 )
 
 _KNOTS_PER_FRAME = (MAX_BODY - 4) // 8
+_KNOTS_OVERHEAD = 32  # bytes of a KNOTS frame beside its knots: header, body's head, CRC, COBS, delimiter
 _DRIVING = (State.ARMED, State.RUNNING)
+_DIFFERENCES = 3  # of two schemas, shown in an error
 
 
 class Board:
     """A joint's board behind its port; every error it raises names joint and node.
 
     Attributes:
-        node, joint, port: which one, and where.
-        state: the last it reported, None before it was greeted.
+        node, joint, port, line: which one, and where.
+        client: asks it anything the wire knows.
+        identity: who it said it was when it was last greeted.
+        facts: its registers as last read or written, None before they were read.
+        state: the last it reported, None before it was greeted and where this host does not know its number.
         fault: the body of its FAULT frame while a fault is latched, where one was received.
         on_data: called for each DATA frame.
     """
 
-    def __init__(self, port: Port, clock: Clock) -> None:
-        """Listen at the port; nothing is sent."""
-        self.node, self.joint, self.port = port.node, port.joint, port
+    def __init__(
+        self, port: Port, clock: Clock, node: int | None = None, line: Line | None = None, update: str = ""
+    ) -> None:
+        """Listen at the port; nothing is sent.
+
+        Args:
+            port: of the board.
+            clock: the target's time.
+            node: which of the port's boards; the first by default.
+            line: of the port, where other boards share it.
+            update: what to do when its firmware is another release's, a sentence.
+        """
+        self.node = port.nodes[0] if node is None else node
+        self.joint = dict(zip(port.nodes, port.joints, strict=True))[self.node]
+        self.port, self.line = port, line or Line(port, clock)
+        self.identity: Identity | None = None
+        self.facts: Facts | None = None
         self.state: State | None = None
         self.fault: Any = None
         self.on_data: Callable[[Frame], None] | None = None
         self._clock = clock
-        self._line = Conversation(port, clock, self._note)
+        self._update = update
+        self._talk = Conversation(self.line, self.node, self.joint, clock, self._note)
+        self.client = Client(self._ask)
         self._token = 0
 
-    def hello(self) -> Identity:
-        """Greet the board; it answers with who it is and a fresh arming token.
+    def greet(self) -> Identity:
+        """Ask who the board is; one of any version answers, with a fresh arming token.
 
         Raises:
-            SchemaMismatch: it was built from another definition of the wire.
             BoardSilent, BoardLost: it does not answer.
         """
-        body = self._ask(MessageType.HELLO, MessageType.HELLO_ACK, major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR)[1].body
-        if body.schema_hash != schema_hash():
-            raise SchemaMismatch(
-                self.joint,
-                self.node,
-                f"speaks wire {body.major}.{body.minor} with schema {body.schema_hash:08x}, this host "
-                f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR} with {schema_hash():08x}; put this release's firmware on the board "
-                "(`jointbench flash`), or use the host release that belongs to its firmware",
-            )
-        self.state = State(body.state)
+        body = self.client.hello(PROTOCOL_MAJOR, PROTOCOL_MINOR).body
+        self.identity = Identity.from_hello(body)
+        self.state = _state(body.state)
         self._token = body.token
-        return Identity.from_hello(body)
+        self._talk.understood = self.identity.has_our_schema
+        if self._talk.understood:
+            self.line.attend(self.node, self.identity.transmit_buffer)
+        return self.identity
+
+    def hello(self) -> Identity:
+        """Greet the board, which must have been built from this host's definition of the wire.
+
+        Raises:
+            SchemaMismatch: it was built from another; says what differs and how to update it.
+            BoardSilent, BoardLost: it does not answer.
+        """
+        identity = self.greet()
+        self.need_our_schema()
+        return identity
+
+    def need_our_schema(self) -> None:
+        """Go no further with a board, once greeted, whose frames this host would misread.
+
+        Raises:
+            SchemaMismatch: as in `hello`.
+        """
+        identity = self.identity or self.greet()
+        if not identity.has_our_schema:
+            text = (
+                f"speaks wire {identity.wire} with schema {identity.schema_hash:08x}, this host "
+                f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR} with {own_schema().hash:08x}: {self.differences()}"
+            )
+            raise SchemaMismatch(self.joint, self.node, f"{text}. {self._update}" if self._update else text)
+
+    def schema(self) -> Schema:
+        """The schema it was built with; asked of the board unless this host knows it already.
+
+        Raises:
+            SchemaError: what it sends is no schema, or not that of its hash.
+            BoardSilent, BoardLost, BoardRefused: it does not send one.
+        """
+        identity = self.identity or self.greet()
+        return cached_schema(identity.schema_hash, self._fetch_dict)
+
+    def differences(self) -> str:
+        """The first differences of its schema from this host's, in one line; empty where they are the same."""
+        try:
+            lines = own_schema().differences(self.schema())
+        except (SchemaError, BoardError) as error:
+            return f"what differs is not known ({error})"
+        more = f"; {len(lines) - _DIFFERENCES} more" if len(lines) > _DIFFERENCES else ""
+        return "; ".join(lines[:_DIFFERENCES]) + more
 
     def read_registers(self) -> Facts:
         """Read the whole register table, raw values by name.
@@ -81,18 +148,11 @@ class Board:
         """
         values: dict[str, int] = {}
         for first, names in _register_runs():
-            asked = (first, len(names))
-            _, frame = self._ask(
-                MessageType.READ,
-                MessageType.VALUES,
-                lambda body, asked=asked: (body.first, body.count) == asked,
-                first=first,
-                count=len(names),
-            )
-            values |= dict(zip(names, (int(value) for value in frame.body["values"]), strict=True))
-        return Facts(values)
+            values |= zip(names, self.client.read(first, len(names)).body.values, strict=True)
+        self.facts = Facts(values)
+        return self.facts
 
-    def write_register(self, name: str, raw: int) -> None:
+    def write_register(self, name: RegisterName, raw: int) -> None:
         """Set a register to a raw value.
 
         Raises:
@@ -104,7 +164,9 @@ class Board:
         about = f"{name} = {raw}"
         if not -(2**31) <= raw < 2**31:
             raise BoardRefused(self.joint, self.node, f"cannot be sent {about}; allowed is {range_text(register)}")
-        self._command(MessageType.WRITE, about, range_text(register), register=register.id, value=raw)
+        self.client.write(name, raw, about=about, allowed=range_text(register))
+        if self.facts:
+            self.facts = replace(self.facts, registers={**self.facts.registers, name: raw})
 
     def ping(self) -> Exchange:
         """Exchange times with the board.
@@ -112,11 +174,8 @@ class Board:
         Raises:
             BoardSilent, BoardLost: it does not answer.
         """
-        nonce = self._clock.now_us() & 0xFFFFFFFF
-        received_us, frame = self._ask(
-            MessageType.PING, MessageType.PONG, lambda body: body.nonce == nonce, nonce=nonce
-        )  # fmt: skip
-        return Exchange.from_pong(nonce, frame.body.tick, received_us)
+        answer = self.client.ping(self._clock.now_us() & 0xFFFFFFFF)
+        return Exchange.from_pong(answer.frame, answer.received_us)
 
     def upload(self, knots: NDArray[np.int32], repeats: int) -> None:
         """Upload a trajectory and have the board check it; it is LOADED afterwards.
@@ -127,13 +186,16 @@ class Board:
 
         Raises:
             BoardRefused: too long, outside the limits, or not in this state.
+            SchemaMismatch, BoardSilent, BoardLost: as in `hello`.
         """
         data = np.ascontiguousarray(knots, dtype="<i4").tobytes()
-        for offset in range(0, len(knots), _KNOTS_PER_FRAME):
-            part = [{"position": int(p), "velocity": int(v)} for p, v in knots[offset : offset + _KNOTS_PER_FRAME]]
-            self._command(MessageType.KNOTS, f"from {offset}", offset=offset, count=len(part), knots=part)
+        identity = self.identity or self.hello()
+        size = min(_KNOTS_PER_FRAME, max(identity.receive_buffer - _KNOTS_OVERHEAD, 8) // 8)
+        for offset in range(0, len(knots), size):
+            part = [{"position": int(p), "velocity": int(v)} for p, v in knots[offset : offset + size]]
+            self.client.knots(offset, part, about=f"from {offset}")
         about = f"of {len(knots)} knots, {repeats} times"
-        self._command(MessageType.LOAD, about, count=len(knots), repeats=repeats, crc32=zlib.crc32(data))
+        self.client.load(len(knots), repeats, zlib.crc32(data), about=about)
         self.state = State.LOADED
 
     def arm(self) -> None:
@@ -141,12 +203,15 @@ class Board:
 
         Raises:
             BoardFault: a fault is latched; clear() first.
-            BoardRefused: nothing is loaded, or the joint is outside its window.
+            BoardRefused: nothing is loaded, the joint is outside its window, or the board's registers are not those
+                that were last read from it or written to it here.
+            SchemaMismatch, BoardSilent, BoardLost: as in `hello`.
         """
         self.hello()  # a token is good once
         if self.state is State.FAULT:
             raise self.fault_error()
-        self._command(MessageType.ARM, token=self._token)
+        facts = self.facts or self.read_registers()
+        self.client.arm(self._token, config_crc(facts.registers))
         self.state = State.ARMED
 
     def start(self, at_tick: int = 0) -> None:
@@ -155,7 +220,7 @@ class Board:
         Raises:
             BoardRefused: not armed, too far from the first knot, or too late.
         """
-        self._command(MessageType.START, f"at tick {at_tick}", at_tick=at_tick & 0xFFFFFFFF)
+        self.client.start(at_tick & 0xFFFFFFFF, about=f"at tick {at_tick}")
         self.state = State.RUNNING
 
     def stop(self) -> None:
@@ -164,7 +229,7 @@ class Board:
         Raises:
             BoardSilent, BoardLost: it does not answer; its own link time-out stops the motor.
         """
-        self._command(MessageType.STOP)
+        self.client.stop()
         self.state = State.DISARMED if self.is_driving else self.state
 
     def clear(self) -> None:
@@ -173,20 +238,41 @@ class Board:
         Raises:
             BoardRefused: there is no fault.
         """
-        self._command(MessageType.CLEAR)
+        self.client.clear()
         self.state, self.fault = State.DISARMED, None
+
+    def save(self) -> None:
+        """Have the board keep its calibration (the "persist" registers) over a reset.
+
+        Raises:
+            BoardRefused: not at rest, or its flash cannot be written.
+        """
+        self.client.save()
+
+    def leave_for_repl(self) -> None:
+        """End the firmware's program: the port is the MicroPython interpreter's until the board is reset.
+
+        Raises:
+            BoardRefused: not at rest, or this kind of board has no interpreter to go back to.
+        """
+        self.client.repl()
 
     def tell(self, kind: MessageType, **fields: Any) -> None:
         """Send a request without waiting for its answer."""
-        self._line.send(kind, **fields)
+        self.line.send(self.node, self._talk.frame(kind, **fields))
 
     def keep_alive(self) -> None:
-        """Send a PING without waiting; its PONG is recorded like any other frame."""
-        self.tell(MessageType.PING, nonce=self._clock.now_us() & 0xFFFFFFFF)
+        """Let the board hear a PING without waiting; its PONG is recorded like any other frame."""
+        self.line.keep_alive(self.node)
 
     def listen(self, listener: ChunkListener | None) -> None:
         """Hand everything received to a listener, unaltered, from now on."""
-        self._line.listener = listener
+        self._talk.listener = listener
+
+    @property
+    def why_lost(self) -> str:
+        """Why the board is gone; empty while it is there."""
+        return self.port.why_lost(self.node)
 
     @property
     def is_driving(self) -> bool:
@@ -194,13 +280,13 @@ class Board:
         return self.state is None or self.state in _DRIVING
 
     @property
-    def silent_us(self) -> int:
-        """Time since its last valid frame."""
-        return self._clock.now_us() - self._line.last_frame_us
+    def last_frame_us(self) -> int:
+        """When its last valid frame came."""
+        return self._talk.last_frame_us
 
     def lost_error(self) -> Exception:
         """Say why the board is gone."""
-        return self._line.lost_error()
+        return self._talk.lost_error()
 
     def fault_error(self) -> BoardFault:
         """Say which fault is latched."""
@@ -212,7 +298,7 @@ class Board:
     def _note(self, frame: Frame) -> bool:
         match frame.type:
             case MessageType.STATUS:
-                self.state = State(frame.body.state)
+                self.state = _state(frame.body.state)
                 if self.state is not State.FAULT:
                     self.fault = None
             case MessageType.FAULT:
@@ -224,24 +310,34 @@ class Board:
                 return False
         return True
 
-    def _command(self, kind: MessageType, about: str = "", allowed: str = "", **fields: Any) -> int:
-        """Send a request that is answered by an ACK; returns the ACK's value."""
-        return int(self._ask(kind, MessageType.ACK, about=about, allowed=allowed, **fields)[1].body.value)
+    def _fetch_dict(self) -> bytes:
+        data, total = b"", 1
+        while len(data) < total:
+            part = self.client.dict(len(data)).body
+            if not part.count:
+                raise BoardSilent(self.joint, self.node, f"sends {len(data)} of {total} bytes of its DICT and no more")
+            data, total = data + part.data, part.total
+        return data
 
     def _ask(
         self,
         kind: MessageType,
         answer: MessageType,
-        matches: Callable[[Any], bool] = lambda body: True,
+        matches: Callable[[Any], bool],
         about: str = "",
         allowed: str = "",
         **fields: Any,
     ) -> tuple[int, Frame]:
-        time_us, frame = self._line.ask(kind, answer, matches, **fields)
+        """Ask as the client's `Asker`; a refusal becomes an error in words."""
+        time_us, frame = self._talk.ask(kind, answer, matches, **fields)
         if frame.type is MessageType.ACK and frame.body.refusal != Refusal.OK:
             reason = refusal_text(frame.body.refusal, frame.body.value, allowed)
             raise BoardRefused(self.joint, self.node, f"refused {kind.name}{' ' if about else ''}{about}: {reason}")
         return time_us, frame
+
+
+def _state(number: int) -> State | None:
+    return State(number) if number in list(State) else None
 
 
 def _register_runs() -> list[tuple[int, list[str]]]:

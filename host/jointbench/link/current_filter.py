@@ -7,12 +7,13 @@ from typing import cast
 from scipy import signal
 
 from jointbench.errors import TrajectoryError
+from jointbench.link.client import RegisterName
 from jointbench.robot import Array
 
 ONE = 1 << 14
 
 
-def butterworth_registers(cutoff_hz: float, tick_period: float) -> dict[str, int]:
+def butterworth_registers(cutoff_hz: float, tick_period: float) -> dict[RegisterName, int]:
     """Second-order Butterworth low-pass as the registers filter.b0 ... filter.a2, Q14.
 
     b1 takes the rounding of the others, so that the gain at rest is exactly one.

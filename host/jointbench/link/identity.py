@@ -3,43 +3,88 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from enum import IntEnum
 
-from jointwire import BY_NAME
+from jointwire import BY_NAME, EncoderSource, Feature, ResetCause, schema_hash
+from jointwire.bodies import HelloAck
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a board says of itself when it is greeted.
+    """What a board says of itself when it is greeted, whatever version of the wire it speaks.
 
     Attributes:
-        uid: of the microcontroller, hexadecimal.
+        board: kind of board, such as "unix".
+        uid: of the microcontroller, hexadecimal; shorter ones end in zeros.
         firmware_version: "major.minor.patch".
         image_sha256: of the firmware's files, hexadecimal.
+        wire: version of the protocol, "major.minor".
         schema_hash: of the wire it was built with.
-        reset_cause: number of the port's own list.
+        features: what it can do beyond sampling and streaming, names of `Feature`.
+        reset_cause: why it last started, a name of `ResetCause`.
+        clock_Hz: of the processor, 0 where there is none to speak of.
+        adc_rate_Hz, adc_bits, adc_reference_mV: of its current sampling.
+        encoder_source: what counts the motor encoder's edges, a name of `EncoderSource`.
+        motor_counts, link_counts: of the encoders in a turn.
+        receive_buffer, transmit_buffer: [bytes].
         max_knots: how many knots of a trajectory it can hold.
+        max_block: ticks in a DATA frame at most.
     """
 
+    board: str
     uid: str
     firmware_version: str
     image_sha256: str
+    wire: str
     schema_hash: int
-    reset_cause: int
+    features: tuple[str, ...]
+    reset_cause: str
+    clock_Hz: int
+    adc_rate_Hz: int
+    adc_bits: int
+    adc_reference_mV: int
+    encoder_source: str
+    motor_counts: int
+    link_counts: int
+    receive_buffer: int
+    transmit_buffer: int
     max_knots: int
+    max_block: int
 
     @staticmethod
-    def from_hello(body: Any) -> Identity:
+    def from_hello(body: HelloAck) -> Identity:
         """Read a HELLO_ACK."""
         version = body.firmware_version
         return Identity(
-            uid=bytes(body.uid).hex(),
+            board=body.board.rstrip(b"\0").decode("ascii", "replace"),
+            uid=body.uid.hex(),
             firmware_version=f"{version >> 16}.{version >> 8 & 0xFF}.{version & 0xFF}",
-            image_sha256=bytes(body.image_sha256).hex(),
+            image_sha256=body.image_sha256.hex(),
+            wire=f"{body.major}.{body.minor}",
             schema_hash=body.schema_hash,
-            reset_cause=body.reset_cause,
+            features=tuple(str(feature.name) for feature in Feature if body.features & feature),
+            reset_cause=_name(ResetCause, body.reset_cause),
+            clock_Hz=body.clock_Hz,
+            adc_rate_Hz=body.adc_rate_Hz,
+            adc_bits=body.adc_bits,
+            adc_reference_mV=body.adc_reference_mV,
+            encoder_source=_name(EncoderSource, body.encoder_source),
+            motor_counts=body.motor_counts,
+            link_counts=body.link_counts,
+            receive_buffer=body.receive_buffer,
+            transmit_buffer=body.transmit_buffer,
             max_knots=body.max_knots,
+            max_block=body.max_block,
         )
+
+    @property
+    def has_our_schema(self) -> bool:
+        """Whether it was built from this host's definition of the wire; the hash covers the version, too."""
+        return self.schema_hash == schema_hash()
+
+
+def _name(members: type[IntEnum], value: int) -> str:
+    return members(value).name if value in list(members) else f"{value}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""The loss ledger: every sample a board took is either received or accounted for by where it was lost."""
+"""The loss ledger: every frame sent and every sample taken is received, or accounted for by where it was lost.
+
+Frames: ``sent = received + damaged + vanished``. Samples: ``taken = received + damaged + vanished + dropped``. The left
+sides are the board's own counts (its STATUS frames), the right sides what the host found: sequence numbers, ticks, and
+bytes that were no frame. Ticks that the board itself missed were never samples and stand beside.
+"""
 
 from __future__ import annotations
 
@@ -11,46 +16,69 @@ DEFAULT_LIMIT = 0.001
 
 @dataclass(frozen=True)
 class BoardLedger:
-    """What one board took, and where it went.
+    """What one board sent and took between its first and its last STATUS, and where it went.
+
+    Which of two missing frames left a damaged rest behind cannot be known; nor whose samples they were. In a gap of
+    both kinds the samples are shared out in proportion; each sum is exact all the same.
 
     Attributes:
         node, joint: the board.
-        frames: valid frames received, duplicates not counted.
-        frames_lost: sequence numbers that never came.
-        duplicates: frames that came again; their samples are not counted twice.
-        bad_frames: byte strings between delimiters that were no frame.
-        samples_taken: by the board's own count, None where its opening or closing STATUS is missing.
-        samples_received: different ticks received.
-        link_lost: sent by the board and never received.
+        frames_sent: by the board's own count, None where its opening or closing STATUS is missing.
+        frames_received: valid frames, duplicates not counted.
+        frames_damaged: missing frames in whose place bytes came that failed COBS, length or CRC.
+        frames_vanished: missing frames of which nothing came.
+        samples_taken: by the board's own count, None like `frames_sent`.
+        samples_received: in the frames received.
+        crc_lost: samples in damaged frames.
+        link_lost: samples in vanished frames.
         board_dropped: taken, but the board's transmit buffer was full.
         ticks_missed: sampling periods the board itself missed.
-        unexplained: samples taken that no kind of loss explains; the ledger closes when it is 0.
+        duplicates: frames that came again, or after they were given up; they are left out.
+        stray: byte strings that were no frame and in no frame's place, such as a boot message; no loss.
+        requests_damaged: what the host sent and the board found damaged; requests are repeated, so this is no loss.
+        unexplained_frames: frames sent that were neither received nor are missing by their sequence numbers.
+        unexplained: samples taken that no kind of loss explains, or, negative, samples too many.
         fault: why the ledger does not close; empty when it does.
     """
 
     node: int
     joint: str
-    frames: int
-    frames_lost: int
-    duplicates: int
-    bad_frames: int
+    frames_sent: int | None
+    frames_received: int
+    frames_damaged: int
+    frames_vanished: int
     samples_taken: int | None
     samples_received: int
+    crc_lost: int
     link_lost: int
     board_dropped: int
     ticks_missed: int
-    unexplained: int
+    duplicates: int = 0
+    stray: int = 0
+    requests_damaged: int = 0
+    unexplained_frames: int = 0
+    unexplained: int = 0
     fault: str = ""
 
     @property
     def closes(self) -> bool:
-        """Whether taken == received + link_lost + board_dropped, by independent counts on both sides."""
+        """Whether both equations hold, by independent counts on both sides."""
         return not self.fault
+
+    @property
+    def frames_lost(self) -> int:
+        """Frames that are missing, whatever became of them."""
+        return self.frames_damaged + self.frames_vanished
+
+    @property
+    def bad_frames(self) -> int:
+        """Byte strings between delimiters that were no frame."""
+        return self.frames_damaged + self.stray
 
     @property
     def samples_lost(self) -> int:
         """Sampling periods without a sample in the recording, whatever lost them."""
-        return self.link_lost + self.board_dropped + self.ticks_missed + max(self.unexplained, 0)
+        return self.crc_lost + self.link_lost + self.board_dropped + self.ticks_missed + max(self.unexplained, 0)
 
 
 @dataclass(frozen=True)
@@ -105,25 +133,12 @@ class Ledger:
         return f"valid: {lost}"
 
     def text(self) -> str:
-        """The ledger as a table for people, the verdict below it."""
-        heads = ("joint", "frames", "taken", "received", "link lost", "dropped", "missed", "bad frames", "closes")
-        rows = [heads] + [
-            (
-                board.joint,
-                str(board.frames),
-                "unknown" if board.samples_taken is None else str(board.samples_taken),
-                str(board.samples_received),
-                str(board.link_lost),
-                str(board.board_dropped),
-                str(board.ticks_missed),
-                str(board.bad_frames),
-                "yes" if board.closes else "no",
-            )
-            for board in self.boards
-        ]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
+        """The two equations of every board as a table for people, what is no loss below, the verdict last."""
+        rows = [_HEADS, *(_cells(board) for board in self.boards)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([*lines, self.verdict])
+        notes = [f"{board.joint}: {note}" for board in self.boards if (note := _note(board))]
+        return "\n".join([*lines, *notes, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the sums and the verdict for those who read only JSON."""
@@ -140,3 +155,27 @@ class Ledger:
     def from_dict(values: Mapping[str, Any]) -> Ledger:
         """The ledger that `to_dict` gave these values for."""
         return Ledger(tuple(BoardLedger(**board) for board in values["boards"]), values["limit"])
+
+
+_HEADS = (
+    "joint", "frames sent =", "received +", "damaged +", "vanished", "samples taken =", "received +", "damaged +",
+    "vanished +", "dropped", "ticks missed", "closes",
+)  # fmt: skip
+
+
+def _cells(board: BoardLedger) -> tuple[str, ...]:
+    numbers = (
+        board.frames_sent, board.frames_received, board.frames_damaged, board.frames_vanished, board.samples_taken,
+        board.samples_received, board.crc_lost, board.link_lost, board.board_dropped, board.ticks_missed,
+    )  # fmt: skip
+    cells = ("unknown" if number is None else str(number) for number in numbers)
+    return (board.joint, *cells, "yes" if board.closes else "no")
+
+
+def _note(board: BoardLedger) -> str:
+    counts = {
+        "duplicate frames left out": board.duplicates,
+        "byte strings that were in no frame's place": board.stray,
+        "damaged requests, sent again": board.requests_damaged,
+    }
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BenchLost
+from jointbench.link.clock import deliver_due, until_due
 from jointbench.link.port import Port
 
 # Wall time, as a last resort against a bench that hangs: a wait of a second takes it well under one second.
@@ -20,19 +21,26 @@ class LockstepClock:
     """The control socket of a virtual bench (JSON lines)."""
 
     name = "virtual"
-    common_ticks = True
 
-    def __init__(self, control: Path, ports: Sequence[Port]) -> None:
+    def __init__(self, control: Path, ports: Sequence[Port], common_ticks: bool = True) -> None:
         """Take control of the bench's time.
+
+        Args:
+            control: path of the socket.
+            ports: all that are open.
+            common_ticks: whether the bench's boards all count the same ticks.
 
         Raises:
             BenchLost: nobody listens at the socket, or it has a client already.
         """
-        self._ports = {str(port.node): port for port in ports}
+        self.common_ticks = common_ticks
+        self._ports = tuple(ports)
         self._pending = bytearray()
         self._now_us = 0
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_BENCH_TIMEOUT_S)
+        for port in ports:
+            port.now_us = self.now_us
         try:
             self._connect(control)
             self._discard_old_bytes()
@@ -44,23 +52,25 @@ class LockstepClock:
         """Virtual time [µs]."""
         return self._now_us
 
-    def wait(self, timeout_us: int) -> None:
-        """Let virtual time advance until a board has sent something, or for the time-out.
+    def wait(self, timeout_us: int, gather_us: int = 0) -> None:
+        """Let virtual time advance until a board has sent something, or for the time-out; nothing is gathered.
 
         Raises:
             BenchLost: the bench has ended or hangs.
         """
-        answer = self._ask(
-            {"wait_us": max(int(timeout_us), 0), "written": {node: port.written for node, port in self._ports.items()}}
-        )
+        if deliver_due(self._ports, self._now_us):
+            return
+        wait_us = until_due(self._ports, self._now_us, int(timeout_us))
+        answer = self._ask({"wait_us": wait_us, "written": {port.key: port.written for port in self._ports}})
         self._now_us = int(answer["time_us"])
-        for node, port in self._ports.items():
-            size = int(answer["sent"].get(node, 0)) - self._sent_before[node] - port.received
+        for port in self._ports:
+            size = int(answer["sent"].get(port.key, 0)) - self._sent_before[port.key] - port.received
             if size > 0 and (data := port.read_exactly(size, _BENCH_TIMEOUT_S)):
-                port.sink(data, self._now_us)
-        for node, reason in answer.get("dead", {}).items():
-            if node in self._ports:
-                self._ports[node].lost = self._ports[node].lost or f"its process has ended: {reason}"
+                port.deliver(data)
+            for node in port.nodes:
+                if reason := answer["dead"].get(str(node)):
+                    port.dead[node] = f"its process has ended: {reason}"
+        deliver_due(self._ports, self._now_us)
 
     def close(self) -> None:
         """Give the bench's time back."""
@@ -77,11 +87,11 @@ class LockstepClock:
 
     def _discard_old_bytes(self) -> None:
         """Start level: what boards sent to nobody is no answer to us."""
-        answer = self._ask({"wait_us": 0, "written": dict.fromkeys(self._ports, 0)})
+        answer = self._ask({"wait_us": 0, "written": dict.fromkeys((port.key for port in self._ports), 0)})
         self._now_us = int(answer["time_us"])
-        for port in self._ports.values():
+        for port in self._ports:
             port.discard()
-        self._sent_before = {node: int(answer["sent"].get(node, 0)) for node in self._ports}
+        self._sent_before = {port.key: int(answer["sent"].get(port.key, 0)) for port in self._ports}
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:

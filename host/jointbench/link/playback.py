@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,19 +17,25 @@ from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.knots import Trajectory, trajectory_knots
 from jointbench.link.ledger import Ledger
 from jointbench.link.sink import Sink
-from jointbench.link.sync import Exchange, tick_offset
-from jointwire import Frame, State, decode_samples
+from jointbench.link.sync import Exchange, board_clock
+from jointwire import Frame, State, stack_samples
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
 KEEP_ALIVE_US = 100_000  # a fifth of the boards' default link time-out
+# PINGs go up to this much early: at no fixed phase of the boards' ticks, their clocks are seen better.
+DITHER_US = 20_000
 PROGRESS_US = 250_000
 # From asking for the common start to the start: several round trips to each board, with a retransmission among them.
 LEAD_US = 250_000
-PINGS = 8  # to each board, to place its ticks on a wall clock
+PINGS = 8  # to each board, to place its ticks on a clock that it does not share
+PAUSE_US = 2_000  # before each at most
 OVERTIME = 2  # a board that needs twice the time plays, but not this trajectory at this rate
 SILENCE_US = 500_000  # a running board sends a block every 64 ms
+CHECK_US = 20_000  # between looks for boards that are lost or silent; a fault is noticed as it arrives
+GATHER_US = 20_000  # samples are in no hurry,
+PONG_US = 5_000  # but how long a PONG was under way is to be known
 FAULT_FRAME_US = 10_000
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
@@ -64,7 +73,7 @@ def play(
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
     outcome = "finished"
-    with SafeInterrupt() as interrupt:
+    with SafeInterrupt() as interrupt, old_objects_set_aside():
         try:
             playback = _Playback(bench, recorder, progress, interrupt)
             playback.load(trajectory, repeats)
@@ -76,6 +85,17 @@ def play(
         finally:
             _finish(bench, recorder, outcome)
     return recorder.tally.ledger() if recorder else None
+
+
+@contextmanager
+def old_objects_set_aside() -> Iterator[None]:
+    """Keep the garbage collector off everything that is there already: looking it all through takes it 50 ms."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
@@ -92,16 +112,21 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
             board.listen(None)
             board.on_data = None
         if recorder:
+            for line in bench.lines:
+                if line.rest:
+                    recorder.rest(bench.clock.now_us(), line.speaker, line.rest)
+                if line.port.faults:
+                    recorder.event(bench.clock.now_us(), "faults", nodes=line.nodes, counts=line.port.faults)
             recorder.close(outcome)
 
 
 def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     """Wait for the STATUS that opens or closes each board's count; returns the nodes that sent none."""
-    lost = {board.node for board in bench.boards if board.port.lost}
+    lost = {board.node for board in bench.boards if board.why_lost}
     deadline = bench.clock.now_us() + STATUS_WAIT_US
     while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
         bench.clock.wait(min(left, KEEP_ALIVE_US))
-        lost = {board.node for board in bench.boards if board.port.lost}
+        lost = {board.node for board in bench.boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
 
@@ -112,9 +137,13 @@ class _Playback:
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
     duration_us: int = 0
+    armed_us: int = 0
     start_us: int = 0
+    pinged_us: int = 0
+    next_ping_us: int = 0
+    dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
-    peaks: dict[str, float] = field(default_factory=dict[str, float])
+    blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
 
     def load(self, trajectory: Trajectory, repeats: int) -> None:
         """Everything that can be done while the motors are off."""
@@ -131,7 +160,7 @@ class _Playback:
             self.event("loaded", knots=knots.shape[1], repeats=repeats)
             for node in _await_status(bench, recorder, opened=True):
                 board = next(board for board in bench.boards if board.node == node)
-                if board.port.lost:
+                if board.why_lost:
                     raise board.lost_error()
                 raise BoardSilent(
                     board.joint, node, f"sent no STATUS in {STATUS_WAIT_US / 1e6:g} s; its samples could not be counted"
@@ -142,26 +171,27 @@ class _Playback:
     def start(self) -> None:
         """Arm all boards and start them at the same moment."""
         bench, tick_us = self.bench, self.bench.facts[0].tick_period * 1e6
-        for board, facts, drive in zip(bench.boards, bench.facts, bench.robot.drives, strict=True):
-            scale = facts.si("current.scale") * abs(drive.torque_per_current)
-            board.on_data = partial(self._note, board.joint, scale, facts.si("current.zero"))
-        rounds = 1 if bench.clock.common_ticks else PINGS
-        exchanges: list[list[Exchange]] = [[] for _ in bench.boards]
-        for _ in range(rounds):
-            for each, board in zip(exchanges, bench.boards, strict=True):
-                each.append(board.ping())
+        if self.progress:
+            for board in bench.boards:
+                board.on_data = partial(self._note, board.joint)
+        exchanges = self._exchanges(1 if bench.clock.common_ticks else PINGS)
         for board in bench.boards:
             self.interrupt.check()
+            self._keep_alive()
             board.arm()
             self.event("armed", node=board.node)
-        now_us = bench.clock.now_us()
-        self.start_us = now_us + LEAD_US
+        now_us = self.armed_us = bench.clock.now_us()
+        # On a shared line each START may wait for others' turns; few wait for more than a quarter of the longest time.
+        lead_us = LEAD_US + sum(board.line.patience_us for board in bench.boards) // 4
+        self.start_us = now_us + lead_us
         if bench.clock.common_ticks:
             newest = max(exchange.tick + round((now_us - exchange.received_us) / tick_us) for (exchange,) in exchanges)
-            ticks = [newest + round(LEAD_US / tick_us)] * len(bench.boards)
+            ticks = [newest + round(lead_us / tick_us)] * len(bench.boards)
         else:
-            ticks = [tick_offset(each, tick_us).tick_at(self.start_us, tick_us) for each in exchanges]
+            ticks = [board_clock(each, tick_us).tick_at(self.start_us) for each in exchanges]
         for board, tick in zip(bench.boards, ticks, strict=True):
+            self._keep_alive()
+            tick += tick & 0xFFFFFFFF == 0  # 0 would mean at once
             board.start(tick)
             self.event("start", node=board.node, at_tick=tick)
 
@@ -169,65 +199,89 @@ class _Playback:
         """Keep the boards alive until all are DONE, and notice at once when one is not well."""
         bench, clock = self.bench, self.bench.clock
         deadline = self.start_us + OVERTIME * self.duration_us + STATUS_WAIT_US
-        next_ping = next_report = clock.now_us()
-        while any(board.state is not State.DONE for board in bench.boards):
-            now_us = clock.now_us()
-            if now_us >= next_ping:
-                for board in bench.boards:
-                    board.keep_alive()
-                next_ping = now_us + KEEP_ALIVE_US
+        now_us = next_report = next_check = clock.now_us()
+        while (states := {board.state for board in bench.boards}) != {State.DONE}:
+            if State.FAULT in states or now_us >= next_check:
+                self._check(now_us, deadline)
+                next_check = now_us + CHECK_US
+            self._keep_alive()
             if now_us >= next_report:
                 self._report(now_us)
                 next_report = now_us + PROGRESS_US
             self.interrupt.check()
-            clock.wait(min(next_ping, next_report) - now_us)
-            self._check(clock.now_us(), deadline)
+            awaited = now_us < self.pinged_us + PONG_US
+            clock.wait(min(self.next_ping_us, next_report, next_check) - now_us, 0 if awaited else GATHER_US)
+            now_us = clock.now_us()
         self._report(clock.now_us())
         self.event("done")
+
+    def _keep_alive(self) -> None:
+        """Let every board hear of the host, when that is due."""
+        now_us = self.bench.clock.now_us()
+        if now_us >= self.next_ping_us:
+            for board in self.bench.boards:
+                board.keep_alive()
+            self.pinged_us = now_us
+            self.next_ping_us = now_us + KEEP_ALIVE_US - self.dither.randrange(DITHER_US)
 
     def event(self, name: str, **fields: Any) -> None:
         """Record an event, where anybody records."""
         if self.recorder:
             self.recorder.event(self.bench.clock.now_us(), name, **fields)
 
+    def _exchanges(self, rounds: int) -> list[list[Exchange]]:
+        """PINGs and PONGs with each board, at no fixed phase of its ticks when there are several."""
+        exchanges: list[list[Exchange]] = [[] for _ in self.bench.boards]
+        for index in range(rounds):
+            for each, board in zip(exchanges, self.bench.boards, strict=True):
+                if index:
+                    self.bench.clock.wait(self.dither.randrange(PAUSE_US))
+                each.append(board.ping())
+        return exchanges
+
     def _check(self, now_us: int, deadline: int) -> None:
+        """Raise what is wrong with a board."""
         for board in self.bench.boards:
-            if board.port.lost:
-                self.event("lost", node=board.node, reason=board.port.lost)
+            if board.why_lost:
+                self.event("lost", node=board.node, reason=board.why_lost)
                 raise board.lost_error()
             if board.state is State.FAULT:
                 if board.fault is None:  # STATUS came, the FAULT frame with the reason follows it
                     self.bench.clock.wait(FAULT_FRAME_US)
                 self.event("fault", node=board.node, text=str(board.fault_error()))
                 raise board.fault_error()
-            if board.silent_us > SILENCE_US:
+            if now_us - board.last_frame_us > SILENCE_US:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
-            if now_us > deadline:
-                late = [each.joint for each in self.bench.boards if each.state is not State.DONE]
-                if board.joint in late:
-                    raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
+            if now_us > deadline and board.state is not State.DONE:
+                raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
 
-    def _note(self, joint: str, scale: float, zero: float, frame: Frame) -> None:
-        samples = decode_samples(frame)
-        self.samples += len(samples)
-        if "motor_current" in (samples.dtype.names or ()) and len(samples):
-            peak = float(np.max(np.abs(samples["motor_current"] - zero))) * scale
-            self.peaks[joint] = max(self.peaks.get(joint, 0.0), peak)
+    def _note(self, joint: str, frame: Frame) -> None:
+        self.samples += frame.body.count
+        self.blocks.setdefault(joint, []).append(frame)
+
+    def _peaks(self) -> dict[str, float]:
+        """Largest motor torque at each joint in the blocks since the last report [N·m]."""
+        bench, peaks = self.bench, dict[str, float]()
+        for board, facts, drive in zip(bench.boards, bench.facts, bench.robot.drives, strict=True):
+            frames = self.blocks.pop(board.joint, None)
+            currents = stack_samples(frames).get("motor_current") if frames else None
+            if currents is not None:
+                scale = facts.si("current.scale") * abs(drive.torque_per_current)
+                peaks[board.joint] = float(np.max(np.abs(currents - facts.si("current.zero")))) * scale
+        return peaks
 
     def _report(self, now_us: int) -> None:
         if self.progress is None:
             return
         elapsed = (now_us - self.start_us) * 1e-6
-        running = elapsed + LEAD_US * 1e-6
-        lost = sum(b.frames_lost for b in self.recorder.tally.ledger().boards) if self.recorder else None
+        running = (now_us - self.armed_us) * 1e-6
         self.progress(
             Progress(
                 elapsed=min(max(elapsed, 0.0), self.duration_us * 1e-6),
                 duration=self.duration_us * 1e-6,
                 samples=self.samples,
                 rate=self.samples / running if running > 0.0 else 0.0,
-                frames_lost=lost,
-                peak_torque=dict(self.peaks),
+                frames_lost=self.recorder.tally.frames_lost if self.recorder else None,
+                peak_torque=self._peaks(),
             )
         )
-        self.peaks.clear()

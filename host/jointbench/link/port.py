@@ -1,71 +1,114 @@
-"""A board's port: bytes in and out, counted, and what became of it."""
+"""A port: bytes in and out, counted, and what became of it."""
 
 from __future__ import annotations
 
+import os
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import serial
 
 from jointbench.errors import BoardLost
 from jointbench.link.bench_file import BoardEntry
+from jointbench.link.fault import is_fault_url, parse_fault_url
+from jointbench.link.serial_port import close_serial, file_descriptor, open_serial, read_waiting
 
 _WRITE_TIMEOUT_S = 2.0  # a port that takes no bytes for this long has nobody at its other end
 _CHUNK = 65536
 
 
 class Port:
-    """One board's serial port.
+    """A serial port with one board at its other end, or several on a line that they share.
 
     Attributes:
-        node, joint: the board at its other end.
+        nodes, joints: the boards, by ascending node.
+        key: what a virtual bench calls the port, its lowest node.
         url: what was opened.
-        written, received: bytes since it was opened.
-        lost: why the board is gone; empty while it is there.
+        written, received: bytes on the wire since it was opened, behind the faults of a fault:// URL.
+        lost: why the port is gone; empty while it is there.
+        dead: why a board is gone though its port is there, by node.
+        descriptor: to wait on, None where the kind of port has none.
         sink: what received bytes are handed to, with the clock's time [µs].
+        now_us: the clock's time; faults go by it.
     """
 
-    def __init__(self, entry: BoardEntry) -> None:
-        """Open the port.
+    def __init__(self, entries: Sequence[BoardEntry]) -> None:
+        """Open the port of boards that have the same URL.
 
         Raises:
-            BoardLost: it cannot be opened.
+            BoardLost: it cannot be opened; it names the first entry's board.
+            FaultUrlError: its fault:// URL is wrong.
         """
-        self.node, self.joint, self.url = entry.node, entry.joint, entry.url
+        first = entries[0]
+        by_node = sorted(entries, key=lambda entry: entry.node)
+        self.nodes = tuple(entry.node for entry in by_node)
+        self.joints = tuple(entry.joint for entry in by_node)
+        self.key = str(self.nodes[0])
+        self.url = first.url
         self.written = 0
         self.received = 0
         self.lost = ""
+        self.dead: dict[int, str] = {}
         self.sink: Callable[[bytes, int], None] = _nobody
+        self.now_us: Callable[[], int] = _at_start
+        self._faults, inner = parse_fault_url(first.url) if is_fault_url(first.url) else (None, first.url)
         try:
-            self._serial = serial.serial_for_url(
-                entry.url, baudrate=entry.baud, timeout=0, write_timeout=_WRITE_TIMEOUT_S, exclusive=True
-            )
+            self._serial = open_serial(inner, baudrate=first.baud, write_timeout=_WRITE_TIMEOUT_S, exclusive=True)
         except (serial.SerialException, ValueError, OSError) as error:
             in_use = "exclusively lock" in str(error)
             reason = "another program already uses it; close that first" if in_use else str(error)
-            raise BoardLost(self.joint, self.node, f"port {self.url} cannot be opened: {reason}") from error
+            raise BoardLost(first.joint, first.node, f"port {self.url} cannot be opened: {reason}") from error
+        self.descriptor = file_descriptor(self._serial)
+        self._plain = type(self._serial) is serial.Serial
 
-    def fileno(self) -> int | None:
-        """File descriptor to wait on, or None where the kind of port has none."""
-        try:
-            return self._serial.fileno()
-        except (AttributeError, OSError, ValueError):  # io.UnsupportedOperation is both of the latter
-            return None
+    @property
+    def faults(self) -> dict[str, int]:
+        """How often each fault of a fault:// URL has struck; empty for any other."""
+        return self._faults.counts if self._faults else {}
+
+    @property
+    def next_due_us(self) -> int | None:
+        """When faults let something pass that they hold; None while they hold nothing."""
+        return self._faults.next_due_us() if self._faults else None
+
+    def why_lost(self, node: int) -> str:
+        """Why a board is gone, with its port or alone; empty while it is there."""
+        return self.lost or self.dead.get(node, "")
 
     def write(self, data: bytes) -> None:
         """Send bytes; on a port that is gone they go nowhere and `lost` says so."""
-        if self.lost:
+        if self._faults is None:
+            self._write_wire(data)
             return
-        try:
-            self._serial.write(data)
-            self.written += len(data)
-        except (serial.SerialException, OSError) as error:
-            self.lost = f"port {self.url} takes no bytes: {error}"
+        self._faults.tx.put(data, self.now_us())
+        self._write_wire(self._faults.tx.take(self.now_us()))
+
+    def deliver(self, data: bytes) -> bool:
+        """Hand bytes that `read` gave to the sink, and pass on what faults have held until now.
+
+        Returns:
+            Whether the sink was given anything.
+        """
+        now_us = self.now_us()
+        if self._faults is not None:
+            self._write_wire(self._faults.tx.take(now_us))
+            self._faults.rx.put(data, now_us)
+            data = self._faults.rx.take(now_us)
+        if data:
+            self.sink(data, now_us)
+        return bool(data)
 
     def read(self, size: int = _CHUNK) -> bytes:
-        """Bytes that are there, at most `size`."""
+        """Bytes on the wire, at most `size`; where the port has a descriptor it must be ready."""
         try:
-            data = self._serial.read(size)
+            if self._plain:  # without pyserial's two selects and its time-outs: this is called for each arrival
+                data = os.read(self.descriptor or 0, size)
+                if not data:
+                    raise serial.SerialException("it was unplugged")
+            else:
+                data = read_waiting(self._serial, size)
+        except BlockingIOError:
+            return b""
         except (serial.SerialException, OSError) as error:
             self.lost = f"port {self.url} is gone: {error}"
             return b""
@@ -76,7 +119,7 @@ class Port:
         """Exactly `size` bytes that are known to be under way; fewer when the port is lost."""
         data = bytearray()
         while len(data) < size and not self.lost:
-            if not select.select([self._serial.fileno()], [], [], timeout_s)[0]:
+            if self.descriptor is None or not select.select([self.descriptor], [], [], timeout_s)[0]:
                 self.lost = f"port {self.url}: {size - len(data)} bytes were sent and never came"
                 break
             data += self.read(size - len(data))
@@ -91,8 +134,33 @@ class Port:
 
     def close(self) -> None:
         """Close the port; closing twice is harmless."""
-        self._serial.close()
+        close_serial(self._serial)
+
+    def _write_wire(self, data: bytes) -> None:
+        if self.lost or not data:
+            return
+        try:
+            taken = self._write_at_once(data)
+            if taken < len(data):
+                self._serial.write(data[taken:])
+            self.written += len(data)
+        except (serial.SerialException, OSError) as error:
+            self.lost = f"port {self.url} takes no bytes: {error}"
+
+    def _write_at_once(self, data: bytes) -> int:
+        """Write what goes without waiting, as nearly all does: pyserial's time-outs take longer than the write."""
+        if not self._plain or self.descriptor is None:
+            return 0
+        try:
+            return os.write(self.descriptor, data)
+        except BlockingIOError:
+            return 0
 
 
 def _nobody(data: bytes, time_us: int) -> None:
     """Where bytes go that arrive before a board listens."""
+
+
+def _at_start() -> int:
+    """Return the time before there is a clock."""
+    return 0

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.errors import ConfigurationDiffers
+from jointbench.link.client import RegisterName
 from jointbench.link.current_filter import butterworth_registers
 from jointbench.link.identity import Facts
 from jointbench.link.words import range_text, si_text
 from jointbench.robot import Drive
-from jointwire import ALL_CHANNELS, BY_NAME
+from jointwire import BY_NAME, JOINT_CHANNELS
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class JointSettings:
     cutoff_hz: float = 100.0
     link_timeout: float = 0.5
 
-    def registers(self, joint: str, node: int, drive: Drive, facts: Facts) -> dict[str, int]:
+    def registers(self, joint: str, node: int, drive: Drive, facts: Facts) -> dict[RegisterName, int]:
         """Raw register values for this joint's board.
 
         Raises:
@@ -50,7 +51,7 @@ class JointSettings:
         ampere = 1.0 / abs(drive.torque_per_current)  # motor current per joint torque [A/(N·m)]
         per_tick = counts * facts.tick_period
         window = sorted(np.sign(drive.ratio) * counts * limit for limit in self.position_limits)
-        values = {
+        values: dict[RegisterName, float] = {
             "servo.kp": self.stiffness * ampere / counts,
             "servo.kd": self.damping * ampere / per_tick,
             "servo.velocity_feedforward": self.viscous_feedforward * ampere / per_tick,
@@ -61,9 +62,10 @@ class JointSettings:
             "limit.following": self.following_limit * counts,
             "limit.link_timeout": self.link_timeout,
         }
-        raw = {name: round(value / BY_NAME[name].scale) for name, value in values.items()}
+        raw: dict[RegisterName, int] = {name: round(value / BY_NAME[name].scale) for name, value in values.items()}
         raw |= butterworth_registers(self.cutoff_hz, facts.tick_period)
-        raw |= {"stream.channels": ALL_CHANNELS, "stream.block": BY_NAME["stream.block"].maximum, "stream.always": 0}
+        channels = JOINT_CHANNELS & facts.registers["board.channels"]
+        raw |= {"stream.channels": channels, "stream.block": BY_NAME["stream.block"].maximum, "stream.always": 0}
         for name, value in raw.items():
             register = BY_NAME[name]
             if not register.minimum <= value <= register.maximum:

@@ -15,7 +15,11 @@ class Sink(Protocol):
     tally: Tally
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Take what came from this node's port at this time of the clock."""
+        """Take what came from this node's port, or in its turn on a shared line, at this time of the clock."""
+        ...
+
+    def rest(self, time_us: int, node: int, data: bytes) -> None:
+        """Take the bytes after the last delimiter: what was still coming in when listening ended."""
         ...
 
     def event(self, time_us: int, event: str, **fields: Any) -> None:

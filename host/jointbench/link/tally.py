@@ -2,159 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
+from copy import copy
+from typing import cast
 
+from jointbench.link.account import Account
 from jointbench.link.ledger import DEFAULT_LIMIT, BoardLedger, Ledger
 from jointwire import BodyError, Frame, MessageType, State
+from jointwire.bodies import Data, Status
 
+# How many frames may overtake another. A number further back is that of a board that started again.
+_WINDOW = 128
 _STREAMING = (State.ARMED, State.RUNNING)
 
 
-# How far a frame may come late; sequence numbers that fall by more are those of a board that started again.
-_LATE_FRAMES = 1024
-
-
 class BoardTally:
-    """Counts of one board. Evidence of loss comes from two independent sides: what the board says it took (STATUS),
-    and what is missing from its tick indices and sequence numbers here.
+    """Puts a board's frames in the order they were sent, leaves duplicates out, and keeps the board's account.
+
+    Frames wait for their turn only while one before them is missing, so that counting costs nothing extra on a line
+    that loses nothing, and drawing up the ledger costs at most `_WINDOW` frames.
     """
 
     def __init__(self) -> None:
         """Nothing received yet."""
-        self.frames = 0
-        self.duplicates = 0
-        self.bad_frames = 0
-        self.samples_received = 0
-        self.restarts = 0
-        self._sequence: int | None = None  # of the newest frame, unwrapped past 16 bits
-        self._missing: set[int] = set()
-        self._blocks: dict[int, tuple[int, int]] = {}  # first tick -> (count, sequence)
-        self._pauses: list[int] = []  # sequences of STATUS frames that say that nothing streams
-        self._opening: Any = None
-        self._closing: Any = None
+        self.opened = False
+        """Whether a STATUS came before the first sample."""
+        self.closed = False
+        """Whether a STATUS says that streaming has ended, and no sample came after it."""
+        self._account = Account()
+        self._duplicates = 0
+        self._sequence = 0  # of the newest frame, as it stood in its header
+        self._newest = -1  # the same, counted on past 16 bits from 0 for the first frame
+        self._next = 0  # whose turn it is in the account
+        self._waiting: dict[int, Data | Status | None] = {}  # frames that came before their turn
+        self._noise: dict[int, int] = {}  # byte strings that were no frame, by the newest frame when they came
+        self._stamps = [-1 << 63] * _WINDOW  # index and time of the newest frames: what comes again has both
+        self._streamed = False
 
     def add(self, frame: Frame) -> bool:
-        """Count a frame; False when it came before and must be left out."""
-        sequence = self._unwrap(frame.seq)
-        if sequence is None:
-            self.duplicates += 1
-            return False
+        """Count a frame; False when it came before, came too late or is damaged, and must be left out."""
+        content: Data | Status | None = None
         try:
             if frame.type is MessageType.DATA:
-                self._add_block(frame.body.first_tick, frame.body.count, sequence)
+                content = cast(Data, frame.body)
             elif frame.type is MessageType.STATUS:
-                self._add_status(frame.body, sequence)
+                content = cast(Status, frame.body)
         except BodyError:
-            self.bad_frames += 1
+            self.add_noise()
             return False
-        self.frames += 1
+        index = self._place(frame)
+        if index is None:
+            self._duplicates += 1
+            return False
+        if index == self._newest:
+            self._note(content)
+        self._waiting[index] = content
+        self._settle(everything=False)
         return True
+
+    def add_noise(self) -> None:
+        """Count bytes that were no frame."""
+        self._noise[self._newest] = self._noise.get(self._newest, 0) + 1
 
     def ledger(self, node: int, joint: str) -> BoardLedger:
         """Draw up the ledger of everything counted so far."""
-        opening, closing = self._opening, self._closing
-        gap, first, last = self._gaps()
-        dropped = closing.samples_dropped - opening.samples_dropped if opening and closing else 0
-        missed = closing.ticks_missed - opening.ticks_missed if opening and closing else 0
-        interior = gap - missed  # samples taken between the first and the last received, and not received
-        taken: int | None = None
-        link_lost, unexplained, fault = max(interior - dropped, 0), 0, self._incomplete()
-        if opening and closing and not fault:
-            taken = int(closing.samples_taken - opening.samples_taken)
-            missing = taken - self.samples_received
-            edge = missing - interior  # before the first sample received or after the last
-            edge_frames = sum(1 for sequence in self._missing if sequence < first or sequence > last)
-            if edge == 0 or (edge > 0 and (edge_frames or edge <= dropped)):
-                link_lost = missing - dropped
-            else:
-                unexplained = edge
-                fault = f"{taken} samples taken, but received and lost make {taken - edge}"
-            if link_lost < 0 or (link_lost > 0 and not self._missing):
-                unexplained, link_lost = link_lost, 0
-                fault = f"{unexplained} samples neither received nor dropped, and no frame is missing"
-        return BoardLedger(
-            node=node,
-            joint=joint,
-            frames=self.frames,
-            frames_lost=len(self._missing),
-            duplicates=self.duplicates,
-            bad_frames=self.bad_frames,
-            samples_taken=taken,
-            samples_received=self.samples_received,
-            link_lost=link_lost,
-            board_dropped=dropped,
-            ticks_missed=missed,
-            unexplained=unexplained,
-            fault=fault,
-        )
+        now = copy(self)
+        now._account, now._waiting, now._noise = copy(self._account), dict(self._waiting), dict(self._noise)
+        now._settle(everything=True)
+        now._account.stray += sum(now._noise.values())
+        return now._account.ledger(node, joint, self._duplicates)
 
     @property
-    def opened(self) -> bool:
-        """Whether a STATUS came before the first sample."""
-        return self._opening is not None
+    def frames_lost(self) -> int:
+        """Frames missing so far, for those who only want to show it."""
+        waiting = self._newest + 1 - self._next - len(self._waiting)
+        return self._account.damaged + self._account.vanished + waiting
 
-    @property
-    def closed(self) -> bool:
-        """Whether a STATUS says that streaming has ended, and no sample came after it."""
-        return self._closing is not None
-
-    def _unwrap(self, seq: int) -> int | None:
-        """Sequence number past 16 bits, or None for one that was there already."""
-        if self._sequence is None:
-            self._sequence = seq
-            return seq
-        step = (seq - self._sequence + 0x8000 & 0xFFFF) - 0x8000
-        sequence = self._sequence + step
-        if step < -_LATE_FRAMES:
-            self.restarts += 1
-            self._sequence = sequence = self._sequence + 1
-        elif step > 0:
-            self._missing.update(range(self._sequence + 1, sequence))
-            self._sequence = sequence
-        elif sequence in self._missing:  # late, not lost
-            self._missing.remove(sequence)
-        else:
+    def _place(self, frame: Frame) -> int | None:
+        """Index of a frame in the order of sending; None for one that was there already or was given up."""
+        step = (frame.seq - self._sequence + 0x8000 & 0xFFFF) - 0x8000 if self._newest >= 0 else 1
+        index = self._newest + step
+        slot = self._stamps[index % _WINDOW]
+        if step <= -_WINDOW or (step <= 0 and slot >> 32 == index and slot & 0xFFFFFFFF != frame.time_us):
+            self._settle(everything=True)
+            self._account.restarted = True
+            step, index = 1, self._newest + 1
+        elif step <= 0 and (slot >> 32 == index or index < self._next):
             return None
-        return sequence
+        if step > 0:
+            self._sequence, self._newest = frame.seq, index
+        self._stamps[index % _WINDOW] = index << 32 | frame.time_us
+        return index
 
-    def _add_block(self, first_tick: int, count: int, sequence: int) -> None:
-        self._blocks[first_tick] = (count, sequence)
-        self.samples_received += count
-        if self._closing is not None and sequence == self._sequence:
-            self._closing = None
+    def _note(self, content: Data | Status | None) -> None:
+        """What the newest frame says of where the run stands, known before its turn in the account."""
+        if isinstance(content, Status):
+            self.opened |= not self._streamed
+            self.closed = content.state not in _STREAMING
+        elif content is not None:
+            self._streamed, self.closed = True, False
 
-    def _add_status(self, status: Any, sequence: int) -> None:
-        if status.state in _STREAMING:
-            return
-        self._pauses.append(sequence)
-        if not self._blocks:
-            self._opening = status
-        if sequence == self._sequence:  # a late one says nothing about the end
-            self._closing = status
-
-    def _incomplete(self) -> str:
-        if not self.frames:
-            return "nothing was received"
-        if self.restarts:
-            return "the board started again during the run"
-        if self._opening is None:
-            return "no STATUS before the first sample"
-        if self._closing is None:
-            return "no STATUS after the last sample"
-        return ""
-
-    def _gaps(self) -> tuple[int, int, int]:
-        """Ticks missing between the blocks, and the sequence numbers of the first and the last block."""
-        blocks = sorted((first, count, sequence) for first, (count, sequence) in self._blocks.items())
-        if not blocks:
-            return 0, 0, -1
-        gap = 0
-        for (first, count, before), (following, _, after) in pairwise(blocks):
-            if not any(before < pause < after for pause in self._pauses):  # not streaming in between is no loss
-                gap += following - first - count
-        return gap, blocks[0][2], blocks[-1][2]
+    def _settle(self, everything: bool) -> None:
+        """Enter the frames whose turn it is, and give up those that were missing for too long."""
+        while self._waiting:
+            index = self._next
+            if index not in self._waiting:
+                if not everything and self._newest - index < _WINDOW:
+                    return
+                index = min(self._waiting)
+            if self._noise or index > self._next:
+                noise = sum(self._noise.pop(before, 0) for before in range(self._next - 1, index))
+                self._account.miss(index - self._next, noise)
+            content = self._waiting.pop(index)
+            if content is None:
+                self._account.other()
+            elif isinstance(content, Status):
+                self._account.status(content)
+            else:
+                self._account.block(content.first_tick, content.count)
+            self._next = index + 1
 
 
 class Tally:
@@ -172,14 +138,19 @@ class Tally:
         return board.add(frame) if board else False
 
     def add_noise(self, node: int) -> None:
-        """Count bytes on this node's port that were no frame."""
+        """Count bytes that were no frame, on this node's port or in its turn on a shared line."""
         if node in self.boards:
-            self.boards[node].bad_frames += 1
+            self.boards[node].add_noise()
+
+    @property
+    def frames_lost(self) -> int:
+        """Frames of all boards missing so far; cheaper than a ledger."""
+        return sum(board.frames_lost for board in self.boards.values())
 
     def ledger(self) -> Ledger:
         """Draw up the ledger of all boards."""
         return Ledger(tuple(self.boards[node].ledger(node, self._joints[node]) for node in self._joints), self._limit)
 
-    def waiting(self, opened: bool) -> Iterable[int]:
+    def waiting(self, opened: bool) -> list[int]:
         """Nodes whose opening (or else closing) STATUS has not come yet."""
         return [node for node, board in self.boards.items() if not (board.opened if opened else board.closed)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jointwire import BY_NAME, Refusal, Register, State, Trip
 
-# Of each refusal: why, and what the ACK's value means; the fields are value (the ACK's), state and allowed.
+# Of each refusal: why, and what the ACK's value means; the fields are value (the ACK's), the same as a word without
+# sign or as a state, and what is allowed.
 _REFUSALS: dict[Refusal, str] = {
     Refusal.OK: "accepted",
     Refusal.BAD_LENGTH: "the request has a wrong length ({value} bytes arrived)",
@@ -19,6 +20,9 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.TOO_LONG: "it can hold {value} only; play a shorter trajectory",
     Refusal.OUTSIDE_LIMITS: "outside the position window or faster than the velocity limit (knot or count {value})",
     Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
+    Refusal.BAD_CONFIG: "its registers are not as this host last read or wrote them (their CRC-32 is {word:08x}): "
+    "another program changed them, or the board started again; connect() and configure() anew",
+    Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
 
@@ -27,7 +31,9 @@ def refusal_text(refusal: int, value: int, allowed: str = "") -> str:
     """A refusal in words, with the number that came with it and what is allowed."""
     if refusal not in _REFUSALS:
         return f"refusal {refusal}, which this release does not know (value {value})"
-    text = _REFUSALS[Refusal(refusal)].format(value=value, state=state_text(value), allowed=allowed or "less")
+    text = _REFUSALS[Refusal(refusal)].format(
+        value=value, word=value & 0xFFFFFFFF, state=state_text(value), allowed=allowed or "less"
+    )
     if refusal == Refusal.WRONG_STATE and value == State.FAULT:
         text += f"; first {CLEARING}"
     return text

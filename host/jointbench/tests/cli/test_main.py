@@ -5,6 +5,8 @@ import json
 import pytest
 
 from jointbench.cli.main import VERBS, main
+from jointbench.recording import Recorder
+from jointbench.tests.recording.simulated_run import boards, feed, provenance
 
 
 def test_every_verb_has_help_with_an_example(capsys):
@@ -37,6 +39,29 @@ def test_json_to_standard_output_is_all_there_is(capsys):
     said = capsys.readouterr()
     assert json.loads(said.out)["joints"] == ["j1", "j2", "j3", "j4", "j5", "j6"]
     assert "robot cobot6" in said.err
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_info_states_the_clocks_where_boards_have_their_own(tmp_path, capsys, own):
+    streams = boards()
+    for board in streams.values():
+        board.pong()
+    with Recorder(tmp_path / "run", provenance(streams, clock="wall", common_ticks=not own)) as recorder:
+        feed(recorder, streams)
+
+    assert main(["info", str(tmp_path / "run"), "--json", "-"]) == 0
+
+    said = capsys.readouterr()
+    clocks = json.loads(said.out)["clocks"]
+    assert list(clocks) == (["j1", "j2"] if own else [])
+    assert ("residual µs" in said.err) is own
+    for joint, clock in clocks.items():
+        assert {"offset_us", "drift_ppm", "residual_us", "pulses", "bound_us"} <= set(clock)
+        row = next(line.split() for line in said.err.splitlines() if line.split()[:1] == [joint] and "." in line)
+        assert row[1:5] == [
+            f"{clock['offset_us'] / 1e6:.6f}", f"{clock['drift_ppm']:+.2f}", f"{clock['residual_us']:.1f}",
+            f"{clock['bound_us']:.1f}",
+        ]  # fmt: skip
 
 
 def test_list_shows_the_library(capsys):

@@ -44,12 +44,37 @@ def test_everything_in_it(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert bench.servos == {"j2": ServoOverride(9000.0, None)}
     assert bench.information == {"plant": "ideal", "seed": 4}
+    assert bench.common_ticks
+    assert [[board.joint for board in line] for line in bench.lines] == [["j1"], ["j2"]]
 
 
 def test_a_real_bench_needs_less(tmp_path: Path) -> None:
     text = 'version = 1\nname = "lab"\nrobot = "arm.toml"\n[[board]]\nnode = 1\njoint = "a"\nurl = "/dev/ttyUSB0"\n'
     bench = read(tmp_path, text)
     assert (bench.clock, bench.control, bench.robot) == ("wall", None, str(tmp_path / "arm.toml"))
+    assert not bench.common_ticks
+
+
+def test_boards_with_the_same_url_share_a_line(tmp_path: Path) -> None:
+    board = '[[board]]\nnode = {}\njoint = "{}"\nurl = "{}"\n'
+    places = ((7, "a", "/dev/A"), (2, "b", "/dev/B"), (3, "c", "/dev/A"))
+    text = 'version = 1\nname = "lab"\nrobot = "cobot6"\n' + "".join(board.format(*place) for place in places)
+    assert [[each.node for each in line] for line in read(tmp_path, text).lines] == [[3, 7], [2]]
+    with pytest.raises(BenchFileError, match="boards a and c share the line '/dev/A', but one has baud = 9600 and one"):
+        read(tmp_path, text.replace("node = 7", "baud = 9600\nnode = 7"))
+
+
+def test_boards_of_a_virtual_bench_may_have_clocks_of_their_own(tmp_path: Path) -> None:
+    assert not read(tmp_path, GOOD.replace("seed = 4", "common_ticks = false")).common_ticks
+
+
+def test_how_a_board_is_updated(tmp_path: Path) -> None:
+    emulated = read(tmp_path, GOOD)
+    assert "`./run sim BENCH`" in emulated.how_to_update(emulated.boards[0])
+    real = read(tmp_path, GOOD.replace('plant = "ideal"\nseed = 4\n', ""))
+    said = real.how_to_update(real.boards[1])
+    assert f"`jointbench repl {tmp_path / 'bench.toml'} j2`" in said
+    assert "`mpremote connect /dev/ttyACM0 cp -r firmware/jointboard :`" in said
 
 
 @pytest.mark.parametrize(
@@ -62,6 +87,7 @@ def test_a_real_bench_needs_less(tmp_path: Path) -> None:
         ("node = 1", "node = 2", "node = 2 is given to 2 boards; it must differ"),
         ('joint = "j1"', 'joint = "j2"', "joint = 'j2' is given to 2 boards"),
         ('url = "/dev/pts/5"', 'url = "unix:"', "asks for an emulated board, which a virtual bench must start first"),
+        ("seed = 4", "common_ticks = 1", "common_ticks = 1 must be true or false"),
         ("seed = 4", "sead = 4", "unknown key 'sead'; did you mean 'seed'"),
         ("stiffness_Nm_rad = 9000", "stiffness_Nm_rad = -1", "stiffness_Nm_rad = -1 must be above 0"),
         ("[servo.j2]", "[servo.j7]", "unknown key 'j7'"),

@@ -9,7 +9,7 @@ from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
 from jointbench.link.knots import trajectory_knots
 from jointbench.robot import Array, load_robot
-from jointbench.tests.recording.board_stream import DEFAULTS
+from jointbench.tests.link.wire import DEFAULTS
 
 ROBOT = load_robot("cobot6")
 FACTS = [Facts(DEFAULTS)] * ROBOT.n_joints

@@ -11,8 +11,8 @@ from jointbench.link.current_filter import butterworth_registers
 from jointbench.link.identity import Facts
 from jointbench.link.servo import default_settings
 from jointbench.robot import load_robot
-from jointbench.tests.recording.board_stream import DEFAULTS
-from jointwire import BY_NAME
+from jointbench.tests.link.wire import DEFAULTS
+from jointwire import BY_NAME, JOINT_CHANNELS
 
 ROBOT = load_robot("cobot6")
 FACTS = Facts(DEFAULTS)
@@ -41,6 +41,13 @@ def test_a_motor_that_turns_the_other_way_keeps_its_window() -> None:
     low, high = ROBOT.joints[1].position_limits
     assert (raw["limit.position_min"], raw["limit.position_max"]) == (round(-high * COUNTS), round(-low * COUNTS))
     assert raw["servo.kp"] > 0
+
+
+def test_a_board_streams_what_it_has_and_a_joint_needs() -> None:
+    settings, drive = default_settings(ROBOT)[0], ROBOT.drives[0]
+    assert settings.registers("j1", 1, drive, FACTS)["stream.channels"] == JOINT_CHANNELS
+    fewer = Facts({**FACTS.registers, "board.channels": 0b10000010111})
+    assert settings.registers("j1", 1, drive, fewer)["stream.channels"] == 0b10111
 
 
 def test_the_default_rule_follows_the_inertia() -> None:

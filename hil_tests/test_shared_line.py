@@ -1,0 +1,151 @@
+"""Six boards on two lines that three each share: the same run as on lines of their own, and stopped as surely."""
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_tests.link_helpers import COBOT, COBOT_BUS, bench_with_program, record_wave, variation, wave
+from hil_tests.virtual_bench import virtual_bench
+from jointbench.errors import BoardFault, BoardLost, ConfigurationDiffers
+from jointbench.link import Bench, open_bench
+from jointbench.link.playback import KEEP_ALIVE_US
+from jointbench.recording import open_run
+from jointwire import State
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Path]:
+    with virtual_bench(COBOT_BUS, plant="ideal", seed=3, out=tmp_path / "sim") as path:
+        yield path
+
+
+@pytest.fixture
+def bench(live: Path) -> Iterator[Bench]:
+    with open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        yield bench
+
+
+def test_every_sample_of_every_joint_crosses_the_lines(bench: Bench, tmp_path: Path) -> None:
+    assert [line.nodes for line in bench.lines] == [(1, 2, 3), (4, 5, 6)]
+    run = record_wave(bench, tmp_path / "run", repeats=4)
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+    assert run.ledger.samples_lost == 0
+    assert run.warnings == ()
+    playing = run.samples.play_tick >= 0
+    np.testing.assert_array_equal(run.samples.play_tick[playing], np.arange(4 * 1024))
+    assert run.samples.valid[playing].all()
+    q, _, _ = wave(bench).evaluate(run.samples.play_tick[playing] * np.float64(run.samples.sample_period) % 1.024)
+    assert np.abs(run.samples.motor_position[playing] - q).max() < 0.015  # as in test_link_run
+
+
+def test_same_seed_same_bytes(tmp_path: Path) -> None:
+    digests = set()
+    for attempt in ("first", "second"):
+        with virtual_bench(COBOT_BUS, seed=11, out=tmp_path / attempt) as live, open_bench(live) as bench:
+            bench.connect()
+            bench.configure()
+            bench.move_to(bench.robot.home)
+            digests.add(record_wave(bench, tmp_path / f"run-{attempt}").sha256)
+    assert len(digests) == 1
+
+
+def test_boards_hear_of_the_host_and_are_heard_as_often_as_on_lines_of_their_own(bench: Bench, tmp_path: Path) -> None:
+    last = dict.fromkeys((board.node for board in bench.boards), 0)
+    longest = dict(last)
+
+    def note(time_us, node, chunk) -> None:
+        longest[node] = max(longest[node], time_us - last[node])
+        last[node] = time_us
+
+    for node in last:
+        last[node] = bench.clock.now_us()
+    for board in bench.boards:
+        board.listen(note)
+    end = bench.clock.now_us() + 3_000_000
+    while (left := end - bench.clock.now_us()) > 0:
+        bench.clock.wait(left)
+    assert max(longest.values()) < KEEP_ALIVE_US
+    assert min(longest.values()) > 0
+
+
+def test_a_stop_in_full_motion_is_confirmed_by_all(bench: Bench, tmp_path: Path) -> None:
+    stopped_us = []
+
+    def stop(progress) -> None:
+        if progress.samples > 6000 and not stopped_us:
+            stopped_us.append(bench.clock.now_us())
+            assert bench.stop() == []
+            stopped_us.append(bench.clock.now_us())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record_wave(bench, tmp_path / "run", repeats=50, progress=stop)
+    assert stopped_us[1] - stopped_us[0] < 500_000
+    for board in bench.boards:
+        board.hello()
+        assert board.state is State.LOADED
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+
+
+def test_one_board_that_trips_stops_both_lines(bench: Bench, tmp_path: Path) -> None:
+    bench.boards[1].write_register("limit.following", 100)
+    with pytest.raises(BoardFault, match=r"^j2 \(node 2\): tripped at tick"):
+        record_wave(bench, tmp_path / "run", repeats=3)
+    for board in bench.boards:
+        board.hello()
+    assert [board.state for board in bench.boards] == [
+        State.LOADED, State.FAULT, State.LOADED, State.LOADED, State.LOADED, State.LOADED
+    ]  # fmt: skip
+    bench.clear()
+    bench.configure()
+    bench.move_to(bench.robot.home)
+    assert (ledger := record_wave(bench, tmp_path / "again").ledger) is not None
+    assert ledger.is_valid, ledger.text()
+
+
+def test_a_board_that_dies_leaves_its_line_to_the_others(bench: Bench, live: Path, tmp_path: Path) -> None:
+    pids = {board["joint"]: board["pid"] for board in tomllib.loads(live.read_text())["board"]}
+    killed = []
+
+    def kill(progress) -> None:
+        if progress.samples > 4000 and not killed:
+            os.kill(pids["j5"], 9)
+            killed.append(progress.samples)
+
+    with pytest.raises(BoardLost, match=r"^j5 \(node 5\): its process has ended"):
+        record_wave(bench, tmp_path / "run", repeats=50, progress=kill)
+    for board in bench.boards:
+        if board.joint != "j5":
+            board.hello()
+            assert board.state is State.LOADED
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert all(board.closes for board in run.ledger.boards if board.joint != "j5"), run.ledger.text()
+
+
+@pytest.mark.parametrize(
+    ("like", "fact", "message"),
+    [
+        (COBOT, 1, r"^j3 \(node 3\): is set up for a shared line \(board\.shared_line = 1\), but is alone at '/dev"),
+        (COBOT_BUS, 0, r"^j3 \(node 3\): is not set up for a shared line, but the bench file gives '/dev"),
+    ],
+)
+def test_file_and_board_must_agree_on_the_line(tmp_path: Path, like: Path, fact: int, message: str) -> None:
+    program = variation(board=f'board.facts["board.shared_line"] = {fact}')
+    bench_file = bench_with_program(tmp_path, "j3", program, like)
+    with (
+        virtual_bench(bench_file, out=tmp_path / "sim") as live,
+        open_bench(live) as bench,
+        pytest.raises(ConfigurationDiffers, match=message),
+    ):
+        bench.connect()

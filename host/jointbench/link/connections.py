@@ -1,0 +1,77 @@
+"""Everything between the host and the boards of a bench file, opened: ports, lines, one clock, boards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jointbench.errors import BoardLost
+from jointbench.link.attended_clock import AttendedClock
+from jointbench.link.bench_file import BenchFile, BoardEntry
+from jointbench.link.board import Board
+from jointbench.link.clock import Clock, WallClock
+from jointbench.link.line import Line
+from jointbench.link.lockstep import LockstepClock
+from jointbench.link.port import Port
+from jointbench.link.shared_line import SharedLine
+
+
+class Connections:
+    """The boards of a bench file behind one clock; nothing is sent to them yet.
+
+    Attributes:
+        clock: the target's time.
+        lines: in the order of the file.
+        boards: by joint.
+        unopened: of joints whose port could not be opened, why.
+    """
+
+    def __init__(self, file: BenchFile, whole: bool = True) -> None:
+        """Open ports and clock.
+
+        Args:
+            file: where the boards are.
+            whole: whether one port that cannot be opened is an error; otherwise `unopened` tells.
+
+        Raises:
+            BoardLost: a port cannot be opened.
+            BenchLost: the virtual bench does not answer.
+        """
+        self.unopened: dict[str, BoardLost] = {}
+        self.boards: dict[str, Board] = {}
+        opened: list[tuple[Port, Sequence[BoardEntry]]] = []
+        self._ports: list[Port] = []
+        try:
+            for entries in file.lines:
+                try:
+                    self._ports.append(Port(entries))
+                except BoardLost as error:
+                    if whole:
+                        raise
+                    self.unopened |= {entry.joint: BoardLost(entry.joint, entry.node, error.text) for entry in entries}
+                    continue
+                opened.append((self._ports[-1], entries))
+            clock: Clock = (
+                LockstepClock(file.control, self._ports, file.common_ticks) if file.control else WallClock(self._ports)
+            )
+        except BaseException:
+            self._close_ports()
+            raise
+        self.lines = tuple(_line(port, clock, entries) for port, entries in opened)
+        shared = [line for line in self.lines if len(line.nodes) > 1]
+        self.clock: Clock = AttendedClock(clock, shared) if shared else clock
+        for line, (port, entries) in zip(self.lines, opened, strict=True):
+            for entry in entries:
+                self.boards[entry.joint] = Board(port, self.clock, entry.node, line, file.how_to_update(entry))
+
+    def close(self) -> None:
+        """Close clock and ports; closing twice is harmless."""
+        self.clock.close()
+        self._close_ports()
+
+    def _close_ports(self) -> None:
+        for port in self._ports:
+            port.close()
+
+
+def _line(port: Port, clock: Clock, entries: Sequence[BoardEntry]) -> Line:
+    return SharedLine(port, clock, entries[0].baud) if len(entries) > 1 else Line(port, clock)

@@ -1,0 +1,124 @@
+"""A line that several boards share, half duplex: one of them speaks at a time, when the host has spoken to it."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass
+
+from jointbench.link.clock import Clock
+from jointbench.link.line import NEVER, Line
+from jointbench.link.port import Port
+from jointwire import Chunk, Frame, MessageType
+
+# Of each board while nobody asks it anything: what waits in its transmit buffer comes out, and it hears of the host.
+POLL_US = 50_000
+# Polls come up to this much early, seeded: at no fixed phase of the boards' ticks, their clocks are seen better.
+DITHER_US = 5_000
+# A board that has the line and is not heard for so long has not understood or is not there. Above the 16 ms for which
+# common USB adapters hold received bytes back, far below the 240 ms of samples that a transmit buffer holds.
+QUIET_US = 40_000
+_TRANSMIT_BUFFER = 4096  # [bytes] of a board that has not been greeted yet
+BITS = 10  # of a byte on the line, with start and stop
+_MARGIN = 1.5  # boards hand their bytes to the line tick by tick, and it need not be full in each
+
+
+@dataclass
+class _Turn:
+    node: int
+    quiet_us: int  # it is over when nothing was heard until then
+    latest_us: int  # it is over then, whatever is heard
+
+
+class SharedLine(Line):
+    """Turns: a request gives its board the line until it says YIELD, or until its time is up; then the next one.
+
+    Requests come first, in their order; with none waiting, each greeted board is polled by a PING every `POLL_US`.
+    """
+
+    def __init__(self, port: Port, clock: Clock, baud: int) -> None:
+        """Listen at the port; nothing is sent."""
+        super().__init__(port, clock)
+        self._byte_us = 1e6 * BITS / baud
+        self._requests: deque[tuple[int, bytes]] = deque()
+        self._turn: _Turn | None = None
+        self._buffers = dict.fromkeys(self.nodes, _TRANSMIT_BUFFER)
+        self._poll_us: dict[int, int] = {}  # when each greeted board is polled next
+        self._random = random.Random(0)
+
+    @property
+    def patience_us(self) -> int:
+        """Everybody else may speak first, and the board say what it had to say before."""
+        return sum(self._longest_us(node) for node in self.nodes)
+
+    def send(self, node: int, frame: bytes) -> None:
+        """Send a frame to a node as soon as the line is free; one that waits already is not sent twice."""
+        if (node, frame) not in self._requests:
+            self._requests.append((node, frame))
+        self._begin_turn()
+
+    def stop_all(self) -> None:
+        """Send STOP to every board this instant, even if it collides; nothing that waited is sent any more."""
+        self._requests.clear()
+        super().stop_all()
+
+    def keep_alive(self, node: int) -> None:
+        """Nothing to do: polls do it."""
+
+    def attend(self, node: int, transmit_buffer: int) -> None:
+        """Poll this node from now on."""
+        self._buffers[node] = transmit_buffer
+        self._plan_poll(node)
+
+    def due_us(self) -> int:
+        """When a turn must have ended, or the next poll begins [µs]."""
+        if self.port.lost:
+            return NEVER
+        if self._turn:
+            return min(self._turn.quiet_us, self._turn.latest_us)
+        return self.clock.now_us() if self._requests else min(self._poll_us.values(), default=NEVER)
+
+    def serve(self) -> None:
+        """End a turn whose time is up, and begin the next one when the line is free."""
+        if self._turn and self.clock.now_us() >= min(self._turn.quiet_us, self._turn.latest_us):
+            self._turn = None
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        if self._turn or self.port.lost:
+            return
+        if self._requests:
+            self._give_turn(*self._requests.popleft())
+        elif self._poll_us:
+            node = min(self._poll_us, key=self._poll_us.__getitem__)
+            if self.port.why_lost(node):
+                del self._poll_us[node]
+            elif self._poll_us[node] <= self.clock.now_us():
+                self._give_turn(node, self._members[node].ping_frame())
+
+    def _give_turn(self, node: int, frame: bytes) -> None:
+        self.speaker = node
+        sent_us = self.clock.now_us() + round(len(frame) * self._byte_us)
+        self._turn = _Turn(node, sent_us + QUIET_US, sent_us + self._longest_us(node))
+        if node in self._poll_us:
+            self._plan_poll(node)
+        self.port.write(frame)
+
+    def _plan_poll(self, node: int) -> None:
+        self._poll_us[node] = self.clock.now_us() + POLL_US - self._random.randrange(DITHER_US)
+
+    def _longest_us(self, node: int) -> int:
+        """Time in which a board says all that it had to say when its turn began."""
+        return QUIET_US + round(_MARGIN * self._buffers[node] * self._byte_us)
+
+    def _receive(self, data: bytes, time_us: int) -> None:
+        if self._turn:
+            self._turn.quiet_us = time_us + QUIET_US
+        super()._receive(data, time_us)
+
+    def _heard(self, time_us: int, chunk: Chunk) -> None:
+        match chunk.content:
+            case Frame(type=MessageType.YIELD, node=node) if self._turn and node == self._turn.node:
+                self._turn = None
+            case _:
+                pass

@@ -1,0 +1,21 @@
+"""Codes of boards in words."""
+
+import pytest
+
+from jointbench.link.words import refusal_text
+from jointwire import Refusal
+
+
+@pytest.mark.parametrize("refusal", list(Refusal))
+def test_every_refusal_has_words(refusal: Refusal) -> None:
+    text = refusal_text(refusal, 3)
+    assert "does not know (value" not in text
+    assert "{" not in text
+
+
+def test_a_changed_configuration_names_its_checksum_as_people_compare_it() -> None:
+    assert "CRC-32 is ffffffff" in refusal_text(Refusal.BAD_CONFIG, -1)
+
+
+def test_a_code_of_a_later_release_is_told_as_it_is() -> None:
+    assert refusal_text(200, 7) == "refusal 200, which this release does not know (value 7)"
