@@ -1,0 +1,187 @@
+"""The fuzzing of the wire: a small round of it, and that it finds what it looks for."""
+
+import contextlib
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from jointwire import MessageType, State, decode_frame
+from jointwire.errors import FrameError
+from tools.fuzz import Pair, main
+from tools.wire_fuzz.batch import Unit, make_batch, read_case
+from tools.wire_fuzz.decoder import DecoderProcess
+from tools.wire_fuzz.errors import CaseError, DecoderFailed
+from tools.wire_fuzz.judge import HostAnswer, judge_board, judge_host
+from tools.wire_fuzz.mutations import ALONE, PAIRS
+from tools.wire_fuzz.simulated_board import SimulatedBoard
+
+FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
+
+
+def test_a_small_round(tmp_path: Path) -> None:
+    said = tmp_path / "result.json"
+    code = main(["wire", "--frames", "20000", "--seed", "1", "--out", str(tmp_path), "--json", str(said)])
+    result = json.loads(said.read_text())
+    assert {check["name"]: check["ok"] for check in result["checks"]} == {
+        name: True
+        for name in (
+            "mutants", "crashes", "hangs", "mutants_accepted", "frames_refused", "frames_altered", "bytes_lost",
+            "ledgers_wrong", "disagreements",
+        )
+    }  # fmt: skip
+    assert code == 0
+    assert set(result["mutations"]) == {mutation.__name__ for mutation in (*ALONE, *PAIRS)}
+    assert result["frames"] > 10_000
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others() -> None:
+    assert make_batch(3, 2, 50) == make_batch(3, 2, 50)
+    assert make_batch(3, 2, 50).stream != make_batch(3, 3, 50).stream
+    assert make_batch(3, 2, 50).stream != make_batch(4, 2, 50).stream
+
+
+def test_every_type_is_sent_and_what_is_left_whole_is_a_frame() -> None:
+    batch = make_batch(0, 0, 400)
+    whole = [decode_frame(unit.arrived[:-1]) for unit in batch.units if not unit.mutation]
+    assert {frame.type for frame in whole} == set(MessageType)
+    for frame in whole:
+        _ = frame.body  # a body of the right form
+
+
+def test_no_mutant_is_a_frame() -> None:
+    for unit in make_batch(0, 1, 400).units:
+        for piece in unit.arrived.split(b"\0") if unit.mutation else ():
+            with pytest.raises(FrameError):
+                decode_frame(piece)
+
+
+def test_a_board_that_does_not_check_its_crc_is_found_out(tmp_path: Path) -> None:
+    shutil.copytree(FIRMWARE / "jointboard", tmp_path / "jointboard")
+    link = tmp_path / "jointboard" / "link.py"
+    text = link.read_text()
+    assert text.count("def _valid(length):\n") == 1
+    link.write_text(text.replace("def _valid(length):\n", "def _valid(length):\n    return length >= 0\n"))
+    with Pair(tmp_path) as pair:
+        ((_, found),) = pair.run(iter([make_batch(0, 0, 100)]))
+    assert {(finding.decoder, finding.kind) for finding in found} == {("board", "mutant accepted")}
+
+
+@pytest.fixture(scope="module")
+def answered() -> tuple:
+    """A batch, and what both decoders answer."""
+    batch = make_batch(5, 0, 60)
+    host = HostAnswer([chunk for unit in batch.units for chunk in unit.chunks], 0, True, {})
+    ledger = {**vars(batch.truth), "bad_frames": sum(not checksum for _, checksum in host.chunks), "fault": ""}
+    board = b"".join(checksum.to_bytes(4, "little") for _, checksum in host.chunks)
+    return batch, replace(host, ledger=ledger), board
+
+
+def test_right_answers_are_found_right(answered: tuple) -> None:
+    batch, host, board = answered
+    assert not [*judge_host(batch, host), *judge_board(batch, board)]
+
+
+def test_wrong_answers_are_found_wrong(answered: tuple) -> None:
+    batch, host, board = answered
+    mutant = next(k for k, (_, checksum) in enumerate(host.chunks) if not checksum)
+    whole = next(k for k, (_, checksum) in enumerate(host.chunks) if checksum)
+
+    def changed(at: int, checksum: int) -> HostAnswer:
+        return replace(host, chunks=[(n, checksum if k == at else c) for k, (n, c) in enumerate(host.chunks)])
+
+    def kinds(answer: HostAnswer) -> set[str]:
+        return {finding.kind for finding in judge_host(batch, answer)}
+
+    assert "mutant accepted" in kinds(changed(mutant, 1))
+    assert "frame refused" in kinds(changed(whole, 0))
+    assert "frame altered" in kinds(changed(whole, 1))
+    assert kinds(replace(host, chunks=host.chunks[1:])) == {"bytes lost"}
+    assert kinds(replace(host, pending=3)) == {"bytes lost"}
+    assert kinds(replace(host, closes=False)) == {"ledger"}
+    for name in vars(batch.truth):
+        assert kinds(replace(host, ledger={**host.ledger, name: host.ledger[name] + 1})) == {"ledger"}
+    assert {finding.kind for finding in judge_board(batch, board[4:])} == {"bytes lost"}
+    at = 4 * mutant
+    accepted = board[:at] + b"\1\0\0\0" + board[at + 4 :]
+    assert {finding.kind for finding in judge_board(batch, accepted)} == {"mutant accepted"}
+
+
+def test_what_is_too_long_for_a_frame_may_come_in_parts(answered: tuple) -> None:
+    batch, host, _ = answered
+    at = next(k for k, (n, checksum) in enumerate(host.chunks) if not checksum and n > 1)
+    length = host.chunks[at][0]
+    parts = [*host.chunks[:at], (1, 0), (length - 1, 0), *host.chunks[at + 1 :]]
+    counted = {**host.ledger, "bad_frames": host.ledger["bad_frames"] + 1}
+    assert not list(judge_host(batch, replace(host, chunks=parts, ledger=counted)))
+
+
+@pytest.mark.parametrize(
+    ("program", "hangs", "said"),
+    [
+        ("import sys; sys.exit('it hurts')", False, "host crashed: it ended with status 1 and said: it hurts"),
+        ("import time; time.sleep(60)", True, "host hangs: no progress for 0.5 s of the wall clock"),
+    ],
+)
+def test_a_decoder_that_crashes_or_hangs_is_named(program: str, hangs: bool, said: str, tmp_path: Path) -> None:
+    decoder = DecoderProcess("host", [sys.executable, "-c", program], tmp_path, patience_s=0.5)
+
+    def ask() -> None:
+        decoder.give(make_batch(0, 0, 5))
+        decoder.answer()
+
+    with contextlib.closing(decoder), pytest.raises(DecoderFailed) as failed:
+        ask()
+    assert failed.value.hangs is hangs
+    assert str(failed.value) == said
+
+
+def test_a_case_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    batch = make_batch(1, 7, 20)
+    batch.save(tmp_path / "case.json")
+    assert read_case(tmp_path / "case.json") == batch
+
+
+def test_a_file_that_is_no_case(tmp_path: Path) -> None:
+    path = tmp_path / "case.json"
+    path.write_text("{}")
+    with pytest.raises(CaseError, match=r"is not a case that `./run fuzz wire` saved"):
+        read_case(path)
+
+
+def test_a_saved_case_runs_again_and_fails_where_it_did(tmp_path: Path) -> None:
+    case, said = tmp_path / "case.json", tmp_path / "result.json"
+    batch = make_batch(1, 0, 60)
+    batch.save(case)
+    assert main(["wire", "--case", str(case)]) == 0
+    # The same where both must find a mutant that the case calls a frame as it was sent.
+    units = list(batch.units)
+    at = next(k for k, unit in enumerate(units) if unit.mutation == "use_other_schema")
+    units[at] = Unit(units[at].arrived)
+    replace(batch, units=tuple(units)).save(case)
+    assert main(["wire", "--case", str(case), "--json", str(said)]) == 1
+    result = json.loads(said.read_text())
+    assert result["wrong"] == {"host frame refused": 1, "board frame refused": 1}
+    assert [check["name"] for check in result["checks"] if not check["ok"]] == ["frames_refused"]
+
+
+def test_the_simulated_board_counts_what_it_does() -> None:
+    board = SimulatedBoard(Random(0))
+    opening = decode_frame(board.status(State.DISARMED)).body
+    ticks = [decode_frame(board.frame(MessageType.DATA)).body for _ in range(50)]
+    board.drop_block()
+    board.miss_ticks()
+    last = decode_frame(board.frame(MessageType.DATA)).body
+    closing = decode_frame(board.status(State.DISARMED)).body
+    assert (closing.frames_sent - opening.frames_sent) % 2**32 == 52
+    assert (closing.samples_taken - opening.samples_taken) % 2**32 == board.samples_taken
+    assert (closing.samples_dropped - opening.samples_dropped) % 2**32 == board.samples_dropped > 0
+    assert last.missed == board.ticks_missed > 0
+    received = sum(body.count for body in ticks) + last.count
+    assert board.samples_taken == received + board.samples_dropped
+    span = (last.first_tick + last.count - ticks[0].first_tick) % 2**32
+    assert span == board.samples_taken + board.ticks_missed

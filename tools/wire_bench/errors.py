@@ -1,0 +1,5 @@
+"""What goes wrong while measuring."""
+
+
+class PlayerFailed(Exception):
+    """The process that plays recorded boards ended before it had ports; what it said stands above."""
