@@ -34,7 +34,7 @@ class TellingRecorder(Recorder):
         """Say after each wait what time it is."""
         wait = clock.wait
 
-        def wait_and_tell(timeout_us: int, gather_us: int = 0) -> None:
+        def wait_and_tell(timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
             wait(timeout_us)
             if self.streaming:
                 _say(f"time {clock.now_us()}")

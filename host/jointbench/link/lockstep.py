@@ -52,7 +52,7 @@ class LockstepClock:
         """Virtual time [µs]."""
         return self._now_us
 
-    def wait(self, timeout_us: int, gather_us: int = 0) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
         """Let virtual time advance until a board has sent something, or for the time-out; nothing is gathered.
 
         Raises:
@@ -66,7 +66,7 @@ class LockstepClock:
         for port in self._ports:
             size = int(answer["sent"].get(port.key, 0)) - self._sent_before[port.key] - port.received
             if size > 0 and (data := port.read_exactly(size, _BENCH_TIMEOUT_S)):
-                port.deliver(data)
+                port.deliver(data, self._now_us)
             for node in port.nodes:
                 if reason := answer["dead"].get(str(node)):
                     port.dead[node] = f"its process has ended: {reason}"

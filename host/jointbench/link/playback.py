@@ -209,8 +209,11 @@ class _Playback:
                 self._report(now_us)
                 next_report = now_us + PROGRESS_US
             self.interrupt.check()
-            awaited = now_us < self.pinged_us + PONG_US
-            clock.wait(min(self.next_ping_us, next_report, next_check) - now_us, 0 if awaited else GATHER_US)
+            left_us = min(self.next_ping_us, next_report, next_check) - now_us
+            if now_us < self.pinged_us + PONG_US:
+                clock.wait(left_us, PONG_US)
+            else:
+                clock.wait(left_us, GATHER_US, each_timed=False)
             now_us = clock.now_us()
         self._report(clock.now_us())
         self.event("done")

@@ -83,19 +83,18 @@ class Port:
         self._faults.tx.put(data, self.now_us())
         self._write_wire(self._faults.tx.take(self.now_us()))
 
-    def deliver(self, data: bytes) -> bool:
-        """Hand bytes that `read` gave to the sink, and pass on what faults have held until now.
+    def deliver(self, data: bytes, time_us: int) -> bool:
+        """Hand bytes that `read` gave at this time to the sink, and pass on what faults have held until then.
 
         Returns:
             Whether the sink was given anything.
         """
-        now_us = self.now_us()
         if self._faults is not None:
-            self._write_wire(self._faults.tx.take(now_us))
-            self._faults.rx.put(data, now_us)
-            data = self._faults.rx.take(now_us)
+            self._write_wire(self._faults.tx.take(time_us))
+            self._faults.rx.put(data, time_us)
+            data = self._faults.rx.take(time_us)
         if data:
-            self.sink(data, now_us)
+            self.sink(data, time_us)
         return bool(data)
 
     def read(self, size: int = _CHUNK) -> bytes:
