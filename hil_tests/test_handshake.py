@@ -124,7 +124,7 @@ def test_a_stale_token_does_not_arm(bench: Bench) -> None:
     board.hello()
     assert board._token != stale
     with pytest.raises(BoardRefused, match="refused ARM: the arming token is not that of its last HELLO_ACK"):
-        board.client.arm(stale, config_crc(bench.facts[0].registers))
+        board.client.arm(stale, config_crc(bench.facts[0].registers, board.trajectory))
     assert board.state is not State.ARMED
 
 
@@ -134,7 +134,7 @@ def test_a_second_program_takes_the_token_away(bench: Bench) -> None:
     board.hello()
     from_second_program(board, MessageType.HELLO, major=1, minor=1)
     with pytest.raises(BoardRefused, match="does another program use this board"):
-        board.client.arm(board._token, config_crc(bench.facts[0].registers))
+        board.client.arm(board._token, config_crc(bench.facts[0].registers, board.trajectory))
     board.arm()  # a fresh greeting, and the board is this one's again
     assert board.state is State.ARMED
     bench.stop()

@@ -22,7 +22,7 @@ from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.interpreter import find_interpreter
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
-from jointwire.registers import REGISTERS, config_crc
+from jointwire.registers import REGISTERS, config_crc, trajectory_crc
 
 COBOT6 = Path(__file__).parent / "benches" / "cobot6.toml"
 STREAM_ALWAYS = BY_NAME["stream.always"].id
@@ -272,9 +272,11 @@ def arm(client: RawClient, node: int) -> None:
     (hello,) = answers(client, node, MessageType.HELLO, major=1, minor=0)
     knots = struct.pack("<4i", 0, 0, 0, 0)
     answers(client, node, MessageType.KNOTS, payload=struct.pack("<HH", 0, 2) + knots)
-    (loaded,) = answers(client, node, MessageType.LOAD, count=2, repeats=1, crc32=zlib.crc32(knots))
-    assert loaded.body.refusal == 0
-    crc = config_crc({register.name: read(client, node, register.id) for register in REGISTERS})
+    load = {"count": 2, "repeats": 1, "crc32": zlib.crc32(knots)}
+    (answer,) = answers(client, node, MessageType.LOAD, **load)
+    assert answer.body.refusal == 0
+    loaded = trajectory_crc(**load)
+    crc = config_crc({register.name: read(client, node, register.id) for register in REGISTERS}, loaded)
     (armed,) = answers(client, node, MessageType.ARM, token=hello.body.token, config_crc=crc)
     assert armed.body.refusal == 0
 

@@ -5,6 +5,7 @@ trajectory is played only after its CRC and every knot have been checked against
 again at ARM.
 """
 
+import struct
 from binascii import crc32
 
 from micropython import const
@@ -20,6 +21,7 @@ _start = address(_knots)
 _filled = 0  # knots uploaded without a gap from 0
 _count = 0  # knots of the loaded trajectory, 0 when none is
 _repeats = 0
+identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
 
 
 def loaded():
@@ -48,7 +50,7 @@ def store(offset, count, source, at):
 
 def load(count, repeats, crc):
     """Make the uploaded knots the trajectory, once they are whole and within the limits."""
-    global _count, _repeats
+    global _count, _repeats, identity
     _count = 0
     if count < 2 or repeats < 1:
         return wire.REFUSAL_OUT_OF_RANGE, count
@@ -63,6 +65,7 @@ def load(count, repeats, crc):
         return wire.REFUSAL_OUTSIDE_LIMITS, bad
     _count = count
     _repeats = repeats
+    identity = crc32(struct.pack("<HHI", count, repeats, crc))
     return wire.REFUSAL_OK, count
 
 

@@ -84,9 +84,9 @@ def derive():
     sampling.plan(cells)
 
 
-def config_crc():
-    """CRC-32 of all registers, by which a host knows that it knows them."""
-    return crc32(memoryview(cells)[: wire.REGISTER_COUNT])
+def config_crc(trajectory):
+    """CRC-32 of all registers, going on from the trajectory's: a host that knows it knows what it arms."""
+    return crc32(memoryview(cells)[: wire.REGISTER_COUNT], trajectory)
 
 
 def in_register_units(trip, number):

@@ -128,8 +128,9 @@ def _arm(token, config_crc):
     global _token
     if token != _token:
         return wire.REFUSAL_BAD_TOKEN, 0
-    if config_crc != registers.config_crc():
-        return wire.REFUSAL_BAD_CONFIG, registers.word(registers.config_crc())
+    known = registers.config_crc(playback.identity)
+    if config_crc != known:
+        return wire.REFUSAL_BAD_CONFIG, registers.word(known)
     position = cells[tick.POSITION]
     if not cells[tick.LIMIT_POSITION_MIN] <= position <= cells[tick.LIMIT_POSITION_MAX]:
         return wire.REFUSAL_OUTSIDE_LIMITS, position

@@ -30,6 +30,7 @@ from jointwire import (
     config_crc,
     encode_frame,
     schema_hash,
+    trajectory_crc,
 )
 
 FIRMWARE = Path(__file__).resolve().parents[1]
@@ -96,6 +97,7 @@ class BoardProcess:
         self.temperature = 2_500
         self.forces = (0, 0, 0, 0)
         self.frames: list[Frame] = []
+        self.trajectory = 0  # of the last upload
         self.noise: list[str] = []
         self.last = Outputs(0, 0, 0, b"")
         self.plant: Callable[[Outputs], int] | None = None  # motor count at the next tick
@@ -209,8 +211,8 @@ class BoardProcess:
         return self.request(MessageType.HELLO, major=major, minor=0)
 
     def arming(self) -> dict[str, int]:
-        """What ARM has to carry: a fresh token, and the CRC of the registers as this test knows them."""
-        crc = config_crc(self.registers())
+        """What ARM has to carry: a fresh token, and the CRC of trajectory and registers as this test knows them."""
+        crc = config_crc(self.registers(), self.trajectory)
         return {"token": self.hello().body.token, "config_crc": crc}
 
     def upload(self, knots: Sequence[tuple[int, int]], repeats: int = 1) -> None:
@@ -222,6 +224,7 @@ class BoardProcess:
             assert refusal is Refusal.OK
         fields = {"count": len(knots), "repeats": repeats, "crc32": zlib.crc32(data)}
         assert self.refusal(MessageType.LOAD, **fields) is Refusal.OK
+        self.trajectory = trajectory_crc(**fields)
 
     def arm(self) -> None:
         """HELLO for a token, READ for the CRC, then ARM."""

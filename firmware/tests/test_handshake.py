@@ -52,7 +52,7 @@ def test_hello_says_who_the_board_is(board: BoardProcess) -> None:
 
 def test_a_host_of_another_major_may_ask_and_stop_but_not_arm(board: BoardProcess) -> None:
     prepare(board)
-    crc = config_crc(board.registers())
+    crc = config_crc(board.registers(), board.trajectory)
     token = board.hello().body.token
     stranger = board.hello(major=PROTOCOL_MAJOR + 1).body
     assert (stranger.token, stranger.major) == (0, PROTOCOL_MAJOR)

@@ -284,18 +284,29 @@ def test_a_host_that_does_not_know_the_registers_cannot_arm(board: BoardProcess)
     known = board.registers()
     for name in BY_NAME:
         token = board.hello().body.token
-        mistaken = config_crc(known | {name: known[name] ^ 1})
+        mistaken = config_crc(known | {name: known[name] ^ 1}, board.trajectory)
         answer = board.request(M.ARM, token=token, config_crc=mistaken).body
         assert R(answer.refusal) is R.BAD_CONFIG, name
-        assert answer.value & 0xFFFFFFFF == config_crc(known)
+        assert answer.value & 0xFFFFFFFF == config_crc(known, board.trajectory)
     assert board.write("servo.kd", 321) is R.OK
-    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known)) is R.BAD_CONFIG
-    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known | {"servo.kd": 321})) is R.OK
+    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known, board.trajectory)) is R.BAD_CONFIG
+    assert board.refusal(M.ARM, token=token, config_crc=config_crc(known | {"servo.kd": 321}, board.trajectory)) is R.OK
+
+
+def test_a_host_does_not_arm_what_another_program_loaded(board: BoardProcess) -> None:
+    """Between its LOAD and its ARM a second program loads another trajectory, or the same one oftener."""
+    prepare(board)
+    own = board.trajectory
+    for knots, repeats in ((KNOTS[:-1], 1), (KNOTS, 2)):
+        board.upload(knots, repeats)
+        token = board.hello().body.token
+        ours = config_crc(board.registers(), own)
+        assert board.refusal(M.ARM, token=token, config_crc=ours) is R.BAD_CONFIG, repeats
 
 
 def test_a_repeated_request_is_answered_but_not_carried_out_again(board: BoardProcess) -> None:
     prepare(board)
-    crc = config_crc(board.registers())
+    crc = config_crc(board.registers(), board.trajectory)
     token = board.request(M.HELLO, major=1, minor=0, seq=900).body.token
     assert board.request(M.HELLO, major=1, minor=0, seq=900).body.token == token  # the answer under way stays true
     for _ in range(3):

@@ -22,6 +22,7 @@ from jointwire import (
     State,
     config_crc,
     encode_frame,
+    trajectory_crc,
 )
 
 M, R = MessageType, Refusal
@@ -134,10 +135,11 @@ def test_a_broadcast_stop_takes_the_power_of_all_in_its_tick(line: SharedLine) -
         line.ask(M.KNOTS, node, offset=0, count=len(knots), knots=knots)
         crc = zlib.crc32(b"".join(KNOT.build(knot) for knot in knots))
         line.ask(M.LOAD, node, count=len(knots), repeats=9, crc32=crc)
+        loaded = trajectory_crc(len(knots), 9, crc)
         values = {name: r.default for name, r in BY_NAME.items()} | SERVO
         values |= {"board.node": node, "board.shared_line": 1}
         token = line.ask(M.HELLO, node, major=1, minor=1)[0].body.token
-        assert line.ask(M.ARM, node, token=token, config_crc=config_crc(values))[-1].body.refusal == R.OK
+        assert line.ask(M.ARM, node, token=token, config_crc=config_crc(values, loaded))[-1].body.refusal == R.OK
     at = line.boards[A].tick + 20
     line.tell(M.START, ALL, at_tick=at)
     line.run(60)

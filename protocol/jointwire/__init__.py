@@ -31,7 +31,7 @@ from jointwire.messages import (
     State,
     Trip,
 )
-from jointwire.registers import BY_NAME, REGISTERS, Register, config_crc
+from jointwire.registers import BY_NAME, REGISTERS, Register, config_crc, trajectory_crc
 from jointwire.samples import Block, decode_samples, stack_samples
 from jointwire.schema import Schema, own_schema, schema_hash, schema_text
 from jointwire.stream import Blocks, Stream, decode_stream
@@ -86,4 +86,5 @@ __all__ = [
     "schema_hash",
     "schema_text",
     "stack_samples",
+    "trajectory_crc",
 ]

@@ -81,7 +81,7 @@ class Arm:
 
     Attributes:
         token: from the last HELLO_ACK; good once.
-        config_crc: CRC-32 of all register values as int32 by id, 0 where no register is.
+        config_crc: CRC-32 of all register values, going on from that of the last LOAD.
     """
 
     token: int

@@ -191,7 +191,7 @@ BODIES: dict[MessageType, Struct] = {
     ),
     MessageType.ARM: Struct(
         "token" / Int32ul * "from the last HELLO_ACK; good once",
-        "config_crc" / Int32ul * "CRC-32 of all register values as int32 by id, 0 where no register is",
+        "config_crc" / Int32ul * "CRC-32 of all register values, going on from that of the last LOAD",
     ),
     MessageType.START: Struct("at_tick" / Int32ul * "of the board; 0: the next one"),
     MessageType.STOP: EMPTY,

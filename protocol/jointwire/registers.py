@@ -104,9 +104,19 @@ BY_NAME: dict[str, Register] = {register.name: register for register in REGISTER
 REGISTER_COUNT = 1 + max(register.id for register in REGISTERS)
 
 
-def config_crc(values: Mapping[str, int]) -> int:
-    """CRC-32 of raw register values by name, as ARM carries it: int32 by id, 0 where no register is."""
+def config_crc(values: Mapping[str, int], trajectory: int = 0) -> int:
+    """CRC-32 of raw register values by name, as ARM carries it: int32 by id, 0 where no register is.
+
+    Args:
+        values: raw, of every register.
+        trajectory: `trajectory_crc` of what is loaded, from which the CRC goes on; 0 where nothing is.
+    """
     table = [0] * REGISTER_COUNT
     for register in REGISTERS:
         table[register.id] = values[register.name]
-    return zlib.crc32(struct.pack(f"<{REGISTER_COUNT}i", *table))
+    return zlib.crc32(struct.pack(f"<{REGISTER_COUNT}i", *table), trajectory)
+
+
+def trajectory_crc(count: int, repeats: int, crc32: int) -> int:
+    """CRC-32 of what a LOAD said: which trajectory, and how often."""
+    return zlib.crc32(struct.pack("<HHI", count, repeats, crc32))

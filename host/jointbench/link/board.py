@@ -34,6 +34,7 @@ from jointwire import (
     State,
     config_crc,
     own_schema,
+    trajectory_crc,
 )
 
 _KNOTS_PER_FRAME = (MAX_BODY - 4) // 8
@@ -50,6 +51,7 @@ class Board:
         client: asks it anything the wire knows.
         identity: who it said it was when it was last greeted.
         facts: its registers as last read or written, None before they were read.
+        trajectory: CRC of what was last loaded here, 0 before.
         state: the last it reported, None before it was greeted and where this host does not know its number.
         fault: the body of its FAULT frame while a fault is latched, where one was received.
         on_data: called for each DATA frame.
@@ -72,6 +74,7 @@ class Board:
         self.port, self.line = port, line or Line(port, clock)
         self.identity: Identity | None = None
         self.facts: Facts | None = None
+        self.trajectory = 0
         self.state: State | None = None
         self.fault: Any = None
         self.on_data: Callable[[Frame], None] | None = None
@@ -195,7 +198,9 @@ class Board:
             part = [{"position": int(p), "velocity": int(v)} for p, v in knots[offset : offset + size]]
             self.client.knots(offset, part, about=f"from {offset}")
         about = f"of {len(knots)} knots, {repeats} times"
-        self.client.load(len(knots), repeats, zlib.crc32(data), about=about)
+        load = (len(knots), repeats, zlib.crc32(data))
+        self.client.load(*load, about=about)
+        self.trajectory = trajectory_crc(*load)
         self.state = State.LOADED
 
     def arm(self) -> None:
@@ -203,15 +208,15 @@ class Board:
 
         Raises:
             BoardFault: a fault is latched; clear() first.
-            BoardRefused: nothing is loaded, the joint is outside its window, or the board's registers are not those
-                that were last read from it or written to it here.
+            BoardRefused: nothing is loaded, the joint is outside its window, or the board's registers or
+                trajectory are not those that were last read from it, written to it or loaded here.
             SchemaMismatch, BoardSilent, BoardLost: as in `hello`.
         """
         self.hello()  # a token is good once
         if self.state is State.FAULT:
             raise self.fault_error()
         facts = self.facts or self.read_registers()
-        self.client.arm(self._token, config_crc(facts.registers))
+        self.client.arm(self._token, config_crc(facts.registers, self.trajectory))
         self.state = State.ARMED
 
     def start(self, at_tick: int = 0) -> None:

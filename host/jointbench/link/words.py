@@ -20,8 +20,8 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.TOO_LONG: "it can hold {value} only; play a shorter trajectory",
     Refusal.OUTSIDE_LIMITS: "outside the position window or faster than the velocity limit (knot or count {value})",
     Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
-    Refusal.BAD_CONFIG: "its registers are not as this host last read or wrote them (their CRC-32 is {word:08x}): "
-    "another program changed them, or the board started again; connect() and configure() anew",
+    Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (their CRC-32 is "
+    "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
