@@ -141,6 +141,8 @@ def test_a_trip_stops_all_is_told_in_words_and_must_be_cleared(tmp_path: Path) -
         assert set(after.values()) == {State.LOADED}
         with pytest.raises(BoardFault, match="j2"):
             bench.play(wave(bench))
+        with pytest.raises(BoardFault, match=r"^j2 \(node 2\)"):
+            bench.configure()
         bench.clear()
         bench.configure()
         bench.move_to(bench.robot.home)

@@ -11,7 +11,7 @@ from tools.setup.command import explain
 from tools.setup.errors import SetupError
 
 PARTS = {
-    "environment": (environment, "the Python environment (.venv, about 1.2 GB)"),
+    "environment": (environment, "the Python environment (.venv, about 1.3 GB)"),
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),
     "oracle": (oracle, "Pinocchio, the second opinion of the dynamics tests"),
 }

@@ -12,7 +12,7 @@ from tools.setup.errors import CommandFailed
 # a failed connection too, so the faults of the machine come first.
 FAULTS_OF_MACHINE = {
     r"No space left on device|os error 28|not have enough free space": (
-        "no space left on the disk; free some (the environment takes about 1.2 GB) and run the same command again"
+        "no space left on the disk; free some (the environment takes about 1.3 GB) and run the same command again"
     ),
     r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer|certificate verification failed": (
         "a server's certificate is not trusted here; install ca-certificates, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -38,6 +39,9 @@ def carry_out(
             result.write(options.json, seconds)
     except errors as error:
         print(f"{command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # whoever read the output has had enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except OSError as error:
         if error.filename is None:  # not a file the user named: a fault of ours, shown whole

@@ -96,13 +96,16 @@ class Bench:
 
         Raises:
             ConfigurationDiffers: a value does not fit, or reads back as another.
-            BoardRefused: a board is driving, or in FAULT.
+            BoardFault: a fault is latched on a board; clear() first.
+            BoardRefused: a board is driving.
             BenchFileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos)
         self.settings = tuple(replace(each, **changes) for each in settings)
         for board, each, drive, fact in zip(self.boards, self.settings, self.robot.drives, self.facts, strict=True):
+            if board.state is State.FAULT:
+                raise board.fault_error()
             wanted = each.registers(board.joint, board.node, drive, fact)
             for name, raw in wanted.items():
                 board.write_register(name, raw)

@@ -336,7 +336,7 @@ class Board:
         """Ask as the client's `Asker`; a refusal becomes an error in words."""
         time_us, frame = self._talk.ask(kind, answer, matches, **fields)
         if frame.type is MessageType.ACK and frame.body.refusal != Refusal.OK:
-            reason = refusal_text(frame.body.refusal, frame.body.value, allowed)
+            reason = refusal_text(frame.body.refusal, frame.body.value, allowed, kind)
             raise BoardRefused(self.joint, self.node, f"refused {kind.name}{' ' if about else ''}{about}: {reason}")
         return time_us, frame
 

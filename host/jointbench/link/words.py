@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jointwire import BY_NAME, Refusal, Register, State, Trip
+from jointwire import BY_NAME, MessageType, Refusal, Register, State, Trip
 
 # Of each refusal: why, and what the ACK's value means; the fields are value (the ACK's), the same as a word without
 # sign or as a state, and what is allowed.
@@ -20,18 +20,28 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.TOO_LONG: "it can hold {value} only; play a shorter trajectory",
     Refusal.OUTSIDE_LIMITS: "outside the position window or faster than the velocity limit (knot or count {value})",
     Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
-    Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (their CRC-32 is "
+    Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (CRC-32 is "
     "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
 
 
-def refusal_text(refusal: int, value: int, allowed: str = "") -> str:
-    """A refusal in words, with the number that came with it and what is allowed."""
+# Where the same refusal of another request means something else.
+_REFUSALS_OF: dict[tuple[MessageType, Refusal], str] = {
+    (MessageType.LOAD, Refusal.OUT_OF_RANGE): "a trajectory has two knots at least and is played once at least",
+    (MessageType.LOAD, Refusal.TOO_LONG): "it can be repeated {value} times at most; play it in parts",
+    (MessageType.ARM, Refusal.INCOMPLETE): "knot {value} is outside the limits as they are now; load it anew",
+    (MessageType.DICT, Refusal.INCOMPLETE): "its schema.bin cannot be read (error {value}); copy its firmware anew",
+}
+
+
+def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageType | None = None) -> str:
+    """A refusal of a request in words, with the number that came with it and what is allowed."""
     if refusal not in _REFUSALS:
         return f"refusal {refusal}, which this release does not know (value {value})"
-    text = _REFUSALS[Refusal(refusal)].format(
+    of_any = _REFUSALS[Refusal(refusal)]
+    text = (_REFUSALS_OF.get((request, Refusal(refusal)), of_any) if request else of_any).format(
         value=value, word=value & 0xFFFFFFFF, state=state_text(value), allowed=allowed or "less"
     )
     if refusal == Refusal.WRONG_STATE and value == State.FAULT:
