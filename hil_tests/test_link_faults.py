@@ -121,6 +121,7 @@ def test_a_bench_that_ends_while_moving(tmp_path: Path) -> None:
 
             with pytest.raises(BenchLost):
                 record_wave(bench, tmp_path / "run", repeats=50, progress=end)
+            assert bench.stop() == list(bench.robot.joint_names)  # nobody confirms, and nothing is raised
         run = open_run(tmp_path / "run")
     assert run.samples.valid.sum() > 3000
     assert any("stopped by" in warning for warning in run.warnings)

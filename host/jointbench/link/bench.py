@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.errors import BenchFileError, BoardError, BoardSilent, ConfigurationDiffers
+from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.board import Board
 from jointbench.link.clock import Clock
@@ -205,7 +205,7 @@ class Bench:
                 if not board.why_lost:
                     board.stop()
                     continue
-            except BoardError:
+            except (BoardError, BenchLost):  # a virtual bench that has ended has taken its boards with it
                 pass
             unconfirmed.append(board.joint)
         return unconfirmed

@@ -102,6 +102,8 @@ class LockstepClock:
                 if not received:
                     raise BenchLost("virtual bench: it has ended, or was stopped; start it again with `./run sim`")
                 self._pending += received
+        except BenchLost:  # an OSError itself, and says it already
+            raise
         except TimeoutError as error:
             raise BenchLost(f"virtual bench: no answer for {_BENCH_TIMEOUT_S:g} s of real time; stop it") from error
         except OSError as error:
