@@ -71,7 +71,7 @@ def test_a_schema_of_one_field_more_is_refused_with_what_differs_and_what_to_do(
         assert f"{schema_hash():08x}" in text
         assert "limit.current" in text
         assert "30000" in text
-        assert "`./run sim BENCH`" in text
+        assert f"`./run sim {bench_file}`" in text
         # It can still be told to stop, and asked about itself.
         bench.boards[1].stop()
         assert bench.boards[1].schema() == other

@@ -178,6 +178,7 @@ def running_bench(
     bench = Bench(description, kind, seed, folder)
     control = None
     settings: dict[str, str | int] = {"clock": "wall" if realtime else "virtual", "plant": kind, "seed": seed}
+    settings["started_from"] = str(description.path)
     try:
         if not realtime:
             control = ControlSocket(folder / "control")

@@ -67,6 +67,7 @@ class LinkModel:
 class BenchFile:
     """A bench of emulated boards. `robot_reference` is the robot as the file names it, absolute when it is a path."""
 
+    path: Path
     name: str
     robot: Robot
     robot_reference: str
@@ -99,7 +100,7 @@ def read_bench_file(path: Path) -> BenchFile:
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _bench(Table(values, path.name), path.parent, values.get("servo", {}))
+        return _bench(Table(values, path.name), path.resolve(), values.get("servo", {}))
     except OSError as error:
         raise BenchFileError(f"bench file {path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -108,7 +109,8 @@ def read_bench_file(path: Path) -> BenchFile:
         raise BenchFileError(str(error)) from error
 
 
-def _bench(table: Table, folder: Path, servo: Mapping[str, Mapping[str, float]]) -> BenchFile:
+def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -> BenchFile:
+    folder = path.parent
     if whole(table, "version", 1) != VERSION:
         table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
     reference = table.text("robot")
@@ -135,7 +137,7 @@ def _bench(table: Table, folder: Path, servo: Mapping[str, Mapping[str, float]])
     if table.has("servo"):
         _check_servo(table.table("servo"), servo)
     table.finish()
-    return BenchFile(name, robot, reference, plant_path, read_plant_file(plant_path, robot), boards, link, servo)
+    return BenchFile(path, name, robot, reference, plant_path, read_plant_file(plant_path, robot), boards, link, servo)
 
 
 def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:

@@ -56,7 +56,7 @@ class BenchFile:
         control: path of the virtual bench's control socket, None on a wall clock.
         boards: in the order of the file.
         servos: overrides by joint.
-        information: what a virtual bench says of itself (plant, seed).
+        information: what a virtual bench says of itself (plant, seed, the file it was started from).
         common_ticks: whether all boards count the same ticks, as on a virtual bench without clocks of their own.
         path: of the file.
     """
@@ -82,8 +82,8 @@ class BenchFile:
         """How this board gets the firmware of this host's release, as commands."""
         if "plant" in self.information:
             return (
-                "It is emulated: end its bench with Ctrl-C and start it again with `./run sim BENCH`, BENCH being the "
-                "file it was started with"
+                "It is emulated: end its bench with Ctrl-C and start it again with "
+                f"`./run sim {self.information.get('started_from', 'BENCH')}`"
             )
         return (
             f"Put this release's firmware on it: `jointbench repl {self.path} {board.joint}`, then "
@@ -123,6 +123,7 @@ def _bench(table: Table, path: Path) -> BenchFile:
     information = {
         "plant": table.text("plant") if table.has("plant") else None,
         "seed": int(table.number("seed")) if table.has("seed") else None,
+        "started_from": table.text("started_from") if table.has("started_from") else None,
     }
     bench = BenchFile(
         name=table.text("name"),
