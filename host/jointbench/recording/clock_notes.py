@@ -79,11 +79,19 @@ class Noted(Protocol):
     """Notes as they are taken, or as a decoded recording holds them."""
 
     @property
-    def exchanges(self) -> Sequence[Exchange]: ...  # noqa: D102
+    def exchanges(self) -> Sequence[Exchange]:
+        """Answered PINGs."""
+        ...
+
     @property
-    def stamps(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102
+    def stamps(self) -> Sequence[tuple[int, int]]:
+        """Ticks, and the low 32 bits of the board's clock exactly at them."""
+        ...
+
     @property
-    def pulses(self) -> Sequence[Pulse]: ...  # noqa: D102
+    def pulses(self) -> Sequence[Pulse]:
+        """Edges seen on the SYNC wire."""
+        ...
 
 
 def clocks_of(noted: Mapping[str, Noted], tick_period_us: int) -> dict[str, BoardClock]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from random import Random
 
@@ -10,7 +11,7 @@ from jointbench.link.fault.schedule import Trigger
 _BITS = 10  # of a byte on the wire: start, eight data bits from the lowest, stop
 
 
-class ByteFault:
+class ByteFault(ABC):
     """Strikes single bytes of a stream.
 
     Attributes:
@@ -21,6 +22,14 @@ class ByteFault:
         """`random` decides everything but when to strike."""
         self.struck = 0
         self._trigger, self._random = trigger, random
+
+    @abstractmethod
+    def apply(self, data: bytes, now_us: int) -> bytes:
+        """What becomes of bytes that pass at this time."""
+
+
+class _SingleByteFault(ByteFault):
+    """Strikes each byte by itself."""
 
     def apply(self, data: bytes, now_us: int) -> bytes:
         """What becomes of bytes that pass at this time."""
@@ -35,19 +44,19 @@ class ByteFault:
             end = position + 1
         return b"".join([*pieces, data[end:]])
 
+    @abstractmethod
     def _strike(self, byte: int) -> bytes:
         """What becomes of a byte that is struck."""
-        raise NotImplementedError
 
 
-class Drop(ByteFault):
+class Drop(_SingleByteFault):
     """The byte is lost."""
 
     def _strike(self, byte: int) -> bytes:
         return b""
 
 
-class Flip(ByteFault):
+class Flip(_SingleByteFault):
     """One of its bits, each as likely, is inverted."""
 
     def _strike(self, byte: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from random import Random
 
@@ -25,7 +26,7 @@ class Passage:
     quiet_us: int | None = None
 
 
-class FrameFault:
+class FrameFault(ABC):
     """Strikes whole frames.
 
     Attributes:
@@ -43,9 +44,9 @@ class FrameFault:
             self.struck += 1
             self._strike(passage)
 
+    @abstractmethod
     def _strike(self, passage: Passage) -> None:
         """Change what becomes of a frame that is struck."""
-        raise NotImplementedError
 
     def _cut(self, frame: bytes) -> bytes:
         """A frame without its end: without its delimiter at least, without all of it at most."""

@@ -12,7 +12,7 @@ from jointwire import BY_NAME, MessageType, Refusal, State, config_crc, encode_f
 def board(far: WireBoard, **more) -> tuple[Wire, Board]:
     far.shared = False
     wire = Wire(far)
-    return wire, Board(wire, wire, **more)  # type: ignore[arg-type]
+    return wire, Board(wire, wire, **more)  # type: ignore[arg-type] - a simulated wire
 
 
 def requests(far: WireBoard, kind: MessageType):

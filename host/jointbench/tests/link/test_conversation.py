@@ -12,13 +12,16 @@ from jointwire import MessageType
 def conversation(board: WireBoard, **wire) -> tuple[Wire, Conversation]:
     board.shared = False
     line = Wire(board, **wire)
-    talk = Conversation(Line(line, line), 1, "j1", line, lambda frame: False)  # type: ignore[arg-type]
+    talk = Conversation(Line(line, line), 1, "j1", line, lambda frame: False)  # type: ignore[arg-type] - a simulated wire
     talk.understood = True
     return line, talk
 
 
 def read(talk: Conversation) -> int:
-    matches = lambda body: (body.first, body.count) == (4, 2)  # noqa: E731
+
+    def matches(body) -> bool:
+        return (body.first, body.count) == (4, 2)
+
     return talk.ask(MessageType.READ, MessageType.VALUES, matches, first=4, count=2)[1].body.values[0]
 
 
@@ -80,7 +83,7 @@ def test_sessions_begin_with_different_numbers() -> None:
     for start_us in range(0, 300_000, 1000):
         wire = Wire(WireBoard(1))
         wire.wait(start_us)
-        talk = Conversation(Line(wire, wire), 1, "j1", wire, lambda frame: False)  # type: ignore[arg-type]
+        talk = Conversation(Line(wire, wire), 1, "j1", wire, lambda frame: False)  # type: ignore[arg-type] - a simulated wire
         firsts.add(talk._sequence)
     # 300 of 65536 numbers drawn at random would have 0.7 pairs of equals; three pairs have a chance below 4 %.
     assert len(firsts) >= 297

@@ -33,7 +33,7 @@ class Listener:
 
 def listening() -> tuple[Wire, Line, Listener]:
     wire, listener = Wire(WireBoard(1)), Listener()
-    line = Line(wire, wire)  # type: ignore[arg-type]
+    line = Line(wire, wire)  # type: ignore[arg-type] - a simulated wire
     line.join(1, listener)
     return wire, line, listener
 

@@ -166,7 +166,10 @@ def test_a_stop_that_collides_is_confirmed_in_turn() -> None:
 
 def test_noise_is_put_down_to_the_node_whose_turn_it_was() -> None:
     hit = iter([False, False, True, *[False] * 1000])
-    damage = lambda data: data.replace(b"\0", b"\x33", 1) if next(hit) else data  # noqa: E731
+
+    def damage(data: bytes) -> bytes:
+        return data.replace(b"\0", b"\x33", 1) if next(hit) else data
+
     each = rig(WireBoard(1), WireBoard(2), damage=damage)
     each.ask(1)
     each.ask(2)
