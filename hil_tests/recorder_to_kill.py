@@ -1,8 +1,8 @@
 """`python -m hil_tests.recorder_to_kill LIVE_BENCH`: a process for each run, which records until it is killed.
 
 A line of standard input names a directory; the answers are lines: `pid N` of the process that records into it; then,
-once samples stream, `received N` before the Nth thing that this process received is recorded, and `time T` [µs] when
-all is recorded that came until then; and `ended N` with the status it ended with. Forking saves the seconds that
+once samples stream, `received N` when the N things that this process received until then must all be in the file, and
+`time T` [µs] after each wait for more; and `ended N` with the status it ended with. Forking saves the seconds that
 importing takes.
 """
 
@@ -25,16 +25,18 @@ REPEATS = 2  # of a wave of about a second: nobody waits for the end
 
 
 class TellingRecorder(Recorder):
-    """Says what it received before it records it."""
+    """Says what it must have written."""
 
     streaming = False
     received = 0
 
     def tell_time(self, clock: Clock) -> None:
-        """Say after each wait what time it is."""
+        """Say before each wait what came until then, and after it what time it is."""
         wait = clock.wait
 
         def wait_and_tell(timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+            if self.streaming:
+                _say(f"received {self.received}")
             wait(timeout_us)
             if self.streaming:
                 _say(f"time {clock.now_us()}")
@@ -42,12 +44,10 @@ class TellingRecorder(Recorder):
         clock.wait = wait_and_tell
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Tell of it, then record it."""
+        """Count it, then record it."""
         content = chunk.content
         self.received += 1
         self.streaming |= isinstance(content, Frame) and content.type is MessageType.DATA
-        if self.streaming:
-            _say(f"received {self.received}")
         super().chunk(time_us, node, chunk)
 
 

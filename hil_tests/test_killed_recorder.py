@@ -31,7 +31,7 @@ class Killed:
 
     Attributes:
         path: of the run.
-        received: how much the process said that it had received.
+        received: how much the process said that it had received and written.
         time_us: the clock's time that it said last.
     """
 
@@ -86,7 +86,7 @@ def test_every_run_is_readable_and_lacks_at_most_100_ms(killed: list[Killed]) ->
         run = open_run(each.path)
         assert run.samples.valid.any()
         assert run.samples.joint_names == ("j1", "j2", "j3", "j4", "j5", "j6")
-        assert each.received - len(records) <= 1  # the one it was at when it was killed
+        assert len(records) >= each.received
         losses.append(each.time_us - records[-1].time_us)
     assert max(losses) <= LONGEST_LOSS_US, losses
     print(f"largest loss {max(losses) / 1000:.1f} ms of {KILLS} kills, seed {SEED}")

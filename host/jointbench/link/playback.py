@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,18 +25,19 @@ if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
 KEEP_ALIVE_US = 100_000  # a fifth of the boards' default link time-out
-# PINGs go up to this much early: at no fixed phase of the boards' ticks, their clocks are seen better.
-DITHER_US = 20_000
-PROGRESS_US = 250_000
+# What is watched while boards move goes by turns: after each sleep a computer takes several times as long for the same,
+# so what boards send is gathered. Their samples are in no hurry; how long a PONG was under way is to be known.
+TURN_US = 32_000
+DITHER_US = 6_000  # turns are up to this much shorter: their phase in the ticks of the boards varies
+PING_TURNS = 3
+REPORT_TURNS = 8
+PONG_US = 5_000
 # From asking for the common start to the start: several round trips to each board, with a retransmission among them.
 LEAD_US = 250_000
 PINGS = 8  # to each board, to place its ticks on a clock that it does not share
 PAUSE_US = 2_000  # before each at most
 OVERTIME = 2  # a board that needs twice the time plays, but not this trajectory at this rate
 SILENCE_US = 500_000  # a running board sends a block every 64 ms
-CHECK_US = 20_000  # between looks for boards that are lost or silent; a fault is noticed as it arrives
-GATHER_US = 20_000  # samples are in no hurry,
-PONG_US = 5_000  # but how long a PONG was under way is to be known
 FAULT_FRAME_US = 10_000
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
@@ -126,6 +128,7 @@ def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     deadline = bench.clock.now_us() + STATUS_WAIT_US
     while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
         bench.clock.wait(min(left, KEEP_ALIVE_US))
+        recorder.flush()
         lost = {board.node for board in bench.boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
@@ -139,8 +142,7 @@ class _Playback:
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
-    pinged_us: int = 0
-    next_ping_us: int = 0
+    pinged_us: int = -KEEP_ALIVE_US
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
     blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
@@ -196,36 +198,44 @@ class _Playback:
             self.event("start", node=board.node, at_tick=tick)
 
     def watch(self) -> None:
-        """Keep the boards alive until all are DONE, and notice at once when one is not well."""
-        bench, clock = self.bench, self.bench.clock
+        """Keep the boards alive until all are DONE, and notice soon when one is not well."""
         deadline = self.start_us + OVERTIME * self.duration_us + STATUS_WAIT_US
-        now_us = next_report = next_check = clock.now_us()
-        while (states := {board.state for board in bench.boards}) != {State.DONE}:
-            if State.FAULT in states or now_us >= next_check:
-                self._check(now_us, deadline)
-                next_check = now_us + CHECK_US
-            self._keep_alive()
-            if now_us >= next_report:
-                self._report(now_us)
-                next_report = now_us + PROGRESS_US
+        for turn in count():
+            if self._states() == {State.DONE}:
+                break
+            now_us = self.bench.clock.now_us()
+            end_us = now_us + TURN_US - self.dither.randrange(DITHER_US)
+            self._check(now_us, deadline)
             self.interrupt.check()
-            left_us = min(self.next_ping_us, next_report, next_check) - now_us
-            if now_us < self.pinged_us + PONG_US:
-                clock.wait(left_us, PONG_US)
-            else:
-                clock.wait(left_us, GATHER_US, each_timed=False)
-            now_us = clock.now_us()
-        self._report(clock.now_us())
+            if turn % REPORT_TURNS == 0:
+                self._report(now_us)
+            if turn % PING_TURNS == 0:
+                self._ping()
+                self._listen(now_us + PONG_US, each_timed=True)
+            self._listen(end_us, each_timed=False)
+        self._report(self.bench.clock.now_us())
         self.event("done")
+
+    def _states(self) -> set[State | None]:
+        return {board.state for board in self.bench.boards}
+
+    def _listen(self, end_us: int, each_timed: bool) -> None:
+        """Take what comes until then, or until a board changes its state."""
+        states = self._states()
+        while (left_us := end_us - self.bench.clock.now_us()) > 0 and self._states() == states:
+            self.bench.clock.wait(left_us, left_us, each_timed)
+            if self.recorder:
+                self.recorder.flush()
 
     def _keep_alive(self) -> None:
         """Let every board hear of the host, when that is due."""
-        now_us = self.bench.clock.now_us()
-        if now_us >= self.next_ping_us:
-            for board in self.bench.boards:
-                board.keep_alive()
-            self.pinged_us = now_us
-            self.next_ping_us = now_us + KEEP_ALIVE_US - self.dither.randrange(DITHER_US)
+        if self.bench.clock.now_us() >= self.pinged_us + KEEP_ALIVE_US:
+            self._ping()
+
+    def _ping(self) -> None:
+        self.pinged_us = self.bench.clock.now_us()
+        for board in self.bench.boards:
+            board.keep_alive()
 
     def event(self, name: str, **fields: Any) -> None:
         """Record an event, where anybody records."""

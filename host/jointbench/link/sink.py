@@ -18,6 +18,10 @@ class Sink(Protocol):
         """Take what came from this node's port, or in its turn on a shared line, at this time of the clock."""
         ...
 
+    def flush(self) -> None:
+        """Write and count what was taken; to be called when everything that arrived together has been handed over."""
+        ...
+
     def rest(self, time_us: int, node: int, data: bytes) -> None:
         """Take the bytes after the last delimiter: what was still coming in when listening ended."""
         ...

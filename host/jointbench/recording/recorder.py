@@ -20,6 +20,8 @@ from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointwire import Chunk, Frame, schema_text
 
+HOLD_US = 20_000  # what is received together is written together, and nobody has to call `flush`
+
 
 class Recorder:
     """Writes one run: run.toml and schema.json first, then frames and events as they come, result.json last.
@@ -49,6 +51,7 @@ class Recorder:
         self._clock_notes = {node: ClockNotes() for node in self._joints} if self._tick_period_us else {}
         self._frames = RecordWriter(self.path / FRAMES)
         self._events = (self.path / EVENTS).open("a", encoding="utf-8")
+        self._held: list[tuple[Record, Chunk]] = []
         self._records = 0
         self._first_us: int | None = None
         self._last_us: int | None = None
@@ -56,18 +59,35 @@ class Recorder:
         self._closed = False
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Record what came from this node's port at this time of the clock, unaltered.
+        """Record what came from this node's port at this time of the clock, unaltered; see `flush`.
 
         Raises:
             RunError: the disk is full, or gone. Said once: stopping the motors must not meet it again.
         """
-        is_frame = isinstance(chunk.content, Frame)
-        if not self._write(Record(time_us, node, RecordKind.FRAME if is_frame else RecordKind.NOISE, chunk.encoded)):
+        kind = RecordKind.FRAME if isinstance(chunk.content, Frame) else RecordKind.NOISE
+        self._held.append((Record(time_us, node, kind, chunk.encoded), chunk))
+        if time_us - self._held[0][0].time_us >= HOLD_US:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write and count what was received together: one by one, records cost more to write than to receive.
+
+        Raises:
+            RunError: the disk is full, or gone.
+        """
+        held, self._held = self._held, []
+        if not held or self._full:
             return
-        if not isinstance(chunk.content, Frame):
-            self.tally.add_noise(node)
-        elif self.tally.add(chunk.content) and self._clock_notes:
-            self._clock_notes[chunk.content.node].add(chunk.content, time_us)
+        try:
+            self._frames.write(*(record for record, _ in held))
+        except OSError:
+            for record, chunk in held:  # what still fits is kept, and only that is counted
+                self._write(record)
+                self._count(chunk, record)
+        else:
+            for record, chunk in held:
+                self._note_written(record)
+                self._count(chunk, record)
 
     def rest(self, time_us: int, node: int, data: bytes) -> None:
         """Record the bytes after the last delimiter, when listening ends; they are no loss.
@@ -75,7 +95,8 @@ class Recorder:
         Raises:
             RunError: the disk is full, or gone.
         """
-        if data:
+        self.flush()
+        if data and not self._full:
             self._write(Record(time_us, node, RecordKind.REST, data))
 
     def event(self, time_us: int, event: str, **fields: Any) -> None:
@@ -98,10 +119,15 @@ class Recorder:
         Raises:
             RunError: the disk is full, or gone, and nobody was told yet.
         """
-        ledger = self.tally.ledger()
-        if self._closed:
-            return ledger
-        self._closed = True
+        if not self._closed:
+            self._closed = True
+            try:
+                self.flush()
+            finally:
+                self._finish(outcome)
+        return self.tally.ledger()
+
+    def _finish(self, outcome: str) -> None:
         result = {
             "outcome": outcome,
             "records": self._records,
@@ -109,7 +135,7 @@ class Recorder:
             "last_us": self._last_us,
             "frames_sha256": self._frames.sha256.hexdigest(),
             "clocks": self._clocks(),
-            "ledger": ledger.to_dict(),
+            "ledger": self.tally.ledger().to_dict(),
         }
         trouble: OSError | None = None
         for finish in (self._frames.close, self._events.close, partial(self._write_result, result)):
@@ -119,25 +145,29 @@ class Recorder:
                 trouble = trouble or error
         if trouble and not self._full:
             raise self._stop(RESULT, trouble) from trouble
-        return ledger
 
     def _clocks(self) -> dict[str, dict[str, float]]:
         """What a reader must know of the clocks of the boards that answered a PING, by joint."""
         heard = {self._joints[node]: notes for node, notes in self._clock_notes.items() if notes.exchanges}
         return {joint: clock.to_dict() for joint, clock in clocks_of(heard, self._tick_period_us).items()}
 
-    def _write(self, record: Record) -> bool:
-        """Append a record; False when recording has stopped."""
-        if self._full:
-            return False
+    def _write(self, record: Record) -> None:
         try:
             self._frames.write(record)
         except OSError as error:
             raise self._stop(FRAMES, error) from error
+        self._note_written(record)
+
+    def _note_written(self, record: Record) -> None:
         self._records += 1
         self._first_us = record.time_us if self._first_us is None else self._first_us
         self._last_us = record.time_us
-        return True
+
+    def _count(self, chunk: Chunk, record: Record) -> None:
+        if not isinstance(chunk.content, Frame):
+            self.tally.add_noise(record.node)
+        elif self.tally.add(chunk.content) and self._clock_notes:
+            self._clock_notes[chunk.content.node].add(chunk.content, record.time_us)
 
     def _write_result(self, result: Mapping[str, Any]) -> None:
         unfinished = self.path / f"{RESULT}.new"

@@ -97,9 +97,9 @@ def test_a_record_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> Non
     writer.close()
 
 
-@pytest.mark.parametrize("room", [0, 1, 17, 50])
-def test_a_full_disk_leaves_whole_records(tmp_path: Path, room: int) -> None:
-    """The operating system itself takes a part of the record and refuses the rest."""
+@pytest.mark.parametrize("room", [0, 1, 17, 50, 78, 100])
+def test_a_full_disk_leaves_what_was_written_before(tmp_path: Path, room: int) -> None:
+    """The operating system itself takes a part of the records and refuses the rest."""
     path, record = tmp_path / "frames.bin", Record(5, 1, RecordKind.FRAME, bytes(60))
     writer = RecordWriter(path)
     writer.write(record)
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_whole_records(tmp_path: Path, room: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (record.size + room, hard))
     try:
         with pytest.raises(OSError, match="File too large"):
-            writer.write(record)
+            writer.write(record, record)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     writer.close()

@@ -12,6 +12,7 @@ from jointbench.errors import RunError
 from jointbench.link.ledger import Ledger
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import Record, RecordKind, read_records
+from jointbench.recording.recorder import HOLD_US
 from jointbench.tests.recording.simulated_run import boards, feed, provenance, record
 from jointwire import Schema, schema_hash
 
@@ -30,18 +31,29 @@ def test_the_schema_of_its_frames_is_part_of_the_run(tmp_path: Path) -> None:
     assert Schema.from_text((path / "schema.json").read_text(encoding="utf-8")).hash == schema_hash()
 
 
-def test_nothing_that_was_received_waits_to_be_written(tmp_path: Path) -> None:
-    """Frames and events are in their files at once: what a killed process leaves is all that it knew."""
+def test_what_arrived_together_is_in_the_file_once_it_is_flushed(tmp_path: Path) -> None:
+    """Frames and events are in their files then: what a killed process leaves is all that it knew."""
     streams = boards()
     recorder = Recorder(tmp_path / "run", provenance(streams))
     for count in range(1, 9):
-        feed(recorder, streams, 1)
+        feed(recorder, streams, 3)
+        recorder.flush()
         recorder.event(count, "count")
         records = list(read_records((tmp_path / "run" / "frames.bin").read_bytes(), []))
         events = (tmp_path / "run" / "events.jsonl").read_text().splitlines()
-        assert (len(records), len(events)) == (count, count)
+        assert (len(records), len(events)) == (3 * count, count)
         assert json.loads(events[-1]) == {"time_us": count, "event": "count"}
     recorder.close()
+
+
+def test_who_never_flushes_has_only_the_newest_held_back(tmp_path: Path) -> None:
+    streams = boards(1)
+    sent = streams[1].sent
+    with Recorder(tmp_path / "run", provenance(streams)) as recorder:
+        feed(recorder, streams)
+        records = list(read_records((tmp_path / "run" / "frames.bin").read_bytes(), []))
+        assert 0 < len(records) < len(sent)
+        assert all(sent[-1].time_us - each.time_us < HOLD_US for each in sent[len(records) :])
 
 
 def test_an_unfinished_frame_is_kept_and_is_no_loss(tmp_path: Path) -> None:
@@ -74,6 +86,7 @@ def test_a_full_disk_is_told_once_and_leaves_a_readable_run(tmp_path: Path, what
     streams = boards()
     recorder = Recorder(tmp_path / "run", provenance(streams))
     feed(recorder, streams, 12)
+    recorder.flush()
     size = (tmp_path / "run" / "frames.bin").stat().st_size
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5 if what == "frames" else 50, limit[1]))
