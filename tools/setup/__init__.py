@@ -1,4 +1,4 @@
-"""Set-up on first use: a private environment with the locked dependencies, and a 32-bit MicroPython.
+"""Set-up on first use: a private environment with the locked dependencies, and the emulated boards' interpreters.
 
 Runs before any dependency exists, so it uses the standard library alone.
 """

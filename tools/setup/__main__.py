@@ -1,37 +1,66 @@
-"""Set up what a verb of `run` needs: python -m tools.setup [--check] PART..."""
+"""Set up what a verb of `run` needs: python -m tools.setup [--check] PART... [--if-possible PART...].
+
+A part after --if-possible that cannot be had is left out with a note, except where CI is set.
+"""
 
 import os
 import sys
 import time
 from pathlib import Path
 
-from tools.setup import environment, micropython, oracle
+from tools.setup import environment, micropython, oracle, qemu, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import explain
-from tools.setup.errors import SetupError
+from tools.setup.errors import SetupError, Unavailable
 
 PARTS = {
     "environment": (environment, "the Python environment (.venv, about 1.3 GB)"),
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),
     "oracle": (oracle, "Pinocchio, the second opinion of the dynamics tests"),
+    "stubs": (stubs, "MicroPython's type stubs, for the board files (.cache, about 5 MB)"),
+    "qemu": (qemu, "QEMU, an ARM compiler and an image for a Cortex-M3 (.cache, about 155 MB)"),
 }
 
 # Settings that would send an installation past the environment it is meant for.
 REDIRECTIONS = ("PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON")
 
+IF_POSSIBLE = "--if-possible"
 
-def set_up(checkout: Checkout, parts: list[str]) -> None:
-    """Install the parts that are not there yet, one process at a time."""
+
+def set_up(checkout: Checkout, parts: list[str], optional: list[str]) -> None:
+    """Install the parts that are not there yet, one process at a time.
+
+    Args:
+        checkout: where to.
+        parts: what there must be.
+        optional: what may be missing, unless CI is set; why it does is told.
+    """
     with exclusive(checkout):
         checkout.log.write_text("")
         for name in parts:
-            part, title = PARTS[name]
-            if part.is_ready(checkout):
-                continue
-            print(f"setting up {title}", file=sys.stderr, flush=True)
-            start = time.monotonic()
-            part.install(checkout)
-            print(f"  done in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            install(checkout, name)
+        for name in optional:
+            try:
+                install(checkout, name)
+            except Unavailable as error:
+                if os.environ.get("CI"):
+                    raise
+                print(
+                    f"  not set up: {error}\n  Going on: the tests that need it are skipped",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+
+def install(checkout: Checkout, name: str) -> None:
+    """Install a part unless it is there, and say so."""
+    part, title = PARTS[name]
+    if part.is_ready(checkout):
+        return
+    print(f"setting up {title}", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    part.install(checkout)
+    print(f"  done in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str]) -> int:
@@ -40,9 +69,11 @@ def main(arguments: list[str]) -> int:
     for name in REDIRECTIONS:
         os.environ.pop(name, None)
     if arguments[0] == "--check":
-        return 0 if all(PARTS[name][0].is_ready(checkout) for name in arguments[1:]) else 1
+        parts = (name for name in arguments[1:] if name != IF_POSSIBLE)
+        return 0 if all(PARTS[name][0].is_ready(checkout) for name in parts) else 1
+    at = arguments.index(IF_POSSIBLE) if IF_POSSIBLE in arguments else len(arguments)
     try:
-        set_up(checkout, arguments)
+        set_up(checkout, arguments[:at], arguments[at + 1 :])
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
     except OSError as error:

@@ -6,6 +6,8 @@ A second apt configuration: its own sources, lists and (empty) package state. ap
 import os
 import re
 import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 
 from tools.setup.command import run
@@ -38,16 +40,22 @@ Dir::State "{folder}";
 Dir::State::Lists "{folder}/lists";
 Dir::State::Status "{folder}/status";
 Dir::Cache "{folder}/cache";
+Dir::Cache::Archives "{folder}/cache/archives";
+APT::Install-Recommends "false";
+APT::Install-Suggests "false";
 """
 
 SOURCES = """\
-Types: deb
+Types: {types}
 URIs: {mirror}
 Suites: {suite}
 Components: main
-Targets: Packages
+Targets: {targets}
 Signed-By: {keyring}
 """
+
+# Debian's names of the 64-bit machines whose own packages are fetched.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def mirrors(log: Path) -> list[str]:
@@ -75,8 +83,27 @@ def keyring() -> Path:
     )
 
 
-def fetch(packages: list[str], suite: str, architecture: str, folder: Path, log: Path) -> list[Path]:
-    """Download packages from the first mirror that has them; return their .deb files, in the order given.
+def architecture_of(machine: str) -> str:
+    """Return Debian's name of a 64-bit machine.
+
+    Args:
+        machine: its name as `uname -m` gives it.
+    """
+    if machine not in ARCHITECTURES:
+        raise SetupError(f"it is not fetched for a {machine} machine (only for {', '.join(ARCHITECTURES)})")
+    return ARCHITECTURES[machine]
+
+
+def fetch(
+    packages: list[str],
+    suite: str,
+    architecture: str,
+    folder: Path,
+    log: Path,
+    dependencies: bool = False,
+    source: str = "",
+) -> list[Path]:
+    """Download packages from the first mirror that has them.
 
     Args:
         packages: their names.
@@ -84,6 +111,11 @@ def fetch(packages: list[str], suite: str, architecture: str, folder: Path, log:
         architecture: Debian's name of the architecture, e.g. i386.
         folder: a folder to work in.
         log: file that keeps apt's output.
+        dependencies: whether all that they depend on comes too.
+        source: name of a source package to fetch besides.
+
+    Returns:
+        The .deb files; last, where it was asked for, the source as its authors released it.
 
     Raises:
         SetupError: there is no apt, no mirror or no key here, or no mirror gave the packages.
@@ -95,27 +127,76 @@ def fetch(packages: list[str], suite: str, architecture: str, folder: Path, log:
         raise SetupError("apt knows no Debian mirror here")
     failures: list[CommandFailed] = []
     for number, uri in enumerate(uris):
+        place = folder / f"apt{number}"
         try:
-            return _fetch_from(uri, packages, suite, architecture, folder / f"apt{number}", log)
+            _update(uri, suite, architecture, place, log, bool(source))
+            return _download(packages, place, log, dependencies, source)
         except CommandFailed as failure:
             failures.append(failure)
     raise SetupError(f"asking {uris[0]} for {suite}: {failures[0]}")
 
 
-def _fetch_from(mirror: str, packages: list[str], suite: str, architecture: str, folder: Path, log: Path) -> list[Path]:
-    for name in ("lists/partial", "cache/archives/partial", "debs"):
+def _update(mirror: str, suite: str, architecture: str, folder: Path, log: Path, source: bool) -> None:
+    for name in ("lists/partial", "cache/archives/partial", "files"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
     (folder / "apt.conf").write_text(CONFIGURATION.format(architecture=architecture, folder=folder))
-    (folder / "debian.sources").write_text(SOURCES.format(mirror=mirror, suite=suite, keyring=keyring()))
-    apt = ["apt-get", "-q", "-c", folder / "apt.conf"]
+    types, targets = ("deb deb-src", "Packages Sources") if source else ("deb", "Packages")
+    (folder / "debian.sources").write_text(
+        SOURCES.format(types=types, targets=targets, mirror=mirror, suite=suite, keyring=keyring())
+    )
     # Without the option apt-get takes an unreachable mirror for a mere warning.
-    run([*apt, "-o", "APT::Update::Error-Mode=any", "update"], log)
-    run([*apt, "download", *packages], log, cwd=folder / "debs")
-    return [next((folder / "debs").glob(f"{package}_*.deb")) for package in packages]
+    run([*_apt(folder), "-o", "APT::Update::Error-Mode=any", "update"], log)
+
+
+def _download(packages: list[str], folder: Path, log: Path, dependencies: bool, source: str) -> list[Path]:
+    files = folder / "files"
+    if dependencies:
+        run([*_apt(folder), "install", "--download-only", "--yes", *packages], log)
+        found = sorted((folder / "cache/archives").glob("*.deb"))
+    else:
+        run([*_apt(folder), "download", *packages], log, cwd=files)
+        found = [next(files.glob(f"{package}_*.deb")) for package in packages]
+    if source:  # apt checks the hashes of a source it fetches
+        run([*_apt(folder), "source", "--download-only", source], log, cwd=files)
+        found.append(next(files.glob(f"{source}_*.orig.tar.*")))
+    return found
+
+
+def _apt(folder: Path) -> list[str | Path]:
+    return ["apt-get", "-q", "-c", folder / "apt.conf"]
 
 
 def unpack(debs: list[Path], root: Path, log: Path) -> None:
     """Unpack packages into a folder; none of their scripts run."""
     for deb in debs:
         run(["dpkg-deb", "--extract", deb, root], log)
+
+
+def unpack_part(deb: Path, root: Path, wanted: re.Pattern[str]) -> None:
+    """Unpack some files of a package into a folder.
+
+    Args:
+        deb: the package.
+        root: the folder.
+        wanted: the whole paths of the files, e.g. usr/bin/make.
+    """
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+            extract(tar, root, wanted)
+    if process.returncode:
+        raise CommandFailed("dpkg-deb", f"{deb.name} cannot be unpacked")
+
+
+def extract(tar: tarfile.TarFile, root: Path, wanted: re.Pattern[str]) -> None:
+    """Extract some files of an archive into a folder, without a way out of it.
+
+    Args:
+        tar: the archive, which may be a stream.
+        root: the folder.
+        wanted: the whole paths of the files, e.g. usr/bin/make.
+    """
+    # Debian 12's Python is older than the filter.
+    tar.extraction_filter = getattr(tarfile, "data_filter", None)
+    tar.extractall(root, (member for member in tar if wanted.fullmatch(member.name.removeprefix("./"))))

@@ -51,6 +51,11 @@ class Checkout:
         """The folder of the fetched MicroPython; its launcher is bin/micropython."""
         return self.cache / "micropython"
 
+    @property
+    def qemu(self) -> Path:
+        """The folder of the emulated Cortex-M3: its image firmware.elf; in bin the programs that run and build it."""
+        return self.cache / "qemu"
+
 
 @contextmanager
 def exclusive(checkout: Checkout) -> Generator[None]:

@@ -5,6 +5,10 @@ class SetupError(Exception):
     """A step of the set-up cannot be done; the message says why and what to do next."""
 
 
+class Unavailable(SetupError):
+    """A part cannot be had on this machine; whoever can do without may go on."""
+
+
 class CommandFailed(SetupError):
     """A program the set-up needs ended with an error.
 

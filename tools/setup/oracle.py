@@ -16,7 +16,6 @@ from tools.setup.errors import CommandFailed, SetupError
 LIBRARY = "libgomp.so.1"
 PACKAGE = "libgomp1"
 SUITE = "bookworm"  # the oldest Debian supported: its library runs with the C library of every later one
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def is_ready(checkout: Checkout) -> bool:
@@ -53,10 +52,8 @@ def _load(checkout: Checkout) -> None:
 
 
 def _add_library(checkout: Checkout) -> None:
-    machine = os.uname().machine
-    if machine not in ARCHITECTURES:
-        raise SetupError(f"it is not fetched for a {machine} machine (only for {', '.join(ARCHITECTURES)})")
+    architecture = apt.architecture_of(os.uname().machine)
     folder = next(checkout.venv.glob("lib/python*/site-packages/cmeel.prefix/lib"))
-    debs = apt.fetch([PACKAGE], SUITE, ARCHITECTURES[machine], checkout.work / "oracle", checkout.log)
+    debs = apt.fetch([PACKAGE], SUITE, architecture, checkout.work / "oracle", checkout.log)
     apt.unpack(debs, checkout.work / "oracle" / "root", checkout.log)
     shutil.copy(next((checkout.work / "oracle" / "root").rglob(LIBRARY)), folder / LIBRARY)

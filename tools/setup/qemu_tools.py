@@ -1,0 +1,104 @@
+"""The programs of the emulated Cortex-M3: QEMU, the ARM compiler and make, from Debian trixie.
+
+They run with trixie's own loader and libraries, so on machines that have older ones too. The same compiler on every
+machine: what it makes of the peers in `./run bench firmware` is counted in instructions, and compared.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from tools.setup import apt
+from tools.setup.checkout import Checkout
+
+SUITE = "trixie"
+PACKAGES = ["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-dev", "make"]
+SOURCE = "micropython"
+
+# Where each architecture's packages keep the loader, beside the libraries.
+LOADERS = {"amd64": "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "arm64": "lib/aarch64-linux-gnu/ld-linux-aarch64.so.1"}
+
+# Of the compiler what C for a Cortex-M3 needs, which is a tenth of it; of the rest the programs and libraries. Some of
+# the programs are hard links to others, and in a package the first name of a file must be among the wanted ones.
+WANTED = re.compile(
+    r"""usr/(
+        bin/(qemu-system-arm|make)
+      | bin/arm-none-eabi-(gcc(-[\d.]+)?|as|ld(\.bfd)?|ar|nm|objcopy|objdump|ranlib|readelf|size|strip)
+      | lib/arm-none-eabi/bin/[^/]+
+      | lib/gcc/arm-none-eabi/[^/]+/(
+            cc1|collect2|lto-wrapper|liblto_plugin\.so|include(-fixed)?/.+|thumb/v7-m/nofp/libgcc\.a
+        )
+      | include/newlib/.+
+      | lib/[^/]+-linux-gnu/[^/]+\.so[^/]*
+    )""",
+    re.VERBOSE,
+)
+
+# Beside each program, under its name; the program itself gets ".real". The compiler finds its parts by argv[0].
+WRAPPER = """\
+#!/bin/sh
+root=${{0%/*}}/{up}
+loader=$root/{loader}
+exec "$loader" --library-path "${{loader%/*}}" --argv0 "$0" "$0.real"{options} "$@"
+"""
+# Debian's compiler looks for the C library's headers in /usr, wherever it stands itself.
+OPTIONS = {"arm-none-eabi-gcc": ' -isystem "$root/include/newlib"'}
+
+
+def install(checkout: Checkout, new: Path) -> None:
+    """Fetch the programs into a folder: bin, lib and include, and MicroPython's source as it was released.
+
+    Args:
+        checkout: where to work.
+        new: the folder, which is not there yet.
+
+    Raises:
+        SetupError: they cannot be had here.
+    """
+    architecture = apt.architecture_of(os.uname().machine)
+    *debs, source = apt.fetch(
+        PACKAGES, SUITE, architecture, checkout.work / "qemu-debs", checkout.log, dependencies=True, source=SOURCE
+    )
+    unpacked = checkout.work / "qemu-root"
+    for deb in debs:
+        apt.unpack_part(deb, unpacked, WANTED)
+    (unpacked / "usr").rename(new)
+    source.rename(new / source.name)
+    for path in sorted(new.rglob("*")):
+        if not path.is_symlink() and path.is_file() and is_program(path):
+            wrap(path, new, architecture)
+
+
+def is_program(path: Path) -> bool:
+    """Say whether a file is a program made for this machine, rather than a library or a script."""
+    with path.open("rb") as file:
+        return os.access(path, os.X_OK) and ".so" not in path.name and file.read(4) == b"\x7fELF"
+
+
+def wrap(path: Path, root: Path, architecture: str) -> None:
+    """Put a script in the place of a program that starts it with the loader of its own Debian.
+
+    Args:
+        path: the program.
+        root: the folder that holds the programs and their libraries; it may be moved later.
+        architecture: Debian's name of the architecture.
+    """
+    path.rename(path.with_name(path.name + ".real"))
+    path.write_text(
+        WRAPPER.format(
+            up=os.path.relpath(root, path.parent),
+            loader=LOADERS[architecture],
+            options=OPTIONS.get(path.name, ""),
+        )
+    )
+    path.chmod(0o755)
+
+
+def source_of(root: Path) -> Path:
+    """Return MicroPython's source as it was released, among the programs."""
+    return next(root.glob(f"{SOURCE}_*.orig.tar.*"))
+
+
+def key() -> str:
+    """Return what the programs are chosen by; other programs are fetched when it changes."""
+    return f"{SUITE} {' '.join(PACKAGES)} {SOURCE} {WANTED.pattern} {WRAPPER} {OPTIONS}"
