@@ -1,6 +1,7 @@
 """The interpreter of the emulated Cortex-M3, as it lives: it starts, runs its files, is interrupted and reset."""
 
 import os
+import time
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
