@@ -155,6 +155,17 @@ class Repl:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirm:
+    """Keep the firmware that runs: it has passed its trial.
+
+    Attributes:
+        image_sha256: as in its HELLO_ACK: only this image may stay.
+    """
+
+    image_sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """The head of a block of samples; the packed samples follow it.
 
@@ -186,7 +197,7 @@ class Status:
         trip: Trip.
         reserved: 0.
         tick: last tick.
-        samples_taken: since boot, wraps, as all that follow but the last.
+        samples_taken: since boot, wraps, as all that follow up to bad_frames.
         samples_dropped: taken, but the transmit buffer was full.
         frames_sent: this one not counted.
         frames_dropped: the transmit buffer was full.
@@ -194,6 +205,8 @@ class Status:
         frames_received: valid, and to this node.
         bad_frames: received, but COBS, length, CRC or protocol was wrong.
         heap_free: bytes.
+        longest_tick_us: from a tick to the end of its work; 0 without a clock that runs then.
+        longest_gc_us: pause to collect memory; 0 without such a clock.
     """
 
     state: int
@@ -208,6 +221,8 @@ class Status:
     frames_received: int
     bad_frames: int
     heap_free: int
+    longest_tick_us: int
+    longest_gc_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +308,7 @@ class HelloAck:
         max_block: most ticks in a DATA frame.
         uid: of the chip; shorter ones end in zeros.
         board: kind of board, ASCII, zeros after it.
-        image_sha256: over the firmware's files in name order: path, a zero byte, content.
+        image_sha256: over its firmware's files in name order: path, a zero byte, SHA-256.
     """
 
     major: int
@@ -394,6 +409,7 @@ CLASSES: dict[MessageType, type[Any]] = {
     MessageType.ECHO: Echo,
     MessageType.SAVE: Save,
     MessageType.REPL: Repl,
+    MessageType.CONFIRM: Confirm,
     MessageType.DATA: Data,
     MessageType.STATUS: Status,
     MessageType.FAULT: Fault,

@@ -50,11 +50,13 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(8, "foot_force_2", _K.FOOT_FORCE, "h", "N", "front right corner", "force.scale", "force.zero_2"),
     Channel(9, "foot_force_3", _K.FOOT_FORCE, "h", "N", "rear right corner", "force.scale", "force.zero_3"),
     Channel(10, "foot_force_4", _K.FOOT_FORCE, "h", "N", "rear left corner", "force.scale", "force.zero_4"),
+    Channel(11, "motor_velocity", _K.MOTOR_ENCODER, "i", "rad/s", "as the board estimates it, counts/tick Q8"),
 )  # fmt: skip
 
 CHANNEL_BY_NAME: dict[str, Channel] = {channel.name: channel for channel in CHANNELS}
 ALL_CHANNELS = sum(1 << channel.bit for channel in CHANNELS)
-JOINT_CHANNELS = 0x7F  # those of a joint's board
+JOINT_CHANNELS = 0x7F  # those a joint's board streams unless told otherwise
+JOINT_BOARD_CHANNELS = 0x87F  # those it has: motor_velocity, too, which would not fit a block of 64 ticks
 HIGHEST_DIVIDER = 6  # 2^6 ticks: the longest block holds one sample at least
 
 

@@ -19,6 +19,7 @@ DOCS: dict[MessageType, str] = {
     MessageType.ECHO: "Ask for the same bytes back.",
     MessageType.SAVE: 'Keep the "persist" registers over a reset.',
     MessageType.REPL: "End the program and give the port back to the interpreter.",
+    MessageType.CONFIRM: "Keep the firmware that runs: it has passed its trial.",
     MessageType.DATA: "The head of a block of samples; the packed samples follow it.",
     MessageType.STATUS: "Where a board stands, and its counters.",
     MessageType.FAULT: "The motor was switched off: which limit, and by how much.",
@@ -50,6 +51,13 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "FOLLOWING": "reference and position further apart than limit.following",
         "LINK_LOSS": "no valid frame from the host for limit.link_timeout",
         "INTERNAL": "the program itself failed",
+        "I2T": "root mean square of the motor current, over limit.thermal_time, above limit.continuous_current",
+        "ENCODER_JUMP": "the motor encoder moved more than limit.jump in a tick",
+        "ENCODER_STUCK": "no edge of the motor encoder for limit.stuck_time, driven at limit.stuck_current",
+        "SUPPLY": "outside limit.supply_min … limit.supply_max",
+        "TEMPERATURE": "of the motor, above limit.temperature",
+        "OVERRUN": "more ticks missed in a row than limit.missed_ticks",
+        "COMMAND": "the reference itself is outside the position window",
     },
     Refusal: {
         "OK": "carried out",
@@ -69,6 +77,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "TOO_LATE": "at_tick has passed; value: the tick",
         "BAD_CONFIG": "registers are not what the host believes; value: the board's CRC, as int32",
         "NOT_SAVED": "value: errno",
+        "NO_MOTOR": "the board has none to move, as board.channels says; value: the channels it has",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",
@@ -87,7 +96,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
     },
     Feature: {
         "PLAYBACK": "plays trajectories",
-        "CURRENT_FILTER": "filters the current by the biquad of the filter registers",
+        "CURRENT_FILTER": "filters current and torque by the sections of the filter registers",
         "SHARED_LINE": "on a line with other boards",
         "SYNC_INPUT": "reports edges of a SYNC line",
         "SAVE": "keeps its calibration over a reset",

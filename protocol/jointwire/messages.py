@@ -38,6 +38,7 @@ class MessageType(IntEnum):
     ECHO = 0x0C
     SAVE = 0x0D
     REPL = 0x0E
+    CONFIRM = 0x0F
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
@@ -76,6 +77,13 @@ class Trip(IntEnum):
     FOLLOWING = 4
     LINK_LOSS = 5
     INTERNAL = 6
+    I2T = 7
+    ENCODER_JUMP = 8
+    ENCODER_STUCK = 9
+    SUPPLY = 10
+    TEMPERATURE = 11
+    OVERRUN = 12
+    COMMAND = 13
 
 
 class Refusal(IntEnum):
@@ -97,6 +105,7 @@ class Refusal(IntEnum):
     TOO_LATE = 13
     BAD_CONFIG = 14
     NOT_SAVED = 15
+    NO_MOTOR = 16
 
 
 class ResetCause(IntEnum):
@@ -172,7 +181,7 @@ BODIES: dict[MessageType, Struct] = {
         "max_block" / Int16ul * "most ticks in a DATA frame",
         "uid" / Bytes(12) * "of the chip; shorter ones end in zeros",
         "board" / Bytes(16) * "kind of board, ASCII, zeros after it",
-        "image_sha256" / Bytes(32) * "over the firmware's files in name order: path, a zero byte, content",
+        "image_sha256" / Bytes(32) * "over its firmware's files in name order: path, a zero byte, SHA-256",
     ),
     MessageType.READ: Struct("first" / Int16ul * "register id", "count" / Int16ul * "registers, ids without a gap"),
     MessageType.VALUES: Struct(
@@ -209,6 +218,7 @@ BODIES: dict[MessageType, Struct] = {
     MessageType.ECHO_REPLY: Struct("count" / Int16ul * "bytes", "data" / Bytes(this.count) * "those of the ECHO"),
     MessageType.SAVE: EMPTY,
     MessageType.REPL: EMPTY,
+    MessageType.CONFIRM: Struct("image_sha256" / Bytes(32) * "as in its HELLO_ACK: only this image may stay"),
     MessageType.ACK: Struct(
         "request" / Int8ul * "MessageType it answers",
         "refusal" / Int8ul * "Refusal",
@@ -229,7 +239,7 @@ BODIES: dict[MessageType, Struct] = {
         "trip" / Int8ul * "Trip",
         "reserved" / Int16ul * "0",
         "tick" / Int32ul * "last tick",
-        "samples_taken" / Int32ul * "since boot, wraps, as all that follow but the last",
+        "samples_taken" / Int32ul * "since boot, wraps, as all that follow up to bad_frames",
         "samples_dropped" / Int32ul * "taken, but the transmit buffer was full",
         "frames_sent" / Int32ul * "this one not counted",
         "frames_dropped" / Int32ul * "the transmit buffer was full",
@@ -237,6 +247,8 @@ BODIES: dict[MessageType, Struct] = {
         "frames_received" / Int32ul * "valid, and to this node",
         "bad_frames" / Int32ul * "received, but COBS, length, CRC or protocol was wrong",
         "heap_free" / Int32ul * "bytes",
+        "longest_tick_us" / Int32ul * "from a tick to the end of its work; 0 without a clock that runs then",
+        "longest_gc_us" / Int32ul * "pause to collect memory; 0 without such a clock",
     ),
     MessageType.FAULT: Struct(
         "trip" / Int8ul * "Trip",
@@ -298,4 +310,5 @@ ANSWERS: dict[MessageType, Answer] = {
     MessageType.ECHO: Answer(MessageType.ECHO_REPLY, ("count", "data")),
     MessageType.SAVE: _ACK,
     MessageType.REPL: _ACK,
+    MessageType.CONFIRM: _ACK,
 }

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from jointwire.channels import ALL_CHANNELS, CHANNELS, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind, divider
+from jointwire.channels import (
+    ALL_CHANNELS,
+    CHANNELS,
+    HIGHEST_DIVIDER,
+    JOINT_BOARD_CHANNELS,
+    JOINT_CHANNELS,
+    ChannelKind,
+    divider,
+)
 from jointwire.docs import DOCS, MEMBERS
 from jointwire.messages import ANSWERS, BODIES, BROADCAST_NODE, FIRST_FROM_BOARD, FROZEN, HEADER, KNOT, MessageType
 from jointwire.registers import BY_NAME, REGISTER_COUNT, REGISTERS
@@ -54,7 +62,8 @@ def test_channels_name_registers_that_exist_and_kinds_have_a_divider_each() -> N
         register = BY_NAME[f"stream.every_{kind.name.lower()}"]
         assert (register.minimum, register.maximum) == (0, HIGHEST_DIVIDER)
         assert 4 * kind + 4 <= 32  # bits of `dividers`
-    assert all((JOINT_CHANNELS >> c.bit & 1) == (c.kind is not ChannelKind.FOOT_FORCE) for c in CHANNELS)
+    assert all((JOINT_BOARD_CHANNELS >> c.bit & 1) == (c.kind is not ChannelKind.FOOT_FORCE) for c in CHANNELS)
+    assert JOINT_CHANNELS & JOINT_BOARD_CHANNELS == JOINT_CHANNELS
 
 
 @pytest.mark.parametrize(("dividers", "kind", "every"), [(0, 0, 1), (0x60, 1, 64), (0x60, 0, 1), (0x12345678, 7, 2)])
