@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from jointbench.errors import FitError
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.recording.samples import Samples
 from jointbench.robot import Array, Robot
 from jointbench.signals import BoardFilter, average_periods
 
@@ -26,7 +25,7 @@ class RecordedSignals:
         valid: samples of which all joints are known, shape (n,).
         noise: what differs from period to period in the torque, as standard deviation of the mean over the
             periods, shape (n_joints,); nan where there is only one period.
-        board_filters: what the torque went through on the board, one per joint; empty for none.
+        board_filters: what the torque went through on the board, one per joint; empty where that is not known.
         sample_period: [s].
     """
 
@@ -93,9 +92,9 @@ def _torque(run: Run, robot: Robot, settings: FitSettings) -> tuple[Array, tuple
     """Joint torque, and what filtered it on its way."""
     samples = run.samples
     if settings.torque == "joint":
-        return _present(run, samples.joint_torque, "joint_torque", 'torque = "motor"'), _windows(samples)
+        return _present(run, samples.joint_torque, "joint_torque", 'torque = "motor"'), samples.board_filters or ()
     torque = _present(run, samples.motor_torque, "motor_torque", 'torque = "joint"')
-    filters = _board_filters(samples)
+    filters = samples.board_filters or ()
     for coupling in robot.couplings if filters else ():
         first, *others = (filters[robot.joint_index(name)] for name in coupling.joints)
         if any(other != first for other in others):
@@ -104,22 +103,6 @@ def _torque(run: Run, robot: Robot, settings: FitSettings) -> tuple[Array, tuple
                 f"so their joint torques cannot be told apart; record with one filter on all of them"
             )
     return torque, filters
-
-
-def _board_filters(samples: Samples) -> tuple[BoardFilter, ...]:
-    """The ADC's window and the biquad, which the motor current passes."""
-    if samples.current_filter is None:
-        return _windows(samples)
-    window = samples.adc_window / samples.sample_period
-    return tuple(BoardFilter(b, a, window) for b, a in samples.current_filter)
-
-
-def _windows(samples: Samples) -> tuple[BoardFilter, ...]:
-    """The ADC's window alone, which is all that the torque sensor's signal passes."""
-    if samples.adc_window == 0.0:
-        return ()
-    window = samples.adc_window / samples.sample_period
-    return (BoardFilter((1.0,), (1.0,), window),) * samples.n_joints
 
 
 def _present(run: Run, values: Array | None, name: str, instead: str) -> Array:

@@ -117,8 +117,7 @@ def _samples(mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: in
         joint_torque=None if sensor is None else _placed(sensor, tables, grid, first, end),
         play_tick=np.full(grid.length, -1, dtype=np.int64),
         valid=valid,
-        current_filter=None,
-        adc_window=0.0,
+        board_filters=None,
         sample_period=grid.sample_period,
     )
 

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.errors import RunError, ShapeError
 from jointbench.robot import Array
-
-BiquadCoefficients = tuple[tuple[float, ...], tuple[float, ...]]
-"""(b, a) of one on-board filter, a[0] = 1."""
+from jointbench.signals import BoardFilter
 
 _PER_JOINT = (
     "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
@@ -43,8 +41,7 @@ class Samples:
         joint_torque: of the joint-side torque sensors [N·m or N], or None.
         play_tick: ticks since the trajectory's first knot, over all repeats; -1 while nothing plays, (n,).
         valid: False where a joint's sample is missing, (n, n_joints).
-        current_filter: (b, a) of each board's filter on current and torque, or None where there was none.
-        adc_window: span of the ADC samples averaged into one, ending at the row's time [s]; 0 for imports.
+        board_filters: what each joint's board did to its current and torque, or None where that is not known (imports).
         sample_period: [s].
         bus_voltage: supply of each drive [V], (n, n_joints), or None where no board measures it.
         temperature: of each motor [K], (n, n_joints), or None where no board measures it.
@@ -61,8 +58,7 @@ class Samples:
     joint_torque: Array | None
     play_tick: NDArray[np.int64]
     valid: NDArray[np.bool_]
-    current_filter: tuple[BiquadCoefficients, ...] | None
-    adc_window: float
+    board_filters: tuple[BoardFilter, ...] | None
     sample_period: float
     bus_voltage: Array | None = None
     temperature: Array | None = None
@@ -81,8 +77,8 @@ class Samples:
             array = getattr(self, name)
             if array is not None and array.shape != shape:
                 raise ShapeError(f"samples.{name} has shape {array.shape}, must be {shape} (rows, joints)")
-        if self.current_filter is not None and len(self.current_filter) != joints:
-            raise ShapeError(f"samples.current_filter has {len(self.current_filter)} entries, must have one a joint")
+        if self.board_filters is not None and len(self.board_filters) != joints:
+            raise ShapeError(f"samples.board_filters has {len(self.board_filters)} entries, must have one a joint")
 
     @property
     def n_samples(self) -> int:
@@ -98,11 +94,14 @@ class Samples:
 def write_samples(path: Path, samples: Samples) -> None:
     """Write samples losslessly (float64, no pickle) as a compressed .npz file; what is None is left out."""
     columns: dict[str, Any] = {field.name: getattr(samples, field.name) for field in fields(samples)}
-    filters = columns.pop("current_filter")
+    filters: tuple[BoardFilter, ...] | None = columns.pop("board_filters")
     columns["joint_names"] = np.array(samples.joint_names)
     if filters is not None:
-        columns["filter_b"] = np.array([b for b, _ in filters])
-        columns["filter_a"] = np.array([a for _, a in filters])
+        sections = [each.sections for each in filters]
+        columns["filter_sections"] = np.concatenate([np.reshape(each, (-1, 2, 3)) for each in sections])
+        columns["filter_counts"] = np.array([len(each) for each in sections])
+        columns["filter_cic_order"] = np.array([each.cic_order for each in filters])
+        columns["filter_window"] = np.array([each.window for each in filters])
     with path.open("wb") as file:
         np.savez_compressed(file, **{name: value for name, value in columns.items() if value is not None})
 
@@ -117,13 +116,24 @@ def read_samples(path: Path) -> Samples:
         with np.load(path, allow_pickle=False) as archive:
             columns: dict[str, Any] = {name: archive[name] for name in archive.files}
         joint_names = tuple(str(name) for name in columns.pop("joint_names"))
-        filters = None
-        if "filter_b" in columns:
-            rows = zip(columns.pop("filter_b"), columns.pop("filter_a"), strict=True)
-            filters = tuple((tuple(map(float, b)), tuple(map(float, a))) for b, a in rows)
-        scalars = {name: float(columns.pop(name)) for name in ("adc_window", "sample_period")}
+        sample_period = float(columns.pop("sample_period"))
+        filters = _take_filters(columns, sample_period)
+        columns.pop("adc_window", None)  # of imports before there were filters of more than one section: always 0
         absent = {name: None for name in (*_PER_JOINT, "foot_force") if name not in columns}
-        arrays = cast(dict[str, Any], columns | absent | scalars)
-        return Samples(joint_names=joint_names, current_filter=filters, **arrays)
+        arrays = cast(dict[str, Any], columns | absent)
+        return Samples(joint_names=joint_names, board_filters=filters, sample_period=sample_period, **arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise RunError(f"{path} holds no samples: {error}; import the recording again") from error
+
+
+def _take_filters(columns: dict[str, Any], sample_period: float) -> tuple[BoardFilter, ...] | None:
+    if "filter_sections" not in columns:
+        return None
+    rows, counts, orders, windows = (
+        columns.pop(f"filter_{name}").tolist() for name in ("sections", "counts", "cic_order", "window")
+    )
+    filters: list[BoardFilter] = []
+    for count, order, window in zip(counts, orders, windows, strict=True):
+        sections, rows = tuple((tuple(b), tuple(a)) for b, a in rows[:count]), rows[count:]
+        filters.append(BoardFilter(sections=sections, cic_order=order, window=window, sample_period=sample_period))
+    return tuple(filters)

@@ -14,8 +14,9 @@ from jointbench.link.identity import Facts
 from jointbench.link.sync import BoardClock
 from jointbench.recording.clock_notes import clocks_of
 from jointbench.recording.decode import BoardRecord, Track
-from jointbench.recording.samples import BiquadCoefficients, Samples
+from jointbench.recording.samples import Samples
 from jointbench.robot import Array, Robot
+from jointbench.signals import BiquadCoefficients, BoardFilter
 from jointwire import CHANNELS
 
 RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %
@@ -34,9 +35,17 @@ class BoardFacts(Facts):
     joint: str
 
     @property
-    def current_filter(self) -> BiquadCoefficients:
-        """(b, a) of the board's filter, exactly as the board computes with them."""
-        b0, b1, b2, a1, a2 = (self.si(f"filter.{name}") for name in ("b0", "b1", "b2", "a1", "a2"))
+    def filter(self) -> BoardFilter:
+        """What the board does to current and torque, with the coefficients that it computes with."""
+        return BoardFilter(
+            sections=tuple(self._section(number) for number in (1, 2)),
+            cic_order=self.registers["adc.cic_order"],
+            window=self.si("adc.window"),
+            sample_period=self.si("board.tick_period"),
+        )
+
+    def _section(self, number: int) -> BiquadCoefficients:
+        b0, b1, b2, a1, a2 = (self.si(f"filter.{number}.{name}") for name in ("b0", "b1", "b2", "a1", "a2"))
         return (b0, b1, b2), (1.0, a1, a2)
 
     def scaled(self, name: str, raw: Array) -> Array:
@@ -112,8 +121,7 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
         joint_names=tuple(fact.joint for fact in facts),
         play_tick=play_tick,
         valid=valid,
-        current_filter=tuple(fact.current_filter for fact in facts),
-        adc_window=facts[0].si("adc.window"),
+        board_filters=tuple(fact.filter for fact in facts),
         sample_period=period,
         **columns,
     )

@@ -1,51 +1,95 @@
-"""What the board did to the motor current before it sent it, done again to the regressor's columns."""
+"""What a board did to current and torque before it sent them, done again to the regressor's columns."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import signal
 
+from jointbench.errors import SignalError
 from jointbench.robot import Array
+from jointbench.signals.biquad import BiquadCoefficients, section_delay, section_response
+from jointbench.signals.boxcar import boxcar_taps
+from jointbench.signals.cic import cic_taps
+from jointbench.signals.taps import Taps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BoardFilter:
-    """The board's path from motor current to sample: the mean over the ADC's window, then one biquad.
+    """A board's path from the motor current, or the joint's torque, to a sample: decimator, then second-order sections.
 
-    The ADC's samples span the window that ends at the tick, so the decimated sample is the mean current over it: for
-    a window of one tick the mean of the values at both its ends, up to (2 pi f h)²/12. A fit that ignores this delay of
-    half a tick and the biquad's lag would find too much inertia.
+    A fit that ignored its delay of half a tick and the sections' lag would find too much inertia. Rounding to whole
+    numbers is no part of it: that is noise (see `Biquads` for the board's own numbers).
 
     Attributes:
-        numerator, denominator: b and a of the biquad as quantised on the board; ((1,), (1,)) for none.
-        window: ADC window in sample periods, 0 (a sample in an instant) to 1.
+        sections: in their order, as quantised on the board; may be empty.
+        cic_order: of the decimator, 1 the mean over a window, 2 the triangle over two of them.
+        window: of the ADC, ends at the tick [s]; 0 for a sample in an instant.
+        sample_period: from tick to tick [s].
+
+    Raises:
+        SignalError: another order, or a window longer than a tick.
     """
 
-    numerator: tuple[float, ...]
-    denominator: tuple[float, ...]
+    sections: tuple[BiquadCoefficients, ...]
+    cic_order: int
     window: float
+    sample_period: float
+
+    def __post_init__(self) -> None:
+        """Refuse what no board does."""
+        if self.cic_order not in (1, 2):
+            raise SignalError(f"adc.cic_order {self.cic_order} is not known; a board's decimator has order 1 or 2")
+        if not 0.0 <= self.window <= self.sample_period:
+            raise SignalError(
+                f"adc.window {self.window:g} s must be from 0 to the tick, {self.sample_period:g} s; "
+                f"correct the fact in the board's config.json"
+            )
 
     def apply(self, values: Array) -> Array:
-        """Filter causally along axis 0, at rest at the first value before it began.
+        """Filter along axis 0, at rest at the first value before it began.
 
         Args:
-            values: shape (n, ...), at the board's sample rate.
+            values: at the ticks, shape (n, ...), n >= 1.
 
         Returns:
-            The values as the board would have sent them, same shape.
+            The values as the board would have sent them, same shape; the last one guesses how its tick went on.
         """
-        mean = values.copy()
-        mean[1:] += 0.5 * self.window * (values[:-1] - values[1:])
-        if len(self.numerator) == len(self.denominator) == 1:
-            return mean * (self.numerator[0] / self.denominator[0])
-        state = np.asarray(signal.lfilter_zi(self.numerator, self.denominator))
-        shape = (-1,) + (1,) * (mean.ndim - 1)
-        start = state.reshape(shape) * mean[:1]
-        filtered, _ = signal.lfilter(self.numerator, self.denominator, mean, axis=0, zi=start)
+        mean = self._decimator.apply(values, self.sample_period)
+        if not self.sections:
+            return mean
+        sos = np.array([(*b, *a) for b, a in self.sections])
+        state = np.asarray(signal.sosfilt_zi(sos)).reshape(len(sos), 2, *(1,) * (mean.ndim - 1))
+        filtered, _ = signal.sosfilt(sos, mean, axis=0, zi=state * mean[:1])
         return cast(Array, filtered)
+
+    def response(self, frequency: Array) -> NDArray[np.complex128]:
+        """H(f) from a signal that goes on in time to the samples of it, exact at any frequency.
+
+        Args:
+            frequency: [Hz], shape (n,).
+        """
+        cycles = np.asarray(frequency) * self.sample_period
+        sections = [section_response(np.array(b), np.array(a), cycles) for b, a in self.sections]
+        return prod(sections, start=self._decimator.response(frequency))
 
     @property
     def gain(self) -> float:
-        """Gain at standstill: 1 up to the quantisation of the coefficients."""
-        return sum(self.numerator) / sum(self.denominator)
+        """Gain at rest: exactly one where the host designed the filter."""
+        return prod(sum(b) / sum(a) for b, a in self.sections)
+
+    @property
+    def delay(self) -> float:
+        """Delay of slow signals [s]."""
+        late = sum(section_delay(np.array(b), np.array(a)) for b, a in self.sections)
+        return self._decimator.delay + late * self.sample_period
+
+    @property
+    def _decimator(self) -> Taps:
+        if self.cic_order == 1:
+            return boxcar_taps(self.window)
+        return cic_taps(self.window, self.sample_period)

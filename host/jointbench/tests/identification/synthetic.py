@@ -10,8 +10,8 @@ from scipy import signal
 from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.excitation import FourierExcitation
 from jointbench.recording import Run, Samples
-from jointbench.recording.samples import BiquadCoefficients
 from jointbench.robot import Array, Robot, load_robot
+from jointbench.signals import BoardFilter, butterworth_sections, section_pair
 
 PERIOD_S = 0.001
 COUNTS_PER_JOINT_TURN = 4096 * 101
@@ -19,15 +19,20 @@ CURRENT_NOISE_A = 0.010
 """Of a decimated sample: 40 mA per ADC sample, 16 of them averaged."""
 
 _WITHIN_TICK = 4
-"""Instants per tick at which torque is evaluated for the mean over the ADC's window."""
+"""Instants per tick at which torque is evaluated; each stands for four of the ADC's samples."""
+
+_TRIANGLE = np.array([10, 26, 42, 58, 54, 38, 22, 6]) / 256
+"""What four by four of the decimator's weights add up to: 1 to 16 in the tick before, 15 to 0 in this one."""
 
 
-def _biquad() -> BiquadCoefficients:
-    b, a = signal.butter(2, 100.0, fs=1.0 / PERIOD_S)
-    return tuple(map(float, b)), tuple(map(float, a))
+def butterworth_filter(order: int, cutoff_Hz: float, cic_order: int = 1) -> BoardFilter:
+    """A board's filter as it is designed for boards; the ADC's window fills the tick."""
+    sections = butterworth_sections(order, cutoff_Hz, 1.0 / PERIOD_S)
+    pairs = tuple(map(section_pair, sections))
+    return BoardFilter(sections=pairs, cic_order=cic_order, window=PERIOD_S, sample_period=PERIOD_S)
 
 
-BIQUAD = _biquad()
+FILTER = butterworth_filter(2, 100.0)
 
 
 def arm(n_joints: int = 3) -> Robot:
@@ -59,12 +64,15 @@ def excitation(robot: Robot, seed: int, period: float = 10.0, speed: float = 0.4
 def synthetic_run(
     robot: Robot, *, motion_seed: int, noise_seed: int, repeats: int = 2, noise: float = CURRENT_NOISE_A,
     counts_per_turn: float | None = COUNTS_PER_JOINT_TURN, full_parameters: Array | None = None,
-    biquad: BiquadCoefficients = BIQUAD,
+    board_filter: BoardFilter = FILTER,
 ) -> Run:
     """A run of `repeats` periods; None for `counts_per_turn` is an encoder without quantisation."""
     plan = excitation(robot, motion_seed)
     values = tuple(truth(robot) if full_parameters is None else full_parameters)
-    position, torque = _one_period(robot, motion_seed, values)
+    position, within_ticks = _one_period(robot, motion_seed, values)
+    torque = within_ticks.mean(axis=1)
+    if board_filter.cic_order == 2:
+        torque = np.einsum("j,tjn->tn", _TRIANGLE, np.hstack([np.roll(within_ticks, 1, axis=0), within_ticks]))
     rng = np.random.default_rng(noise_seed)
     position, torque = np.tile(position, (repeats, 1)), np.tile(torque, (repeats, 1))
     if counts_per_turn is not None:
@@ -73,19 +81,22 @@ def synthetic_run(
         position = step * np.round(position / step + rng.uniform(-0.5, 0.5, robot.n_joints))
     per_current = np.array([drive.torque_per_current for drive in robot.drives])
     torque = torque + noise * per_current * rng.standard_normal(torque.shape)
-    b, a = biquad
-    start = signal.lfilter_zi(b, a)[:, None] * torque[:1]
-    torque = signal.lfilter(b, a, torque, axis=0, zi=start)[0]
-    return run_of(robot, position, torque, plan=plan, repeats=repeats)
+    for b, a in board_filter.sections:
+        start = signal.lfilter_zi(b, a)[:, None] * torque[:1]
+        torque = signal.lfilter(b, a, torque, axis=0, zi=start)[0]
+    return run_of(robot, position, torque, plan=plan, repeats=repeats, board_filter=board_filter)
 
 
-def run_of(robot: Robot, position: Array, torque: Array, *, plan: FourierExcitation | None, repeats: int) -> Run:
+def run_of(
+    robot: Robot, position: Array, torque: Array, *, plan: FourierExcitation | None, repeats: int,
+    board_filter: BoardFilter = FILTER,
+) -> Run:
     n = len(position)
     samples = Samples(
         time=PERIOD_S * np.arange(n, dtype=np.float64), joint_names=robot.joint_names,
         motor_position=position, link_position=None, motor_current=None, motor_torque=torque, joint_torque=None,
         play_tick=np.arange(n) if plan else np.full(n, -1), valid=np.ones(position.shape, dtype=np.bool_),
-        current_filter=(BIQUAD,) * robot.n_joints, adc_window=PERIOD_S, sample_period=PERIOD_S,
+        board_filters=(board_filter,) * robot.n_joints, sample_period=PERIOD_S,
     )  # fmt: skip
     return Run(
         path=Path("synthetic"), robot=robot, samples=samples, ledger=None, excitation=plan, repeats=repeats,
@@ -95,7 +106,7 @@ def run_of(robot: Robot, position: Array, torque: Array, *, plan: FourierExcitat
 
 @lru_cache(maxsize=8)
 def _one_period(robot: Robot, motion_seed: int, full_parameters: tuple[float, ...]) -> tuple[Array, Array]:
-    """Position at the ticks of one period, and the torque's mean over the tick before each."""
+    """Position at the ticks of one period, and the torque at instants within the tick before each."""
     plan = excitation(robot, motion_seed)
     ticks = round(plan.period / PERIOD_S)
     q = plan.evaluate(PERIOD_S * np.arange(ticks))[0]
@@ -106,4 +117,4 @@ def _one_period(robot: Robot, motion_seed: int, full_parameters: tuple[float, ..
     torque = inverse_dynamics(robot, *motion, parameters[: 10 * robot.n_links])
     columns, _ = drive_columns(robot, *motion[1:])
     torque = torque + (columns @ parameters[10 * robot.n_links :]).reshape(torque.shape)
-    return q, torque.reshape(ticks, _WITHIN_TICK, -1).mean(axis=1)
+    return q, torque.reshape(ticks, _WITHIN_TICK, -1)

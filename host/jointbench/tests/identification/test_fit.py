@@ -3,14 +3,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal
 
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError, SignalError
 from jointbench.identification import FitSettings, Model, fit, validate
 from jointbench.recording import Run
 from jointbench.robot import Coupling
-from jointbench.tests.identification.synthetic import BIQUAD, CURRENT_NOISE_A, arm, run_of, synthetic_run, truth
+from jointbench.tests.identification.synthetic import (
+    CURRENT_NOISE_A,
+    FILTER,
+    arm,
+    butterworth_filter,
+    run_of,
+    synthetic_run,
+    truth,
+)
 
 ARM = arm(3)
 SEEDS = range(20)
@@ -77,8 +84,8 @@ def test_without_noise_the_truth_comes_out():
 
 
 def test_ignoring_the_boards_lag_would_spoil_the_inertia(run: Run):
-    """The window and the biquad matter: a fit that does not know them is off by many σ."""
-    unaware = fit(with_samples(run, current_filter=None, adc_window=0.0))
+    """The window and the filter matter: a fit that does not know them is off by many σ."""
+    unaware = fit(with_samples(run, board_filters=None))
     aware = fit(run)
     assert np.abs(aware.deviations(truth(ARM))).max() < 4.0
     assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
@@ -117,7 +124,8 @@ def test_periods_are_averaged_and_tell_the_noise(run: Run):
     model = fit(run)
     assert np.isfinite(model.noise_rms).all()
     # White current noise through a 100 Hz biquad, torque per ampere 12.5 and 12.5 and 9.7 N·m, two periods averaged.
-    _, response = signal.freqz(*BIQUAD, worN=4096)
+    sampled = dataclasses.replace(FILTER, window=0.0)  # the noise is that of the decimated samples
+    response = sampled.response(np.linspace(0.0, 500.0, 4096))
     passed = np.sqrt(np.mean(np.abs(response) ** 2))
     per_current = np.array([drive.torque_per_current for drive in ARM.drives])
     assert model.noise_rms == pytest.approx(CURRENT_NOISE_A * per_current * passed / np.sqrt(2.0), rel=0.05)
@@ -206,14 +214,23 @@ def test_settings_of_an_import_are_used_unless_others_are_given(run: Run):
     assert fit(imported, settings=FitSettings(cutoff_Hz=25.0)).settings.cutoff_Hz == 25.0
 
 
-def test_torque_sensors_pass_the_window_but_no_biquad():
-    """The same torque as a sensor would send it: unfiltered but for the mean over the ADC's window."""
-    nothing = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
-    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, biquad=nothing)
+def test_torque_sensors_pass_the_same_filter(run: Run):
     sensed = with_samples(run, joint_torque=run.samples.motor_torque, motor_torque=None)
-    assert sensed.samples.current_filter == (BIQUAD,) * 3
     model = fit(sensed, settings=FitSettings(torque="joint"))
     assert np.abs(model.deviations(truth(ARM))).max() < 4.0
+    unaware = fit(with_samples(sensed, board_filters=None), settings=FitSettings(torque="joint"))
+    assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
+
+
+def test_two_sections_behind_a_triangular_decimator():
+    """All that a board can do: each part of it left out spoils the fit, all of it known gives the truth."""
+    board_filter = butterworth_filter(4, 60.0, cic_order=2)
+    # Half a tick of delay, what the decimator's order makes, is small: less noise than usual tells it apart.
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, noise=0.3 * CURRENT_NOISE_A, board_filter=board_filter)
+    assert np.abs(fit(run).deviations(truth(ARM))).max() < 4.0
+    for part in ({"cic_order": 1}, {"sections": board_filter.sections[:1]}, {"sections": board_filter.sections[1:]}):
+        wrong = (dataclasses.replace(board_filter, **part),) * 3
+        assert np.abs(fit(with_samples(run, board_filters=wrong)).deviations(truth(ARM))).max() > 8.0, part
 
 
 def test_bad_wishes_are_named(run: Run):
@@ -258,8 +275,8 @@ def test_strict_numpy(run: Run):
 def test_boards_of_a_coupling_must_filter_alike():
     wrist = dataclasses.replace(ARM, couplings=(Coupling("wrist", ("j2", "j3"), ((101.0, 0.0), (101.0, 101.0))),))
     run = dataclasses.replace(synthetic_run(ARM, motion_seed=1, noise_seed=1), robot=wrist)
-    other = ((1.0,), (1.0,))
-    filters = run.samples.current_filter
+    other = butterworth_filter(2, 99.0)
+    filters = run.samples.board_filters
     assert filters is not None
     with pytest.raises(FitError, match=r"boards of the coupled joints j2, j3 filtered their currents differently"):
-        fit(with_samples(run, current_filter=(filters[0], filters[1], other)))
+        fit(with_samples(run, board_filters=(filters[0], filters[1], other)))

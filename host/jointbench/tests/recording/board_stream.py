@@ -59,7 +59,7 @@ def status(
     return Sent(tick * 1000, encode_frame(
         MessageType.STATUS, node, seq, board_us, state=state, trip=0, reserved=0, tick=tick % WORD, samples_taken=taken,
         samples_dropped=dropped, frames_sent=sent, frames_dropped=0, ticks_missed=missed, frames_received=0,
-        bad_frames=0, heap_free=0,
+        bad_frames=0, heap_free=0, longest_tick_us=0, longest_gc_us=0,
     ))  # fmt: skip
 
 

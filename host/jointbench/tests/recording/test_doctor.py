@@ -201,7 +201,7 @@ def _imported(tmp_path: Path, time: np.ndarray) -> Path:
     samples = Samples(
         time=time, joint_names=tuple(f"j{k}" for k in range(1, 7)), motor_position=np.zeros(shape), link_position=None,
         motor_current=None, motor_torque=np.zeros(shape), joint_torque=None, play_tick=np.full(len(time), -1),
-        valid=np.ones(shape, dtype=bool), current_filter=None, adc_window=0.0, sample_period=0.002,
+        valid=np.ones(shape, dtype=bool), board_filters=None, sample_period=0.002,
     )  # fmt: skip
     return save_samples(tmp_path / "run", samples, {"robot": "cobot6"})
 

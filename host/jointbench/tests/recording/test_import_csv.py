@@ -96,7 +96,7 @@ def test_numbers_come_through_unchanged(tmp_path: Path, table):
     assert np.array_equal(samples.time, 1e-3 * np.arange(ROWS))
     assert samples.valid.all()
     assert (samples.play_tick == -1).all()
-    assert samples.current_filter is None
+    assert samples.board_filters is None
     assert run.robot.name == "two"
 
 

@@ -14,6 +14,7 @@ from jointbench.recording import Recorder, examine, new_run_path, open_run, save
 from jointbench.recording.record_file import Record, RecordKind, encode_record, read_records
 from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
+from jointbench.signals import BoardFilter
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
 from jointwire import FrameReader, State
 
@@ -44,8 +45,10 @@ def test_every_sample_comes_back_scaled_once(tmp_path: Path) -> None:
     assert samples.joint_torque is not None
     np.testing.assert_allclose(samples.joint_torque[:, 1], raw["joint_torque"] * 1e-3, rtol=1e-12)
     np.testing.assert_array_equal(samples.play_tick, np.arange(samples.n_samples))
-    assert samples.current_filter == (((1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),) * 2
-    assert (samples.adc_window, samples.sample_period) == (1e-3, 1e-3)
+    nothing = ((1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    passed = BoardFilter(sections=(nothing, nothing), cic_order=1, window=1e-3, sample_period=1e-3)
+    assert samples.board_filters == (passed,) * 2
+    assert samples.sample_period == 1e-3
 
 
 def test_zero_calibration_comes_off_before_scaling(tmp_path: Path) -> None:
@@ -291,8 +294,7 @@ def _imported() -> Samples:
         joint_torque=None,
         play_tick=np.full(50, -1),
         valid=np.ones((50, 2), dtype=bool),
-        current_filter=None,
-        adc_window=0.0,
+        board_filters=None,
         sample_period=0.002,
     )
 
@@ -304,16 +306,20 @@ def test_samples_from_elsewhere_come_back_bit_for_bit(tmp_path: Path) -> None:
     for name in ("time", "motor_position", "motor_torque", "valid", "play_tick"):
         np.testing.assert_array_equal(getattr(run.samples, name), getattr(samples, name))
     assert run.samples.link_position is None
-    assert run.samples.current_filter is None
+    assert run.samples.board_filters is None
     assert run.samples.joint_names == ("j1", "j2")
     assert (run.ledger, run.excitation, run.repeats) == (None, None, 0)
     assert run.provenance["source"] == {"file": "log.csv"}
 
 
 def test_filters_of_samples_come_back(tmp_path: Path) -> None:
-    filters = (((0.1, 0.2, 0.1), (1.0, -0.5, 0.1)),) * 2
-    path = save_samples(tmp_path / "run", replace(_imported(), current_filter=filters), {"robot": "cobot6"})
-    assert open_run(path).samples.current_filter == filters
+    one, other = ((0.1, 0.2, 0.1), (1.0, -0.5, 0.1)), ((0.3, 0.1, 0.0), (1.0, -0.7, 0.1))
+    filters = (
+        BoardFilter(sections=(one, other), cic_order=2, window=0.002, sample_period=0.002),
+        BoardFilter(sections=(), cic_order=1, window=0.0, sample_period=0.002),
+    )
+    path = save_samples(tmp_path / "run", replace(_imported(), board_filters=filters), {"robot": "cobot6"})
+    assert open_run(path).samples.board_filters == filters
 
 
 def test_shapes_that_disagree_are_refused() -> None:

@@ -36,8 +36,8 @@ def recorded_run(robot: Robot, plan: FourierExcitation, seed: int, name: str) ->
     samples = Samples(
         time=time, joint_names=robot.joint_names, motor_position=plan.evaluate(time)[0], link_position=None,
         motor_current=None, motor_torque=torque + 0.01 * np.abs(torque).max(axis=0) * noise, joint_torque=None,
-        play_tick=np.arange(time.size), valid=np.ones(torque.shape, dtype=np.bool_), current_filter=None,
-        adc_window=0.0, sample_period=SAMPLE_PERIOD_S,
+        play_tick=np.arange(time.size), valid=np.ones(torque.shape, dtype=np.bool_), board_filters=None,
+        sample_period=SAMPLE_PERIOD_S,
     )  # fmt: skip
     boards = [
         {"node": node, "joint": joint, "uid": f"{node:016x}", "firmware": "1.0.0"}

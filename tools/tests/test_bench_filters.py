@@ -1,0 +1,72 @@
+"""What `./run bench filters` is made of: errors in decibels against SciPy, checks, tables."""
+
+import numpy as np
+import pytest
+
+from tools.filter_bench import accuracy
+from tools.filter_bench.accuracy import CUTOFFS_HZ, Accuracy, accuracies, butterworth_accuracy, decibel
+from tools.filter_bench.exactness import FILTERS, Exactness
+from tools.filter_bench.speed import PEER, race
+from tools.filter_bench.verb import accuracy_table, make_checks, speed_table
+
+LIMIT_DB = -80.0  # what is promised of every filter
+SEED = 4
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("cutoff_hz", CUTOFFS_HZ)
+def test_designed_filters_are_as_designed(order: int, cutoff_hz: float) -> None:
+    found = butterworth_accuracy(order, cutoff_hz, np.random.default_rng(SEED), 20_000)
+    assert decibel(found.peak) < LIMIT_DB, f"seed {SEED}"
+    assert found.rms < found.peak
+
+
+def test_decimators_and_velocities_are_as_designed() -> None:
+    found = {each.name: each for each in accuracies(SEED, 5_000)}
+    assert found["boxcar"].peak == 0.0
+    others = [name for name in found if name != "boxcar"]
+    assert len(others) == 1 + 2 + 3 + 1
+    for name in others:
+        assert found[name].peak > 0.0, name
+        assert decibel(found[name].peak) < LIMIT_DB, name
+
+
+def test_coefficients_of_half_the_bits_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge can say no: Q14 for Q27, as little as the coefficients' upper halves."""
+    whole = accuracy.butterworth_sections
+
+    def coarse(*design):
+        return tuple(tuple(c >> 13 << 13 for c in section) for section in whole(*design))
+
+    monkeypatch.setattr(accuracy, "butterworth_sections", coarse)
+    found = butterworth_accuracy(2, 10.0, np.random.default_rng(SEED), 20_000)
+    assert decibel(found.peak) > -40.0
+
+
+def test_checks_say_which_filter_and_where() -> None:
+    million, none = np.full(len(FILTERS), 1_000_000), np.zeros(len(FILTERS), np.int64)
+    whole, few = Exactness("unix, viper", million, none), Exactness("qemu, viper", million // 10, none)
+    good = [
+        Accuracy("boxcar", None, 0.0, 0.0),
+        Accuracy("low-pass", 5.0, 1e-5, 1e-6),
+        Accuracy("low-pass", 9.0, 2e-5, 1e-6),
+    ]
+    checks = make_checks([whole, few], good)
+    assert all(check.ok for check in checks)
+    assert len(checks) == len(FILTERS) + 2 + 2
+    assert checks[-1].value == pytest.approx(20.0 * np.log10(2e-5))
+    one_off = Exactness("qemu, viper", million, np.eye(len(FILTERS), dtype=np.int64)[3])
+    too_far = Accuracy("low-pass", 5.0, 1.1e-4, 1e-6)
+    failed = [check.name for check in make_checks([few, one_off], [too_far]) if not check.ok]
+    assert failed[: len(FILTERS)] == [f"{name}: samples compared" for name in FILTERS]
+    assert failed[len(FILTERS) :] == ["qemu, viper: samples that differ", "low-pass: largest error"]
+
+
+def test_tables_hold_every_filter() -> None:
+    text = accuracy_table([Accuracy("boxcar", None, 0.0, 0.0), Accuracy("low-pass", 5.0, 1e-5, 1e-6)])
+    assert "none" in text
+    assert "-100.0" in text
+    speeds = race(SEED, n_samples=2_000, rounds=1)
+    assert all(speed.best > 0.0 for speed in speeds)
+    assert speed_table(speeds).count("\n") == len(speeds) + 1
+    assert PEER in speed_table(speeds)
