@@ -1,4 +1,4 @@
-"""What the wire costs: decoding speed against a peer, and the host's share of a core with twelve boards at 1 kHz."""
+"""Benchmarks: what the wire costs, what the firmware costs, and what the boards' filters do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
+from tools.filter_bench.verb import filters
+from tools.firmware_bench.errors import CountFailed
+from tools.firmware_bench.verb import firmware
+from tools.kernel_compiler.errors import NotAKernel
 from tools.wire_bench.decoding import Speed, race
 from tools.wire_bench.errors import PlayerFailed
 from tools.wire_bench.host_cost import HostCost, measure, played, record_boards
@@ -31,7 +36,7 @@ RATE_HZ = 995.0
 def parser() -> argparse.ArgumentParser:
     """What `./run bench` takes."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
-    options.add_argument("what", choices=("wire",), help="wire: the frames between host and boards")
+    options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
     return options
@@ -39,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 0, 1 when a figure misses its limit, 2 when it could not be done."""
-    return carry_out("bench", parser().parse_args(arguments), bench, (JointbenchError, BenchError, PlayerFailed))
+    options = parser().parse_args(arguments)
+    return carry_out("bench", options, VERBS[options.what][0], ERRORS)
 
 
 def bench(options: argparse.Namespace, console: Console) -> Result:
@@ -143,6 +149,14 @@ def machine() -> dict[str, Any]:
     packages = {name: metadata.version(name) for name in ("numpy", "numba", "construct")}
     load = {"cores": os.cpu_count(), "load": os.getloadavg()}
     return {"processor": model, **load, "python": platform.python_version(), **packages}
+
+
+ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel)
+VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
+    "wire": (bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
+    "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
+    "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
+}
 
 
 if __name__ == "__main__":

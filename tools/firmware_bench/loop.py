@@ -1,0 +1,71 @@
+"""The main loop on the emulated board: a turn with nothing sent, what framing adds, and what is allocated."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil_tests.virtual_bench.qemu import run_program
+from jointwire import State
+from tools.firmware_bench.errors import LoopStopped
+from tools.firmware_bench.kernels import PROGRAMS, board_files
+
+PER_STEP = 40  # instructions to a step of the counter
+BLOCKS = 48  # more than the 32 errands after which memory is collected
+QUIET_TICKS = 500
+
+
+@dataclass(frozen=True)
+class LoopCost:
+    """Instructions of the main loop.
+
+    Attributes:
+        turn: one turn with a tick, RUNNING, in which nothing is sent; the Hal's calls included.
+        framing_per_sample: what closing, coding and sending DATA frames adds, over all samples they hold.
+        collection: the longest turn: it collects memory.
+        bytes_per_tick: of heap, in turns with nothing sent.
+        samples: that were framed.
+        block: samples in a frame.
+    """
+
+    turn: float
+    framing_per_sample: float
+    collection: int
+    bytes_per_tick: float
+    samples: int
+    block: int
+
+
+def count_loop() -> LoopCost:
+    """Run the board's main loop and count.
+
+    Raises:
+        LoopStopped: the board left RUNNING or dropped samples on the way, so the turns are not what they should be.
+        QemuMissing: there is no emulator or image.
+    """
+    block = 64
+    asked = {"ticks": BLOCKS * block, "quiet_ticks": QUIET_TICKS}
+    config = {"node": 1, "uid": bytes(8).hex(), "facts": {}}
+    files = {**board_files(), "loop.json": json.dumps(asked).encode(), "config.json": json.dumps(config).encode()}
+    program = (PROGRAMS / "count_loop.py").read_text(encoding="utf-8")
+    written = run_program(program, files, icount=True)
+    found = json.loads(written["loop_counts.json"])
+    if found["state"] != State.RUNNING or found["dropped"] or found["block"] != block:
+        raise LoopStopped(f"state {found['state']}, {found['dropped']} samples dropped, {found['block']} in a block")
+    return _cost(np.frombuffer(written["stamps.bin"], "<u4").astype(np.int64), found["allocated"], block)
+
+
+def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int) -> LoopCost:
+    turns = (np.diff(stamps) & 0xFFFFFFFF).reshape(-1, block)  # the first turn has no block to close yet, nor the last
+    phase = int(np.argmax(np.median(turns, axis=0)))  # the turn in which a block is closed
+    quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, 8:-8]  # clear of closing and of sending
+    turn = PER_STEP * float(quiet.mean())
+    collection = int(turns.max())
+    closing = turns[:, phase]
+    added = PER_STEP * float(turns.sum()) - turn * turns.size
+    added -= PER_STEP * float((closing[closing > 4 * np.median(closing)] - np.median(closing)).sum())
+    per_tick = (allocated[1] - allocated[0]) / QUIET_TICKS
+    return LoopCost(turn, added / turns.size, PER_STEP * collection, per_tick, turns.size, block)
