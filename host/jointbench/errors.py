@@ -118,3 +118,15 @@ class ConfigurationDiffers(BoardError, ValueError):
 
 class FaultUrlError(JointbenchError, ValueError):
     """Raised when a fault:// URL names an unknown fault, a value that is not allowed, or no port."""
+
+
+class FlashError(JointbenchError):
+    """Raised when firmware cannot be built for a board or put onto it; says what the board runs now."""
+
+
+class WrongBoard(FlashError, ValueError):
+    """Raised when a board is of another kind, or its interpreter cannot run the image."""
+
+
+class FlashFailed(FlashError, OSError):
+    """Raised when a board's file system cannot be written, or does not hold what was written."""

@@ -1,0 +1,91 @@
+"""Put the firmware onto the boards of a bench, or onto the board at a port, so that each always has one that starts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from jointbench.cli.console import Console
+from jointbench.cli.result import Result
+from jointbench.errors import FlashError, UnknownJoint
+from jointbench.flash.image import FIRMWARE
+from jointbench.flash.kinds import KINDS
+from jointbench.flash.report import FlashReport
+from jointbench.flash.steps import StepDone
+from jointbench.flash.update import FlashOptions, ask_boards, flash_board
+from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
+
+VERB = "flash"
+EXAMPLE = "jointbench flash bench.toml --joint j3"
+_BAR = 20  # characters
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """BENCH or PORT, which boards, and how."""
+    parser.add_argument("target", metavar="BENCH|PORT", help="a bench .toml, or the serial port of one board")
+    parser.add_argument("--board", choices=tuple(KINDS), help="what kind the boards must be; needed for a bare one")
+    parser.add_argument("--joint", metavar="JOINT", help="only the board of this joint")
+    parser.add_argument("--node", type=int, default=1, metavar="N", help="number of the board at PORT (%(default)s)")
+    parser.add_argument("--baud", type=int, default=921600, metavar="N", help="speed of PORT (%(default)s)")
+    parser.add_argument("--config", metavar="FILE", help="the board's config.json; a bare board needs one")
+    parser.add_argument("--sim-joint", action="store_true", help="let the board simulate a joint: it needs no motor")
+    parser.add_argument("--firmware", metavar="DIR", help="sources of the firmware (those of this checkout)")
+    parser.add_argument("--backup", metavar="DIR", default="runs/flash", help="for the boards' own files (%(default)s)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and write nothing")
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Flashes board after board, ending with the first that does not take its image; exit code 1 for that."""
+    file = _bench_file(options)
+    entries = _chosen(file, options.joint)
+    if options.config and len(entries) > 1:
+        raise FlashError(f"--config is one board's; {file.path} has {len(entries)}: choose one with --joint")
+    how = FlashOptions(
+        options.board, Path(options.firmware or FIRMWARE), Path(options.config) if options.config else None,
+        options.sim_joint, options.dry_run, Path(options.backup),
+    )  # fmt: skip
+    said = ask_boards(file, [entry.joint for entry in entries])
+    reports: list[FlashReport] = []
+    for entry in entries:
+        reports.append(flash_board(file, entry, said[entry.joint], how, _progress_bar(console, entry.joint)))
+        _tell(reports[-1], console, options.dry_run)
+        if not reports[-1].ok:
+            break
+    left = [entry.joint for entry in entries[len(reports) :]]
+    if left:
+        console.say(f"not flashed, because a board before did not take its image: {', '.join(left)}")
+    fields = {"boards": [report.to_dict() for report in reports], "not_flashed": left, "dry_run": options.dry_run}
+    return Result("flash", fields=fields, refused=not all(report.ok for report in reports))
+
+
+def _bench_file(options: argparse.Namespace) -> BenchFile:
+    if options.target.endswith(".toml"):
+        return read_bench_file(options.target)
+    entry = BoardEntry(options.node, options.joint or "board", options.target, options.baud)
+    return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, Path(options.target))
+
+
+def _chosen(file: BenchFile, joint: str | None) -> list[BoardEntry]:
+    entries = [entry for entry in file.boards if joint in (None, entry.joint)]
+    if not entries:
+        joints = ", ".join(entry.joint for entry in file.boards)
+        raise UnknownJoint(f"bench {file.name!r} has no board for joint {joint!r}; its joints: {joints}")
+    return entries
+
+
+def _tell(report: FlashReport, console: Console, steps: bool) -> None:
+    console.say(report.text)
+    for step in report.steps if steps else ():
+        console.say(f"  {step}")
+    if report.backup:
+        console.say(f"  its own files are kept in {report.backup}")
+    for note in report.notes:
+        console.say(f"  note: {note}")
+
+
+def _progress_bar(console: Console, joint: str) -> StepDone:
+    def show(number: int, steps: int, text: str) -> None:
+        done = _BAR * (number - 1) // steps
+        console.progress(f"{joint} [{'#' * done}{'.' * (_BAR - done)}] {number}/{steps} {text}")
+
+    return show

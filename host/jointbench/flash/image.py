@@ -1,0 +1,228 @@
+"""A firmware image: the files of one slot with their manifest, and what a fresh board holds."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jointbench.errors import FlashError
+from jointbench.flash.boot_file import boot_file
+from jointbench.flash.compiler import Compiler
+from jointbench.flash.kinds import THUMB_2, kind_named
+
+FIRMWARE = Path(__file__).resolve().parents[3] / "firmware"
+MANIFEST = "manifest.json"
+POINTER = "slot.json"
+VERSION = 1  # of manifest and config.json
+_INLINE_ASSEMBLER = "_thumb.py"
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a slot holds beside its manifest.
+
+    Attributes:
+        board: kind of board it is for.
+        firmware: version, "major.minor.patch".
+        schema_hash: of the wire it speaks.
+        mpy: ABI of its compiled files (version, sub-version), None for sources.
+        architecture: of its native code; None where the board compiles for itself.
+        files: content by path in the slot.
+    """
+
+    board: str
+    firmware: str
+    schema_hash: int
+    mpy: tuple[int, int] | None
+    architecture: str | None
+    files: Mapping[str, bytes]
+
+    @property
+    def sha256(self) -> str:
+        """What HELLO_ACK says when this image runs."""
+        return image_sha256({name: hashlib.sha256(content).digest() for name, content in self.files.items()})
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(len(content) for content in self.files.values())
+
+    @property
+    def manifest(self) -> bytes:
+        """Content of manifest.json: the slot is whole when its files hash to what stands there, each and together."""
+        values = {
+            "version": VERSION,
+            "board": self.board,
+            "firmware": self.firmware,
+            "schema": f"{self.schema_hash:08x}",
+            "mpy": self.mpy,
+            "architecture": self.architecture,
+            "image": self.sha256,
+            "files": {
+                name: [len(content), hashlib.sha256(content).hexdigest()]
+                for name, content in sorted(self.files.items())
+            },
+        }
+        return json.dumps(values, indent=1).encode() + b"\n"
+
+    def in_slot(self, slot: str) -> dict[str, bytes]:
+        """Content by path on the board, the manifest last: a slot is whole only when it is there."""
+        return {f"{slot}/{name}": self.files[name] for name in sorted(self.files)} | {
+            f"{slot}/{MANIFEST}": self.manifest
+        }
+
+
+def image_sha256(hashes: Mapping[str, bytes]) -> str:
+    """SHA-256 of an image, hexadecimal: over its files in name order, of each its path, a zero byte and its SHA-256."""
+    digest = hashlib.sha256()
+    for name in sorted(hashes):
+        digest.update(name.encode() + b"\0" + hashes[name])
+    return digest.hexdigest()
+
+
+def build_image(
+    kind: str, compiled: bool | None = None, architecture: str | None = None, firmware: Path = FIRMWARE
+) -> Image:
+    """Build the image of a kind of board from the firmware's sources.
+
+    Args:
+        kind: a name of `KINDS`.
+        compiled: whether by mpy-cross; None: as is usual for the kind.
+        architecture: of the board's native code where the kind leaves it open.
+        firmware: folder with `jointboard` and `boards`.
+
+    Raises:
+        FlashError: there is no such kind or no firmware, its architecture is not known, or a file does not compile.
+    """
+    chosen = kind_named(kind)
+    architecture = architecture or chosen.architecture
+    compiled = chosen.compiles if compiled is None else compiled
+    if compiled and architecture is None:
+        raise FlashError(f"boards of kind {kind!r} differ in their native code; ask one what it is, or name it")
+    sources = sources_of(kind, architecture, firmware)
+    compiler = Compiler(architecture) if compiled and architecture else None
+    files = dict(compiler.compile(sources)) if compiler else sources
+    return Image(
+        board=kind,
+        firmware=_version(sources["jointboard/__init__.py"]),
+        schema_hash=_schema_hash(sources["jointboard/wire.py"]),
+        mpy=compiler.abi if compiler else None,
+        architecture=architecture if compiler else None,
+        files=files,
+    )
+
+
+def factory_files(image: Image, config: Mapping[str, Any], firmware: Path = FIRMWARE) -> dict[str, bytes]:
+    """What a fresh board holds, by path: the loader, the image in slot a, and its configuration.
+
+    Raises:
+        FlashError: the loader is not there, or config.json says nothing usable about safe outputs.
+    """
+    files = image.in_slot("a")
+    files["config.json"] = json.dumps({"version": VERSION, **config}, indent=1).encode() + b"\n"
+    files[POINTER] = json.dumps({"slot": "a"}).encode()
+    return files | loader_files(config, image.board, firmware)
+
+
+def loader_files(config: Mapping[str, Any], kind: str, firmware: Path = FIRMWARE) -> dict[str, bytes]:
+    """boot.py and main.py of a board of this kind and configuration.
+
+    Raises:
+        FlashError: as `factory_files`.
+    """
+    boot = firmware / "boot"
+    return {
+        "boot.py": boot_file(config, kind_named(kind)) + _read(boot / "boot.py"),
+        "main.py": _read(boot / "main.py"),
+    }
+
+
+def write_factory(
+    flash: Path | MutableMapping[str, bytes], image: Image, config: Mapping[str, Any], firmware: Path = FIRMWARE
+) -> None:
+    """Write what a fresh board holds into a folder, or into a mapping of content by path.
+
+    Raises:
+        FlashError: as `factory_files`.
+        OSError: the folder cannot be written.
+    """
+    for name, content in factory_files(image, config, firmware).items():
+        if isinstance(flash, Path):
+            path = flash / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        else:
+            flash[name] = content
+
+
+def sources_of(kind: str, architecture: str | None, firmware: Path = FIRMWARE) -> dict[str, bytes]:
+    """Files of an image before compiling, by path in the slot.
+
+    Raises:
+        FlashError: there is no firmware, or not for this kind of board.
+    """
+    package = firmware / "jointboard"
+    if not package.is_dir():
+        raise FlashError(f"no firmware at {firmware}: it comes with the checkout; name its folder with --firmware")
+    found = {"board.py": _read(firmware / "boards" / f"{kind}.py")}
+    found |= _drivers(found["board.py"], firmware / "boards" / "drivers")
+    for path in sorted(package.iterdir()):
+        if path.suffix in (".py", ".bin") and (architecture in THUMB_2 or not path.name.endswith(_INLINE_ASSEMBLER)):
+            found[f"jointboard/{path.name}"] = _read(path)
+    return found
+
+
+def _drivers(source: bytes, folder: Path) -> dict[str, bytes]:
+    """The modules of package `drivers` that a file imports, and those that they import."""
+    found: dict[str, bytes] = {}
+    waiting = [source]
+    while waiting:
+        for module in _imported_drivers(waiting.pop()):
+            name = f"drivers/{module}.py"
+            if name not in found:
+                found[name] = _read(folder / f"{module}.py")
+                waiting.append(found[name])
+    if found and (folder / "__init__.py").is_file():
+        found["drivers/__init__.py"] = _read(folder / "__init__.py")
+    return found
+
+
+def _imported_drivers(source: bytes) -> set[str]:
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "drivers":
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("drivers."):
+            modules.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("drivers.")}
+    return modules
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FlashError(f"firmware file {path} cannot be read: {error.strerror}") from error
+
+
+def _version(source: bytes) -> str:
+    number = _constant(source, "VERSION")
+    return f"{number >> 16}.{number >> 8 & 0xFF}.{number & 0xFF}"
+
+
+def _schema_hash(source: bytes) -> int:
+    return _constant(source, "SCHEMA_HASH")
+
+
+def _constant(source: bytes, name: str) -> int:
+    found = re.search(rf"^{name} = const\((\w+)\)", source.decode(), re.MULTILINE)
+    if found is None:
+        raise FlashError(f"the firmware does not say its {name}; is it this project's?")
+    return int(found[1], 0)
