@@ -1,0 +1,103 @@
+"""AS5047P magnetic encoder on SPI: 14 bits a turn, each frame with parity and an error flag.
+
+An answer comes with the frame after its request, so a reading is two frames of 16 bits: 4 us on the line at 8 MHz, and
+some tens of us of interpreter. Registers as in the AS5047P data sheet (ams), register tables. MISO needs a
+pull-up: a cut line then reads as an error, not as angle 0.
+"""
+
+import micropython
+from micropython import const
+
+from drivers.errors import SensorFault
+from drivers.failures import Failures
+
+BAUD = const(8000000)  # the sensor takes 10 MHz
+POLARITY = const(0)  # SPI mode 1
+PHASE = const(1)
+
+# Requests: address, bit 14 to read, bit 15 for even parity over all 16.
+ANGLE = b"\xff\xff"  # ANGLECOM 0x3FFF: corrected for the time the sensor takes
+DIAGNOSTICS = b"\xff\xfc"  # DIAAGC 0x3FFC
+ERRORS = b"\x40\x01"  # ERRFL 0x0001; reading clears it
+NOTHING = b"\xc0\x00"  # NOP 0x0000
+
+ERROR_FLAG = const(0x4000)
+VALUE = const(0x3FFF)
+ERROR_NAMES = ("framing", "invalid command", "parity of a request")
+READY = const(0x100)  # LF: the offset loop has settled
+OVERFLOW = const(0x200)  # COF
+TOO_STRONG = const(0x400)  # MAGH
+TOO_WEAK = const(0x800)  # MAGL
+
+
+class As5047p:
+    """The absolute angle as counts 0 … COUNTS - 1.
+
+    Args: a bus with write_readinto(), set up as BAUD, POLARITY and PHASE say; the sensor's select pin.
+    Raises SensorFault when it does not answer, or its magnet will not do.
+    """
+
+    COUNTS = 16384
+
+    def __init__(self, spi, select):
+        self._spi = spi
+        self._select = select
+        self._answer = bytearray(2)
+        self._angle = 0
+        self.failures = Failures("AS5047P")
+        select.value(1)
+        self._ask(ERRORS)  # what happened before is not of interest
+        self.check()
+
+    def read(self):
+        """The angle now; the one before in place of a bad frame. Allocates nothing."""
+        answer = self._ask(ANGLE)
+        if parity(answer):
+            self.failures.one("parity", answer)
+        elif answer & ERROR_FLAG:
+            self.failures.one("the error flag", self._ask(ERRORS))
+        else:
+            self.failures.none()
+            self._angle = answer & VALUE
+        return self._angle
+
+    def check(self):
+        """Raise SensorFault with what the sensor says is wrong with itself, its magnet or the line."""
+        answer = self._ask(DIAGNOSTICS)
+        wrong = []
+        if parity(answer):
+            wrong.append("parity of the answer")
+        elif answer & ERROR_FLAG:
+            errors = self._ask(ERRORS)
+            wrong += [name for k, name in enumerate(ERROR_NAMES) if errors >> k & 1] or ["error flag"]
+        else:
+            if not answer & READY:
+                wrong.append("not ready (no sensor on the line?)")
+            if answer & OVERFLOW:
+                wrong.append("angle overflow")
+            if answer & TOO_STRONG:
+                wrong.append("magnet too strong or too near")
+            if answer & TOO_WEAK:
+                wrong.append("magnet too weak, too far or missing")
+        if wrong:
+            raise SensorFault("AS5047P: %s (0x%04x)" % (", ".join(wrong), answer))
+
+    def _ask(self, request):
+        self._frame(request)
+        return self._frame(NOTHING)
+
+    def _frame(self, request):
+        self._select.value(0)
+        self._spi.write_readinto(request, self._answer)
+        self._select.value(1)
+        return self._answer[0] << 8 | self._answer[1]
+
+
+@micropython.viper
+def parity(word: int) -> int:
+    """1 when an odd number of the 16 bits are set."""
+    word ^= word >> 8
+    word ^= word >> 4
+    word ^= word >> 2
+    word ^= word >> 1
+    return word & 1

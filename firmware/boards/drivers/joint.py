@@ -1,0 +1,154 @@
+"""What every board with real hardware does alike; boards/{rp2,stm32,esp32}.py add the hardware itself.
+
+The Hal is described in boards/__init__.py. Here: the two blocks of memory, the order of things in a tick, ENABLE and
+the drive, the line, the watchdog. A tick allocates nothing unless a sensor fails.
+"""
+
+from time import ticks_diff, ticks_us
+
+import micropython
+from micropython import const
+
+from drivers.clock import Clock
+from drivers.configuration import enable_low, whole
+from drivers.current_sense import block_sum, zero_offset
+from drivers.errors import WiringError
+
+LINE = const(512)  # received bytes in a tick, at most
+INPUTS = const(116)
+OUTPUTS = const(12)
+TRIES = const(8)
+
+
+class Joint:
+    """A board without its hardware. A subclass's constructor calls this one, begin() and, last, complete().
+
+    Args: the port's Pin, and a watchdog's class, started by `watchdog(timeout_ms)`.
+    """
+
+    INCOMING_AT = INPUTS
+    OUTGOING_AT = OUTPUTS
+    sync_input = False
+    lead_us = 0  # how long before the tick measuring begins
+    shortest_watchdog_ms = 1
+    longest_watchdog_ms = 30000
+
+    def __init__(self, pin_class, dog_class):
+        self._enable, self.config = enable_low(pin_class)
+        self.inputs = self.incoming = bytearray(INPUTS + LINE)
+        self.outputs = self.outgoing = bytearray(OUTPUTS + LINE)
+        self._received = memoryview(self.incoming)[INPUTS:]
+        self._sent = memoryview(self.outgoing)[OUTPUTS:]
+        self.node = whole(self.config, "node", 1, 254)
+        self.facts = dict(self.config.get("facts", {}))
+        self.period_us = self.facts.get("board.tick_period", 1000)
+        self._dog_class, self._dog = dog_class, None
+
+    def begin(self, line, motor_encoder, link_encoder, sync_pin, **irq):
+        """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
+        self.line, self.motor_encoder, self.link_encoder = line, motor_encoder, link_encoder
+        self.receive_buffer = line.receive_buffer
+        if link_encoder:
+            self.facts.setdefault("encoder.link_counts", link_encoder.COUNTS)
+        self._clock = Clock(self.period_us)
+        if sync_pin:
+            sync_pin.irq(self._clock.edge, sync_pin.IRQ_RISING, **irq)
+            self.sync_input = True
+
+    def complete(self, make_drive):
+        """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
+        self.facts["current.zero"] = zero = zero_offset(self._block, self._motor_count)  # a saved one replaces it
+        self.drive = make_drive(zero)
+
+    def measure(self, inputs):
+        """Fill in the ADC's blocks, supply and temperature as of now."""
+        raise NotImplementedError
+
+    def time_measuring(self):
+        """How long measuring takes here, in us: the longest of some tries. It is begun that long before the tick."""
+        longest = 0
+        for _ in range(TRIES):
+            start = ticks_us()
+            self.measure(self.inputs)
+            longest = max(longest, ticks_diff(ticks_us(), start))
+        if 2 * longest > self.period_us:
+            raise WiringError("measuring takes %d of a tick's %d us: take fewer samples" % (longest, self.period_us))
+        return longest
+
+    def disable(self):
+        self._enable.value(0)
+        outputs = self.outputs
+        for k in range(4, OUTPUTS):
+            outputs[k] = 0
+        try:
+            self.drive.off()
+        except Exception:  # a bus that is stuck: the power stage is off already
+            pass
+
+    def wait_tick(self):
+        clock, inputs = self._clock, self.inputs
+        if self._dog:
+            self._dog.feed()
+        clock.wait(self.lead_us)
+        self.measure(inputs)
+        if self.motor_encoder:
+            put(inputs, 4, self.motor_encoder.read())
+        if self.link_encoder:
+            put(inputs, 5, self.link_encoder.read())
+        clock.tick(inputs)
+        return self.line.receive(self._received, LINE)
+
+    def now_us(self):
+        return self._clock.now_us()
+
+    def apply(self):
+        outputs = self.outputs
+        if get(outputs, 1):
+            self.drive.command(get(outputs, 2))
+            self._enable.value(1)  # after the command: the power stage never acts on an old one
+        else:
+            self._enable.value(0)
+            self.drive.off()
+
+    def room(self):
+        return self.line.room()
+
+    def send(self, count):
+        if count:
+            self.line.send(self._sent, count)
+
+    def flush(self):
+        self.line.flush()
+        if self._dog:
+            self.calm(self._dog_class)
+
+    def watchdog(self, timeout_ms):
+        """From now on the board resets when wait_tick() does not come in time. Started by the first call."""
+        if not self._dog:
+            timeout_ms = max(self.shortest_watchdog_ms, min(timeout_ms, self.longest_watchdog_ms))
+            self._dog = self._dog_class(timeout=timeout_ms)
+
+    def calm(self, dog_class):
+        """The program ends with the motor off: give what comes after it as long as this watchdog can."""
+        dog_class(timeout=self.longest_watchdog_ms).feed()
+
+    def _block(self):
+        self._clock.wait(self.lead_us)
+        self.measure(self.inputs)
+        self._clock.tick(self.inputs)
+        return block_sum(self.inputs)
+
+    def _motor_count(self):
+        return self.motor_encoder.read() if self.motor_encoder else 0
+
+
+@micropython.viper
+def put(_block, index: int, value: int):
+    block = ptr32(_block)
+    block[index] = value
+
+
+@micropython.viper
+def get(_block, index: int) -> int:
+    block = ptr32(_block)
+    return block[index]

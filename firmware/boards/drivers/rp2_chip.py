@@ -1,0 +1,18 @@
+"""Where the RP2040 and the RP2350 keep what the drivers reach by address (their data sheets, register lists)."""
+
+import sys
+
+from micropython import const
+
+IS_RP2350 = "RP2350" in sys.implementation._machine
+
+ADC = 0x400A0000 if IS_RP2350 else 0x4004C000
+ADC_REQUEST = 48 if IS_RP2350 else 36  # DREQ_ADC
+DMA_BUSY = 26 if IS_RP2350 else 24  # bit of CTRL_TRIG
+PWM = 0x400A8000 if IS_RP2350 else 0x40050000
+WATCHDOG = 0x400D8000 if IS_RP2350 else 0x40058000
+PIO = 0x50200000  # of the first one
+PIO_STEP = const(0x100000)
+PIO_RX_REQUEST = const(4)  # DREQ of the first state machine's RX FIFO
+PIO_REQUEST_STEP = const(8)
+CLEAR = const(0x3000)  # a word written here clears its bits in the register

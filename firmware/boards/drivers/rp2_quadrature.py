@@ -1,0 +1,69 @@
+"""Quadrature counter with edge times in a PIO: each edge's position and time land in memory by themselves.
+
+The PIO runs drivers/rp2_quadrature_program.py, DMA takes what it tells to two words of memory. B's pin is A's plus 1.
+"""
+
+import rp2
+from machine import Pin, freq, mem32
+import micropython
+from micropython import const
+from uctypes import addressof
+
+from drivers import rp2_chip
+from drivers.errors import SensorFault
+from drivers.rp2_quadrature_program import CYCLES, program
+from drivers.rp2_ring import Ring
+
+FLAGS = const(0x30)  # PIO registers: IRQ, and RXF of state machine 0
+RX = const(0x20)
+
+
+class Quadrature:
+    """`read()` gives the 16-bit count and puts the newest edge's time into the Hal's inputs.
+
+    Args: A's pin number; which PIO (0, 1, on the RP2350 also 2); the Hal's inputs.
+    """
+
+    def __init__(self, pin_a, pio, inputs):
+        pins = [Pin(pin, Pin.IN, Pin.PULL_UP) for pin in (pin_a, pin_a + 1)]
+        base = rp2_chip.PIO + pio * rp2_chip.PIO_STEP
+        request = rp2_chip.PIO_RX_REQUEST + pio * rp2_chip.PIO_REQUEST_STEP
+        self._inputs = addressof(inputs)
+        self._flags = base + FLAGS
+        self._machine = rp2.StateMachine(4 * pio, program, in_base=pins[0])
+        for start in ("set(x, 0)", "set(y, 0)", "mov(osr, pins)"):
+            self._machine.exec(start)
+        self._ring = Ring(base + RX, request, 4, 8)
+        self._ring.start()
+        self._machine.active(1)
+        self.clock_Hz = freq() // CYCLES
+
+    def read(self):
+        if flags(self._flags) & 1:
+            mem32[self._flags] = 1
+            raise SensorFault("motor encoder: A and B changed at once; noise, a loose wire, or faster than it can be")
+        return newest(self._ring.address, self._inputs)
+
+    def close(self):
+        self._machine.active(0)
+        self._ring.close()
+
+
+@micropython.viper
+def flags(address: int) -> int:
+    return ptr32(address)[0]
+
+
+@micropython.viper
+def newest(ring: int, inputs: int) -> int:
+    """DMA writes the two words some cycles apart: take them when two readings agree."""
+    pair = ptr32(ring)
+    position = 0
+    time = 0
+    again = 1
+    while again:
+        position = pair[0]
+        time = pair[1]
+        again = (position ^ pair[0]) | (time ^ pair[1])
+    ptr32(inputs)[28] = time
+    return position & 0xFFFF

@@ -1,0 +1,48 @@
+"""The line to the host on a UART. Sending never waits where the port buffers (RP2, ESP32).
+
+A port does not tell how full its transmit buffer is, but a UART empties it at a known rate: `room` is worked out from
+that. The STM32 port has no transmit buffer: there sending waits for each byte, so a tick sends what fits `patience_us`.
+"""
+
+from micropython import const
+
+from drivers.errors import WiringError
+
+BUFFER = const(1024)  # of the port, each way
+SLOWEST = const(57600)  # a slower line cannot carry a frame of samples in time
+BITS = const(10)  # on the line for a byte
+
+
+class UartLine:
+    """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way."""
+
+    receive_buffer = BUFFER
+
+    def __init__(self, uart, baud, period_us, buffered=True, patience_us=300):
+        if baud < SLOWEST:
+            raise WiringError("config.json: line.baud is %d; it must be at least %d" % (baud, SLOWEST))
+        self._uart = uart
+        self._a_tick = baud * period_us // (BITS * 1000000)
+        self._capacity = BUFFER if buffered else max(1, baud * patience_us // (BITS * 1000000))
+        if not buffered:
+            self._a_tick = self._capacity
+        self._waiting = 0  # bytes given to the port and not yet on the line, at most
+
+    def receive(self, into, most):
+        count = self._uart.any()
+        if not count:
+            return 0
+        return self._uart.readinto(into, count if count < most else most) or 0
+
+    def room(self):
+        """Called once a tick: what the line has sent since then is free again."""
+        waiting = self._waiting - self._a_tick
+        self._waiting = waiting if waiting > 0 else 0
+        return self._capacity - self._waiting
+
+    def send(self, data, count):
+        self._waiting += count
+        self._uart.write(data, count)  # pyright: ignore[reportCallIssue] (the stubs lack write(data, count))
+
+    def flush(self):
+        self._uart.flush()

@@ -1,0 +1,210 @@
+"""For tests, on MicroPython: a port's `machine` and `pyb` as objects that take what the board files give them.
+
+What they are given is kept in `log`; sensors answer as at rest. They stand for no hardware: a test with them shows that
+a board's parts fit together, and nothing about pins.
+"""
+
+import struct
+import sys
+from array import array
+from uctypes import addressof
+
+log = []
+main_output = array("I", [0] * 32)  # an advanced timer's registers
+
+
+class Module:
+    pass
+
+
+def module(name, **content):
+    made = Module()
+    for key, value in content.items():
+        setattr(made, key, value)
+    sys.modules[name] = made
+
+
+class Pin:
+    IN, OUT, ALT, PULL_UP, PULL_DOWN, IRQ_RISING = range(6)
+
+    def __init__(self, name, mode=None, pull=None, value=None, alt=None):
+        self.name = name
+        if value is not None:
+            self.value(value)
+
+    def value(self, level):
+        log.append((self.name, level))
+
+    def irq(self, handler, trigger, **how):
+        log.append(("irq", self.name))
+
+
+class UART:
+    def __init__(self, number, baudrate, tx=None, rx=None, txbuf=0, rxbuf=0, timeout=0):
+        log.append(("uart", number, baudrate))
+
+    def any(self):
+        return 0
+
+    def write(self, data, count=None):
+        return count or len(data)
+
+    def flush(self):
+        log.append("flushed")
+
+
+class WDT:
+    def __init__(self, timeout):
+        log.append(("watchdog", timeout))
+
+    def feed(self):
+        pass
+
+
+class PWM:
+    def __init__(self, pin, freq, duty_u16):
+        self.name = pin.name
+        log.append((pin.name, freq, duty_u16))
+
+    def duty_u16(self, duty):
+        log.append((self.name, duty))
+
+
+class SPI:
+    """An AS5047P at angle 1234, ready."""
+
+    def __init__(self, number, baudrate, polarity, phase, sck=None, mosi=None, miso=None):
+        self.next = 0
+        log.append(("spi", number, baudrate, polarity, phase))
+
+    def write_readinto(self, request, into):
+        into[0], into[1] = self.next >> 8, self.next & 255
+        answer = {0xFFFF: 1234, 0xFFFC: 0x180}.get(request[0] << 8 | request[1], 0)
+        self.next = answer | (0x8000 if bin(answer).count("1") & 1 else 0)
+
+
+class I2C:
+    """An AS5600 at angle 1234, with its magnet."""
+
+    def __init__(self, number, freq, scl=None, sda=None):
+        log.append(("i2c", number, freq))
+
+    def writeto(self, address, data):
+        pass
+
+    def readfrom_into(self, address, into):
+        into[0], into[1] = 1234 >> 8, 1234 & 255
+
+    def readfrom_mem_into(self, address, register, into):
+        into[0] = 0x20
+
+
+class ADC:
+    ATTN_11DB = 3
+
+    def __init__(self, pin, atten=None):
+        pass
+
+    def read_u16(self):
+        return 2050 << 4
+
+    def read(self):
+        return 2050
+
+    @staticmethod
+    def read_timed_multi(adcs, blocks, timer):
+        for block in blocks:
+            for k in range(16):
+                block[k] = 2050
+        return True
+
+
+class Encoder:
+    def __init__(self, number, a, b, phases, filter_ns):
+        log.append(("encoder", phases, filter_ns))
+
+    def value(self):
+        return -3
+
+
+class DAC:
+    def __init__(self, where, bits=8):
+        log.append(("dac", bits))
+
+    def write(self, code):
+        log.append(("dac", code))
+
+
+class Timer:
+    ENC_AB, PWM, CENTER = range(3)
+
+    def __init__(self, number, **settings):
+        self.number = number
+
+    def init(self, **settings):
+        log.append(("timer", self.number, settings.get("deadtime")))
+
+    def source_freq(self):
+        return 168000000
+
+    def period(self):
+        return 4199
+
+    def counter(self):
+        return 65533
+
+    def channel(self, number, mode, pin=None, pulse_width=None):
+        return Channel(self.number, number)
+
+
+class Channel:
+    def __init__(self, *name):
+        self.name = name
+
+    def pulse_width(self, width):
+        log.append((self.name, width))
+
+
+class CAN:
+    NORMAL = 0
+
+    def __init__(self, number, mode):
+        pass
+
+    def init(self, mode, baudrate, auto_restart):
+        log.append(("can", baudrate))
+
+    def send(self, data, id):
+        log.append((id, bytes(data)))
+
+
+class Clock:
+    """A microsecond counter that goes on by 20 with each look at it."""
+
+    now = 0
+
+    def ticks_us(self):
+        self.now += 20
+        return self.now
+
+
+clock = Clock()
+module("time", ticks_us=lambda: clock.ticks_us(), ticks_diff=lambda a, b: a - b)
+module("stm", TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44)
+causes = {"PWRON_RESET": 1, "HARD_RESET": 2, "WDT_RESET": 3, "DEEPSLEEP_RESET": 4, "SOFT_RESET": 0}
+parts = {"Pin": Pin, "UART": UART, "WDT": WDT, "PWM": PWM, "SPI": SPI, "I2C": I2C, "ADC": ADC, "DAC": DAC}
+facts = {"unique_id": lambda: b"abcdefgh", "reset_cause": lambda: 1, "freq": lambda: 1}
+module("machine", Encoder=Encoder, **facts, **causes, **parts)
+module("pyb", Pin=Pin, Timer=Timer, ADC=ADC, DAC=DAC, CAN=CAN, freq=lambda: (168000000,))
+
+
+def outputs(board, enable, current_mA):
+    """What the tick would have computed."""
+    struct.pack_into("<3i", board.outputs, 0, 0, enable, current_mA)
+
+
+def tell(event):
+    """As JSON may carry it."""
+    if not isinstance(event, tuple):
+        return event
+    return [part if isinstance(part, (int, str)) else str(part) for part in event]

@@ -1,0 +1,124 @@
+"""The board files with the configurations of docs/boards.md: their parts fit together, ENABLE is low first of all."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from firmware.boards.tests.conftest import ROOT
+from firmware.boards.tests.interpreter import run
+
+PROGRAM = """
+import sys, json, os, struct
+sys.path.append(tests)
+from fake_port import log, outputs, tell, main_output
+import drivers.configuration
+drivers.configuration.FILE = folder + "/config.json"
+from drivers.errors import WiringError
+try:
+    board = __import__(port).Board()
+    built = len(log)
+    inputs = []
+    for _ in range(3):
+        received = board.wait_tick()
+        board.apply()
+        inputs.append(list(struct.unpack_from("<8i32H", board.inputs)))
+    disarmed = len(log)
+    outputs(board, 1, 500)
+    board.watchdog(500)
+    board.wait_tick()
+    board.apply()
+    armed = len(log)
+    moe = main_output[17]
+    board.disable()
+    board.flush()
+    spans = log[:built], log[built:disarmed], log[disarmed:armed], log[armed:]
+    spans = [[tell(event) for event in span] for span in spans]
+    answer = [spans, inputs, board.facts, list(board.outputs[:12]), board.room(), moe, main_output[17]]
+except WiringError as error:
+    answer = str(error)
+"""
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    """config.json of each port, as docs/boards.md gives it."""
+    text = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## [^\n]*\(`(\w+)`\)\n.*?```json\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    return {port: json.loads(example) for port, example in found}
+
+
+def start(port: str, config: dict[str, Any], folder: Any) -> Any:
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return run(PROGRAM, port=port, tests=str(ROOT / "firmware/boards/tests"), folder=str(folder))
+
+
+def test_every_port_has_its_example() -> None:
+    assert set(examples()) == {"rp2", "stm32", "esp32"}
+
+
+DRIVES = {
+    "esp32": [
+        None,
+        {"kind": "analog", "dac": 25, "full_current_mA": 5000},
+        {"kind": "uart", "uart": 2, "tx": 32, "rx": 33},
+    ],
+    "stm32": [
+        None,
+        {"kind": "analog", "dac": 1, "full_current_mA": 5000},
+        {"kind": "uart", "uart": 4},
+        {"kind": "can", "can": 1},
+        {"kind": "pwm_direction", "timer": 1, "channel": 1, "pwm": "A8", "direction": "C7",
+         "loop": {"resistance_ohm": 0.8, "inductance_mH": 0.9, "supply_V": 24}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("port", "drive"), [(port, drive) for port, drives in DRIVES.items() for drive in drives])
+def test_a_board_from_its_example(port: str, drive: dict[str, Any] | None, tmp_path: Any) -> None:
+    config = examples()[port]
+    enable = config["pins"]["enable"]
+    if drive:
+        config["drive"] = drive
+    (built, disarmed, armed, ended), inputs, facts, outputs, room, moe, moe_after = start(port, config, tmp_path)
+    assert built[0] == [enable, 0]  # before anything else is touched
+    assert [enable, 1] not in built + disarmed
+    assert armed[-1] == [enable, 1]
+    assert any(event[0] == "watchdog" for event in armed if isinstance(event, list))
+    assert [enable, 0] in ended
+    assert ended.index([enable, 0]) < ended.index("flushed")
+    assert outputs[4:] == [0] * 8
+    assert [tick[0] - inputs[0][0] for tick in inputs] == [0, 1, 2]
+    for tick in inputs:
+        assert tick[4] == 65533  # the motor's counter
+        assert tick[5] == 1234  # the link encoder
+        assert tick[6] == 2050  # supply
+        assert tick[8:] == [2050] * 32
+    assert facts["current.zero"] == 16 * 2050 - 32768
+    assert room > 0
+    if config["drive"]["kind"] == "half_bridges":
+        assert moe & 0x8000
+        assert not moe_after & 0x8000
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"pins": {}}, "config.json: pins.enable is missing"),
+        ({"node": 0}, "node is 0; it must be a number from 1 to 254"),
+        ({"drive": {"kind": "stepper"}}, "drive.kind is 'stepper'; known are pwm_direction"),
+        ({"motor_encoder": {"kind": "quadrature"}}, "motor_encoder.a is missing"),
+        ({"analog_samples": 3}, "analog_samples is 3"),
+        ({"link_encoder": {"kind": "as5047p", "spi": 1}}, "link_encoder.select is missing"),
+    ],
+)
+def test_a_configuration_that_cannot_be(change: dict[str, Any], what: str, tmp_path: Any) -> None:
+    assert what in start("esp32", examples()["esp32"] | change, tmp_path)
+
+
+def test_no_configuration_at_all(tmp_path: Any) -> None:
+    said = run(PROGRAM, port="esp32", tests=str(ROOT / "firmware/boards/tests"), folder=str(tmp_path))
+    assert "cannot be read" in said
+    assert "docs/boards.md" in said

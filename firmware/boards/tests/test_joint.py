@@ -1,0 +1,81 @@
+"""What real boards do alike (drivers/joint.py) under the firmware: the pins a motor would see, tick by tick."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firmware.boards.tests.interpreter import BOARDS
+from firmware.tests.driver import BoardProcess, flash
+from firmware.tests.joint import play, prepare, swing
+from jointwire import MessageType, Refusal, State
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[BoardProcess]:
+    """The firmware on a Joint whose hardware are the pipes."""
+    flash(tmp_path, program=(BOARDS / "tests" / "joint_on_pipes.py").read_text(encoding="utf-8"))
+    shutil.copytree(BOARDS / "drivers", tmp_path / "drivers", ignore=shutil.ignore_patterns("__pycache__"))
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8")) | {"pins": {"enable": 4}}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    board = BoardProcess(tmp_path)
+    board.run(1)
+    yield board
+    board.close()
+
+
+def test_the_firmware_runs_on_it(board: BoardProcess) -> None:
+    hello = board.hello()
+    assert hello.body.state == State.DISARMED
+    board.motor_count = 65000
+    board.current = 1234
+    assert board.write("stream.always", 1) is Refusal.OK
+    board.run(130)
+    assert board.of(MessageType.DATA)
+    assert board.last.enable == 0
+
+
+def test_enable_follows_the_state_and_the_watchdog_begins_at_arm(board: BoardProcess) -> None:
+    prepare(board, swing(), repeats=1)
+    assert board.last.enable == 0
+    assert "watchdog" not in board.errors
+    play(board)
+    board.run(20)
+    assert board.last.enable == 1
+    board.request(MessageType.STOP)
+    board.run(1)
+    assert (board.last.enable, board.last.command_mA) == (0, 0)
+    board.run(250)
+    assert board.errors.count("watchdog") == 1
+    assert "fed 200" in board.errors
+
+
+@pytest.mark.parametrize("trouble", [30000, 30001])
+def test_a_sensor_or_drive_that_fails_takes_the_power_at_once(board: BoardProcess, trouble: int) -> None:
+    """30000: the encoder gives up in the middle of a tick. 30001: and so does the bus to the drive."""
+    prepare(board, swing(), repeats=1)
+    play(board)
+    board.run(10)
+    assert board.last.enable == 1
+    board.supply = trouble
+    if trouble == 30001:
+        board.send(MessageType.STOP)
+    board.run(2)
+    assert board.last.enable == 0
+    board.supply = 24_000
+    board.run(3)
+    assert board.last.enable == 0
+    assert board.state == State.FAULT
+
+
+def test_missed_ticks_are_told(board: BoardProcess) -> None:
+    board.run(10)
+    board.tick += 7
+    board.run(1)
+    assert board.state == State.DISARMED
+    board.run(1100)
+    assert board.of(MessageType.STATUS)[-1].body.ticks_missed == 7

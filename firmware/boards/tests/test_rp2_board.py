@@ -1,0 +1,109 @@
+"""The whole RP2 board file on a simulated RP2040, with the configuration of docs/boards.md."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firmware.boards.tests.simulated_rp2040 import WATCHDOG, Chip
+from firmware.boards.tests.test_board_files import examples
+
+ENABLE, PWM, DIRECTION, SYNC, A = 15, 16, 17, 14, 6
+LEGS = {"kind": "half_bridges", "high": [8, 10], "dead_time_ns": 500, "frequency_Hz": 20000,
+        "loop": {"resistance_ohm": 0.8, "inductance_mH": 0.9, "supply_V": 24}}  # fmt: skip
+
+
+def start(rp2040: tuple[Chip, Any], folder: Path, **changes: Any) -> Any:
+    """A board with the example's configuration, but for an absolute encoder; its current sensor reads mid-scale."""
+    chip, load = rp2040
+    config = examples()["rp2"] | changes
+    del config["link_encoder"]
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    load("configuration").FILE = str(folder / "config.json")
+    load("current_sense").BLOCKS = 4  # simulating 64 ms takes seconds
+    chip.values = {0: 2048, 1: 1000, 2: 3000}
+    return load("board").Board()
+
+
+def tick(board: Any, enable: int, current_mA: int) -> list[int]:
+    """Wait for a tick and put out what it would have computed; the Hal's inputs."""
+    board.wait_tick()
+    struct.pack_into("<3i", board.outputs, 0, 0, enable, current_mA)
+    board.apply()
+    return list(struct.unpack_from("<8i32H4iI", board.inputs))
+
+
+def test_it_boots_off_and_ticks(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    chip, board = rp2040[0], start(rp2040, tmp_path)
+    assert chip.log[0] == (ENABLE, 0)
+    assert (ENABLE, 1) not in chip.log
+    assert board.facts["current.zero"] == 0
+    assert board.facts["encoder.capture_clock"] == 6_250_000
+    assert (board.reset_cause, board.encoder_source, board.sync_input) == (3, 2, True)
+    first = tick(board, 0, 0)
+    chip.pins((A, 0))  # the pads pull up: from A 1, B 1 that is forward
+    chip.interrupts[SYNC](None)
+    second = tick(board, 0, 0)
+    assert second[0] - first[0] == 1
+    assert second[1] - first[1] == 1000
+    assert (second[4], second[2]) == (1, 1)
+    assert first[1] <= second[3] <= second[1]
+    assert second[8:24] == [2048] * 16
+    assert second[24:40] == [1000] * 16
+    assert second[6] == 3000
+
+
+def test_the_drive_follows_the_current_and_ends_off(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    chip, board = rp2040[0], start(rp2040, tmp_path)
+    chip.log.clear()
+    tick(board, 1, 500)
+    duty = chip.log[-2]
+    assert [event for event in chip.log if event[0] == ENABLE] == [(ENABLE, 1)]
+    assert chip.log[-1] == (ENABLE, 1)
+    assert duty[0] == PWM
+    assert duty[1] > 0
+    assert (DIRECTION, 1) in chip.log
+    board.disable()
+    assert chip.log[-2:] == [(ENABLE, 0), (PWM, 0)]
+
+
+def test_half_bridges_keep_their_dead_time(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    """Within a leg the low switch's level lies above the high one's, whatever the duty; off is both open."""
+    chip, board = rp2040[0], start(rp2040, tmp_path, drive=LEGS)
+    frequency = [event for event in chip.log if event[0] in (8, 9, 10, 11) and len(event) == 4]
+    assert frequency == [(8, 40000, 0, False), (9, 40000, 65535, True), (10, 40000, 0, False), (11, 40000, 65535, True)]
+    dead = 500e-9 * 40000 * 65535  # of a half period, in duty_u16
+    for current in (0, 300, -300, 5000, -5000, 32000, -32000):
+        board.drive.off()  # the integral of the current before would still hold its direction
+        for _ in range(3):
+            chip.log.clear()
+            tick(board, 1, current)
+            level = dict(event for event in chip.log if event[0] in (8, 9, 10, 11))
+            assert level[9] - level[8] == level[11] - level[10] == pytest.approx(dead, abs=1)
+            assert all(0 <= value <= 65535 for value in level.values())
+            difference = level[8] - level[10]
+            assert difference * current >= 0
+            assert abs(level[8] + level[9] + level[10] + level[11] - 4 * 32768) < 8  # the legs mirror each other
+    chip.log.clear()
+    board.disable()
+    assert chip.log == [(ENABLE, 0), (8, 0), (9, 65535), (10, 0), (11, 65535)]
+
+
+def test_the_watchdog_is_stopped_when_the_program_ends(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    chip, board = rp2040[0], start(rp2040, tmp_path)
+    board.watchdog(500)
+    assert chip.read(WATCHDOG) & 1 << 30
+    board.flush()
+    assert not chip.read(WATCHDOG) & 1 << 30
+    assert chip.log[-1] == ("flushed",)
+
+
+def test_an_encoder_fault_is_an_exception_of_the_tick(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    chip, board = rp2040[0], start(rp2040, tmp_path)
+    tick(board, 0, 0)
+    chip.pins((A, 0), (A + 1, 0))
+    with pytest.raises(OSError, match="A and B changed at once"):
+        board.wait_tick()
+    tick(board, 0, 0)
