@@ -13,28 +13,34 @@ Attributes
     encoder_source   ENCODER_SOURCE_* (wire.py): 0 none, 1 timer, 2 PIO, 3 software, 4 emulated
     receive_buffer   bytes the line keeps until wait_tick() fetches them
     sync_input       True when `inputs` tells the edges of a SYNC line
-    inputs           bytearray(112) or longer; what wait_tick() fills, little-endian:
+    inputs           bytearray(116) or longer; what wait_tick() fills, little-endian:
                        8 int32: tick, time in us, SYNC edges since boot, time of the last edge in us,
                        motor counter 0..65535, link encoder, supply, motor temperature
                        16 uint16 motor current, then 16 uint16 joint torque: 12-bit, spread over the window ending now
                        4 int32: forces at the corners of a foot
-                     Supply, temperature and forces are counts within int16; registers say what one is. Times are of
-                     one clock that wraps at 2^32 us; what a board does not measure stays 0
+                       int32: time of the motor encoder's newest edge, in counts of the fact encoder.capture_clock that
+                       wrap at 2^32
+                     The link encoder's count is absolute within a turn: 0 … encoder.link_counts - 1. Supply,
+                     temperature and forces are counts within int16; registers say what one is. Times are of one clock
+                     that wraps at 2^32 us; what a board does not measure stays 0
     outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick, enable 0/1, current command in mA
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
 
-Methods; only now_us() may allocate
+Methods; only now_us() and watchdog() may allocate
     disable()        motor off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
                      before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
                      Raises EOFError when there will be no more ticks
-    now_us()         the clock of `inputs` as it is now
+    watchdog(timeout_ms)  called at ARM, each time: from now on reset the board when wait_tick() is not called for so
+                     long; a watchdog that cannot be stopped runs on until the reset
+    now_us()         the clock of `inputs` as it is now; an emulated board's may stand still within a tick
     apply()          put `outputs` to the motor: ENABLE and current
     room()           bytes the line can take now without waiting
     send(count)      give it that many bytes of `outgoing`
     flush()          wait until what was sent is on the line: the program is about to end
 
 The addresses of `inputs` and `outputs` must not change and both must be 4-byte aligned. Outputs are off before the
-first line of Python runs: the driver's ENABLE has a pull-down.
+first line of Python runs: the driver's ENABLE has a pull-down. With "sim_joint" in config.json a model stands in place
+of motor and sensors (jointboard/sim_joint.py): of the board only its line and its time are used.
 """

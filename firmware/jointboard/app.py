@@ -6,6 +6,7 @@ latches INTERNAL and keeps the board talking.
 """
 
 import gc
+import json
 import struct
 import sys
 
@@ -14,6 +15,11 @@ from micropython import const
 
 from jointboard import homing, identity, image, link, publish, registers, requests, settings, tick, wire
 from jointboard.registers import cells, word
+
+try:
+    from jointboard.tick_thumb import tick as step  # the same, compiled; a board without ARMv7-M has no such file
+except ImportError:
+    from jointboard.tick import tick as step
 
 COLLECT_EVERY = const(32)
 CTRL_C = const(3)
@@ -25,6 +31,7 @@ def run(board):
     An error before the first tick ends it: a board that does not know its wiring or its position is none.
     """
     board.disable()
+    board = _simulated(board)
     _interrupt_on(-1)  # on a line that is also the console's, a byte of data must not end the program
     try:
         _boot(board)
@@ -44,12 +51,25 @@ def run(board):
         _interrupt_on(CTRL_C)
 
 
+def _simulated(board):
+    """The board itself, or one with a model in place of motor and sensors where config.json says so."""
+    with open("config.json") as file:
+        parameters = json.load(file).get("sim_joint")
+    if parameters is None:
+        return board
+    from jointboard.sim_joint import SimJoint
+
+    return SimJoint(board, parameters)
+
+
 def _interrupt_on(byte):
     if hasattr(micropython, "kbd_intr"):
         micropython.kbd_intr(byte)
 
 
 def _boot(board):
+    global _board
+    _board = board
     registers.set_facts(board.facts)
     settings.load(board.uid)
     cells[wire.REGISTER_BOARD_NODE] = board.node
@@ -57,6 +77,8 @@ def _boot(board):
     cells[tick.INPUTS] = link.address(board.inputs)
     cells[tick.OUTPUTS] = link.address(board.outputs)
     cells[tick.STATUS_IN] = tick.STATUS_TICKS
+    cells[tick.HEAT_IN] = tick.HEAT_TICKS
+    cells[tick.STILL] = tick.LONGEST_REST
     cells[tick.STATE] = wire.STATE_BOOT
     publish.attach(board)
     requests.attach(board)
@@ -65,14 +87,19 @@ def _boot(board):
 
 
 def _first_tick(board):
+    global _clock_runs
     received = board.wait_tick()
     first, _, edges, _, motor_count = struct.unpack_from("<5i", board.inputs, 0)
+    edge_time = struct.unpack_from("<i", board.inputs, 112)[0]
+    before = board.now_us()
     homing.home(board.inputs)
+    _clock_runs = board.now_us() != before
     cells[tick.COUNTER] = motor_count
     cells[tick.EDGES] = edges
     cells[tick.TICK] = word(first - 1)
+    cells[tick.EDGE_TIME] = edge_time
     cells[tick.STATE] = wire.STATE_DISARMED
-    tick.tick(cells)
+    step(cells)
     board.apply()
     _receive(board.incoming, board.INCOMING_AT, received)
 
@@ -80,10 +107,10 @@ def _first_tick(board):
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
     outgoing, at = board.outgoing, board.OUTGOING_AT
-    step, transmit, gap = tick.tick, link.transmit, tick.EVENT_GAP
+    go, table, transmit, gap = step, cells, link.transmit, tick.EVENT_GAP
     while True:
         received = wait()
-        events = step(cells)
+        events = go(table)
         if events & gap:
             events = _go_on_after_a_gap()
         apply()  # before anything is told: a trip takes the power now
@@ -94,8 +121,10 @@ def _loop(board):
         free = room()
         if free:
             send(transmit(outgoing, at, free))
-        if received and requests.leaving:
-            return
+        if events or received:
+            _note_time()
+            if requests.leaving:
+                return
 
 
 def _say_the_rest(board):
@@ -103,7 +132,7 @@ def _say_the_rest(board):
     board.disable()
     while not link.silent():
         board.wait_tick()
-        events = tick.tick(cells)
+        events = step(cells)
         if events & tick.EVENT_GAP:
             events = _go_on_after_a_gap()
         board.apply()
@@ -115,7 +144,13 @@ def _say_the_rest(board):
 
 def _go_on_after_a_gap():
     publish.note_gap()
-    return tick.tick(cells)
+    return step(cells)
+
+
+def _note_time():
+    """Longest tick, from its instant to the end of its work: those without errands do a part of what others do."""
+    if _clock_runs:
+        publish.longest_tick_us = max(publish.longest_tick_us, (_board.now_us() - publish.now_us()) & 0xFFFFFFFF)
 
 
 def _see_to(events):
@@ -151,9 +186,14 @@ def _collect():
     _errands += 1
     if _errands == COLLECT_EVERY:
         _errands = 0
+        before = _board.now_us()
         gc.collect()
+        if _clock_runs:
+            publish.longest_gc_us = max(publish.longest_gc_us, (_board.now_us() - before) & 0xFFFFFFFF)
 
 
+_board = None
+_clock_runs = False  # now_us() goes on within a tick; an emulated board's does not
 _errands = 0
 
 

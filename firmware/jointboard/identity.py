@@ -1,7 +1,7 @@
 """Who this board is: the HELLO_ACK, whose layout is frozen so that any host can read it."""
 
 import jointboard
-from jointboard import framing, playback, publish, sampling, tick, wire
+from jointboard import framing, playback, publish, registers, sampling, tick, wire
 from jointboard.registers import cells
 
 _board = None
@@ -14,8 +14,14 @@ def attach(board, image):
     _image = image
 
 
+def image():
+    return _image
+
+
 def features():
-    bits = wire.FEATURE_PLAYBACK | wire.FEATURE_CURRENT_FILTER | wire.FEATURE_SAVE | wire.FEATURE_REPL
+    bits = wire.FEATURE_CURRENT_FILTER | wire.FEATURE_SAVE | wire.FEATURE_REPL
+    if registers.has_motor():
+        bits |= wire.FEATURE_PLAYBACK
     if cells[wire.REGISTER_BOARD_SHARED_LINE]:
         bits |= wire.FEATURE_SHARED_LINE
     if _board.sync_input:

@@ -76,10 +76,10 @@ def recheck():
 
 def outside_limits(count, repeats):
     """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
-    bad = _first_outside(_knots, cells, count, tick.LIMIT_POSITION_MIN)
+    bad = _first_outside(_knots, cells, count)
     if bad < 0 and repeats > 1:
         # From the last knot back to the first: no jump of more than one tick at the velocity limit.
-        if abs(_position(_knots, count - 1) - _position(_knots, 0)) > cells[tick.LIMIT_VELOCITY] >> 8:
+        if abs(_position(_knots, count - 1) - _position(_knots, 0)) > cells[tick.FASTEST] >> 8:
             return count - 1
     return bad
 
@@ -104,10 +104,10 @@ def _position(knots: ptr32, k: int) -> int:
 
 
 @micropython.viper
-def _first_outside(knots: ptr32, limits: ptr32, count: int, first_limit: int) -> int:
-    minimum = limits[first_limit]
-    maximum = limits[first_limit + 1]
-    fastest = limits[first_limit + 2]
+def _first_outside(knots: ptr32, limits: ptr32, count: int) -> int:
+    minimum = limits[int(tick.LIMIT_POSITION_MIN)]
+    maximum = limits[int(tick.LIMIT_POSITION_MAX)]
+    fastest = limits[int(tick.FASTEST)]
     longest = fastest >> 3  # counts between knots: the mean velocity is 256/32 of that in Q8
     k = 0
     while k < count:

@@ -10,7 +10,8 @@ import struct
 from micropython import const
 
 from jointboard import link, tick, wire
-from jointboard.registers import cells, in_register_units, word
+from jointboard.bounds import in_register_units
+from jointboard.registers import cells, word
 
 DATA_HEAD = const(18)
 DICT_HEAD = const(6)
@@ -20,6 +21,8 @@ SCHEMA_PART = const(512)
 samples_taken = 0
 samples_dropped = 0
 ticks_missed = 0
+longest_tick_us = 0  # of app.py, where the board has a clock that runs within a tick
+longest_gc_us = 0
 
 _block = bytearray(link.LARGEST)
 _first_sample = link.address(_block) + link.BODY + DATA_HEAD
@@ -51,6 +54,7 @@ def note_gap():
     missed = (now_tick() - cells[tick.TICK] - 1) & 0xFFFFFFFF
     ticks_missed += missed
     _missed = min(_missed + missed, 0xFFFF)
+    cells[tick.MISSED] = min(missed, 0xFFFF)
     cells[tick.TICK] = word(now_tick() - 1)
 
 
@@ -125,12 +129,14 @@ def send_status():
     report(
         wire.MESSAGE_STATUS, cells[tick.STATE], cells[tick.TRIP], 0, now_tick(), samples_taken, samples_dropped,
         link.frames_sent, link.frames_dropped, ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
+        longest_tick_us, longest_gc_us,
     )  # fmt: skip
 
 
 def send_fault():
     trip = cells[tick.TRIP]
-    value, limit = in_register_units(trip, cells[tick.TRIP_VALUE]), in_register_units(trip, cells[tick.TRIP_LIMIT])
+    value = in_register_units(cells, trip, cells[tick.TRIP_VALUE])
+    limit = in_register_units(cells, trip, cells[tick.TRIP_LIMIT])
     report(wire.MESSAGE_FAULT, trip, cells[tick.STATE], 0, _fault_tick & 0xFFFFFFFF, value, limit)
 
 

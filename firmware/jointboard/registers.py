@@ -1,7 +1,7 @@
 """The register table. It is the first part of the tick's cells, so what the host writes is what the next tick uses.
 
-Writing checks id, access, range and state; what the tick derives from registers follows each write. Not for the tick
-path: big integers allocate.
+Writing checks id, access, range and state; what the tick needs in its own terms follows each write (bounds.py). Not for
+the tick path: big integers allocate.
 """
 
 from array import array
@@ -9,15 +9,20 @@ from binascii import crc32
 
 from micropython import const
 
-from jointboard import sampling, tick, wire
+from jointboard import bounds, sampling, tick, wire
 
 READ_ONLY = const(1)
 ALWAYS = const(2)
 PERSIST = const(4)
-# A trip a quarter above the clamp: noise and ripple around a clamped command are no fault.
-TRIP_NUMERATOR = const(5)
-TRIP_DENOMINATOR = const(4)
-ADC_RAIL = const(32736)  # centred sum of 16 samples one count below full scale: beyond it the current is not known
+MOTOR_CURRENT = const(1)  # bit of the channel that every board with a motor has
+# Registers that a hard bound holds, whatever their own range.
+CURRENTS = (
+    wire.REGISTER_LIMIT_CURRENT, wire.REGISTER_LIMIT_CONTINUOUS_CURRENT, wire.REGISTER_LIMIT_STUCK_CURRENT,
+    wire.REGISTER_SERVO_FRICTION,
+)  # fmt: skip
+POSITIVE = (
+    "board.tick_period", "encoder.link_counts", "voltage.scale", "temperature.scale", "hard.current", "hard.velocity"
+)  # fmt: skip
 
 cells = array("i", bytes(4 * tick.CELLS))
 for _id in range(wire.REGISTER_COUNT):
@@ -37,14 +42,23 @@ def set_facts(facts):
         cells[wire.FACTS[name]] = value
     if cells[wire.REGISTER_KNOTS_TICKS] != tick.KNOT_TICKS or cells[wire.REGISTER_ADC_OVERSAMPLES] != 16:
         raise ValueError("config.json: this firmware has knots.ticks 32 and adc.oversamples 16")
-    for name in ("board.tick_period", "current.scale", "encoder.link_counts"):
-        if cells[wire.FACTS[name]] == 0:
-            raise ValueError("config.json: fact '%s' must not be 0" % name)
+    if cells[wire.REGISTER_CURRENT_SCALE] == 0:
+        raise ValueError("config.json: fact 'current.scale' must not be 0")
+    for name in POSITIVE:
+        if cells[wire.FACTS[name]] <= 0:
+            raise ValueError("config.json: fact '%s' is %d, must be above 0" % (name, cells[wire.FACTS[name]]))
     available, every = cells[wire.REGISTER_BOARD_CHANNELS], wire.MAXIMUM[wire.REGISTER_STREAM_CHANNELS]
     if not 0 < available <= every:
         raise ValueError("config.json: fact 'board.channels' is %d, a mask from 1 to %d" % (available, every))
-    cells[wire.REGISTER_STREAM_CHANNELS] = sampling.nearest(cells[wire.REGISTER_STREAM_CHANNELS], available)
+    asked = cells[wire.REGISTER_STREAM_CHANNELS] if has_motor() else available
+    cells[wire.REGISTER_STREAM_CHANNELS] = sampling.nearest(asked, available)
+    for id in CURRENTS + (wire.REGISTER_LIMIT_VELOCITY,):
+        cells[id] = within(id, cells[id])
     derive()
+
+
+def has_motor():
+    return cells[wire.REGISTER_BOARD_CHANNELS] & MOTOR_CURRENT
 
 
 def exists(id):
@@ -71,28 +85,22 @@ def within(id, value):
     """The allowed value of a writable register that is nearest to this one."""
     value = max(wire.MINIMUM[id], min(wire.MAXIMUM[id], value))
     if id == wire.REGISTER_STREAM_CHANNELS:
-        value = sampling.nearest(value, cells[wire.REGISTER_BOARD_CHANNELS])
+        return sampling.nearest(value, cells[wire.REGISTER_BOARD_CHANNELS])
+    if id in CURRENTS:
+        return min(value, cells[wire.REGISTER_HARD_CURRENT])
+    if id == wire.REGISTER_LIMIT_VELOCITY:
+        return min(value, cells[wire.REGISTER_HARD_VELOCITY])
+    if id == wire.REGISTER_VELOCITY_SOURCE and not cells[wire.REGISTER_ENCODER_CAPTURE_CLOCK]:
+        return 0
     return value
 
 
 def derive():
     """What the tick needs of the registers in its own terms: limits in the units it compares, channels by tick."""
-    counts = cells[tick.LIMIT_CURRENT] * 1000000 * TRIP_NUMERATOR // TRIP_DENOMINATOR
-    counts //= abs(cells[wire.REGISTER_CURRENT_SCALE])
-    cells[tick.TRIP_COUNTS] = min(counts, ADC_RAIL - abs(cells[wire.REGISTER_CURRENT_ZERO]))
-    cells[tick.TIMEOUT] = cells[wire.REGISTER_LIMIT_LINK_TIMEOUT] * 1000 // cells[wire.REGISTER_BOARD_TICK_PERIOD]
+    bounds.derive(cells)
     sampling.plan(cells)
 
 
 def config_crc(trajectory):
     """CRC-32 of all registers, going on from the trajectory's: a host that knows it knows what it arms."""
     return crc32(memoryview(cells)[: wire.REGISTER_COUNT], trajectory)
-
-
-def in_register_units(trip, number):
-    """A trip's value or limit as its limit register has it (mA, motor counts, counts/tick Q8, ms)."""
-    if trip == wire.TRIP_OVER_CURRENT:
-        return number * abs(cells[wire.REGISTER_CURRENT_SCALE]) // 1000000
-    if trip == wire.TRIP_LINK_LOSS:
-        return number * cells[wire.REGISTER_BOARD_TICK_PERIOD] // 1000
-    return number

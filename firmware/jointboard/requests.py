@@ -8,8 +8,12 @@ hosts retransmit. No request that could start the motor comes between a STOP and
 import struct
 from binascii import crc32
 
-from jointboard import homing, identity, link, playback, publish, registers, settings, states, tick, wire
+from micropython import const
+
+from jointboard import homing, identity, image, link, playback, publish, registers, settings, states, tick, wire
 from jointboard.registers import cells
+
+WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
@@ -52,6 +56,8 @@ def _carry_out(kind):
     fields = wire.unpack(kind, link.received, link.BODY, length)
     if fields is None:
         return wire.REFUSAL_BAD_LENGTH, link.frame_length
+    if kind in states.FOR_A_MOTOR and not registers.has_motor():
+        return wire.REFUSAL_NO_MOTOR, cells[wire.REGISTER_BOARD_CHANNELS]
     if not states.allowed(kind, cells[tick.STATE]):
         return wire.REFUSAL_WRONG_STATE, cells[tick.STATE]
     return _HANDLERS[kind](*fields)
@@ -141,7 +147,8 @@ def _arm(token, config_crc):
         return wire.REFUSAL_INCOMPLETE, bad
     _token = None
     cells[tick.REFERENCE] = position
-    cells[tick.REFERENCE_VELOCITY] = 0
+    cells[tick.REFERENCE_VELOCITY] = cells[tick.INTEGRAL] = cells[tick.STUCK] = 0
+    _board.watchdog(WATCHDOG_MS)
     cells[tick.STATE] = wire.STATE_ARMED
     return wire.REFUSAL_OK, position
 
@@ -187,6 +194,16 @@ def _repl():
     return wire.REFUSAL_OK, 0
 
 
+def _confirm(digest):
+    if digest != identity.image():
+        return wire.REFUSAL_BAD_CONFIG, 0
+    try:
+        image.confirm()
+    except OSError as error:
+        return wire.REFUSAL_NOT_SAVED, error.errno
+    return wire.REFUSAL_OK, 0
+
+
 _HANDLERS = {
     wire.MESSAGE_HELLO: _hello,
     wire.MESSAGE_READ: _read,
@@ -202,4 +219,5 @@ _HANDLERS = {
     wire.MESSAGE_ECHO: _echo,
     wire.MESSAGE_SAVE: _save,
     wire.MESSAGE_REPL: _repl,
+    wire.MESSAGE_CONFIRM: _confirm,
 }

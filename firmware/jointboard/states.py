@@ -31,7 +31,10 @@ ALLOWED = {
     wire.MESSAGE_ECHO: ANY,
     wire.MESSAGE_SAVE: AT_REST,
     wire.MESSAGE_REPL: AT_REST | FAULT,  # a board in FAULT must take new firmware too, and its motor is off
+    wire.MESSAGE_CONFIRM: AT_REST | FAULT,
 }
+
+FOR_A_MOTOR = (wire.MESSAGE_KNOTS, wire.MESSAGE_LOAD, wire.MESSAGE_ARM, wire.MESSAGE_START)
 
 
 def allowed(kind, state):

@@ -9,7 +9,7 @@ PROTOCOL_MAJOR = const(1)
 PROTOCOL_MINOR = const(1)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x2028DCB0)
+SCHEMA_HASH = const(0x0BF71EE8)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -26,6 +26,7 @@ MESSAGE_DICT = const(11)
 MESSAGE_ECHO = const(12)
 MESSAGE_SAVE = const(13)
 MESSAGE_REPL = const(14)
+MESSAGE_CONFIRM = const(15)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_FAULT = const(34)
@@ -53,6 +54,13 @@ TRIP_VELOCITY = const(3)
 TRIP_FOLLOWING = const(4)
 TRIP_LINK_LOSS = const(5)
 TRIP_INTERNAL = const(6)
+TRIP_I2T = const(7)
+TRIP_ENCODER_JUMP = const(8)
+TRIP_ENCODER_STUCK = const(9)
+TRIP_SUPPLY = const(10)
+TRIP_TEMPERATURE = const(11)
+TRIP_OVERRUN = const(12)
+TRIP_COMMAND = const(13)
 
 REFUSAL_OK = const(0)
 REFUSAL_BAD_LENGTH = const(1)
@@ -70,6 +78,7 @@ REFUSAL_NOT_AT_START = const(12)
 REFUSAL_TOO_LATE = const(13)
 REFUSAL_BAD_CONFIG = const(14)
 REFUSAL_NOT_SAVED = const(15)
+REFUSAL_NO_MOTOR = const(16)
 
 RESET_CAUSE_UNKNOWN = const(0)
 RESET_CAUSE_POWER_ON = const(1)
@@ -135,11 +144,13 @@ BODIES = {
     MESSAGE_ECHO: ("<H", 2, 1),
     MESSAGE_SAVE: ("<", 0, 0),
     MESSAGE_REPL: ("<", 0, 0),
+    # image_sha256
+    MESSAGE_CONFIRM: ("<32s", 32, 0),
     # first_tick, dividers, play_tick, channels, missed, count, state
     MESSAGE_DATA: ("<LLlHHBB", 18, 0),
     # state, trip, reserved, tick, samples_taken, samples_dropped, frames_sent, frames_dropped, ticks_missed,
-    # frames_received, bad_frames, heap_free
-    MESSAGE_STATUS: ("<BBHLLLLLLLLL", 40, 0),
+    # frames_received, bad_frames, heap_free, longest_tick_us, longest_gc_us
+    MESSAGE_STATUS: ("<BBHLLLLLLLLLLL", 48, 0),
     # trip, state, reserved, tick, value, limit
     MESSAGE_FAULT: ("<BBHLll", 16, 0),
     # edge, edge_us
@@ -177,11 +188,11 @@ REGISTER_KNOTS_TICKS = const(12)
 REGISTER_BOARD_CHANNELS = const(13)
 REGISTER_BOARD_SHARED_LINE = const(14)
 REGISTER_VOLTAGE_SCALE = const(15)
-REGISTER_FILTER_B0 = const(16)
-REGISTER_FILTER_B1 = const(17)
-REGISTER_FILTER_B2 = const(18)
-REGISTER_FILTER_A1 = const(19)
-REGISTER_FILTER_A2 = const(20)
+REGISTER_ADC_CIC_ORDER = const(16)
+REGISTER_VELOCITY_SOURCE = const(17)
+REGISTER_VELOCITY_ALPHA = const(18)
+REGISTER_VELOCITY_BETA = const(19)
+REGISTER_SERVO_KI = const(20)
 REGISTER_TEMPERATURE_SCALE = const(21)
 REGISTER_TEMPERATURE_ZERO = const(22)
 REGISTER_FORCE_SCALE = const(23)
@@ -192,12 +203,15 @@ REGISTER_FORCE_ZERO_1 = const(27)
 REGISTER_FORCE_ZERO_2 = const(28)
 REGISTER_FORCE_ZERO_3 = const(29)
 REGISTER_FORCE_ZERO_4 = const(30)
+REGISTER_ENCODER_CAPTURE_CLOCK = const(31)
 REGISTER_LIMIT_CURRENT = const(32)
 REGISTER_LIMIT_POSITION_MIN = const(33)
 REGISTER_LIMIT_POSITION_MAX = const(34)
 REGISTER_LIMIT_VELOCITY = const(35)
 REGISTER_LIMIT_FOLLOWING = const(36)
 REGISTER_LIMIT_LINK_TIMEOUT = const(37)
+REGISTER_HARD_CURRENT = const(38)
+REGISTER_HARD_VELOCITY = const(39)
 REGISTER_STREAM_CHANNELS = const(40)
 REGISTER_STREAM_BLOCK = const(41)
 REGISTER_STREAM_ALWAYS = const(42)
@@ -209,27 +223,53 @@ REGISTER_STREAM_EVERY_COMMAND = const(47)
 REGISTER_STREAM_EVERY_BUS_VOLTAGE = const(48)
 REGISTER_STREAM_EVERY_TEMPERATURE = const(49)
 REGISTER_STREAM_EVERY_FOOT_FORCE = const(50)
+REGISTER_SERVO_FRICTION = const(51)
+REGISTER_SERVO_FRICTION_BAND = const(52)
+REGISTER_LIMIT_CONTINUOUS_CURRENT = const(53)
+REGISTER_LIMIT_THERMAL_TIME = const(54)
+REGISTER_LIMIT_JUMP = const(55)
+REGISTER_LIMIT_STUCK_CURRENT = const(56)
+REGISTER_LIMIT_STUCK_TIME = const(57)
+REGISTER_LIMIT_SUPPLY_MIN = const(58)
+REGISTER_LIMIT_SUPPLY_MAX = const(59)
+REGISTER_LIMIT_TEMPERATURE = const(60)
+REGISTER_LIMIT_MISSED_TICKS = const(61)
+REGISTER_FILTER_1_B0 = const(64)
+REGISTER_FILTER_1_B1 = const(65)
+REGISTER_FILTER_1_B2 = const(66)
+REGISTER_FILTER_1_A1 = const(67)
+REGISTER_FILTER_1_A2 = const(68)
+REGISTER_FILTER_2_B0 = const(69)
+REGISTER_FILTER_2_B1 = const(70)
+REGISTER_FILTER_2_B2 = const(71)
+REGISTER_FILTER_2_A1 = const(72)
+REGISTER_FILTER_2_A2 = const(73)
 
 # By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move,
 # 4 the same and kept by SAVE.
-REGISTER_COUNT = const(51)
+REGISTER_COUNT = const(74)
 ACCESS = bytes((
-    1, 1, 1, 1, 1, 4, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 1, 4, 1, 3, 3, 3, 4, 4, 4, 4, 0, 3, 3, 3, 3, 3, 3, 0,
-    0, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3,
+    1, 1, 1, 1, 1, 4, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 1, 4, 1, 3, 3, 3, 4, 4, 4, 4, 1, 3, 3, 3, 3, 3, 3, 1,
+    1, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
 ))
 DEFAULT = array("i", (
-    1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 127, 0, 1000, 16384, 0, 0, 0, 0, 10000, -27315,
-    10000, 0, 0, 0, 0, 0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 0, 0, 127, 64, 0, 0, 0, 0, 0, 0, 6, 6, 0,
+    1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 2175, 0, 1000, 1, 0, 128, 512, 0, 10000, -27315,
+    10000, 0, 0, 0, 0, 0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 32000, 1048576, 127, 64, 0, 0, 0, 0, 0, 0, 6,
+    6, 0, 0, 256, 32000, 10000, 32767, 32000, 200, 0, 100000, 37315, 20, 0, 0, 134217728, 0, 0, 0, 0, 134217728, 0, 0,
+    0, 0,
 ))
 MINIMUM = array("i", (
-    0, 0, 0, 0, 0, -1073741824, 0, -1073741824, 0, 0, -1073741824, 0, 0, 0, 0, 0, -65535, -65535, -65535, -32767,
-    -16384, 0, -1073741824, 0, 0, 0, 0, -1073741824, -1073741824, -1073741824, -1073741824, 0, 0, -1073741824,
-    -1073741824, 0, 0, 50, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, -1073741824, 0, -1073741824, 0, 0, -1073741824, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, -1073741824, 0, 0,
+    0, 0, -1073741824, -1073741824, -1073741824, -1073741824, 0, 0, -1073741824, -1073741824, 0, 0, 50, 0, 0, 1, 1, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 100, 1, 1, 10, 0, 0, 20000, 0, 0, 0, -536870912, -536870912, -536870912,
+    -268435455, -134217728, -536870912, -536870912, -536870912, -268435455, -134217728,
 ))
 MAXIMUM = array("i", (
-    0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 65535, 65535, 65535, 32767, 16384, 0,
-    1073741824, 0, 32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824,
-    1073741824, 1048576, 65535, 2000, 0, 0, 2047, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6,
+    0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 2, 1, 256, 1023, 32767, 0, 1073741824, 0,
+    32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824, 1073741824, 1048576,
+    65535, 2000, 0, 0, 4095, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6, 32000, 1048576, 32000, 60000, 32767, 32000, 2000, 100000,
+    100000, 50000, 1000, 0, 0, 536870912, 536870912, 536870912, 268435455, 134217728, 536870912, 536870912, 536870912,
+    268435455, 134217728,
 ))
 # The facts of a board by name, for its configuration file.
 FACTS = {
@@ -256,12 +296,15 @@ FACTS = {
     "force.zero_2": 28,
     "force.zero_3": 29,
     "force.zero_4": 30,
+    "encoder.capture_clock": 31,
+    "hard.current": 38,
+    "hard.velocity": 39,
 }
 
 # Of channel 0, 1, …: motor_current, motor_position, link_position, joint_torque, current_command, bus_voltage,
-# temperature, foot_force_1, foot_force_2, foot_force_3, foot_force_4.
-CHANNEL_KINDS = bytes((0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7))
-CHANNEL_SIZES = bytes((2, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2))  # in a sample
+# temperature, foot_force_1, foot_force_2, foot_force_3, foot_force_4, motor_velocity.
+CHANNEL_KINDS = bytes((0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 1))
+CHANNEL_SIZES = bytes((2, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 4))  # in a sample
 
 def pack(kind, buffer, at, *fields):
     """Body (or its head, before repeated items) of message `kind` into `buffer` from byte `at`."""

@@ -12,13 +12,15 @@ StartBoard = Callable[..., BoardProcess]
 
 @pytest.fixture
 def start_board(tmp_path: Path) -> Iterator[StartBoard]:
-    """Function that flashes and starts a board: start_board(facts=…, program=…)."""
+    """Function that flashes and starts a board: start_board(facts=…, program=…, sim_joint=…)."""
     started: list[BoardProcess] = []
 
-    def start(facts: dict[str, int] | None = None, program: str | None = None) -> BoardProcess:
+    def start(
+        facts: dict[str, int] | None = None, program: str | None = None, sim_joint: dict[str, float] | None = None
+    ) -> BoardProcess:
         folder = tmp_path / f"board{len(started)}"
         folder.mkdir()
-        flash(folder, facts, program)
+        flash(folder, facts, program, sim_joint=sim_joint)
         started.append(BoardProcess(folder))
         started[-1].run(1)
         return started[-1]

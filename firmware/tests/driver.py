@@ -36,11 +36,12 @@ from jointwire import (
 FIRMWARE = Path(__file__).resolve().parents[1]
 NODE = 7
 UID = bytes.fromhex("0123456789abcdef")
-GREETING = struct.pack("<4I", 0x4A420002, 120, 0, 0)
+GREETING = struct.pack("<4I", 0x4A420003, 124, 0, 0)
 LINE = 512  # bytes a board takes in a tick
 TICK_PERIOD_US = 1000
 SERVED_US = 137  # after the tick, received bytes are served
 HEAP = "192k"
+NOT_ON_A_BOARD = shutil.ignore_patterns("__pycache__", "*_thumb.py")  # an x86 interpreter has no Thumb assembler
 
 
 def micropython() -> str:
@@ -51,13 +52,21 @@ def micropython() -> str:
     return str(path)
 
 
-def flash(folder: Path, facts: dict[str, int] | None = None, program: str | None = None, node: int = NODE) -> None:
+def flash(
+    folder: Path,
+    facts: dict[str, int] | None = None,
+    program: str | None = None,
+    node: int = NODE,
+    sim_joint: dict[str, float] | None = None,
+) -> None:
     """Write a board's folder: the firmware and its configuration; `program` replaces main.py."""
-    shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=NOT_ON_A_BOARD)
     shutil.copyfile(FIRMWARE / "boards" / "unix.py", folder / ("main.py" if program is None else "unix.py"))
     if program is not None:
         (folder / "main.py").write_text(program, encoding="utf-8")
-    config = {"node": node, "uid": UID.hex(), "facts": facts or {}}
+    config: dict[str, Any] = {"node": node, "uid": UID.hex(), "facts": facts or {}}
+    if sim_joint is not None:
+        config["sim_joint"] = sim_joint
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
@@ -96,6 +105,7 @@ class BoardProcess:
         self.supply = 24_000
         self.temperature = 2_500
         self.forces = (0, 0, 0, 0)
+        self.motor_edge = 0  # time of the motor encoder's newest edge, counts of the capture clock
         self.frames: list[Frame] = []
         self.trajectory = 0  # of the last upload
         self.noise: list[str] = []
@@ -235,8 +245,8 @@ class BoardProcess:
         words = (self.tick, now, self.edges, self.edge_us)
         sensors = (self.motor_count & 0xFFFF, self.link_count, self.supply, self.temperature)
         adc = [*_samples(self.current), *_samples(self.torque)]
-        served = (len(received), _signed(now + SERVED_US))
-        return struct.pack("<8i32H4i2i", *map(_signed, words), *sensors, *adc, *self.forces, *served) + received
+        served = (_signed(self.motor_edge), len(received), _signed(now + SERVED_US))
+        return struct.pack("<8i32H4i3i", *map(_signed, words), *sensors, *adc, *self.forces, *served) + received
 
     def _read(self, count: int) -> bytes:
         data = b""

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import FIRMWARE, NODE, UID, BoardProcess, raw_frame
+from firmware.tests.driver import NODE, UID, BoardProcess, raw_frame
 from firmware.tests.joint import play, prepare
 from firmware.tests.test_link import SLOW_LINE
 from jointwire import (
@@ -30,10 +30,10 @@ M, R, S = MessageType, Refusal, State
 
 def test_hello_says_who_the_board_is(board: BoardProcess) -> None:
     answer = board.hello()
-    files = sorted(f.name for f in (FIRMWARE / "jointboard").iterdir() if f.suffix in (".py", ".bin"))
+    files = sorted(f.name for f in (board.folder / "jointboard").iterdir() if f.suffix in (".py", ".bin"))
     image = hashlib.sha256()
-    for name in ("main.py", *(f"jointboard/{name}" for name in files)):
-        image.update(name.encode() + b"\0" + (board.folder / name).read_bytes())
+    for name in (f"jointboard/{name}" for name in files):
+        image.update(name.encode() + b"\0" + hashlib.sha256((board.folder / name).read_bytes()).digest())
     assert "schema.bin" in files
     body = answer.body
     assert (answer.node, body.schema_hash, body.uid) == (NODE, schema_hash(), UID + bytes(4))

@@ -143,9 +143,9 @@ REFUSALS: list[tuple[R, Callable[[BoardProcess], None], M, dict[str, Any], int]]
     (R.BAD_LENGTH, _fresh, M.CLEAR, {"payload": b"1"}, 1),
     (R.BAD_LENGTH, _fresh, M.KNOTS, {"payload": struct.pack("<HHii", 0, 2, 0, 0)}, 12),
     (R.WRONG_STATE, _fresh, M.START, {"at_tick": 0}, S.DISARMED),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 30, "count": 3}, 31),
-    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 51),
-    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 31, "value": 0}, 31),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 61, "count": 3}, 62),
+    (R.UNKNOWN_REGISTER, _fresh, M.READ, {"first": 42, "count": 65535}, 62),
+    (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 62, "value": 0}, 62),
     (R.UNKNOWN_REGISTER, _fresh, M.WRITE, {"register": 65535, "value": 0}, 65535),
     (R.READ_ONLY, _fresh, M.WRITE, {"register": 11, "value": 1}, 101000),
     (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 32, "value": 32001}, 32000),
@@ -154,7 +154,7 @@ REFUSALS: list[tuple[R, Callable[[BoardProcess], None], M, dict[str, Any], int]]
     (R.OUT_OF_RANGE, _loaded, M.LOAD, {"count": 5, "repeats": 0, "crc32": 0}, 5),
     (R.OUT_OF_RANGE, _armed, M.START, {"at_tick": 2**31}, 2**30 - 1),
     (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 40, "value": 0x481}, 1),
-    (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 40, "value": 0x400}, 0x7F),
+    (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 40, "value": 0x400}, 0x87F),
     (R.OUT_OF_RANGE, _fresh, M.WRITE, {"register": 43, "value": 7}, 6),
     (R.BAD_TOKEN, _loaded, M.ARM, {"token": 1, "config_crc": 0}, 0),
     (R.BAD_CRC, _loaded, M.LOAD, {"count": 5, "repeats": 1, "crc32": 1}, 5),
@@ -189,7 +189,7 @@ def test_each_refusal_and_the_value_it_names(
 
 
 def test_the_list_of_refusals_is_whole() -> None:
-    elsewhere = {R.OK, R.UNKNOWN_MESSAGE, R.BAD_CONFIG, R.NOT_SAVED}  # a test of their own
+    elsewhere = {R.OK, R.UNKNOWN_MESSAGE, R.BAD_CONFIG, R.NOT_SAVED, R.NO_MOTOR}  # a test of their own
     assert {case[0] for case in REFUSALS} == set(R) - elsewhere
 
 
@@ -240,9 +240,10 @@ def test_as_many_repeats_as_a_board_says_it_takes(board: BoardProcess) -> None:
 
 
 def test_every_register_has_its_default_and_keeps_its_bounds(start_board: StartBoard) -> None:
-    board = start_board(facts={"board.channels": ALL_CHANNELS})
+    facts = {"board.channels": ALL_CHANNELS, "encoder.capture_clock": 16_000_000}
+    board = start_board(facts=facts)
     for register in REGISTERS:
-        fact = {"board.node": 7, "board.channels": ALL_CHANNELS}.get(register.name, register.default)
+        fact = ({"board.node": 7} | facts).get(register.name, register.default)
         assert board.read(register.name) == fact
         if register.access == "ro":
             assert board.write(register.name, 1) is R.READ_ONLY

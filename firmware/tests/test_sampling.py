@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
+from firmware.tests.driver import BoardProcess, Outputs
+from firmware.tests.twin import Inputs, Twin, defaults
 from jointwire import (
     ALL_CHANNELS,
     BY_NAME,
@@ -33,26 +34,42 @@ EVERY = {kind: f"stream.every_{kind.name.lower()}" for kind in ChannelKind}
 def board(start_board: StartBoard) -> BoardProcess:
     """A board with every channel there is, streaming always."""
     board = start_board(facts={"board.channels": ALL_CHANNELS})
+    board.plant = Ramp()
     assert board.write("stream.always", 1) is R.OK
     return board
 
 
-def move(board: BoardProcess) -> dict[str, int]:
-    """Give each sensor a value of its own that tells the tick; what the channels must say of it."""
+class Ramp:
+    """A motor that turns by a count a tick, and the velocity that a board makes of it at each."""
+
+    def __init__(self) -> None:
+        self.twin, self.velocity = Twin(defaults()), dict[int, int]()
+        self.count = 0
+
+    def __call__(self, last: Outputs) -> int:
+        self.twin.tick(Inputs(last.tick, self.count, 0, [2048] * 16, [2048] * 16))
+        self.velocity[last.tick] = self.twin.velocity_q12 // 16
+        self.count = (last.tick + 1) % 65536
+        return self.count
+
+
+def move(board: BoardProcess) -> dict[int, dict[str, int]]:
+    """A tick with a value in each sensor that tells the tick; what the channels must say of it."""
     t = board.tick
     board.current, board.torque = 1000 + t % 997, -2000 - t % 991
     board.link_count, board.motor_count = 100_000 + t, t % 65536
     board.supply, board.temperature, board.forces = 20_000 + t % 983, 3000 - t % 977, (t % 971, -t % 967, 7, -32768)
     expected = (board.current, t, board.link_count, board.torque, 0, board.supply, board.temperature, *board.forces)
-    return dict(zip(SIZE, expected, strict=True))
+    board.run(1)
+    assert isinstance(board.plant, Ramp)
+    return {t: dict(zip(SIZE, (*expected, board.plant.velocity[t]), strict=True))}
 
 
 def stream(board: BoardProcess, ticks: int) -> tuple[dict[int, dict[str, int]], list[Frame]]:
     """Run with sensors that move; their values by tick, and the blocks that came."""
     seen, expected = len(board.frames), dict[int, dict[str, int]]()
     for _ in range(ticks):
-        expected[board.tick] = move(board)
-        board.step()
+        expected |= move(board)
     return expected, [frame for frame in board.frames[seen:] if frame.type is M.DATA]
 
 
@@ -89,8 +106,8 @@ def test_each_channel_at_the_ticks_of_its_divider(board: BoardProcess) -> None:
     assert board.noise == []
 
 
-# Ticks that fit 1086 bytes when motor encoder and feet (12 bytes) come at each 2^e-th tick, the others (14) at each.
-@pytest.mark.parametrize(("exponent", "longest"), [(0, 41), (1, 54), (2, 63), (3, 64), (6, 64)])
+# Ticks that fit 1086 bytes when motor encoder and feet (16 bytes) come at each 2^e-th tick, the others (14) at each.
+@pytest.mark.parametrize(("exponent", "longest"), [(0, 36), (1, 49), (2, 60), (3, 64), (6, 64)])
 @pytest.mark.parametrize("first", [0, 1, 37])
 def test_a_block_is_as_long_as_asked_or_as_fits_wherever_it_begins(
     board: BoardProcess, exponent: int, longest: int, first: int
@@ -140,8 +157,7 @@ def test_blocks_never_mix_two_settings(board: BoardProcess) -> None:
         exponents = exponents | {kind: rng.randint(0, 6)}
         board.send(M.WRITE, register=BY_NAME[EVERY[kind]].id, value=exponents[kind])
         for _ in range(rng.randint(1, 90)):
-            expected[board.tick] = move(board)
-            board.run(1)
+            expected |= move(board)
             if not told or told[-1][1] != exponents:
                 told.append((board.tick, exponents))
     mask = board.read("stream.channels")
@@ -155,7 +171,7 @@ def test_blocks_never_mix_two_settings(board: BoardProcess) -> None:
 def test_a_board_streams_no_channel_it_has_not(start_board: StartBoard) -> None:
     foot = 0x780 | 1 << 5 | 1 << 6
     board = start_board(facts={"board.channels": foot})
-    assert board.read("stream.channels") == 0x60  # what is left of the default
+    assert board.read("stream.channels") == foot  # a foot streams all it has
     answer = board.request(M.WRITE, register=BY_NAME["stream.channels"].id, value=0x7FF).body
     assert (R(answer.refusal), answer.value) == (R.OUT_OF_RANGE, foot)
     assert board.write("stream.channels", foot) is R.OK

@@ -6,8 +6,8 @@ import pytest
 
 from firmware.tests.conftest import StartBoard
 from firmware.tests.driver import BoardProcess
-from firmware.tests.joint import Joint, play, prepare
-from jointwire import MessageType, Refusal, State, Trip
+from firmware.tests.joint import Joint, play, prepare, swing
+from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 M, S, R = MessageType, State, Refusal
 
@@ -31,6 +31,23 @@ def following(board: BoardProcess) -> None:
     board.motor_count = (board.motor_count - 501) % 65536
 
 
+def jump(board: BoardProcess) -> None:
+    board.plant = None
+    board.motor_count = (board.motor_count - 300) % 65536
+
+
+def supply(board: BoardProcess) -> None:
+    board.supply = 20_000
+
+
+def temperature(board: BoardProcess) -> None:
+    board.temperature = 10_001
+
+
+def overrun(board: BoardProcess) -> None:
+    board.tick += 21
+
+
 # What happens, the trip, its value if known, the limit it tells (register units).
 TRIPS: list[tuple[Callable[[BoardProcess], None], Trip, dict[str, int], int | None, int]] = [
     (over_current, Trip.OVER_CURRENT, {}, 32751 * 305176 // 10**6, 32736 * 305176 // 10**6),
@@ -38,6 +55,11 @@ TRIPS: list[tuple[Callable[[BoardProcess], None], Trip, dict[str, int], int | No
     (position, Trip.POSITION, {"limit.position_min": -3000}, None, -3000),
     (velocity, Trip.VELOCITY, {"limit.following": 4096}, None, 25600),
     (following, Trip.FOLLOWING, {"limit.velocity": 2**20}, None, 500),
+    (jump, Trip.ENCODER_JUMP, {"limit.jump": 200}, None, 200),
+    (supply, Trip.SUPPLY, {"limit.supply_min": 20_001}, 20_000, 20_001),
+    (supply, Trip.SUPPLY, {"limit.supply_max": 19_999}, 20_000, 19_999),
+    (temperature, Trip.TEMPERATURE, {}, 37_316, 37_315),
+    (overrun, Trip.OVERRUN, {}, 21, 20),
 ]
 
 
@@ -53,6 +75,7 @@ def test_a_trip_is_the_same_tick_and_latched(
     running: bool,
 ) -> None:
     prepare(board)
+    board.supply = 19_999 if "limit.supply_max" in registers else 24_000
     for name, number in registers.items():
         assert board.write(name, number) is R.OK
     board.run(5)
@@ -104,7 +127,7 @@ def test_the_power_is_taken_before_the_trip_is_told(start_board: StartBoard, mis
 
 
 def _assert_latched(board: BoardProcess, trip: Trip) -> None:
-    board.current = 0
+    board.current, board.supply, board.temperature = 0, 24_000, 2_500
     board.plant = Joint(board.motor_count - 65536 if board.motor_count > 32767 else board.motor_count)
     seen = len(board.of(M.FAULT))
     assert board.run(1001).enable == 0
@@ -202,3 +225,152 @@ def test_an_error_in_the_program_takes_the_power_and_the_board_keeps_talking(sta
     prepare(board)
     board.arm()
     assert board.run(1).enable == 1
+
+
+def hold_off(board: BoardProcess, counts: int = 50, registers: dict[str, int] | None = None) -> None:
+    """Have the board pull, by a mA a count, at a joint that stands this far from its reference."""
+    prepare(board)
+    for name, value in {"servo.kd": 0, **(registers or {})}.items():
+        assert board.write(name, value) is R.OK
+    board.plant = None
+    board.run(30)
+    board.arm()
+    board.motor_count = (board.motor_count - counts) % 65536
+
+
+def keep_alive(board: BoardProcess, ticks: int) -> int:
+    """Run that long, or until the motor is off; the ticks it was on."""
+    for k in range(ticks):
+        if k % 20 == 0:
+            board.send(M.PING, nonce=1)
+        if not board.run(1).enable:
+            return k
+    return ticks
+
+
+@pytest.mark.parametrize("stuck_ms", [10, 200])
+def test_a_driven_motor_whose_encoder_stands_still_is_switched_off(board: BoardProcess, stuck_ms: int) -> None:
+    hold_off(board, 50, {"limit.stuck_current": 50, "limit.stuck_time": stuck_ms})
+    board.run(1)  # the move itself
+    assert keep_alive(board, 300) == stuck_ms - 1
+    board.run(2)
+    fault = board.of(M.FAULT)[0].body
+    assert (fault.trip, fault.value, fault.limit) == (Trip.ENCODER_STUCK, stuck_ms, stuck_ms)
+
+
+def test_a_motor_at_its_clamp_must_move_whatever_the_register_says(board: BoardProcess) -> None:
+    hold_off(board, 50, {"limit.stuck_current": 32000, "limit.current": 40})
+    board.run(1)
+    assert keep_alive(board, 300) == 199
+    board.run(2)
+    assert board.of(M.FAULT)[0].body.trip == Trip.ENCODER_STUCK
+
+
+def test_a_motor_that_holds_with_less_may_stand_still(board: BoardProcess) -> None:
+    hold_off(board)
+    assert keep_alive(board, 1000) == 1000
+
+
+def test_current_that_heats_for_long_trips_when_its_mean_square_says_so(board: BoardProcess) -> None:
+    """2.5 A from cold, 1.25 A allowed for ever, 2 s: the mean square passes a quarter after 2 s ln(4/3)."""
+    prepare(board)
+    for name, value in {"limit.continuous_current": 1250, "limit.thermal_time": 2000}.items():
+        assert board.write(name, value) is R.OK
+    board.arm()
+    board.current = 8192
+    # It is looked at each 64 ticks.
+    assert keep_alive(board, 1000) == pytest.approx(2000 * 0.28768, abs=64)
+    board.run(2)
+    fault = board.of(M.FAULT)[0].body
+    assert fault.trip == Trip.I2T
+    assert fault.limit == pytest.approx(1250, abs=5)  # squares of 1/4096 of 10 A, cut off twice
+    assert 1250 <= fault.value < 1400  # one look beyond
+    board.current = 0
+    assert board.refusal(M.CLEAR) is R.OK
+    prepare(board)
+    board.arm()
+    assert keep_alive(board, 200) < 2  # it is as hot as before: nothing is forgotten by CLEAR
+    board.run(2000)
+    assert board.refusal(M.CLEAR) is R.OK
+    prepare(board)
+    board.arm()
+    assert keep_alive(board, 200) == 200
+
+
+def test_a_reference_outside_the_window_is_a_bad_command(board: BoardProcess) -> None:
+    """Each knot is inside, but the cubic between two of them is not."""
+    board.plant = Joint()
+    prepare(board, [(0, 0), (90, 2560), (90, -2560), (0, 0)])
+    assert board.write("limit.position_max", 100) is R.OK
+    board.run(30)
+    play(board)
+    assert keep_alive(board, 100) < 64
+    board.run(2)
+    fault = board.of(M.FAULT)[0].body
+    assert (fault.trip, fault.limit) == (Trip.COMMAND, 100)
+    assert fault.value > 100
+
+
+@pytest.mark.parametrize("counts", [50, -50])
+def test_a_silent_host_first_loses_the_current_and_then_the_motor(board: BoardProcess, counts: int) -> None:
+    """From half the time-out on the command goes down on a straight line; at its end the fault latches."""
+    hold_off(board, counts)
+    board.step()
+    heard = board.last.tick - 1  # the tick in which ARM came
+    commands = {out.tick - heard: out for out in (board.step() for _ in range(600))}
+    for silence, out in commands.items():
+        part = min(1.0, (500 - silence) / 250)
+        if silence < 500:
+            assert (out.enable, abs(out.command_mA - counts * part) < 1.0) == (1, True), silence
+        else:
+            assert (out.enable, out.command_mA) == (0, 0)
+    assert board.of(M.FAULT)[0].body.trip == Trip.LINK_LOSS
+
+
+def test_a_joint_that_sags_while_it_is_let_go_of_is_a_lost_link(board: BoardProcess) -> None:
+    hold_off(board, 50, {"limit.velocity": 2**20})
+    board.run(300)
+    board.motor_count = (board.motor_count - 600) % 65536  # beyond limit.following
+    assert board.run(150).enable == 1
+    board.run(100)
+    assert board.of(M.FAULT)[0].body.trip == Trip.LINK_LOSS
+
+
+HARD = {"hard.current": 2000, "hard.velocity": 20_000}
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("limit.current", 2000), ("limit.continuous_current", 2000), ("servo.friction", 2000), ("limit.velocity", 20_000)],
+)
+def test_no_register_is_set_beyond_a_hard_bound(start_board: StartBoard, name: str, most: int) -> None:
+    board = start_board(facts=HARD)
+    assert board.read(name) <= most
+    answer = board.request(M.WRITE, register=BY_NAME[name].id, value=most + 1).body
+    assert (R(answer.refusal), answer.value) == (R.OUT_OF_RANGE, most)
+    assert board.write(name, most) is R.OK
+
+
+# A register gone astray in memory, as no WRITE could leave it; the limits are derived anew, as after any write.
+ASTRAY = """
+from unix import Board
+from jointboard import app, registers, wire
+class AstrayBoard(Board):
+    def watchdog(self, timeout_ms):
+        for name in ("LIMIT_CURRENT", "LIMIT_VELOCITY", "LIMIT_JUMP"):
+            registers.cells[getattr(wire, "REGISTER_" + name)] = 0x3FFFFFFF
+        registers.derive()
+app.run(AstrayBoard())
+"""
+
+
+@pytest.mark.parametrize(("jumps", "trip"), [(79, Trip.ENCODER_JUMP), (0, Trip.OVER_CURRENT)])
+def test_trips_do_not_need_sane_registers(start_board: StartBoard, jumps: int, trip: Trip) -> None:
+    board = start_board(facts=HARD, program=ASTRAY)
+    board.upload(swing())
+    board.arm()
+    board.motor_count -= jumps  # 20 000 / 256 = 78 counts a tick
+    board.current = 0 if jumps else 8193  # 1.25 x 2 A = 8192 counts
+    assert board.step().enable == 0
+    board.run(2)
+    assert board.of(M.FAULT)[0].body.trip == trip

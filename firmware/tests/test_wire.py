@@ -3,12 +3,15 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
+from hil_tests.need_qemu import need_qemu
+from hil_tests.virtual_bench.qemu import STDOUT, run_program
 from jointwire import BODIES, CHANNELS, FROZEN, REGISTERS, ChannelKind, MessageType
 
 VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
@@ -45,14 +48,25 @@ print(json.dumps([list(wire.CHANNEL_SIZES), list(wire.CHANNEL_KINDS), sorted(wir
 """
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """What the program said, line by line."""
-    folder = tmp_path_factory.mktemp("board")
+@pytest.fixture(scope="module", params=["unix", "qemu"])
+def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """What the program said, line by line, on either kind of emulated board."""
+    said = _on_unix(tmp_path_factory.mktemp("board")) if request.param == "unix" else _on_qemu()
+    return [json.loads(line) for line in said.splitlines()]
+
+
+def _on_unix(folder: Path) -> str:
     flash(folder, program=PROGRAM)
     shutil.copyfile(VECTORS, folder / "vectors.json")
     run = subprocess.run([micropython(), "main.py"], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    return run.stdout
+
+
+def _on_qemu() -> str:
+    need_qemu()
+    package = (FIRMWARE / "jointboard").iterdir()
+    files = {f"jointboard/{path.name}": path.read_bytes() for path in package if path.is_file()}
+    return run_program(PROGRAM, {**files, "vectors.json": VECTORS.read_bytes()})[STDOUT].decode()
 
 
 def _head(kind: MessageType, fields: dict[str, Any]) -> list[Any]:

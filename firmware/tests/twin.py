@@ -1,12 +1,13 @@
 """The board's tick in plain Python: what jointboard/tick.py must compute, bit for bit.
 
 Integers here are unbounded, so that wherever the board's 32 bits would overflow the two differ; only what is meant to
-wrap (the motor counter, the sums inside the biquad) is wrapped by name.
+wrap (counters, positions, times, the sums inside the biquads) is wrapped by name.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jointwire import BY_NAME, CHANNELS, MAX_BODY, Channel, State, Trip
@@ -28,6 +29,61 @@ class Inputs:
     supply: int = 0
     temperature: int = 0
     forces: tuple[int, int, int, int] = (0, 0, 0, 0)
+    motor_edge: int = 0
+
+
+@dataclass
+class Bounds:
+    """What the board derives from registers and hard facts (jointboard/bounds.py), in the units the tick compares."""
+
+    trip_counts: int = 32736
+    jump: int = 32767
+    fastest: int = 2**20
+    clamp: int = 32000
+    stuck_current: int = 32000
+    stuck_ticks: int = 200
+    timeout: int = 500
+    supply: tuple[int, int] = (-(2**31) + 1, 2**31 - 1)
+    hottest: int = 2**31 - 1
+    hard_counts: int = 32736
+    heat_rate: int = 210
+    heat_limit: int = 2**30
+
+
+@dataclass
+class Signal:
+    """Decimator and filter of motor current or joint torque: nodes are inputs, middles and outputs, newest first."""
+
+    weighted: int = 0
+    rest: int = 0
+    nodes: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0), (0, 0)])
+    errors: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0)])  # of each section's rounding
+
+    def decimate(self, samples: list[int], order: int) -> int:
+        """The tick's sample, centred: the sum of the block, or a triangle over it and the one before."""
+        if order == 1:
+            return sum(samples) - 2**15
+        weighted = sum(i * s for i, s in enumerate(samples, 1))
+        total = self.weighted + 16 * sum(samples) - weighted - 256 * 2**11 + self.rest
+        self.weighted, self.rest = weighted, total % 16
+        return total // 16
+
+    def filter(self, value: int, sections: Sequence[Sequence[int]]) -> int:
+        """Through both biquads, coefficients Q27; the error of each rounding takes part in the recursion."""
+        for k, (b0, b1, b2, a1, a2) in enumerate(sections):
+            (x1, x2), (y1, y2) = self.nodes[k : k + 2]
+            terms = ((b0, value), (b1, x1), (b2, x2), (-a1, y1), (-a2, y2))
+            signs = (1, 1, 1, -1, -1)
+            high = sum(s * (s * c // 2**13) * v for s, (c, v) in zip(signs, terms, strict=True))
+            low = sum(s * (s * c % 2**13) * v for s, (c, v) in zip(signs, terms, strict=True))
+            e1, e2 = self.errors[k]
+            low += 2**12 - (a1 // 2**13 * e1 + a2 // 2**13 * e2) // 2
+            total = wrap(high + low // 2**13 + 2**13)
+            self.errors[k] = (total % 2**14 - 2**13, e1)
+            self.nodes[k] = (value, x1)
+            value = max(-(2**15), min(2**15 - 1, total // 2**14))
+        self.nodes[2] = (value, self.nodes[2][0])
+        return value
 
 
 @dataclass
@@ -37,16 +93,24 @@ class Twin:
     register: dict[str, int]
     knots: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0)])
     state: int = State.DISARMED
-    trip_counts: int = 32736
-    timeout: int = 500
+    bounds: Bounds = field(default_factory=Bounds)
     silence: int = 0
-    x: tuple[int, int] = (0, 0)
-    y: tuple[int, int] = (0, 0)
-    remainder: int = 0
+    missed: int = 0
+    stuck: int = 0
+    heat: int = 0
+    squares: list[int] = field(default_factory=list[int])
+    current: Signal = field(default_factory=Signal)
+    torque: Signal = field(default_factory=Signal)
     counter: int = 0
     position: int = 0
+    link_count: int = 0
+    link_position: int = 0
     velocity_q12: int = 0
     innovation: int = 0
+    edge_time: int = 0
+    still: int = 257
+    edge_clocks: int = 0
+    integral: int = 0
     reference: int = 0
     reference_velocity: int = 0
     wait: int = 0
@@ -59,34 +123,46 @@ class Twin:
 
     def tick(self, inputs: Inputs) -> None:
         """One tick; what came of it: `state`, `outputs` (enable, mA), `play`, `sample` (None: none taken), `trip`."""
-        raw = sum(inputs.current) - 32768
-        filtered = self._filter(raw)
-        velocity = self._track(inputs.motor_count)
+        raw = sum(inputs.current) - 2**15
+        order, sections = self.register["adc.cic_order"], self.sections()
+        filtered = self.current.filter(self.current.decimate(inputs.current, order), sections)
+        torsion = self.torque.filter(self.torque.decimate(inputs.torque, order), sections)
+        moved = self._count(inputs)
+        velocity = self._mt(moved, inputs.motor_edge) if self.register["velocity.source"] else self._track(moved)
         was_driven = self.state in DRIVING
-        self.silence = min(self.silence + 1, self.timeout)
+        self.silence = min(self.silence + 1, self.bounds.timeout)
         self.play = -1
         if self.state == State.RUNNING:
             self._play()
+        self._heat_up(abs(raw - self.register["current.zero"]))
+        self.stuck = self.stuck + 1 if moved == 0 and abs(self.outputs[1]) >= self.bounds.stuck_current else 0
         if self.state in DRIVING:
-            trip = self._trip(raw, velocity)
+            trip = self._trip(raw, moved, velocity, inputs)
             if trip:
                 self.trip, self.state = trip, State.FAULT
+        self.missed = 0
         driven = self.state in DRIVING
         self.outputs = (int(driven), self._servo(velocity) if driven else 0)
         taken = (was_driven and self.state != State.DONE) or self.register["stream.always"]
         values = {
             "motor_current": filtered,
             "motor_position": self.position,
-            "link_position": wrap(inputs.link_count - self.register["encoder.link_zero"]),
-            "joint_torque": sum(inputs.torque) - 32768,
+            "link_position": self.link_position,
+            "joint_torque": torsion,
             "current_command": self.outputs[1],
             "bus_voltage": inputs.supply,
             "temperature": inputs.temperature,
             **{f"foot_force_{k + 1}": force for k, force in enumerate(inputs.forces)},
+            "motor_velocity": velocity,
         }
         due = [c for c in self.channels() if inputs.tick % self.every(c) == 0]
         packed = b"".join(struct.pack("<" + c.format, values[c.name]) for c in due)
         self.sample = packed if taken else None
+
+    def sections(self) -> list[list[int]]:
+        """The filter's coefficients b0, b1, b2, a1, a2 of both sections, Q27."""
+        names = ("b0", "b1", "b2", "a1", "a2")
+        return [[self.register[f"filter.{section}.{name}"] for name in names] for section in (1, 2)]
 
     def channels(self) -> list[Channel]:
         """Those of the mask, in the order of their bits."""
@@ -102,25 +178,54 @@ class Twin:
         asked = range(1, self.register["stream.block"] + 1)
         return max(ticks for ticks in asked if sum(s * -(-ticks // e) for s, e in channels) <= SAMPLES_ROOM)
 
-    def _filter(self, raw: int) -> int:
-        r = self.register
-        total = r["filter.b0"] * raw + r["filter.b1"] * self.x[0] + r["filter.b2"] * self.x[1]
-        total -= r["filter.a1"] * self.y[0] + r["filter.a2"] * self.y[1]
-        total = wrap(total + self.remainder)
-        self.remainder = total % 2**14
-        y = max(-32768, min(32767, total // 2**14))
-        self.x, self.y = (raw, self.x[0]), (y, self.y[0])
-        return y
-
-    def _track(self, count: int) -> int:
-        """Velocity, Q8."""
-        moved = (count - self.counter + 2**15) % 2**16 - 2**15
-        self.counter = count
+    def _count(self, inputs: Inputs) -> int:
+        """Motor counts since the last tick; both positions go on."""
+        moved = (inputs.motor_count - self.counter + 2**15) % 2**16 - 2**15
+        self.counter = inputs.motor_count
         self.position = wrap(self.position + moved)
-        self.innovation += 256 * moved - self.velocity_q12 // 16
-        self.velocity_q12 += 2 * self.innovation
-        self.innovation -= self.innovation // 2
+        turn = self.register["encoder.link_counts"]
+        step = wrap(inputs.link_count - self.link_count)
+        step += turn if step < -(turn // 2) else -turn if step > turn // 2 else 0
+        self.link_count, self.link_position = inputs.link_count, wrap(self.link_position + step)
+        return moved
+
+    def _track(self, moved: int) -> int:
+        """Velocity, Q8, by the tracking observer."""
+        error = self.innovation + 256 * moved - self.velocity_q12 // 16
+        error = max(-(2**20), min(2**20, error))
+        self.velocity_q12 += error * self.register["velocity.beta"] // 2**8
+        self.innovation = error - error * self.register["velocity.alpha"] // 2**8
         return self.velocity_q12 // 16
+
+    def _mt(self, moved: int, edge: int) -> int:
+        """Velocity, Q8, by the counts between two edges over the time between them."""
+        velocity = self.velocity_q12 // 16
+        if moved:
+            ticks = (edge - self.edge_time) % 2**32 or 1
+            known = ticks <= 2**22 and self.still < 257
+            self.edge_time, self.still = edge, 0
+            counts = min(abs(moved), self.edge_most) * self.edge_clocks
+            whole = min(counts // ticks, 2**15 - 1)
+            speed = 256 * whole + counts % ticks * 256 // ticks if known else 0
+            velocity = speed if moved > 0 else -speed
+        else:
+            self.still = min(self.still + 1, 257)
+            velocity = max(-(256 // self.still), min(256 // self.still, velocity))
+        self.velocity_q12 = 16 * velocity
+        return velocity
+
+    @property
+    def edge_most(self) -> int:
+        """Largest move whose product with the clock's counts in a tick fits 31 bits."""
+        return min(2**15, (2**31 - 1) // max(1, self.edge_clocks))
+
+    def _heat_up(self, current: int) -> None:
+        """Mean square of the current, brought up to date after each 64 ticks."""
+        gain = 2**24 // self.bounds.hard_counts
+        self.squares.append((min(current, self.bounds.hard_counts) * gain // 2**12) ** 2)
+        if len(self.squares) == 64:
+            self.heat += (sum(self.squares) - self.heat) // 2**15 * self.bounds.heat_rate
+            self.squares = []
 
     def _play(self) -> None:
         intervals = len(self.knots) - 1
@@ -134,29 +239,53 @@ class Twin:
             self.play = self.played
             self.played += 1
 
-    def _trip(self, raw: int, velocity: int) -> tuple[int, int, int] | None:
-        r = self.register
+    @property
+    def _letting_go(self) -> bool:
+        return self.silence > self.bounds.timeout // 2
+
+    def _trip(self, raw: int, moved: int, velocity: int, inputs: Inputs) -> tuple[int, int, int] | None:
+        """The first trip in the board's order that happens, with its value and its limit."""
+        r, b = self.register, self.bounds
         current, error = abs(raw - r["current.zero"]), self.reference - self.position
-        if current > self.trip_counts:
-            return Trip.OVER_CURRENT, current, self.trip_counts
-        if self.position > r["limit.position_max"]:
-            return Trip.POSITION, self.position, r["limit.position_max"]
-        if self.position < r["limit.position_min"]:
-            return Trip.POSITION, self.position, r["limit.position_min"]
-        if abs(velocity) > r["limit.velocity"]:
-            return Trip.VELOCITY, velocity, r["limit.velocity"]
-        if self.silence >= self.timeout:
-            return Trip.LINK_LOSS, self.silence, self.timeout
-        if abs(error) > r["limit.following"]:
-            return Trip.FOLLOWING, error, r["limit.following"]
-        return None
+        low, high = r["limit.position_min"], r["limit.position_max"]
+        checks = (
+            (Trip.OVER_CURRENT, current, b.trip_counts, current > b.trip_counts),
+            (Trip.I2T, self.heat, b.heat_limit, self.heat > b.heat_limit),
+            (Trip.OVERRUN, self.missed, r["limit.missed_ticks"], self.missed > r["limit.missed_ticks"]),
+            (Trip.ENCODER_JUMP, moved, b.jump, abs(moved) > b.jump * (self.missed + 1)),
+            (Trip.ENCODER_STUCK, self.stuck, b.stuck_ticks, self.stuck >= b.stuck_ticks),
+            (Trip.POSITION, self.position, low, self.position < low),
+            (Trip.POSITION, self.position, high, self.position > high),
+            (Trip.VELOCITY, velocity, b.fastest, abs(velocity) > b.fastest),
+            (Trip.LINK_LOSS, self.silence, b.timeout, self.silence >= b.timeout),
+            (Trip.SUPPLY, inputs.supply, b.supply[0], inputs.supply < b.supply[0]),
+            (Trip.SUPPLY, inputs.supply, b.supply[1], inputs.supply > b.supply[1]),
+            (Trip.TEMPERATURE, inputs.temperature, b.hottest, inputs.temperature > b.hottest),
+            (Trip.COMMAND, self.reference, low, self.reference < low),
+            (Trip.COMMAND, self.reference, high, self.reference > high),
+            (Trip.FOLLOWING, error, r["limit.following"], abs(error) > r["limit.following"] and not self._letting_go),
+        )
+        return next(((trip, value, limit) for trip, value, limit, happens in checks if happens), None)
 
     def _servo(self, velocity: int) -> int:
-        r = self.register
+        r, clamp = self.register, self.bounds.clamp
+        following, band = r["limit.following"], r["servo.friction_band"]
+        error = max(-following, min(following, self.reference - self.position))
         damping = max(-65536, min(65536, self.reference_velocity - velocity))
-        command = (self.reference - self.position) * r["servo.kp"] // 2**8 + damping * r["servo.kd"] // 2**12
+        command = error * r["servo.kp"] // 2**8 + damping * r["servo.kd"] // 2**12
         command += self.reference_velocity // 16 * r["servo.velocity_feedforward"] // 2**8
-        return max(-r["limit.current"], min(r["limit.current"], command))
+        slope = r["servo.friction"] * 2**12 // band
+        command += max(-band, min(band, self.reference_velocity)) * slope // 2**12
+        command += self.integral // 2**14
+        step = error * r["servo.ki"] // 4
+        if (command > clamp and step > 0) or (command < -clamp and step < 0) or self._letting_go:
+            step = 0
+        command = max(-clamp, min(clamp, command))
+        if self._letting_go:
+            left, span = self.bounds.timeout - self.silence, self.bounds.timeout - self.bounds.timeout // 2
+            command = abs(command) * left // span * (1 if command > 0 else -1)
+        self.integral = max(-clamp * 2**14, min(clamp * 2**14, self.integral + step))
+        return command
 
 
 def hermite(start: tuple[int, int], end: tuple[int, int], i: int) -> tuple[int, int]:

@@ -70,6 +70,8 @@ class SimulatedBoard:
                 **fields, "samples_taken": samples_taken, "samples_dropped": samples_dropped,
                 "frames_sent": frames_sent, "frames_dropped": frames_dropped, "ticks_missed": ticks_missed,
                 "heap_free": self._random.randrange(1 << 20),
+                "longest_tick_us": self._random.randrange(1 << 20),
+                "longest_gc_us": self._random.randrange(1 << 20),
             }
         )  # fmt: skip
         return self._send(MessageType.STATUS, body)

@@ -24,12 +24,14 @@ class BoardEntry:
         joint: name of the joint it drives.
         url: a serial device or any URL that pyserial opens; boards with the same share a line.
         baud: of a serial port.
+        flash: folder that is the board's file system, where it is an emulated board of that kind.
     """
 
     node: int
     joint: str
     url: str
     baud: int
+    flash: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,7 @@ class BenchFile:
                 "It is emulated: end its bench with Ctrl-C and start it again with "
                 f"`./run sim {self.information.get('started_from', 'BENCH')}`"
             )
-        return (
-            f"Put this release's firmware on it: `jointbench repl {self.path} {board.joint}`, then "
-            f"`mpremote connect {board.url} cp -r firmware/jointboard :`, then `mpremote connect {board.url} reset`"
-        )
+        return f"Put this release's firmware on it: `jointbench flash {self.path} --joint {board.joint}`"
 
 
 def read_bench_file(path: str | Path) -> BenchFile:
@@ -148,7 +147,8 @@ def _board(table: Table) -> BoardEntry:
         table.fault(f"node = {node:g} must be a whole number from 1 to 254")
     baud = table.positive("baud", 921600)
     table.has("pid")  # information for whoever wants to end an emulated board
-    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud))
+    flash = Path(table.text("flash")) if table.has("flash") else None
+    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud), flash)
     if entry.url.startswith(("unix:", "qemu:")):
         table.fault(
             f"url = {entry.url!r} asks for an emulated board, which a virtual bench must start first: run "

@@ -29,11 +29,11 @@ RegisterName = Literal[
     "board.channels",
     "board.shared_line",
     "voltage.scale",
-    "filter.b0",
-    "filter.b1",
-    "filter.b2",
-    "filter.a1",
-    "filter.a2",
+    "adc.cic_order",
+    "velocity.source",
+    "velocity.alpha",
+    "velocity.beta",
+    "servo.ki",
     "temperature.scale",
     "temperature.zero",
     "force.scale",
@@ -44,12 +44,15 @@ RegisterName = Literal[
     "force.zero_2",
     "force.zero_3",
     "force.zero_4",
+    "encoder.capture_clock",
     "limit.current",
     "limit.position_min",
     "limit.position_max",
     "limit.velocity",
     "limit.following",
     "limit.link_timeout",
+    "hard.current",
+    "hard.velocity",
     "stream.channels",
     "stream.block",
     "stream.always",
@@ -61,6 +64,27 @@ RegisterName = Literal[
     "stream.every_bus_voltage",
     "stream.every_temperature",
     "stream.every_foot_force",
+    "servo.friction",
+    "servo.friction_band",
+    "limit.continuous_current",
+    "limit.thermal_time",
+    "limit.jump",
+    "limit.stuck_current",
+    "limit.stuck_time",
+    "limit.supply_min",
+    "limit.supply_max",
+    "limit.temperature",
+    "limit.missed_ticks",
+    "filter.1.b0",
+    "filter.1.b1",
+    "filter.1.b2",
+    "filter.1.a1",
+    "filter.1.a2",
+    "filter.2.b0",
+    "filter.2.b1",
+    "filter.2.b2",
+    "filter.2.a1",
+    "filter.2.a2",
 ]
 
 
@@ -226,3 +250,11 @@ class Client:
     def repl(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
         """End the program and give the port back to the interpreter."""
         return self._request(MessageType.REPL, about, allowed)
+
+    def confirm(self, image_sha256: bytes, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Keep the firmware that runs: it has passed its trial.
+
+        Args:
+            image_sha256: as in its HELLO_ACK: only this image may stay.
+        """
+        return self._request(MessageType.CONFIRM, about, allowed, image_sha256=image_sha256)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jointbench.errors import BoardLost
+from jointbench.errors import BenchLost, BoardLost
 from jointbench.link.attended_clock import AttendedClock
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
@@ -56,12 +56,23 @@ class Connections:
         except BaseException:
             self._close_ports()
             raise
+        self._bench_clock = clock
         self.lines = tuple(_line(port, clock, entries) for port, entries in opened)
         shared = [line for line in self.lines if len(line.nodes) > 1]
         self.clock: Clock = AttendedClock(clock, shared) if shared else clock
         for line, (port, entries) in zip(self.lines, opened, strict=True):
             for entry in entries:
                 self.boards[entry.joint] = Board(port, self.clock, entry.node, line, file.how_to_update(entry))
+
+    def restart(self, node: int) -> None:
+        """Take an emulated board's power and give it back.
+
+        Raises:
+            BenchLost: the boards are not those of a virtual bench in virtual time, or the board does not start.
+        """
+        if not isinstance(self._bench_clock, LockstepClock):
+            raise BenchLost("only a virtual bench in virtual time can take a board's power; do it by hand")
+        self._bench_clock.restart(node)
 
     def close(self) -> None:
         """Close clock and ports; closing twice is harmless."""

@@ -15,7 +15,7 @@ from jointwire import FROZEN, BodyError, Chunk, Frame, MessageType, Noise, Refus
 ANSWER_TIMEOUT_US = 100_000
 RETRANSMISSIONS = 3
 # Of requests that take a board longer than answering: it writes its flash, and may have to erase it first.
-_TIMEOUTS_US = {MessageType.SAVE: 1_000_000}
+_TIMEOUTS_US = {MessageType.SAVE: 1_000_000, MessageType.CONFIRM: 1_000_000}
 _SHOWN = 60  # bytes of what came instead of a frame
 # 2^32 / golden ratio: times that differ little give numbers that differ much (Knuth, TAOCP 3, sec. 6.4).
 _SPREAD = 0x9E3779B1

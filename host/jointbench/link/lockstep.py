@@ -72,8 +72,22 @@ class LockstepClock:
                     port.dead[node] = f"its process has ended: {reason}"
         deliver_due(self._ports, self._now_us)
 
+    def restart(self, node: int) -> None:
+        """Take a board's power and give it back.
+
+        Raises:
+            BenchLost: the bench cannot start it again, or has ended.
+        """
+        self._ask({"restart": node})
+        for port in self._ports:
+            port.dead.pop(node, None)
+
     def close(self) -> None:
-        """Give the bench's time back."""
+        """Give the bench's time back, and wait until it knows: what goes to its ports then is nobody's client's."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while self._socket.recv(65536):
+                pass
         self._socket.close()
 
     def _connect(self, control: Path) -> None:

@@ -22,6 +22,7 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
     Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (CRC-32 is "
     "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
+    Refusal.NO_MOTOR: "the board has no motor, its channels ({value:#x}) are a foot's; leave it out of the motion",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
@@ -32,6 +33,7 @@ _REFUSALS_OF: dict[tuple[MessageType, Refusal], str] = {
     (MessageType.LOAD, Refusal.OUT_OF_RANGE): "a trajectory has two knots at least and is played once at least",
     (MessageType.LOAD, Refusal.TOO_LONG): "it can be repeated {value} times at most; play it in parts",
     (MessageType.ARM, Refusal.INCOMPLETE): "knot {value} is outside the limits as they are now; load it anew",
+    (MessageType.CONFIRM, Refusal.BAD_CONFIG): "it runs another image than that; flash it again",
     (MessageType.DICT, Refusal.INCOMPLETE): "its schema.bin cannot be read (error {value}); copy its firmware anew",
 }
 
@@ -70,6 +72,25 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
         "no valid frame from the host for too long", "limit.link_timeout", "check the cable and this computer's load"
     ),
     Trip.INTERNAL: ("the firmware failed", None, "read the board's error output and report it"),
+    Trip.I2T: (
+        "motor current over what the motor bears for long", "limit.continuous_current",
+        "let it cool down; look for a jammed joint, or plan a gentler motion"
+    ),
+    Trip.ENCODER_JUMP: (
+        "motor encoder jumped within a tick", "limit.jump", "check the encoder's cable, shield and supply"
+    ),
+    Trip.ENCODER_STUCK: (
+        "motor encoder stands still though the motor is driven", "limit.stuck_time",
+        "check the encoder's cable, then look for a blocked joint"
+    ),
+    Trip.SUPPLY: ("supply outside its window", "limit.supply_max", "check supply, fuse and braking resistor"),
+    Trip.TEMPERATURE: ("motor too hot", "limit.temperature", "let it cool down, or plan a gentler motion"),
+    Trip.OVERRUN: (
+        "too many ticks missed in a row", "limit.missed_ticks", "stream fewer channels, or lengthen the tick"
+    ),
+    Trip.COMMAND: (
+        "reference outside the position window", "limit.position_max", "plan the motion inside its limits"
+    ),
 }  # fmt: skip
 
 

@@ -50,6 +50,8 @@ class SimulatedBoard:
             samples_taken=_u32(self.taken), samples_dropped=_u32(self.dropped), frames_sent=_u32(self.frames_sent),
             frames_dropped=0, ticks_missed=_u32(self.missed), frames_received=9, bad_frames=self.bad_frames,
             heap_free=0,
+            longest_tick_us=0,
+            longest_gc_us=0,
         )  # fmt: skip
 
     def block(self, count: int = 64) -> None:

@@ -73,8 +73,7 @@ def test_how_a_board_is_updated(tmp_path: Path) -> None:
     assert "`./run sim BENCH`" in emulated.how_to_update(emulated.boards[0])
     real = read(tmp_path, GOOD.replace('plant = "ideal"\nseed = 4\n', ""))
     said = real.how_to_update(real.boards[1])
-    assert f"`jointbench repl {tmp_path / 'bench.toml'} j2`" in said
-    assert "`mpremote connect /dev/ttyACM0 cp -r firmware/jointboard :`" in said
+    assert f"`jointbench flash {tmp_path / 'bench.toml'} --joint j2`" in said
 
 
 @pytest.mark.parametrize(

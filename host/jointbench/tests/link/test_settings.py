@@ -1,13 +1,15 @@
 """Settings in SI and the registers made of them say the same."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
-from jointbench.errors import ConfigurationDiffers, TrajectoryError
+from jointbench.errors import ConfigurationDiffers, SignalError
 from jointbench.link.bench_file import ServoOverride
-from jointbench.link.current_filter import butterworth_registers
+from jointbench.link.client import RegisterName
+from jointbench.link.current_filter import COEFFICIENTS, butterworth_registers
 from jointbench.link.identity import Facts
 from jointbench.link.servo import default_settings
 from jointbench.robot import load_robot
@@ -76,21 +78,45 @@ def test_what_does_not_fit_a_register_is_named() -> None:
         settings.registers("j1", 1, ROBOT.drives[0], FACTS)
 
 
+@pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize("cutoff", [10.0, 50.0, 100.0, 200.0, 450.0])
-def test_the_filter_is_butterworth_with_gain_one_at_rest(cutoff: float) -> None:
-    raw = butterworth_registers(cutoff, 1e-3)
+def test_the_filter_is_butterworth_with_gain_one_at_rest(cutoff: float, order: int) -> None:
+    raw = butterworth_registers(cutoff, 1e-3, order)
     for name, value in raw.items():
         assert BY_NAME[name].minimum <= value <= BY_NAME[name].maximum
-    b = np.array([raw["filter.b0"], raw["filter.b1"], raw["filter.b2"]]) / 2**14
-    a = np.array([2**14, raw["filter.a1"], raw["filter.a2"]]) / 2**14
-    assert b.sum() == a.sum()
-    assert np.abs(np.roots(a)).max() < 1.0
     z = np.exp(-2j * np.pi * cutoff * 1e-3) ** np.arange(3)
-    # 14 bits: at 10 Hz b0 is 16 of 16384, so the cut-off may be off by some per cent; the run knows the exact filter.
-    assert abs(b @ z / (a @ z)) == pytest.approx(np.sqrt(0.5), rel=0.03)
+    response = 1.0 + 0.0j
+    for section in (1, 2):
+        b0, b1, b2, a1, a2 = (raw[cast(RegisterName, f"filter.{section}.{name}")] for name in COEFFICIENTS)
+        assert b0 + b1 + b2 == 2**27 + a1 + a2
+        assert np.abs(np.roots([2**27, a1, a2])).max() < 1.0
+        response *= complex(np.array([b0, b1, b2]) @ z) / complex(np.array([2**27, a1, a2]) @ z)
+    # Half a unit of 2^-27 in 1 + a1 + a2, which is 0.004 at 10 Hz, moves the gain by 1e-6 of it; four of them in all.
+    assert abs(response) == pytest.approx(np.sqrt(0.5), rel=4e-6)
 
 
 @pytest.mark.parametrize("cutoff", [0.5, 480.0])
 def test_an_impossible_cutoff(cutoff: float) -> None:
-    with pytest.raises(TrajectoryError, match="must be from 1 to 450 Hz"):
+    with pytest.raises(SignalError, match="must be from 1 to 450 Hz"):
         butterworth_registers(cutoff, 1e-3)
+
+
+def test_trips_and_feed_forward_become_registers() -> None:
+    joint = replace(
+        default_settings(ROBOT)[0], integral=1000.0, friction_torque=5.0, friction_band=0.05, continuous_current=3.0,
+        thermal_time=20.0, supply_limits=(40.0, 56.0), temperature_limit=80.0, cic_order=2,
+    )  # fmt: skip
+    drive = ROBOT.drives[0]
+    raw = joint.registers("j1", 1, drive, FACTS)
+    counts = abs(drive.ratio) * FACTS.motor_counts / (2.0 * np.pi)
+    si = {name: value * BY_NAME[name].scale for name, value in raw.items()}
+    ampere = 1.0 / abs(drive.torque_per_current)
+    for name, value in {
+        "servo.ki": 1000.0 * ampere / counts * 1e-3,
+        "servo.friction": 5.0 * ampere,
+        "servo.friction_band": 0.05 * counts * 1e-3,
+    }.items():
+        assert si[cast(RegisterName, name)] == pytest.approx(value, abs=BY_NAME[name].scale / 2)  # rounded
+    assert (raw["limit.continuous_current"], raw["limit.thermal_time"]) == (3000, 20_000)
+    assert (raw["limit.supply_min"], raw["limit.supply_max"]) == (40_000, 56_000)
+    assert (raw["limit.temperature"], raw["adc.cic_order"]) == (35_315, 2)

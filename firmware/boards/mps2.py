@@ -1,0 +1,160 @@
+"""Emulated board: a Cortex-M3 inside QEMU (machine mps2-an385), with a mailbox in memory as its hardware.
+
+The PSRAM at 0x21000000 is a file of the host. A tick: the bench writes the inputs there and sends a byte to UART 1,
+for which the core sleeps (WFI); the board writes the outputs and sends the byte back. The byte counts ticks asked for,
+so one that a reset left over is told from the next. Time is the mailbox's alone: no clock of QEMU's is read.
+
+wait_tick() is 41 instructions when the tick is already there, send() a store; nothing is allocated. The watchdog is
+the bench's: it resets a board that hangs.
+"""
+
+import json
+import struct
+
+import machine
+import micropython
+from micropython import const
+from uctypes import bytearray_at
+
+LAYOUT = const(0x4A420003)  # "JB", version 3
+INPUTS = const(124)  # bytes before the received ones: those of the Hal, then how many are received, and the time
+NOW_US = const(120)
+OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
+LINE = const(512)  # bytes the line takes in a tick, each way
+
+MAILBOX = const(0x21000000)  # words: layout, bytes of a tick's inputs, starts since power on, phase (the image's)
+ASKED = const(16)  # ticks asked for
+OWED = const(20)  # not 0 while one is taken and not answered
+WATCHDOG = const(24)  # milliseconds, 0 for none
+OUTPUTS_AT = const(0x21000100)
+SENT_AT = const(0x2100010C)
+INPUTS_AT = const(0x21000400)
+RECEIVED_AT = const(0x21000474)
+
+UART = const(0x40005000)  # UART 1; its receive interrupt is bit 2 of the NVIC's registers
+CONTROL = const(0x40005008)
+BAUD_DIVISOR = const(0x40005010)
+INTERRUPT_SET = const(0xE000E100)
+INTERRUPT_UNPEND = const(0xE000E280)
+
+
+class Board:
+    """Mailbox and UART 1 as a board's hardware (boards/__init__.py says what each part means)."""
+
+    INCOMING_AT = INPUTS
+    OUTGOING_AT = OUTPUTS
+    kind = "mps2"
+    clock_Hz = 25000000
+    adc = (16000, 12, 3300)
+    encoder_source = 4  # emulated
+    receive_buffer = LINE
+    sync_input = True
+
+    def __init__(self):
+        self.outputs = self.outgoing = bytearray_at(OUTPUTS_AT, OUTPUTS + LINE)
+        self.disable()
+        self.inputs = self.incoming = bytearray_at(INPUTS_AT, INPUTS + LINE)
+        self.reset_cause = machine.reset_cause()
+        words = machine.mem32
+        words[BAUD_DIVISOR] = 16
+        words[CONTROL] = 0b1011  # transmit, receive, interrupt when received
+        words[INTERRUPT_SET] = 1 << 2
+        words[MAILBOX + WATCHDOG] = 0
+        words[MAILBOX + OWED] = 0  # a tick taken before this start is nobody's
+        words[MAILBOX] = LAYOUT
+        words[MAILBOX + 4] = INPUTS
+        words[MAILBOX + 8] += 1
+        with open("config.json") as file:
+            config = json.load(file)
+        self.node = config["node"]
+        self.uid = bytes.fromhex(config["uid"])
+        self.facts = config["facts"]
+
+    def disable(self):
+        outputs = self.outputs
+        for k in range(4, 12):
+            outputs[k] = 0
+
+    @staticmethod
+    @micropython.asm_thumb
+    def flush():
+        """Answer the tick that was taken last, unless it is answered."""
+        movwt(r1, MAILBOX)
+        movwt(r2, UART)
+        ldr(r3, [r1, OWED])
+        cmp(r3, 0)
+        beq(DONE)
+        mov(r3, 0)
+        str(r3, [r1, OWED])
+        ldr(r3, [r1, ASKED])
+        str(r3, [r2, 0])
+        label(DONE)
+
+    @staticmethod
+    @micropython.asm_thumb
+    def wait_tick():
+        """Answer the last tick and sleep until the next; the number of received bytes."""
+        movwt(r1, MAILBOX)
+        movwt(r2, UART)
+        movwt(r5, INTERRUPT_SET)
+        movwt(r6, INTERRUPT_UNPEND)
+        ldr(r3, [r1, OWED])
+        cmp(r3, 0)
+        beq(WAIT)
+        ldr(r3, [r1, ASKED])
+        str(r3, [r2, 0])
+        label(WAIT)
+        mov(r7, 2)
+        cpsid(1)  # a byte that comes before the core sleeps still wakes it
+        label(LOOK)
+        ldr(r3, [r2, 4])
+        and_(r3, r7)
+        bne(TAKE)
+        wfi()
+        ldr(r3, [r2, 4])
+        and_(r3, r7)
+        bne(TAKE)
+        cpsie(1)  # it was another interrupt's: the console's
+        cpsid(1)
+        b(LOOK)
+        label(TAKE)
+        str(r7, [r2, 12])  # taken back at the UART, then at the NVIC, before the next byte is let in
+        mov(r7, 4)
+        str(r7, [r6, 0])
+        str(r7, [r5, 0])
+        ldr(r3, [r2, 0])
+        cpsie(1)
+        ldrb(r4, [r1, ASKED])
+        cmp(r3, r4)
+        bne(WAIT)
+        str(r7, [r1, OWED])
+        movwt(r4, SENT_AT)
+        mov(r3, 0)
+        str(r3, [r4, 0])
+        movwt(r4, RECEIVED_AT)
+        ldr(r0, [r4, 0])
+
+    def watchdog(self, timeout_ms):
+        machine.mem32[MAILBOX + WATCHDOG] = timeout_ms  # the bench is the dog: it alone knows whether time goes on
+
+    def now_us(self):
+        return struct.unpack_from("<I", self.inputs, NOW_US)[0]
+
+    def apply(self):
+        pass  # they go out with the tick's answer
+
+    def room(self):
+        return LINE
+
+    @staticmethod
+    @micropython.viper
+    def send(count: int):
+        ptr32(SENT_AT)[0] = count
+
+
+if __name__ == "__main__":
+    board = Board()
+    # The package is compiled only now: outputs come first.
+    from jointboard import app
+
+    app.run(board)
