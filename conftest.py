@@ -14,6 +14,11 @@ hypothesis.settings.register_profile("jointbench", derandomize=True, deadline=No
 hypothesis.settings.load_profile("jointbench")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --board; here, because pytest looks for options here whatever it is asked to run (hil_tests/conftest.py)."""
+    parser.addoption("--board", help="run the bench tests, and only those, on boards at unix: or qemu:")
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Look for doctests in the two packages only: elsewhere a module may be a program, or run on a board alone."""
     in_package = any(package in collection_path.parents for package in PACKAGES)

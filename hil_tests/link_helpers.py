@@ -47,8 +47,8 @@ def record_wave(bench: Bench, directory: Path, repeats: int = 1, **play) -> Run:
 _VARIATION = """
 from jointboard import wire
 {before}
-import unix
-board = unix.Board()
+from board import Board
+board = Board()
 board.disable()
 {board}
 from jointboard import app

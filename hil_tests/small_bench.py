@@ -7,7 +7,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from hil_tests.pendulum import COBOT6_PLANT
+from hil_tests.virtual_bench.flash_image import read_flash
 
+KINDS = {"unix:": "unix", "qemu:": "mps2"}  # of boards, as they call themselves
 PROGRAMS = Path(__file__).parent / "programs"
 
 
@@ -28,6 +30,13 @@ def write_bench_file(folder: Path, *programs: str | None, extra: str = "", board
     path = folder / "test_bench.toml"
     path.write_text(text + extra, encoding="utf-8")
     return path
+
+
+def board_file(out: Path, joint: str, name: str) -> bytes:
+    """Return a file of a board's flash, by its path there; `out` is the folder of the bench."""
+    folder = out / "boards" / joint
+    memory = folder / "psram.bin"
+    return read_flash(memory)[name] if memory.exists() else (folder / name).read_bytes()
 
 
 def is_running(pid: int) -> bool:

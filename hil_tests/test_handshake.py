@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hil_tests.link_helpers import COBOT, bench_with_program, variation, wave
+from hil_tests.small_bench import board_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardRefused, SchemaMismatch
@@ -164,7 +165,7 @@ def test_what_this_host_writes_it_knows(bench: Bench) -> None:
 def test_calibration_is_saved_at_rest(bench: Bench, tmp_path: Path) -> None:
     bench.boards[1].write_register("torque.zero", 12)
     bench.save()
-    assert "torque.zero" in (tmp_path / "sim" / "boards" / "j2" / "settings.json").read_text()
+    assert b"torque.zero" in board_file(tmp_path / "sim", "j2", "settings.json")
 
 
 def _knots_at_rest(bench: Bench) -> NDArray[np.int32]:

@@ -70,11 +70,17 @@ def test_both_encoders_agree_on_the_joint(bench: Bench, tmp_path: Path) -> None:
 
 def test_the_filter_in_the_run_is_the_one_the_boards_have(bench: Bench, tmp_path: Path) -> None:
     samples = record_wave(bench, tmp_path / "run").samples
-    assert samples.current_filter is not None
-    for (b, a), facts in zip(samples.current_filter, bench.facts, strict=True):
-        assert b == tuple(facts.registers[f"filter.{name}"] / 2**14 for name in ("b0", "b1", "b2"))
-        assert a == (1.0, facts.registers["filter.a1"] / 2**14, facts.registers["filter.a2"] / 2**14)
-        assert sum(b) == sum(a)  # gain at rest exactly one
+    assert samples.board_filters is not None
+    for board_filter, facts in zip(samples.board_filters, bench.facts, strict=True):
+        raw = facts.registers
+        for number, (b, a) in enumerate(board_filter.sections, 1):
+            assert b == tuple(raw[f"filter.{number}.{name}"] / 2**27 for name in ("b0", "b1", "b2"))
+            assert a == (1.0, raw[f"filter.{number}.a1"] / 2**27, raw[f"filter.{number}.a2"] / 2**27)
+        assert len(board_filter.sections) == 2
+        assert board_filter.gain == 1.0  # at rest, exactly
+        assert board_filter.cic_order == raw["adc.cic_order"]
+        assert board_filter.window == raw["adc.window"] * 1e-6
+        assert board_filter.sample_period == raw["board.tick_period"] * 1e-6
 
 
 def test_motors_are_off_when_a_motion_is_over(bench: Bench, tmp_path: Path) -> None:
@@ -168,7 +174,7 @@ def test_a_start_far_away_is_refused_and_motors_go_off(bench: Bench, tmp_path: P
     [
         ("servo.kp", 40000, r"refused WRITE servo\.kp = 40000: out of range, .* allowed is 0 to 32767 \(0 A/count to"),
         ("drive.ratio", 5, "a fact of the board and cannot be written"),
-        ("servo.ki", 5, "has no register 'servo.ki'; it has board.node"),
+        ("servo.kz", 5, "has no register 'servo.kz'; it has board.node"),
         ("limit.current", 2**40, "allowed is 0 to 32000"),
     ],
 )

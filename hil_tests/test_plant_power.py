@@ -14,7 +14,7 @@ from hil_tests.virtual_bench.plant_file import PlantFile, PowerTruth, read_plant
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.windings import Windings
 from jointbench.robot import load_robot
-from jointwire import JOINT_CHANNELS
+from jointwire import JOINT_BOARD_CHANNELS
 
 COBOT6 = load_robot("cobot6")
 TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)
@@ -93,7 +93,7 @@ def test_facts_read_voltage_and_temperature() -> None:
     np.testing.assert_allclose(volts.std(axis=0), TRUTH.sensors.bus_voltage_noise, rtol=0.06)
     np.testing.assert_allclose(kelvin.std(axis=0), TRUTH.sensors.temperature_noise, rtol=0.06)
     assert abs(np.corrcoef(volts[:, 0], volts[:, 1])[0, 1]) < 5 / 63
-    assert facts["board.channels"] == JOINT_CHANNELS
+    assert facts["board.channels"] == JOINT_BOARD_CHANNELS
 
 
 @pytest.mark.parametrize("supply", [12.0, 24.0, 48.0, 80.0])

@@ -113,7 +113,10 @@ def test_encoders_resolve_their_counts_and_wrap() -> None:
     facts = [sensors.facts(joint) for joint in range(6)]
     angles = np.linspace(-2.5, 2.5, 997)
     readings = [sensors.read(still(position=angle)) for angle in angles]
-    links = np.array([reading.link_count for reading in readings]) - [fact["encoder.link_zero"] for fact in facts]
+    counts = np.array([reading.link_count for reading in readings])
+    assert counts.min() >= 0
+    assert counts.max() < 524288
+    links = (counts - [fact["encoder.link_zero"] for fact in facts] + 262144) % 524288 - 262144
     np.testing.assert_array_equal(links, np.floor(angles / (2 * math.pi) * 524288)[:, None] * np.ones(6))
     motors = np.array([reading.motor_count for reading in readings]).astype(int)
     moved = np.cumsum((np.diff(motors, axis=0) + 32768) % 65536 - 32768, axis=0)

@@ -17,17 +17,18 @@ from jointwire import MAX_BODY, PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameRead
 
 LONGEST = MAX_BODY - 2  # an ECHO's data, behind their count
 MIRROR = """
-import struct
-bench = open(3, "rb")
-out = open(4, "wb")
-block = bytearray(120)
-out.write(struct.pack("<4i", 0x4A420002, 120, 0, 0))
-waiting = b""
-while bench.readinto(block) == 120:
-    count = struct.unpack_from("<i", block, 112)[0]
-    waiting += bench.read(count) if count else b""
-    data, waiting = waiting[:512], waiting[512:]
-    out.write(block[:4] + struct.pack("<3i", 0, 0, len(data)) + data)
+from board import Board
+board = Board()
+board.disable()
+try:
+    while True:
+        count = board.wait_tick()
+        board.outputs[:4] = board.inputs[:4]
+        start, at = board.INCOMING_AT, board.OUTGOING_AT
+        board.outgoing[at : at + count] = board.incoming[start : start + count]
+        board.send(count)
+except EOFError:
+    pass
 """
 SHARED = 'line = "bus"\nbaud = 921600'
 

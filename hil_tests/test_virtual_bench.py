@@ -21,6 +21,7 @@ from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.interpreter import find_interpreter
+from hil_tests.virtual_bench.pipe_layout import MAGIC, TICK_IN
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
 from jointwire.registers import REGISTERS, config_crc, trajectory_crc
 
@@ -92,8 +93,8 @@ def test_bytes_beyond_the_announced_total_wait(client: RawClient) -> None:
     ("request_line", "message"),
     [
         ("{", "not a line of JSON"),
-        ('"wait"', "is neither form"),
-        ({"wait_us": 5}, "is neither form"),
+        ('"wait"', "is of none of the forms"),
+        ({"wait_us": 5}, "is of none of the forms"),
         ({"wait_us": -1, "written": {}}, "wait_us = -1 must be a whole number from 0 to"),
         ({"wait_us": 1.5, "written": {}}, "wait_us = 1.5 must be a whole number"),
         ({"wait_us": 10**12, "written": {}}, "must be a whole number from 0 to 60000000"),
@@ -170,6 +171,7 @@ def stream_for(out: Path, seed: int, duration_us: int = 300_000) -> dict[int, by
         return client.pass_time(duration_us)
 
 
+@pytest.mark.both_boards
 def test_same_seed_same_bytes_other_seed_other_bytes(tmp_path: Path) -> None:
     first = stream_for(tmp_path / "a", seed=4)
     assert stream_for(tmp_path / "b", seed=4) == first
@@ -193,6 +195,7 @@ def test_boards_stream_every_tick_of_a_robot_at_rest(tmp_path: Path) -> None:
 # Boards that misbehave
 
 
+@pytest.mark.unix_only("a program's end ends a unix board; a QEMU board then stands at its prompt")
 def test_a_dead_board_is_named_and_the_others_go_on(write_bench: BenchWriter, tmp_path: Path) -> None:
     bench = write_bench("echo.py", "echo.py", "echo.py")
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
@@ -210,22 +213,25 @@ def test_a_dead_board_is_named_and_the_others_go_on(write_bench: BenchWriter, tm
         assert client.wait(5_000)[1] == b"still here"
 
 
+@pytest.mark.unix_only("it writes to the pipes of one")
 def test_a_board_with_another_layout_is_refused_by_both_names(write_bench: BenchWriter, tmp_path: Path) -> None:
-    program = (PROGRAMS / "echo.py").read_text(encoding="utf-8").replace("0x4A420002, 120", "0x4A420001, 96")
+    program = 'import struct\nopen(4, "wb").write(struct.pack("<4i", 0x4A420001, 96, 0, 0))\nopen(3, "rb").read()\n'
     bench = write_bench(own_program(tmp_path, program))
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
         client.wait(1_000)
-        assert "layout 0x4a420001 with 96 bytes a tick, this bench 0x4a420002 with 120" in client.dead["1"]
+        ours = f"this bench {MAGIC:#010x} with {TICK_IN.itemsize}"
+        assert f"layout 0x4a420001 with 96 bytes a tick, {ours}" in client.dead["1"]
 
 
 def test_a_board_that_answers_nonsense_is_dead(write_bench: BenchWriter, tmp_path: Path) -> None:
-    program = (PROGRAMS / "echo.py").read_text(encoding="utf-8").replace("enable, 0, len(", "7, 0, len(")
+    program = (PROGRAMS / "echo.py").read_text(encoding="utf-8").replace("board.apply()", "outputs[4] = 7")
     bench = write_bench(own_program(tmp_path, program))
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
         client.wait(1_000)
         assert "answered tick 1 with [tick 1, enable 7, command 0, 0 bytes]" in client.dead["1"]
 
 
+@pytest.mark.both_boards
 def test_a_babbling_board_disturbs_nobody(write_bench: BenchWriter, tmp_path: Path) -> None:
     bench = write_bench("babble.py", None)
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
@@ -238,6 +244,7 @@ def test_a_babbling_board_disturbs_nobody(write_bench: BenchWriter, tmp_path: Pa
         assert answer.type is MessageType.HELLO_ACK
 
 
+@pytest.mark.unix_only("it is about the process of one")
 def test_a_board_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hil_tests.virtual_bench.emulated_board._PATIENCE_MS", 500)
     program = tmp_path / "hang.py"
@@ -254,6 +261,7 @@ def test_a_board_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # Motors
 
 
+@pytest.mark.both_boards
 def test_motors_are_off_soon_after_their_client_vanished(tmp_path: Path) -> None:
     """A board armed by a client that then goes switches its motor off by itself: link loss, the bench does not help."""
     with virtual_bench(COBOT6, out=tmp_path / "sim") as live:

@@ -41,7 +41,7 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
         ("node = 2", "node = 1.5", "node = 1.5 must be a whole number of at least 1"),
         ('joint = "j2"', 'joint = "j1"', "joint j1 has two boards"),
         ('joint = "j2"', 'joint = "elbow"', "joint = 'elbow': robot 'cobot6' has j1, j2, j3, j4, j5, j6"),
-        ('url = "unix:"', 'url = "/dev/ttyACM0"', "url = '/dev/ttyACM0' is not emulated; .* 'unix:' boards"),
+        ('url = "unix:"', 'url = "/dev/ttyACM0"', "is not emulated; .* at 'unix:', 'qemu:mps2-an385', 'qemu:', cl"),
         ('joint = "j2"', 'joint = "j2"\nprogramm = "x.py"', "unknown key 'programm'; did you mean 'program'?"),
         ("[[board]]", "[[boards]]", "unknown key 'boards'; did you mean 'board'?"),
         ('joint = "j2"', 'joint = "j2"\nbaud = 300', "baud = 300 must be a whole number of at least 1200"),

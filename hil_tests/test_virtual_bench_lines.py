@@ -144,6 +144,7 @@ def test_the_live_file_gives_boards_of_a_line_one_port(tmp_path: Path) -> None:
     assert all(board["baud"] == 921600 for board in boards)
 
 
+@pytest.mark.unix_only("a program's end ends a unix board; a QEMU board then has its console on the line")
 def test_a_dead_board_on_a_line_leaves_it_to_the_others(write_bench: BenchWriter, tmp_path: Path) -> None:
     bench = write_bench("echo.py", "roll_call.py", boards=['line = "x"'] * 2)
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:

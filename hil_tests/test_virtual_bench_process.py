@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import serial
 
-from hil_tests.small_bench import is_running, write_bench_file
+from hil_tests.small_bench import board_file, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
 from hil_tests.virtual_bench.ports import Port
@@ -56,6 +56,7 @@ def test_real_time_keeps_pace_with_the_wall_clock(write_bench: BenchWriter, tmp_
         bench = tomllib.loads(live.read_text(encoding="utf-8"))
         with serial.Serial(bench["board"][0]["url"], timeout=5) as port:
             port.reset_input_buffer()
+            port.read(40)  # the board has started
             ticks = []
             began = time.monotonic()
             while time.monotonic() - began < 1.0:
@@ -121,7 +122,7 @@ def test_the_live_file_tells_clients_everything(write_bench: BenchWriter, tmp_pa
         assert values["servo"] == {"j1": {"stiffness_Nm_rad": 9000.5}}
         assert [(entry["node"], entry["joint"]) for entry in values["board"]] == [(1, "j1"), (2, "j2")]
         assert all(is_running(entry["pid"]) for entry in values["board"])
-        config = json.loads((tmp_path / "sim" / "boards" / "j2" / "config.json").read_text(encoding="utf-8"))
+        config = json.loads(board_file(tmp_path / "sim", "j2", "config.json"))
         assert config["node"] == 2
         assert config["uid"] == "0000000700000002"
     assert not live.exists()
@@ -160,6 +161,7 @@ def test_the_bench_ends_in_order_when_told(write_bench: BenchWriter, tmp_path: P
         assert not (tmp_path / "sim" / "bench.toml").exists()
 
 
+@pytest.mark.both_boards
 def test_a_killed_bench_leaves_no_boards_behind(write_bench: BenchWriter, tmp_path: Path) -> None:
     with bench_process(write_bench(None, "echo.py"), tmp_path / "sim") as (process, boards):
         assert all(is_running(pid) for pid in boards)
@@ -191,7 +193,7 @@ def test_a_wrong_interpreter_is_refused_by_name(
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT_NAME, str(fake_interpreter(tmp_path, answer)))
     bench = write_bench("echo.py")
-    with pytest.raises(BenchError, match=message) as caught, virtual_bench(bench, out=tmp_path / "sim"):
+    with pytest.raises(BenchError, match=message) as caught, virtual_bench(bench, out=tmp_path / "sim", board="unix:"):
         pass
     assert "./run setup" in str(caught.value)
     assert str(tmp_path / "micropython") in str(caught.value)
@@ -202,5 +204,6 @@ def test_a_missing_interpreter_says_what_to_do(
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT_NAME, str(tmp_path / "nowhere"))
     message = "no MicroPython at .*nowhere; ./run setup fetches it, or set JOINTBENCH_MICROPYTHON to a 32-bit"
-    with pytest.raises(BenchError, match=message), virtual_bench(write_bench("echo.py"), out=tmp_path / "sim"):
+    bench = write_bench("echo.py")
+    with pytest.raises(BenchError, match=message), virtual_bench(bench, out=tmp_path / "sim", board="unix:"):
         pass

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.bench_file import EMULATED
 from jointbench import FourierExcitation, Model, Robot, Run, Validation
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
@@ -40,6 +41,8 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="./run demo", description=__doc__)
     options.add_argument("--plant", choices=("harmonic", "ideal"), default="harmonic",
                          help="the emulated joints: harmonic drives, or rigid with Coulomb and viscous friction")
+    options.add_argument("--board", choices=EMULATED, default="unix:",
+                         help="what the emulated boards run on: MicroPython's unix port, or a Cortex-M3 inside QEMU")
     options.add_argument("--bench", metavar="FILE", help="a bench file of your own, with real boards")
     options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
     options.add_argument("--out", metavar="DIR", help="where everything goes (a new folder under runs/)")
@@ -61,15 +64,18 @@ def demo(options: argparse.Namespace, console: Console) -> Result:
     if options.bench:
         runs, truth = play(Path(options.bench), excitation, verification, out, options.seed, console), None
     else:
-        console.say(f"starting {robot.n_joints} emulated boards (MicroPython) on a robot with {options.plant} joints")
-        with virtual_bench(BENCH, plant=options.plant, seed=options.seed, out=out / "bench") as live:
+        console.say(
+            f"starting {robot.n_joints} emulated boards (MicroPython, {EMULATED[options.board]}) on a robot with "
+            f"{options.plant} joints"
+        )
+        with virtual_bench(BENCH, options.plant, options.seed, out=out / "bench", board=options.board) as live:
             truth = read_truth(live)
             runs = play(live, excitation, verification, out, options.seed, console)
     fit_run, verification_run = runs
     model = fit(fit_run)
     judged = validate(model, verification_run)
     model.save(out / "model.json")
-    where = f"--bench {options.bench}" if options.bench else f"--plant {options.plant}"
+    where = f"--bench {options.bench}" if options.bench else f"--plant {options.plant} --board {options.board}"
     command = f"./run demo {where} --seed {options.seed}"
     report = write_report(
         out / "report.html", model, fit_run, judged, verification_run, excitation, commands=(command,)
@@ -86,6 +92,7 @@ def demo(options: argparse.Namespace, console: Console) -> Result:
     console.say(f"picture: {picture}")
     fields: dict[str, Any] = {
         "plant": "real" if options.bench else options.plant,
+        "board": "real" if options.bench else EMULATED[options.board],
         "samples_lost": sum(lost(run) for run in runs),
         "samples_received": sum(run.ledger.samples_received for run in runs if run.ledger),
         **fit_fields(model),

@@ -4,21 +4,32 @@ e: enable the drive with no current; d: disable it; x: end with an error.
 For tests of the bench itself and of hosts that meet strange firmware.
 """
 
-import struct
+from board import Board
 
-bench = open(3, "rb")
-out = open(4, "wb")
-block = bytearray(120)
-out.write(struct.pack("<4i", 0x4A420002, 120, 0, 0))
-enable = 0
-while bench.readinto(block) == 120:
-    count = struct.unpack_from("<i", block, 112)[0]
-    received = bench.read(count) if count else b""
-    for letter in received:
-        if letter == 101:
-            enable = 1
-        elif letter == 100:
-            enable = 0
-        elif letter == 120:
-            raise RuntimeError("told to end by the letter x")
-    out.write(block[:4] + struct.pack("<3i", enable, 0, len(received)) + received)
+board = Board()
+board.disable()
+outputs = board.outputs
+
+
+def echo():
+    start = board.INCOMING_AT
+    while True:
+        count = board.wait_tick()
+        outputs[:4] = board.inputs[:4]
+        for place in range(count):
+            letter = board.incoming[start + place]
+            if letter == 101:
+                outputs[4] = 1
+            elif letter == 100:
+                outputs[4] = 0
+            elif letter == 120:
+                raise RuntimeError("told to end by the letter x")
+            board.outgoing[board.OUTGOING_AT + place] = letter
+        board.apply()
+        board.send(count)
+
+
+try:
+    echo()
+except EOFError:  # there will be no more ticks
+    pass

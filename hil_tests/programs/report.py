@@ -5,12 +5,24 @@ In order: tick, time_us, sync_edges, sync_us, motor_count, link_count, bus_volta
 
 import struct
 
-bench = open(3, "rb")
-out = open(4, "wb")
-block = bytearray(120)
-out.write(struct.pack("<4i", 0x4A420002, 120, 0, 0))
-while bench.readinto(block) == 120:
-    count = struct.unpack_from("<i", block, 112)[0]
-    if count:
-        bench.read(count)
-    out.write(block[:4] + struct.pack("<3i", 0, 0, 40) + block[:32] + block[112:])
+from board import Board
+
+board = Board()
+board.disable()
+
+
+def report():
+    at = board.OUTGOING_AT
+    while True:
+        received = board.wait_tick()
+        board.outputs[:4] = board.inputs[:4]
+        board.outgoing[at : at + 32] = board.inputs[:32]
+        struct.pack_into("<iI", board.outgoing, at + 32, received, board.now_us())
+        board.apply()
+        board.send(40)
+
+
+try:
+    report()
+except EOFError:  # there will be no more ticks
+    pass

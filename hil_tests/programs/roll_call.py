@@ -5,12 +5,12 @@ last tick, and their CRC-32, each as eight capital letters from K to Z (one for 
 """
 
 import binascii
-import json
-import struct
 
-with open("config.json") as file:
-    NODE = json.load(file)["node"]
-NAME = 96 + NODE
+from board import Board
+
+board = Board()
+board.disable()
+NAME = 96 + board.node
 
 
 def letters(number):
@@ -18,15 +18,21 @@ def letters(number):
     return bytes(75 + (number >> 4 * place & 15) for place in range(8))
 
 
-bench = open(3, "rb")
-out = open(4, "wb")
-block = bytearray(120)
-out.write(struct.pack("<4i", 0x4A420002, 120, 0, 0))
-count = crc = 0
-while bench.readinto(block) == 120:
-    size = struct.unpack_from("<i", block, 112)[0]
-    heard = bench.read(size) if size else b""
-    count += size
-    crc = binascii.crc32(heard, crc)
-    answer = b"<" + letters(count) + letters(crc) + b">" if NAME in heard else b""
-    out.write(block[:4] + struct.pack("<3i", 0, 0, len(answer)) + answer)
+def call_roll():
+    count = crc = 0
+    while True:
+        size = board.wait_tick()
+        board.outputs[:4] = board.inputs[:4]
+        heard = bytes(board.incoming[board.INCOMING_AT : board.INCOMING_AT + size])
+        count += size
+        crc = binascii.crc32(heard, crc)
+        answer = b"<" + letters(count) + letters(crc) + b">" if NAME in heard else b""
+        board.outgoing[board.OUTGOING_AT : board.OUTGOING_AT + len(answer)] = answer
+        board.apply()
+        board.send(len(answer))
+
+
+try:
+    call_roll()
+except EOFError:  # there will be no more ticks
+    pass

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from hil_tests.virtual_bench.bench import Bench, running_bench
-from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.bench_file import EMULATED, read_bench_file
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.model import PLANT_KINDS
 from hil_tests.virtual_bench.stop import Stop
@@ -17,6 +17,8 @@ def main() -> int:
     stop = Stop(options.attached)
     try:
         description = read_bench_file(options.bench)
+        if options.board:
+            description = description.with_boards_at(options.board)
         started = running_bench(description, options.plant, options.seed, options.realtime, options.out)
         with started as (live, bench, control):
             _announce(live, bench, options.realtime)
@@ -35,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("bench", type=Path, help="bench file, such as hil_tests/benches/cobot6.toml")
     parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
     parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
+    parser.add_argument("--board", choices=EMULATED, help="what emulates every board, instead of what the file says")
     parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")
     parser.add_argument("--out", type=Path, default=Path("runs/sim"), help="folder of bench.toml and the boards' files")
     parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench.bench_file import BenchFile, write_live_file
+from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.cohort import TICK_US, Seat
+from hil_tests.virtual_bench.consoles import Consoles
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
+from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.errors import BenchError, ControlError
 from hil_tests.virtual_bench.folder import claim_folder
-from hil_tests.virtual_bench.interpreter import find_interpreter
+from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.lockstep import Lockstep
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import Plant
@@ -37,24 +39,25 @@ class Bench:
         Raises:
             BenchError: the interpreter is missing or wrong, or a board cannot be started.
         """
-        interpreter = find_interpreter()
+        emulators = Emulators()
         robot = description.robot
         self.description = description
         sensors = Sensors(robot, description.plant, kind, seed)
         self._truth = true_parameters(robot, description.plant, kind, sensors)
         add_clocks(self._truth, description.boards)
         plant = Plant(robot, description.plant, kind)
-        self.boards: dict[int, EmulatedBoard] = {}
+        self.boards: dict[int, Board] = {}
         self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
+        board_facts: dict[int, dict[str, int]] = {}
         try:
             for entry in description.boards:
-                flash = folder / "boards" / entry.joint
                 uid = f"{seed & 0xFFFFFFFF:08x}{entry.node:08x}"
                 facts = {"board.node": entry.node, "board.shared_line": int(entry.line is not None)}
                 facts |= sensors.facts(entry.joint_index)
-                prepare_flash(flash, {"node": entry.node, "uid": uid, "facts": facts}, entry.program)
-                self.boards[entry.node] = EmulatedBoard(interpreter, flash)
+                board_facts[entry.node] = facts
+                config = {"node": entry.node, "uid": uid, "facts": facts}
+                self.boards[entry.node] = emulators.start(entry, folder / "boards" / entry.joint, config)
             for line in description.lines:
                 link = SerialLink(line, description.link, seed)
                 self.links[link.key] = link
@@ -63,8 +66,10 @@ class Bench:
             raise
         seats = [Seat(e.node, self.boards[e.node], e.joint_index, e.clock) for e in description.boards]
         model = description.link
-        lockstep = Lockstep(plant, sensors, seats, robot.n_joints, model.service_us, model.sync_us)
-        self._timeline = Timeline(lockstep, list(self.links.values()))
+        self._faults = HardwareFaults(board_facts, {seat.node: seat.joint for seat in seats}, robot.n_joints)
+        self._lockstep = Lockstep(plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us)
+        self._timeline = Timeline(self._lockstep, list(self.links.values()))
+        self._consoles = Consoles(self.boards, self.links.values())
 
     @property
     def dead(self) -> dict[str, str]:
@@ -78,22 +83,34 @@ class Bench:
 
     def serve_control(self, control: ControlSocket, stop: Stop) -> None:
         """Serve control clients, one after the other, until told to stop."""
-        ports = frozenset(self.links)
+        ports, nodes = frozenset(self.links), frozenset(self.boards)
         while not stop.requested:
             # Ports are emptied while a client writes, so that no client can block on a full one.
-            sources = [*stop.sources, *control.sources(), *(self._ports if control.connected else ())]
-            ready, _, _ = select.select(sources, [], [])
+            had_client, consoles = control.connected, self._consoles
+            sources = [*stop.sources, *control.sources(), *(self._ports if had_client else consoles.sources())]
+            ready, _, _ = select.select(sources, [], [], None if had_client else consoles.timeout)
             if stop.told_by(ready):
                 return
-            self._take_from(ready)
-            had_client = control.connected
+            if had_client:
+                self._take_from(ready)
+            else:
+                consoles.carry(ready)
             for line in control.serve(ready):
                 try:
-                    control.answer(self._carry_out(parse_request(line, ports), control, stop))
+                    control.answer(self._carry_out(parse_request(line, ports, nodes), control, stop))
                 except ControlError as error:
                     control.answer({"error": str(error)})
+            if control.connected and not had_client:
+                consoles.forget()
             if had_client and not control.connected:
                 self._timeline.run_on(_RUN_ON_US)
+                self._faults.heal_all()
+                self._lockstep.trace.forget()
+
+    def await_boards(self) -> None:
+        """Let the first tick pass, which boards answer once they have started."""
+        while self._timeline.now_us < TICK_US:
+            self._timeline.advance(TICK_US)
 
     def serve_wall_clock(self, stop: Stop) -> None:
         """Run in real time until told to stop; a bench that falls behind by 0.1 s goes on from there."""
@@ -129,6 +146,16 @@ class Bench:
     def _carry_out(self, request: dict[str, Any], control: ControlSocket, stop: Stop) -> dict[str, Any]:
         if "truth" in request:
             return {"truth": self._truth}
+        if "restart" in request:
+            return self._restart(request["restart"])
+        if "inject" in request:
+            self._faults.inject(request["inject"])
+            return {"tick": self._lockstep.next_tick(request["inject"].node)}
+        if "heal" in request:
+            self._faults.heal(request["heal"])
+            return {"tick": self._lockstep.next_tick(request["heal"])}
+        if "outputs" in request:
+            return {"outputs": self._lockstep.trace.take(request["outputs"])}
         self._await_bytes(request["written"])
         timeline, end_us = self._timeline, self._timeline.now_us + request["wait_us"]
         while timeline.now_us < end_us and control.client_waits() and not stop.requested:
@@ -136,6 +163,14 @@ class Bench:
                 break
         sent_totals = {key: link.port.sent for key, link in self.links.items()}
         return {"time_us": timeline.now_us, "sent": sent_totals, "dead": self.dead}
+
+    def _restart(self, node: int) -> dict[str, Any]:
+        try:
+            self.boards[node].restart()
+        except BenchError as error:
+            raise ControlError(f"board of node {node} does not start again: {error}") from error
+        self._told_dead.discard(node)
+        return {"restarted": node}
 
     def _await_bytes(self, written: dict[str, int]) -> None:
         """Wait for the bytes a client has announced, by port, and send them on their way."""
@@ -183,6 +218,8 @@ def running_bench(
         if not realtime:
             control = ControlSocket(folder / "control")
             settings["control"] = str(control.path)
+        else:
+            bench.await_boards()  # a client by the wall clock expects boards that are there
         pids = {node: board.pid for node, board in bench.boards.items()}
         write_live_file(live, description, settings, bench.paths, pids)
         yield live, bench, control

@@ -4,7 +4,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hil_tests.virtual_bench.board_clock import BoardClock
@@ -16,7 +16,8 @@ from jointbench.robot import Robot, load_robot
 from jointbench.robot.table import Table
 
 VERSION = 1
-EMULATED = "unix:"
+UNIX, QEMU = "unix:", "qemu:mps2-an385"
+EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU}  # urls of boards: as they may be written, as they are called here
 BAUD = 921600  # what a real board's UART is set to, and the speed of a shared line
 _HIGHEST_NODE = 254  # 255 addresses every board
 _LOWEST_BAUD = 1200
@@ -31,6 +32,7 @@ class BoardEntry:
 
     Attributes:
         node, joint: its number on its line, and where it sits.
+        url: what emulates it, UNIX or QEMU.
         joint_index: the joint's place in the robot.
         program: what runs instead of the firmware.
         line: name of the line it shares with the others that name it; None for a line of its own.
@@ -40,6 +42,7 @@ class BoardEntry:
 
     node: int
     joint: str
+    url: str
     joint_index: int
     program: Path | None
     line: str | None
@@ -90,6 +93,10 @@ class BenchFile:
     def common_ticks(self) -> bool:
         """Whether all boards count the same ticks, those of true time."""
         return all(board.clock == BoardClock() for board in self.boards)
+
+    def with_boards_at(self, url: str) -> "BenchFile":
+        """The same bench with every board on another emulator, a key of EMULATED."""
+        return replace(self, boards=tuple(replace(board, url=EMULATED[url]) for board in self.boards))
 
 
 def read_bench_file(path: Path) -> BenchFile:
@@ -149,8 +156,11 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
     if joint not in robot.joint_names:
         table.fault(f"joint = {joint!r}: robot {robot.name!r} has {', '.join(robot.joint_names)}")
     url = table.text("url")
-    if url != EMULATED:
-        table.fault(f"url = {url!r} is not emulated; the virtual bench starts {EMULATED!r} boards, clients open others")
+    if url not in EMULATED:
+        table.fault(
+            f"url = {url!r} is not emulated; the virtual bench starts boards at {', '.join(map(repr, EMULATED))}, "
+            "clients open others"
+        )
     program = (folder / table.text("program")).resolve() if table.has("program") else None
     line = table.text("line") if table.has("line") else None
     if line == "":
@@ -161,7 +171,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
     )
     table.finish()
-    return BoardEntry(node, joint, robot.joint_index(joint), program, line, baud, clock)
+    return BoardEntry(node, joint, EMULATED[url], robot.joint_index(joint), program, line, baud, clock)
 
 
 def _check_servo(table: Table, servo: Mapping[str, Mapping[str, float]]) -> None:
@@ -213,6 +223,8 @@ def write_live_file(
         entry = {"node": board.node, "joint": board.joint, "url": ports[board.node], "baud": board.baud or BAUD}
         lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
         lines += [f"pid = {pids[board.node]}"]
+        if board.url == UNIX:
+            lines += [f"flash = {json.dumps(str(path.parent / 'boards' / board.joint))}"]
     for joint, values in bench.servo.items():
         lines += ["", f"[servo.{json.dumps(joint)}]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]

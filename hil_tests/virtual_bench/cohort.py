@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard
+from hil_tests.virtual_bench.edge_times import EdgeTimes
+from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
 from hil_tests.virtual_bench.sensors import Readings
@@ -19,7 +21,7 @@ class Seat:
     """A board with its clock, and the joint it sits on (an index into the robot's joints)."""
 
     node: int
-    board: EmulatedBoard
+    board: Board
     joint: int
     clock: BoardClock
 
@@ -32,18 +34,21 @@ class Cohort:
         due_us: true time of their next tick [µs].
     """
 
-    def __init__(self, seats: Sequence[Seat], service_us: int, sync_us: int) -> None:
+    def __init__(self, seats: Sequence[Seat], faults: HardwareFaults, service_us: int, sync_us: int) -> None:
         """Start before the first tick at or after true time zero.
 
         Args:
             seats: boards with equal clocks.
+            faults: what is wrong with the hardware around them.
             service_us: from a tick until a board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
         """
         self.seats = tuple(seats)
         self._clock = seats[0].clock
+        self._faults = faults
         self._joints = np.array([seat.joint for seat in seats])
         self._inputs = np.zeros(len(seats), TICK_IN)
+        self._edge_times = EdgeTimes(len(seats))
         self._service_us = service_us
         self._sync_us = sync_us
         self._count = self._clock.offset_us // TICK_US
@@ -63,6 +68,9 @@ class Cohort:
     def messages(self, readings: Readings, received: Sequence[bytes]) -> list[bytes]:
         """Return the tick's message for each board, `received` being what each one's serial line brings."""
         inputs, joints, clock = self._inputs, self._joints, self._clock
+        all_struck = self._faults.struck
+        struck = [place for place, seat in enumerate(self.seats) if seat.node in all_struck] if all_struck else []
+        before = inputs[struck]
         inputs["tick"] = self.tick
         inputs["time_us"] = _wrapped(TICK_US * self._count)
         inputs["now_us"] = _wrapped(clock.reads(self.due_us + self._service_us))
@@ -71,11 +79,14 @@ class Cohort:
             inputs["sync_edges"] = edges
             inputs["sync_us"] = _wrapped(clock.reads(edges * self._sync_us))
         inputs["motor_count"] = readings.motor_count[joints]
+        inputs["motor_edge"] = self._edge_times.at(self._count, readings.motor_exact[joints])
         inputs["link_count"] = readings.link_count[joints]
         inputs["bus_voltage"] = readings.bus_voltage[joints]
         inputs["temperature"] = readings.temperature[joints]
         inputs["adc"] = readings.adc[joints]
         inputs["received"] = [len(data) for data in received]
+        for place, earlier in zip(struck, before, strict=True):
+            self._faults.alter(self.seats[place].node, inputs[place], earlier)
         together, size = inputs.tobytes(), TICK_IN.itemsize
         return [together[size * place : size * (place + 1)] + data for place, data in enumerate(received)]
 

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from hil_tests.virtual_bench.errors import BenchError, ControlError
+from hil_tests.virtual_bench.hardware_faults import parse_injection
 
 _LONGEST_LINE = 65536
 _LONGEST_PATH = 107  # of a UNIX socket, sun_path without its closing zero
+_ABOUT_A_BOARD = ("restart", "heal", "outputs")
 LONGEST_WAIT_US = 60_000_000  # bounds what a slip of a unit costs
 
 
@@ -111,8 +113,9 @@ class ControlSocket:
         newcomer.close()
 
 
-def parse_request(line: bytes, ports: frozenset[str]) -> dict[str, Any]:
-    """Check one request line: {"wait_us": …, "written": {port: total, …}} or {"truth": true}.
+def parse_request(line: bytes, ports: frozenset[str], nodes: frozenset[int]) -> dict[str, Any]:
+    """Check one request line: {"wait_us": …, "written": {port: total, …}}, {"truth": true}, or one about a board:
+    {"restart": node}, {"inject": {…}} (hardware_faults.py), {"heal": node}, {"outputs": node} (output_trace.py).
 
     Raises:
         ControlError: it is something else; the text says what.
@@ -123,9 +126,22 @@ def parse_request(line: bytes, ports: frozenset[str]) -> dict[str, Any]:
         raise ControlError(f"request is not a line of JSON: {error}") from error
     if request == {"truth": True}:
         return {"truth": True}
-    form = '{"wait_us": microseconds, "written": {"port": bytes, …}} or {"truth": true}'
+    if isinstance(request, dict) and len(cast(dict[str, Any], request)) == 1:
+        ((kind, value),) = cast(dict[str, Any], request).items()
+        if kind == "inject":
+            return {"inject": parse_injection(value, nodes)}
+        if kind in _ABOUT_A_BOARD:
+            if not _is_count(value) or value not in nodes:
+                raise ControlError(
+                    f"{kind} = {value!r} is no board; this bench has {', '.join(map(str, sorted(nodes)))}"
+                )
+            return {kind: value}
+    form = (
+        '{"wait_us": microseconds, "written": {"port": bytes, …}}, {"truth": true}, {"restart": node}, '
+        '{"inject": {"node": node, "fault": name, …}}, {"heal": node} or {"outputs": node}'
+    )
     if not isinstance(request, dict) or set(cast(dict[str, Any], request)) != {"wait_us", "written"}:
-        raise ControlError(f"request {line[:80]!r} is neither form: {form}")
+        raise ControlError(f"request {line[:80]!r} is of none of the forms: {form}")
     wait_us, written = request["wait_us"], request["written"]
     if not _is_count(wait_us) or wait_us > LONGEST_WAIT_US:
         raise ControlError(f"wait_us = {wait_us!r} must be a whole number from 0 to {LONGEST_WAIT_US}")

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
-from hil_tests.virtual_bench.interpreter import CHECKOUT
 from hil_tests.virtual_bench.pipe_layout import GREETING, MAGIC, MAX_SERIAL, TICK_OUT_SIZE
+from jointbench.errors import FlashError
+from jointbench.flash import build_image, write_factory
 
 HEAP = "192k"  # what the smallest supported board has
+_START_AGAIN = 75  # exit status of a board that wants to be reset (firmware/boot/main.py)
+_MOST_STARTS = 3  # without a tick in between
+_BANNER = "jointbench: slot "  # what a board says of its image when it starts well
 _PATIENCE_MS = 10_000  # of the wall clock, for one answer: only a board that hangs takes longer
 _WORDS = struct.Struct("<4i")
 # The pipes arrive as standard input and output and become 3 and 4; what the board prints goes to its log.
@@ -21,46 +25,65 @@ _AS_BOARD = 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2'
 
 
 def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = None) -> None:
-    """Write a board's folder: firmware and config.json.
+    """Write a board's folder: what a fresh board holds, its firmware in slot a.
 
-    main.py is the board file of the unix port; with a `program` it is that instead, and the board file stays beside it
-    as unix.py, so that a program can be a variation of the firmware as well as something else altogether.
+    With a `program` there are no slots: main.py is the program, and the firmware lies beside it (the board file as
+    board.py), so that a program can be a variation of the firmware as well as something else altogether.
 
     Raises:
         BoardStartError: the firmware or the program is not there, or the folder cannot be written.
     """
-    firmware = CHECKOUT / "firmware"
     try:
+        image = build_image("unix")
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(firmware / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copyfile(firmware / "boards" / "unix.py", folder / ("unix.py" if program else "main.py"))
-        if program:
-            shutil.copyfile(program, folder / "main.py")
+        if program is None:
+            write_factory(folder, image, config)
+            return
+        (folder / "jointboard").mkdir(parents=True)
+        for name, content in image.files.items():
+            (folder / name).write_bytes(content)
+        shutil.copyfile(program, folder / "main.py")
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    except OSError as error:
+    except (OSError, FlashError) as error:
         raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
 
 
 class EmulatedBoard:
-    """A running board, from tick to tick; once dead it stays dead, with `death` saying why."""
+    """A running board, from tick to tick; once dead it stays dead, with `death` saying why, until it is restarted."""
 
     def __init__(self, interpreter: Path, folder: Path) -> None:
-        """Start `main.py` of a prepared folder.
+        """Start the program of a prepared folder.
 
         Raises:
             BoardStartError: the process cannot be started.
         """
+        self._interpreter = interpreter
         self._folder = folder
+        self._starts = 0
+        (folder / "stderr.log").unlink(missing_ok=True)
+        self._power_on()
+
+    def restart(self) -> None:
+        """Take the power and give it back: the board starts anew from what its folder holds.
+
+        Raises:
+            BoardStartError: the process cannot be started.
+        """
+        self.close()
+        self._power_on()
+
+    def _power_on(self) -> None:
         self._greeted = False
         self.death: str | None = None
+        # As modules: a file's path would lie on the board's heap, and its length would show in STATUS.
+        program = ["-c", "import boot, main"] if (self._folder / "boot.py").exists() else ["-m", "main"]
         bench_in, board_out = os.pipe()
         board_in, bench_out = os.pipe()
         try:
-            with open(folder / "stderr.log", "wb") as log:
-                # As a module: a file's path would lie on the board's heap, and its length would show in STATUS.
+            with open(self._folder / "stderr.log", "ab") as log:
                 self._process = subprocess.Popen(
-                    ["/bin/sh", "-c", _AS_BOARD, "board", interpreter, "-X", f"heapsize={HEAP}", "-m", "main"],
-                    cwd=folder,
+                    ["/bin/sh", "-c", _AS_BOARD, "board", self._interpreter, "-X", f"heapsize={HEAP}", *program],
+                    cwd=self._folder,
                     stdin=board_in,
                     stdout=board_out,
                     stderr=log,
@@ -69,7 +92,7 @@ class EmulatedBoard:
         except OSError as error:
             os.close(bench_in)
             os.close(bench_out)
-            raise BoardStartError(f"board in {folder} cannot be started: {error}") from error
+            raise BoardStartError(f"board in {self._folder} cannot be started: {error}") from error
         finally:
             os.close(board_in)
             os.close(board_out)
@@ -91,10 +114,11 @@ class EmulatedBoard:
         try:
             os.write(self._out, message)  # smaller than a pipe, and the board has read the one before: written whole
         except BrokenPipeError:
-            self._die("")
+            self._start_again_or_die()
+            self.send_tick(message)
 
     def receive_tick(self, tick: int) -> tuple[bool, int, bytes]:
-        """Wait for the board's answer to `tick`.
+        """Wait for the board's answer to `tick`; a board that asks to be started again is, and says nothing to it.
 
         Returns:
             Whether it enables the drive, the current it asks for [mA], and the bytes it sends.
@@ -102,6 +126,15 @@ class EmulatedBoard:
         Raises:
             BoardDied: it ended, did not answer, or does not speak this bench's layout.
         """
+        try:
+            answer = self._answer(tick)
+        except EOFError:
+            self._start_again_or_die()
+            return False, 0, b""
+        self._starts = 0
+        return answer
+
+    def _answer(self, tick: int) -> tuple[bool, int, bytes]:
         if not self._greeted:
             self._check_greeting()
         message = self._read(b"", TICK_OUT_SIZE + MAX_SERIAL)
@@ -145,8 +178,18 @@ class EmulatedBoard:
             self._die(f"no answer within {_PATIENCE_MS / 1000:g} s of the wall clock: it hangs")
         chunk = os.read(self._in, size - len(begun))
         if not chunk:
-            self._die("")
+            raise EOFError
         return begun + chunk
+
+    def _start_again_or_die(self) -> None:
+        """Start a board that has ended, if it asks for it as machine.reset() would; but not for ever without a tick."""
+        try:
+            self._die("")
+        except BoardDied:
+            self._starts += 1
+            if self._process.returncode != _START_AGAIN or self._starts > _MOST_STARTS:
+                raise
+        self.restart()
 
     def _die(self, reason: str) -> None:
         """Make sure the process is gone, put the cause together and raise it."""
@@ -157,6 +200,6 @@ class EmulatedBoard:
             self._process.kill()
             self._process.wait()
         lines = (self._folder / "stderr.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        parts = [reason or f"exit status {self._process.returncode}", *lines[-1:]]
-        self.death = ": ".join(parts)
+        said = [line for line in lines[-1:] if not line.startswith(_BANNER)]
+        self.death = ": ".join([reason or f"exit status {self._process.returncode}", *said])
         raise BoardDied(self.death)

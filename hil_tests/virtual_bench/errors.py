@@ -29,3 +29,13 @@ class BoardDied(BenchError, RuntimeError):
 
 class ControlError(BenchError, ValueError):
     """Raised when a control client asks for something that cannot be done; it is told so and the bench goes on."""
+
+
+class QemuMissing(BenchError, FileNotFoundError):
+    """Raised when there is no QEMU, no image for it or no compiler where the bench looks for them."""
+
+    __str__ = Exception.__str__
+
+
+class ProgramFailed(BenchError, RuntimeError):
+    """Raised when a program on the emulated Cortex-M3 raises an exception, ends the board or hangs."""

@@ -9,6 +9,8 @@ from hil_tests.virtual_bench.between import motion_between
 from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.cohort import TICK_US, Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
+from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.output_trace import OutputTrace
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.sensors import Sensors
 
@@ -41,26 +43,39 @@ class Lockstep:
 
     A board's outputs act from the plant's next tick on: at once where the two tick together. A joint without a living
     board has its drive off and its brake closed.
+
+    Attributes:
+        trace: the outputs of boards, tick by tick.
     """
 
     def __init__(
-        self, plant: Plant, sensors: Sensors, seats: Sequence[Seat], n_joints: int, service_us: int, sync_us: int
+        self,
+        plant: Plant,
+        sensors: Sensors,
+        seats: Sequence[Seat],
+        faults: HardwareFaults,
+        n_joints: int,
+        service_us: int,
+        sync_us: int,
     ) -> None:
         """Stand at time 0, when boards have just started.
 
         Args:
             plant, sensors, seats: what runs.
+            faults: what is wrong with the hardware around the boards.
             n_joints: of the robot; not every joint needs a board.
             service_us: from a tick until the board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
         """
         self._plant = plant
         self._sensors = sensors
+        self._faults = faults
+        self.trace = OutputTrace()
         self._service_us = service_us
         alike: dict[BoardClock, list[Seat]] = {}
         for seat in seats:
             alike.setdefault(seat.clock, []).append(seat)
-        self._cohorts = [Cohort(members, service_us, sync_us) for members in alike.values()]
+        self._cohorts = [Cohort(members, faults, service_us, sync_us) for members in alike.values()]
         self._enabled = np.zeros(n_joints, dtype=bool)
         self._command = np.zeros(n_joints)
         self._before = self._after = plant.standing()
@@ -72,6 +87,10 @@ class Lockstep:
         """Whether any board drives its motor."""
         return bool(self._enabled.any())
 
+    def next_tick(self, node: int) -> int:
+        """Number of a board's next tick."""
+        return next(cohort.tick for cohort in self._cohorts for seat in cohort.seats if seat.node == node)
+
     def step(self, lines: Mapping[int, SerialLine]) -> None:
         """Go to the event at `next_us`: all boards whose clocks tick then get their tick and answer it.
 
@@ -80,26 +99,34 @@ class Lockstep:
         """
         time_us = self.next_us
         if time_us > self._plant_us:
-            self._before, self._after = self._after, self._plant.advance(self._enabled, self._command)
+            torque = self._faults.torque
+            self._before, self._after = self._after, self._plant.advance(self._enabled, self._command, torque)
             self._plant_us += TICK_US
         for cohort in self._cohorts:
             if cohort.due_us == time_us:
-                self._give(cohort, lines)
+                missing = self._faults.missing([seat.node for seat in cohort.seats])
+                self._give(cohort, lines, missing)
                 for seat in cohort.seats:
-                    self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
+                    if seat.node not in missing:
+                        self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
+                    self.trace.note(seat.node, cohort.tick, self._enabled[seat.joint], self._command[seat.joint])
                 cohort.next_tick()
         self.next_us = min((time_us // TICK_US + 1) * TICK_US, *[cohort.due_us for cohort in self._cohorts])
 
-    def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine]) -> None:
+    def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine], missing: set[int]) -> None:
         part = 1.0 - (self._plant_us - cohort.due_us) / TICK_US
         readings = self._sensors.read(motion_between(self._before, self._after, part))
-        received = [lines[seat.node].hears(seat.node, cohort.due_us) for seat in cohort.seats]
+        received = [self._hears(seat.node, cohort.due_us, lines, missing) for seat in cohort.seats]
         for seat, message in zip(cohort.seats, cohort.messages(readings, received), strict=True):
-            if seat.board.death is None:
+            if seat.board.death is None and seat.node not in missing:
                 try:
                     seat.board.send_tick(message)
                 except BoardDied:
                     self._switch_off(seat.joint)
+
+    def _hears(self, node: int, time_us: int, lines: Mapping[int, SerialLine], missing: set[int]) -> bytes:
+        """Bytes for a board at its tick; they wait for one that misses it."""
+        return b"" if node in missing else self._faults.passes(node, lines[node].hears(node, time_us))
 
     def _take(self, seat: Seat, tick: int, sends_us: int, line: SerialLine) -> None:
         if seat.board.death is not None:

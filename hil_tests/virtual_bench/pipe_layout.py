@@ -18,6 +18,7 @@ TICK_IN = np.dtype(
         ("temperature", "<i4"),
         ("adc", "<u2", (2, OVERSAMPLES)),  # motor current, then joint torque
         ("foot_force", "<i4", 4),
+        ("motor_edge", "<u4"),  # time of the motor encoder's newest edge, counts of the capture clock
         ("received", "<i4"),
         ("now_us", "<i4"),  # when the received bytes are served
     ]
@@ -25,6 +26,6 @@ TICK_IN = np.dtype(
 # Board to bench: four i32; `sent` bytes for the serial line follow.
 TICK_OUT_SIZE = 16  # tick, enable, current command [mA], sent
 MAX_SERIAL = 512  # bytes a tick and direction: what a USB-CDC or fast UART carries in a millisecond
-# A board introduces itself once with the layout it speaks: 'JB', version 2.
-MAGIC = 0x4A420002
+# A board introduces itself once with the layout it speaks: 'JB', version 3.
+MAGIC = 0x4A420003
 GREETING = (MAGIC, TICK_IN.itemsize, 0, 0)

@@ -81,6 +81,7 @@ class Plant:
         self._motor_velocity = self._data.qvel[::every]
         self._motor_force = self._data.qfrc_passive[::every]
         self._motor_acceleration = self._data.qacc[::every]
+        self._pushes = self._data.qfrc_applied.reshape(robot.n_joints, every)
         self._flex_position = self._data.qpos[1::2]
         self._flex_velocity = self._data.qvel[1::2]
         self._stiffness, self._damping = _column(truth, "stiffness"), _column(truth, "damping")
@@ -110,14 +111,16 @@ class Plant:
         flexed = self._motor_position + self._flex_position if self.kind == "harmonic" else self._motor_position
         return np.array(flexed)
 
-    def advance(self, enabled: NDArray[np.bool_], command: Array) -> Motion:
+    def advance(self, enabled: NDArray[np.bool_], command: Array, outside: Array | None = None) -> Motion:
         """Let one tick pass under the boards' outputs.
 
         Args:
             enabled: drives that are on, shape (n,); the others carry no current and their brakes hold.
             command: currents asked of the drives [A], shape (n,).
+            outside: torques that push at the links from outside, about the joints [N·m], shape (n,); none by default.
         """
         start = self._data.time
+        self._push(outside)
         self.drives.begin_tick(start, enabled, command, self._motor_position)
         mujoco.set_mjcb_passive(self._act)  # the hook belongs to the process: every plant takes it and gives it back
         try:
@@ -159,6 +162,10 @@ class Plant:
         mujoco.mj_energyPos(self._model, self._data)
         mujoco.mj_energyVel(self._model, self._data)
         return float(self._data.energy.sum())
+
+    def _push(self, torque: Array | None) -> None:
+        """Load the links; what turns a link turns both its hinges, the motor's and the flexibility's."""
+        self._pushes[:] = 0.0 if torque is None else torque[:, None]
 
     def _act(self, _model: Any, data: Any) -> None:
         """Add motor, friction and brake torque to MuJoCo's passive forces (springs and dampers) at any stage."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
 from jointbench.robot import Robot
-from jointwire import JOINT_CHANNELS
+from jointwire import JOINT_BOARD_CHANNELS
 
 Array = NDArray[np.float64]
 _CENTRE, _TOP = 2048, 4095  # 12-bit converters, zero in the middle
@@ -27,13 +28,15 @@ class Readings:
 
     Attributes:
         motor_count: 16-bit counters that wrap, shape (n,), uint16.
-        link_count: absolute encoders, shape (n,), int32.
+        motor_exact: the positions they count, unrounded [counts], shape (n,).
+        link_count: absolute encoders, from zero on in each turn, shape (n,), int32.
         adc: shape (n, 2, OVERSAMPLES), uint16: motor current, then joint torque.
         bus_voltage: each board's own converter, counts of the fact `voltage.scale`, shape (n,), int32.
         temperature: of the motors [0.01 degC], shape (n,), int32.
     """
 
     motor_count: NDArray[np.uint16]
+    motor_exact: Array
     link_count: NDArray[np.int32]
     adc: NDArray[np.uint16]
     bus_voltage: NDArray[np.int32]
@@ -92,8 +95,10 @@ class Sensors:
         slow[0] += motion.bus_voltage / self._voltage_step
         slow[1] += motion.temperature * (1.0 / _TEMPERATURE_STEP)
         bus_voltage, temperature = np.rint(slow, slow).astype(np.int32)
+        motor_exact = motion.motor_position * self._ratio * (self._motor_counts / _TURN) + self._motor_phase
         readings = Readings(
-            motor_count=self._count_motor(motion.motor_position),
+            motor_count=(np.floor(motor_exact).astype(np.int64) & 0xFFFF).astype(np.uint16),
+            motor_exact=motor_exact,
             link_count=self._count_link(motion.link_position),
             adc=self._convert(motion),
             bus_voltage=bus_voltage,
@@ -105,7 +110,7 @@ class Sensors:
     def facts(self, joint: int) -> dict[str, int]:
         """Facts of the board at a joint: raw values of the registers that only its hardware and calibration know."""
         return {
-            "board.channels": JOINT_CHANNELS,
+            "board.channels": JOINT_BOARD_CHANNELS,
             "board.tick_period": round(1e6 * TICK),
             "adc.oversamples": OVERSAMPLES,
             "adc.window": round(1e6 * TICK),
@@ -116,18 +121,16 @@ class Sensors:
             "encoder.motor_counts": self._motor_counts,
             "encoder.link_counts": self._link_counts,
             "encoder.link_zero": int(self._link_zero[joint]),
+            "encoder.capture_clock": CAPTURE_CLOCK,
             "drive.ratio": round(1e3 * self._ratio[joint]),
             "voltage.scale": round(1e6 * self._voltage_step),
             "temperature.scale": round(1e6 * _TEMPERATURE_STEP),
             "temperature.zero": round(_ABSOLUTE_ZERO / _TEMPERATURE_STEP),
         }
 
-    def _count_motor(self, position: Array) -> NDArray[np.uint16]:
-        counts = np.floor(position * self._ratio * (self._motor_counts / _TURN) + self._motor_phase)
-        return (counts.astype(np.int64) & 0xFFFF).astype(np.uint16)
-
     def _count_link(self, position: Array) -> NDArray[np.int32]:
-        return (np.floor(position * (self._link_counts / _TURN)).astype(np.int64) + self._link_zero).astype(np.int32)
+        counts = np.floor(position * (self._link_counts / _TURN)).astype(np.int64) + self._link_zero
+        return (counts % self._link_counts).astype(np.int32)
 
     def _convert(self, motion: Motion) -> NDArray[np.uint16]:
         samples = self._samples

@@ -9,10 +9,12 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
+from hil_tests.virtual_bench.bench_file import EMULATED
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.folder import claim_folder
 
 _PATIENCE = 60.0  # [s] of the wall clock, for starting and for ending
+BOARD_NAME = "JOINTBENCH_BOARD"  # environment variable: what emulates every board, unless the caller says
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -23,15 +25,17 @@ def virtual_bench(
     seed: int = 0,
     realtime: bool = False,
     out: Path | str = "runs/sim",
+    board: str | None = None,
 ) -> Generator[Path]:
     """Run a virtual bench while the context lasts.
 
     Args:
-        bench_toml: bench file with boards at "unix:".
+        bench_toml: bench file with boards at "unix:" or "qemu:".
         plant: "harmonic" for harmonic-drive joints, "ideal" for rigid joints with Coulomb and viscous friction.
         seed: of the boards' imperfections and noise; same seed and same client, same bytes.
         realtime: run by the wall clock instead of by a client's control connection.
         out: folder for bench.toml, bench.log and the boards' files; one bench at a time may use it.
+        board: what emulates every board, "unix:" or "qemu:"; without it `JOINTBENCH_BOARD`, else what the file says.
 
     Yields:
         Path of the live bench file.
@@ -39,6 +43,9 @@ def virtual_bench(
     Raises:
         BenchError: the bench did not start, with its own words why.
     """
+    board = board or os.environ.get(BOARD_NAME)
+    if board and board not in EMULATED:
+        raise BenchError(f"board = {board!r} is no emulator of boards; there are {', '.join(map(repr, EMULATED))}")
     folder = Path(out).resolve()
     claim_folder(folder).close()  # before another bench's files are touched; the process claims it again for itself
     live, log_path = folder / "bench.toml", folder / "bench.log"
@@ -46,7 +53,7 @@ def virtual_bench(
     command = [
         sys.executable, "-m", "hil_tests.virtual_bench", str(Path(bench_toml).resolve()),
         "--plant", plant, "--seed", str(seed), "--out", str(folder), "--attached",
-        *(["--realtime"] if realtime else []),
+        *(["--realtime"] if realtime else []), *(["--board", board] if board else []),
     ]  # fmt: skip
     with log_path.open("wb") as log:
         process = subprocess.Popen(

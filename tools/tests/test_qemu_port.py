@@ -1,8 +1,8 @@
 """The interpreter of the emulated Cortex-M3, as it lives: it starts, runs its files, is interrupted and reset."""
 
 import os
-import time
 import subprocess
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from select import select

@@ -1,0 +1,63 @@
+"""What the tests of flashing share: boards' folders, changed firmware, and a boot of whatever lies in a folder."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
+from jointbench.flash.board_files import FolderFiles
+from jointbench.flash.image import Image, build_image, write_factory
+
+CONFIG = {"node": 1, "uid": "0123456789abcdef", "facts": {}}
+BANNER = re.compile(r"^jointbench: slot ([ab]) runs( on trial)?: image ([0-9a-f]{64}), firmware \S+$", re.MULTILINE)
+
+
+def changed_firmware(folder: Path, *lines: str) -> Path:
+    """The firmware with lines added at the start of app.py, after its docstring: another image."""
+    shutil.copytree(CHECKOUT / "firmware", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    app = folder / "jointboard" / "app.py"
+    head, quotes, rest = app.read_text(encoding="utf-8").rpartition('"""\n\nimport gc')
+    assert quotes
+    added = "".join(f"{line}\n" for line in lines)
+    app.write_text(f'{head}"""\n{added}\nimport gc{rest}', encoding="utf-8")
+    return folder
+
+
+def fresh_board(folder: Path, image: Image | None = None) -> FolderFiles:
+    """A board's folder with the loader and an image in slot a, confirmed."""
+    write_factory(folder, image or build_image("unix"), CONFIG)
+    return FolderFiles(folder)
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What a board said when it started.
+
+    Attributes:
+        slot, image: that it says it runs, empty for none.
+        on_trial: whether it says that this is its trial.
+        status: exit status; 0 also for a board that ends at its prompt.
+        console: all it said.
+    """
+
+    slot: str
+    image: str
+    on_trial: bool
+    status: int
+    console: str
+
+
+def boot(folder: Path) -> Boot:
+    """Start a real MicroPython on a board's folder; it runs until it would wait for the first tick of a bench."""
+    command = ["/bin/sh", "-c", 'exec "$@" 3</dev/null 4>/dev/null', "sh", find_interpreter(), "-X", "heapsize=192k"]
+    done = subprocess.run(
+        [*command, "-c", "import boot, main"], cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, env=dict(os.environ),
+    )  # fmt: skip
+    console = done.stdout + done.stderr
+    said = BANNER.findall(console)
+    slot, trial, image = said[-1] if said else ("", "", "")
+    return Boot(slot, image, bool(trial), done.returncode, console)

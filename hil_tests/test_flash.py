@@ -1,0 +1,240 @@
+"""`jointbench flash` on benches of emulated boards: what runs afterwards, seen by HELLO."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hil_tests.flash_helpers import changed_firmware
+from hil_tests.link_helpers import COBOT
+from hil_tests.small_bench import write_bench_file
+from hil_tests.virtual_bench import virtual_bench
+from jointbench.cli.main import main
+from jointbench.errors import BoardRefused, FlashError
+from jointbench.flash.board_files import FolderFiles
+from jointbench.flash.image import build_image
+from jointbench.flash.plan import plan_flash
+from jointbench.flash.slots import read_json
+from jointbench.flash.steps import carry_out
+from jointbench.flash.update import FlashOptions, ask_boards, flash_board
+from jointbench.link import open_bench
+from jointbench.link.bench_file import read_bench_file
+from jointbench.link.connections import Connections
+from jointwire import BY_NAME
+
+KINDS = {"unix:": "unix", "qemu:": "mps2"}
+FOLDER = pytest.mark.unix_only("looks into a board's folder")
+
+
+@pytest.fixture
+def kind(emulator: str) -> str:
+    return KINDS[emulator]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, emulator: str) -> Iterator[Path]:
+    """A live bench of two boards."""
+    with virtual_bench(write_bench_file(tmp_path, None, None), out=tmp_path / "sim") as live:
+        yield live
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    return changed_firmware(tmp_path / "changed", "changed = 1")
+
+
+@contextlib.contextmanager
+def boards(live: Path) -> Iterator[Connections]:
+    connections = Connections(read_bench_file(live))
+    try:
+        yield connections
+    finally:
+        connections.close()
+
+
+def running(live: Path) -> dict[str, str]:
+    """Image of each board, as its HELLO says."""
+    file = read_bench_file(live)
+    said = ask_boards(file, [board.joint for board in file.boards])
+    return {joint: identity.image_sha256 if identity else "" for joint, identity in said.items()}
+
+
+def flash(live: Path, tmp_path: Path, *options: object) -> tuple[int, list[dict[str, Any]]]:
+    """The exit code, and the report of each board."""
+    out = tmp_path / "flash.json"
+    out.unlink(missing_ok=True)
+    words = ["flash", str(live), "--backup", str(tmp_path / "backup"), "--json", str(out), *map(str, options)]
+    code = main(words)
+    return code, json.loads(out.read_text())["boards"] if out.exists() else []
+
+
+@pytest.mark.both_boards
+def test_a_bench_is_flashed_board_by_board(bench: Path, kind: str, changed: Path, tmp_path: Path) -> None:
+    fresh, image = build_image(kind, compiled=False), build_image(kind, firmware=changed)
+    assert set(running(bench).values()) == {fresh.sha256}
+    code, reports = flash(bench, tmp_path, "--firmware", changed)
+    assert code == 0
+    for report, joint in zip(reports, ("j1", "j2"), strict=True):
+        assert (report["joint"], report["outcome"], report["slot"], report["ok"]) == (joint, "updated", "b", True)
+        assert (report["before"], report["image"], report["board"]) == (fresh.sha256, image.sha256, kind)
+        assert (report["files"], report["size"]) == (len(image.files), image.size)
+        kept = json.loads((Path(report["backup"]) / "config.json").read_text())
+        assert kept["facts"]["board.node"] == report["node"]
+        assert report["uid"] in report["backup"]
+    assert set(running(bench).values()) == {image.sha256}
+    again, reports = flash(bench, tmp_path, "--firmware", changed)
+    assert (again, [report["outcome"] for report in reports]) == (0, ["already"] * 2)
+    # And back: into the slot that was left.
+    code, reports = flash(bench, tmp_path, "--joint", "j2")
+    assert (code, [(report["joint"], report["slot"]) for report in reports]) == (0, [("j2", "a")])
+    assert running(bench) == {"j1": image.sha256, "j2": build_image(kind).sha256}
+
+
+@FOLDER
+def test_a_dry_run_writes_nothing(bench: Path, changed: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = bench.parent / "boards" / "j1"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    code, (report, _) = flash(bench, tmp_path, "--firmware", changed, "--dry-run")
+    assert (code, report["outcome"], report["backup"]) == (0, "planned", None)
+    assert report["steps"][-1] == "rename slot.new to slot.json"
+    assert "  write b/jointboard/app.py, " in capsys.readouterr().out
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "backup").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.both_boards
+@pytest.mark.parametrize(
+    "broken", ["raise ValueError('no good')", "while True:\n    pass"], ids=["raises at import", "hangs before HELLO"]
+)
+def test_an_image_that_does_not_answer_is_not_kept(bench: Path, kind: str, tmp_path: Path, broken: str) -> None:
+    before = running(bench)
+    code, reports = flash(bench, tmp_path, "--firmware", changed_firmware(tmp_path / "broken", broken))
+    assert (code, [report["outcome"] for report in reports]) == (1, ["reverted"])  # and the second is left alone
+    why = {"unix": "it ended with ValueError: no good" if "raise" in broken else "it hung"}
+    assert why.get(kind, "trial.log on the board says why") in reports[0]["notes"][-1]
+    assert running(bench) == before
+
+
+@pytest.mark.both_boards
+def test_another_image_than_the_one_that_runs_is_not_confirmed(bench: Path) -> None:
+    with boards(bench) as connections:
+        connections.boards["j1"].hello()
+        with pytest.raises(BoardRefused, match="refused CONFIRM: it runs another image than that"):
+            connections.boards["j1"].client.confirm(bytes(32))
+
+
+@FOLDER
+def test_an_image_that_nobody_confirms_runs_once(bench: Path, changed: Path) -> None:
+    """As when the host loses its power between reset and CONFIRM."""
+    before, image = running(bench), build_image("unix", firmware=changed)
+    files = FolderFiles(bench.parent / "boards" / "j1")
+    config = read_json(files, "config.json") or {}
+    carry_out(plan_flash(files, image, config).steps, files)
+    for expected in (image.sha256, before["j1"], before["j1"]):
+        with boards(bench) as connections:
+            connections.restart(1)
+        assert running(bench)["j1"] == expected
+
+
+@FOLDER
+def test_calibration_stays_and_is_nobody_elses(bench: Path, changed: Path, tmp_path: Path) -> None:
+    with boards(bench) as connections:
+        connections.boards["j1"].hello()
+        connections.boards["j1"].write_register("torque.zero", 12)
+        connections.boards["j1"].save()
+        connections.boards["j2"].hello()
+        other = connections.boards["j2"].read_registers().registers["torque.zero"]
+        assert other != 12
+    saved = (bench.parent / "boards" / "j1" / "settings.json").read_bytes()
+    code, (first, _) = flash(bench, tmp_path, "--firmware", changed)
+    assert code == 0
+    assert (bench.parent / "boards" / "j1" / "settings.json").read_bytes() == saved
+    assert (Path(first["backup"]) / "settings.json").read_bytes() == saved
+    assert not (bench.parent / "boards" / "j2" / "settings.json").exists()
+    with boards(bench) as connections:
+        for joint, zero in (("j1", 12), ("j2", other)):
+            connections.boards[joint].hello()
+            assert connections.boards[joint].read_registers().registers["torque.zero"] == zero
+
+
+@pytest.mark.both_boards
+def test_a_board_of_another_kind_is_refused(
+    bench: Path, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = running(bench)
+    code, reports = flash(bench, tmp_path, "--board", "rp2")
+    assert (code, reports) == (2, [])
+    assert f"j1 (node 1): it is a board of kind '{kind}', not 'rp2'; nothing was written" in capsys.readouterr().err
+    assert running(bench) == before
+
+
+@FOLDER
+def test_a_full_file_system_leaves_the_board_as_it_was(
+    bench: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("jointbench.flash.board_files.FolderFiles.free", lambda self: 4096)
+    before = running(bench)
+    code, _ = flash(bench, tmp_path, "--firmware", changed)
+    said = capsys.readouterr().err
+    assert code == 2
+    assert "j1 (node 1): its file system is full: the image needs" in said
+    assert f"It runs image {before['j1'][:16]} now" in said
+    assert running(bench) == before
+
+
+@FOLDER
+def test_a_fact_that_is_no_register_is_refused(bench: Path, changed: Path, tmp_path: Path) -> None:
+    path = bench.parent / "boards" / "j2" / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"facts": config["facts"] | {"no.such": 1}}))
+    file = read_bench_file(bench)
+    said = ask_boards(file, ["j2"])
+    options = FlashOptions(firmware=changed, backups=tmp_path / "backup")
+    with pytest.raises(FlashError, match=r"^j2 \(node 2\): its config.json: fact 'no.such' is none of this firmware's"):
+        flash_board(file, file.boards[1], said["j2"], options)
+
+
+@FOLDER
+def test_what_the_tool_does_not_know_is_kept_and_told(bench: Path, changed: Path, tmp_path: Path) -> None:
+    path = bench.parent / "boards" / "j1" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"note": "left hand"}))
+    code, (report,) = flash(bench, tmp_path, "--firmware", changed, "--joint", "j1")
+    assert (code, report["notes"]) == (0, ["config.json keeps note, which this firmware does not know"])
+    assert json.loads(path.read_text())["note"] == "left hand"
+
+
+def test_an_armed_board_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with virtual_bench(COBOT, plant="ideal", realtime=True, out=tmp_path / "sim") as live:
+        bench = open_bench(live)
+        bench.connect()
+        bench.configure()
+        board = bench.boards[2]
+        board.write_register("limit.link_timeout", BY_NAME["limit.link_timeout"].maximum)
+        position = round(bench.positions()[2] * bench.facts[2].ratio * bench.facts[2].motor_counts / (2.0 * np.pi))
+        board.upload(np.array([[position, 0]] * 3, dtype=np.int32), 1)
+        board.arm()
+        bench._connections.close()  # its program dies; the board holds its motor until it misses the link
+        assert main(["flash", str(live)]) == 2
+        assert "j3 (node 3) is ARMED and may move; stop it first. No board was written to" in capsys.readouterr().err
+
+
+@FOLDER
+def test_a_bench_by_the_wall_clock_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with virtual_bench(write_bench_file(tmp_path, None), realtime=True, out=tmp_path / "sim") as live:
+        assert main(["flash", str(live)]) == 2
+        assert "j1 (node 1): it is emulated and its bench runs by the wall clock" in capsys.readouterr().err
+
+
+def test_a_joint_that_is_not_there(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["flash", str(bench), "--joint", "elbow"]) == 2
+    assert "has no board for joint 'elbow'; its joints: j1, j2" in capsys.readouterr().err
+
+
+def test_a_port_with_nothing_behind_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["flash", str(tmp_path / "ttyACM9"), "--board", "rp2"]) == 2
+    assert "cannot be opened" in capsys.readouterr().err

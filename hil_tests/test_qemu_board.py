@@ -1,0 +1,271 @@
+"""One QEMU board, tick by tick: its mailbox, its prompt, its resets, and what becomes of one that misbehaves."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_tests.need_qemu import need_qemu
+from hil_tests.small_bench import PROGRAMS, is_running
+from hil_tests.virtual_bench import qemu_board
+from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
+from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.emulators import Emulators
+from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, ProgramFailed, QemuMissing
+from hil_tests.virtual_bench.flash_image import read_flash, write_flash
+from hil_tests.virtual_bench.pipe_layout import MAGIC, TICK_IN
+from hil_tests.virtual_bench.qemu import STDOUT, run_program
+from hil_tests.virtual_bench.qemu_board import QemuBoard
+
+ECHO = (PROGRAMS / "echo.py").read_text(encoding="utf-8")
+# A program that sends at each tick how the board was reset.
+_CAUSE = ECHO.replace("board.apply()", "board.outgoing[board.OUTGOING_AT] = 48 + board.reset_cause")
+CAUSE = _CAUSE.replace("board.send(count)", "board.send(1)")
+
+
+class Bench:
+    """A board and the ticks it has been given."""
+
+    def __init__(self, board: QemuBoard) -> None:
+        self.board = board
+        self.tick = 0
+
+    def step(self, received: bytes = b"") -> tuple[bool, int, bytes]:
+        """One tick."""
+        self.tick += 1
+        message = np.zeros((), TICK_IN)
+        message["tick"], message["received"] = self.tick, len(received)
+        self.board.send_tick(message.tobytes() + received)
+        return self.board.receive_tick(self.tick)
+
+    def until(self, text: bytes) -> bytes:
+        """Ticks until the board's line has said something; a console answers in the host's time, not the board's."""
+        said, end = b"", time.monotonic() + 20.0
+        while time.monotonic() < end:
+            said += self.step()[2]
+            if text in said:
+                return said
+        raise AssertionError(said)
+
+
+StartBoard = Callable[[str], Bench]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[StartBoard]:
+    """Function that starts a board with a program of its own."""
+    need_qemu()
+    started: list[QemuBoard] = []
+
+    def start(program: str) -> Bench:
+        path = tmp_path / "program.py"
+        path.write_text(program, encoding="utf-8")
+        entry = BoardEntry(1, "j1", QEMU, 0, path, None, None, BoardClock())
+        board = Emulators().start(entry, tmp_path / "board", {"node": 1, "uid": "00", "facts": {}})
+        assert isinstance(board, QemuBoard)
+        started.append(board)
+        return Bench(board)
+
+    yield start
+    for board in started:
+        board.close()
+
+
+# Ticks
+
+
+def test_bytes_and_outputs_cross_the_mailbox(start: StartBoard) -> None:
+    bench = start(ECHO)
+    everything = bytes(set(range(256)) - set(b"edx"))  # without the letters that the program obeys
+    assert bench.step(everything) == (False, 0, everything)
+    assert bench.step(b"e") == (True, 0, b"e")
+    longest = (everything * 3)[:512]
+    assert bench.step(longest) == (True, 0, longest)
+    assert bench.step(b"d") == (False, 0, b"d")
+    assert bench.step() == (False, 0, b"")
+
+
+def test_many_ticks_each_get_their_own_answer(start: StartBoard) -> None:
+    bench = start(ECHO)
+    for _ in range(600):  # the byte that asks for a tick has gone round twice
+        assert bench.step(bytes((bench.tick & 0xFF | 128,)))[2] == bytes((bench.tick - 1 & 0xFF | 128,))
+
+
+# Boards that misbehave
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "death"),
+    [
+        ("board.apply()", "outputs[4] = 7", "answered tick 1 with [tick 1, enable 7, command 0, 0 bytes]; enable must"),
+        ("board.send(count)", "board.send(513)", "answered tick 1 with [tick 1, enable 0, command 0, 513 bytes]; en"),
+        ("board.apply()", "outputs[0] = 9", "answered tick 1 with [tick 9, enable 0, command 0, 0 bytes]"),
+        (
+            "board.disable()",
+            "import machine; machine.mem32[0x21000000] = 0x4A420001",
+            f"board speaks mailbox layout 0x4a420001 with {TICK_IN.itemsize} bytes a tick, this bench {MAGIC:#010x} wi",
+        ),
+    ],
+)
+def test_a_board_that_answers_nonsense_is_dead(start: StartBoard, old: str, new: str, death: str) -> None:
+    assert old in ECHO
+    bench = start(ECHO.replace(old, new))
+    with pytest.raises(BoardDied) as caught:
+        bench.step()
+    assert death in str(caught.value)
+    assert bench.board.death == str(caught.value)
+    assert not is_running(bench.board.pid)
+
+
+def test_a_board_that_hangs_is_ended(start: StartBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu_board, "_PATIENCE", 2.0)
+    bench = start('print("about to hang")\nwhile True:\n    pass\n')
+    with pytest.raises(BoardDied, match=r"^no answer within 2 s of the wall clock: it hangs: about to hang$"):
+        bench.step()
+    assert not is_running(bench.board.pid)
+
+
+def test_a_killed_board_tells_its_last_words_and_starts_again(start: StartBoard) -> None:
+    bench = start('print("ready")\n' + ECHO)
+    bench.step(b"e")
+    os.kill(bench.board.pid, signal.SIGKILL)
+    with pytest.raises(BoardDied, match=r"^exit status -9: ready$"):
+        bench.step()
+    bench.board.restart()
+    assert bench.board.death is None
+    assert bench.step(b"again") == (False, 0, b"again")
+
+
+def test_a_watchdog_resets_a_board_that_hangs(start: StartBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs stay as they were, as pins do, for as long as the watchdog was set to; then it starts anew."""
+    monkeypatch.setattr(qemu_board, "_PATIENCE", 3.0)
+    program = CAUSE.replace("outputs[4] = 1", "outputs[4] = 1; board.watchdog(20)")
+    program = program.replace('raise RuntimeError("told to end by the letter x")', "while True: pass")
+    bench = start(program)
+    assert bench.step(b"e") == (True, 0, b"1")  # power on
+    assert [bench.step(b"x" if k == 0 else b"") for k in range(20)] == [(True, 0, b"")] * 20
+    assert bench.step() == (False, 0, b"3")  # watchdog
+    assert bench.step() == (False, 0, b"3")
+
+
+# The prompt
+
+
+def test_a_program_that_ends_leaves_the_motor_off_and_the_line_to_the_console(start: StartBoard) -> None:
+    bench = start(ECHO)
+    assert bench.step(b"e")[0]
+    enable, command, said = bench.step(b"x")
+    assert (enable, command) == (False, 0)
+    assert b"RuntimeError: told to end by the letter x\r\n" in said
+    assert said.endswith(b">>> ")
+    assert bench.board.at_prompt
+    bench.step(b"6*7\r\n")
+    assert b"\r\n42\r\n>>> " in bench.until(b">>> ")
+    assert bench.board.death is None
+
+
+@pytest.mark.parametrize(("typed", "cause"), [(b"\x04", b"5"), (b"import machine; machine.reset()\r", b"2")])
+def test_resets_start_the_program_again(start: StartBoard, typed: bytes, cause: bytes) -> None:
+    bench = start(CAUSE)
+    assert bench.step(b"e") == (True, 0, b"1")
+    bench.step(b"x")
+    bench.step(typed)
+    first = bench.until(cause)[-1:]
+    assert first == cause
+    for _ in range(20):  # each tick is answered with its own number, or the board would be dead
+        assert bench.step() == (False, 0, cause)
+
+
+def test_a_loop_without_end_at_the_prompt_stops_no_other_board(
+    start: StartBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu_board, "_PATIENCE", 3.0)
+    bench = start("")
+    assert bench.step()[2].endswith(b">>> ")
+    bench.step(b"while True: pass\r\r")
+    bench.until(b"... \r\n")
+    for _ in range(100):
+        assert bench.step()[:2] == (False, 0)
+    bench.step(b"\x03")
+    assert b"KeyboardInterrupt" in bench.until(b"KeyboardInterrupt")
+
+
+# The flash
+
+
+def test_what_a_board_writes_is_in_its_flash_and_outlives_its_power(start: StartBoard) -> None:
+    program = """
+with open("starts", "a") as file:
+    file.write("x")
+from board import Board
+board = Board()
+while True:
+    board.wait_tick()
+    board.outputs[:4] = board.inputs[:4]
+"""
+    bench = start(program)
+    for count in (1, 2, 3):
+        bench.step()
+        assert read_flash(bench.board.memory)["starts"] == count * b"x"
+        bench.board.restart()
+
+
+def test_files_come_back_from_a_flash_as_they_were_put_there(tmp_path: Path) -> None:
+    files = {"main.py": b"", "a/b/c.bin": bytes(range(256)) * 40, "boot.py": b"pass\n"}
+    write_flash(tmp_path / "memory", files)
+    assert read_flash(tmp_path / "memory") == files
+
+
+def test_a_flash_that_is_too_small_is_said_before_the_start(tmp_path: Path) -> None:
+    with pytest.raises(BoardStartError, match="1 files of 2000000 bytes do not fit a flash of 1048576 bytes"):
+        QemuBoard(need_qemu(), tmp_path, {"main.py": bytes(2_000_000)})
+
+
+# Programs without a bench
+
+
+def test_a_program_reads_and_writes_files_and_repeats_its_count() -> None:
+    """Instructions are counted on the guest's clock alone: the same on a busy machine and an idle one."""
+    need_qemu()
+    program = """
+import machine, part
+with open("in.bin", "rb") as source, open("folder/out.bin", "wb") as target:
+    data = source.read()
+    target.write(bytes(reversed(data)))
+start = machine.mem32[0x40028018]
+for _ in range(1000):
+    pass
+print(part.NAME, machine.mem32[0x40028018] - start, start)
+"""
+    files = {"in.bin": bytes(range(100)) * 30, "part.py": b"NAME = 'part'", "folder/.keep": b""}
+    first, second = (run_program(program, files, icount=True) for _ in range(2))
+    assert first == second
+    assert first.keys() == {STDOUT, "folder/out.bin"}
+    assert first["folder/out.bin"] == files["in.bin"][::-1]
+    name, count, _ = first[STDOUT].split()
+    assert name == b"part"
+    assert 1000 < int(count) < 100_000  # at least 40 instructions a turn, and no more than a bytecode's worth
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("def f():\n    raise ValueError(3)\nf()", "ValueError: 3$"),
+        ("open('none.bin')", "OSError: .* ENOENT$"),
+        ("while True:\n    pass", r"hangs; it said b'\\x02'"),
+    ],
+)
+def test_a_program_that_fails_says_how(program: str, message: str) -> None:
+    need_qemu()
+    with pytest.raises(ProgramFailed, match=message):
+        run_program(program, {}, patience=5.0)
+
+
+def test_a_missing_qemu_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOINTBENCH_QEMU", str(tmp_path / "nowhere"))
+    with pytest.raises(QemuMissing, match=r"no qemu-system-arm at .*nowhere; ./run setup .* or set JOINTBENCH_QEMU"):
+        run_program("", {})

@@ -1,0 +1,175 @@
+"""Faults of the hardware around a board, on purpose: what it senses, its clock, its line, and hands at its joint.
+
+They act on what the bench gives a board and on the plant, never on the board: all kinds of boards meet the same. A
+fault begins at the board's next tick and lasts until it is healed or its client leaves. docs/faults.md describes them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil_tests.virtual_bench.errors import ControlError
+
+_TOP_COUNT = 2**15 - 1  # of supply and temperature, which a sample packs into 16 bits
+_ABSOLUTE_ZERO = -273.15  # [degC]
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a fault has to be told: its name with the unit, and its range, both ends included."""
+
+    name: str
+    lowest: float
+    highest: float
+    whole: bool = True
+
+
+# By name; None: nothing has to be told.
+FAULTS: dict[str, Value | None] = {
+    "encoder_stuck": None,
+    "encoder_reversed": None,
+    "encoder_jump": Value("counts", -(2**15), 2**15 - 1),
+    "current_stuck": Value("sample", 0, 4095),
+    "supply": Value("voltage_mV", 0, 100_000),
+    "temperature": Value("temperature_degC", -50, 300, whole=False),
+    "ticks_missed": Value("ticks", 1, 10_000),
+    "line_silent": None,
+    "push": Value("torque_Nm", -1000, 1000, whole=False),
+}
+_OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A fault for one board; `value` is 0 where it has none."""
+
+    node: int
+    fault: str
+    value: float
+
+
+def parse_injection(request: Any, nodes: Iterable[int]) -> Injection:
+    """Check {"node": …, "fault": …} with the fault's own value, such as {"node": 1, "fault": "push", "torque_Nm": 50}.
+
+    Raises:
+        ControlError: board, fault or value is none of those there are; the text says which there are.
+    """
+    values = cast(dict[str, Any], request) if isinstance(request, dict) else {}
+    node: Any = values.get("node")
+    fault = values.get("fault")
+    if not isinstance(node, int) or isinstance(node, bool) or node not in nodes:
+        raise ControlError(f"inject: node = {node!r} is no board; this bench has {', '.join(map(str, sorted(nodes)))}")
+    if not isinstance(fault, str) or fault not in FAULTS:
+        raise ControlError(f"inject: fault = {fault!r} is none of {', '.join(FAULTS)}")
+    wanted = FAULTS[fault]
+    keys = {"node", "fault"} | ({wanted.name} if wanted else set())
+    if set(values) != keys:
+        raise ControlError(f"inject: {fault} takes {', '.join(sorted(keys))}; it was given {', '.join(sorted(values))}")
+    value: Any = values[wanted.name] if wanted else 0
+    if wanted and not _fits(value, wanted):
+        what = "a whole number" if wanted.whole else "a number"
+        raise ControlError(f"inject: {wanted.name} = {value!r} must be {what} from {wanted.lowest} to {wanted.highest}")
+    return Injection(node, fault, float(value))
+
+
+def _fits(value: Any, wanted: Value) -> bool:
+    numbers = (int,) if wanted.whole else (int, float)
+    return isinstance(value, numbers) and not isinstance(value, bool) and wanted.lowest <= value <= wanted.highest
+
+
+@dataclass
+class _Encoder:
+    """A motor encoder that has been wrong: what it missed it never learns, so its count goes on from what it showed."""
+
+    true: int
+    shown: int
+    edge: int
+
+    def show(self, inputs: np.void, way: int, jump: int) -> None:
+        """Replace the true count; `way` is 1, or -1 when it counts backwards, or 0 when it stands."""
+        true = int(inputs["motor_count"])
+        moved = (true - self.true + 2**15) % 2**16 - 2**15
+        self.true, self.shown = true, (self.shown + way * moved + jump) % 2**16
+        if way:
+            self.edge = int(inputs["motor_edge"])
+        inputs["motor_count"], inputs["motor_edge"] = self.shown, self.edge
+
+
+class HardwareFaults:
+    """The faults there are now, of all boards.
+
+    Attributes:
+        torque: what pushes at each link from outside [N·m], by joint.
+        struck: nodes of the boards that have had a fault since the bench started: the only ones to `alter`.
+    """
+
+    def __init__(self, facts: Mapping[int, Mapping[str, int]], joints: Mapping[int, int], n_joints: int) -> None:
+        """Start with none.
+
+        Args:
+            facts: of each board by node, for what a count of its converters is.
+            joints: where each board sits, by node.
+            n_joints: of the robot.
+        """
+        self._facts = facts
+        self._joints = joints
+        self._present: dict[int, dict[str, float]] = {}
+        self._encoders: dict[int, _Encoder] = {}
+        self.torque: NDArray[np.float64] = np.zeros(n_joints)
+        self.struck: set[int] = set()
+
+    def inject(self, injection: Injection) -> None:
+        """Let a fault begin; one that is there already has its new value from now on."""
+        self._present.setdefault(injection.node, {})[injection.fault] = injection.value
+        self.struck.add(injection.node)
+        self._set_torque(injection.node)
+
+    def heal(self, node: int) -> None:
+        """End all faults of a board; an encoder counts on from where it is."""
+        self._present.pop(node, None)
+        self._set_torque(node)
+
+    def heal_all(self) -> None:
+        """End all faults of all boards."""
+        for node in list(self._present):
+            self.heal(node)
+
+    def missing(self, nodes: Iterable[int]) -> set[int]:
+        """Which of the boards that tick now get no tick; each has one fewer to miss afterwards."""
+        if not self._present:
+            return set()
+        return {node for node in nodes if node in self._present and self._misses(self._present[node])}
+
+    def passes(self, node: int, received: bytes) -> bytes:
+        """What a board's line brings it of the bytes that should come."""
+        return b"" if "line_silent" in self._present.get(node, ()) else received
+
+    def alter(self, node: int, inputs: np.void, before: np.void) -> None:
+        """Put what the board's sensors say with its faults into its TICK_IN; `before` is that of its last tick."""
+        faults = self._present.get(node, {})
+        if node in self._encoders or _OF_ENCODER & faults.keys():
+            count = int(before["motor_count"])
+            encoder = self._encoders.setdefault(node, _Encoder(count, count, int(before["motor_edge"])))
+            way = 0 if "encoder_stuck" in faults else -1 if "encoder_reversed" in faults else 1
+            encoder.show(inputs, way, int(faults.pop("encoder_jump", 0)))
+        if "current_stuck" in faults:
+            inputs["adc"][0] = int(faults["current_stuck"])
+        facts = self._facts[node]
+        if "supply" in faults:
+            inputs["bus_voltage"] = min(round(1e3 * faults["supply"] / facts["voltage.scale"]), _TOP_COUNT)
+        if "temperature" in faults:
+            kelvin = faults["temperature"] - _ABSOLUTE_ZERO
+            count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])
+            inputs["temperature"] = min(count, _TOP_COUNT)
+
+    def _misses(self, faults: dict[str, float]) -> bool:
+        left = faults.pop("ticks_missed", 0)
+        if left > 1:
+            faults["ticks_missed"] = left - 1
+        return left > 0
+
+    def _set_torque(self, node: int) -> None:
+        self.torque[self._joints[node]] = self._present.get(node, {}).get("push", 0.0)

@@ -1,0 +1,28 @@
+"""What boards do to their drives, tick by tick, for who wants to know exactly when a motor lost its power."""
+
+from collections import deque
+
+_LONGEST = 20_000  # ticks that are kept; the oldest go first
+
+
+class OutputTrace:
+    """The outputs of boards as their drives have them; of a board that misses a tick or dies, too."""
+
+    def __init__(self) -> None:
+        """Note nothing until somebody asks."""
+        self._noted: dict[int, deque[tuple[int, int, int]]] = {}
+
+    def note(self, node: int, tick: int, enabled: bool, command: float) -> None:
+        """Take a drive's outputs after a board's tick; the command in A."""
+        if node in self._noted:
+            self._noted[node].append((tick, int(enabled), round(1e3 * command)))
+
+    def take(self, node: int) -> list[tuple[int, int, int]]:
+        """Tick, enable and command [mA] of the ticks since this was last asked of the board; at first none."""
+        noted = list(self._noted.get(node, ()))
+        self._noted[node] = deque(maxlen=_LONGEST)
+        return noted
+
+    def forget(self) -> None:
+        """Note nothing more, until somebody asks again."""
+        self._noted.clear()
