@@ -81,6 +81,7 @@ class SafetyRig:
         registers = self._settings.registers(self.board.joint, self.board.node, self._drive, self.facts)
         usual: dict[str, int] = {name: r.default for name, r in BY_NAME.items() if name.startswith("limit.")}
         usual |= registers | {"stream.always": 1, "stream.channels": self.facts.registers["board.channels"]}
+        usual["velocity.source"] = 0
         changed = {f"limit.{name}": value for name, value in (limits or {}).items()}
         for name, value in (usual | changed).items():
             self.board.write_register(cast(RegisterName, name), value)

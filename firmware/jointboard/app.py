@@ -106,8 +106,8 @@ def _first_tick(board):
 
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
-    outgoing, at = board.outgoing, board.OUTGOING_AT
-    go, table, transmit, gap = step, cells, link.transmit, tick.EVENT_GAP
+    go, table, gap = step, link.address(cells), tick.EVENT_GAP
+    line, ready, transmit = link.line, link.READY, link.transmit
     while True:
         received = wait()
         events = go(table)
@@ -118,9 +118,8 @@ def _loop(board):
             _see_to(events)
         if received:
             _receive(board.incoming, board.INCOMING_AT, received)
-        free = room()
-        if free:
-            send(transmit(outgoing, at, free))
+        if line[ready]:
+            send(transmit(room()))
         if events or received:
             _note_time()
             if requests.leaving:
@@ -138,7 +137,7 @@ def _say_the_rest(board):
         board.apply()
         if events:
             _see_to(events)
-        board.send(link.transmit(board.outgoing, board.OUTGOING_AT, board.room()))
+        board.send(link.transmit(board.room()))
     board.flush()
 
 

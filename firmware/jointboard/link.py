@@ -4,7 +4,7 @@ of waiting.
 What the ring keeps free for whom: a DATA block leaves room for the board's reports, those for the longest answer, and
 answers for the YIELD that ends a turn. So a host too slow for the stream still gets its answers. A frame that finds no
 room takes no sequence number: the host tells what the board dropped from what the line lost. An idle line allocates
-nothing; a frame sent or received takes 100 to 200 bytes of heap, collected by app.py.
+nothing, nor does a DATA frame; other frames sent or received take 100 to 200 bytes of heap, collected by app.py.
 """
 
 import struct
@@ -14,35 +14,44 @@ from binascii import crc32
 import uctypes
 from micropython import const
 
-from jointboard import wire
-from jointboard.framing import FRAME, LARGEST, NEXT, RESULT, RING, decode, drain, encode
-from jointboard.framing import CELLS as DECODER_CELLS
+from jointboard import framing, tick, wire
+from jointboard.framing import (
+    BLOCK_AT, BODY, BODY_LENGTH, DROPPED, FRAME, KIND, LARGEST, LEFT_BY_DATA, NEXT, NODE, READY, RESERVE, RESULT, RING, RING_AT,
+    SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME,
+)  # fmt: skip
 from jointboard.registers import word
 
-BODY = const(12)  # where a body begins in a frame's buffer; wire.HEADER_SIZE, checked below
-# Bytes of the ring a frame must leave free, by what it is.
-LEFT_BY_DATA = const(1400)
+try:
+    from jointboard.framing_thumb import decode, drain, queue, take_block  # the same, compiled
+except ImportError:
+    from jointboard.framing import decode, drain, queue, take_block
+
+# Bytes of the ring a frame must leave free, by what it is; a DATA frame LEFT_BY_DATA.
 LEFT_BY_REPORTS = const(1150)  # the longest frame is 1126 bytes encoded
 LEFT_BY_ANSWERS = const(20)  # a YIELD is 18
 FIRST_FROM_BOARD = const(0x20)
 FIRST_ANSWER = const(0x40)
 
 received = bytearray(LARGEST)
-reply = bytearray(LARGEST)  # frames are built here; DATA alone has its own buffer (publish.py)
-frames_sent = 0
-frames_dropped = 0
+reply = bytearray(LARGEST)  # frames are built here; DATA alone has its own buffer
 frames_received = 0
 bad_frames = 0
 
-_ring = bytearray(RING)
-_decoder = array("i", bytes(4 * DECODER_CELLS))
-_head = 0
-_end = 0  # of what may be sent now; on a line of its own a board may send all it has
-_tail = 0
-_sequence = 0
+line = array("i", bytes(4 * framing.LINE_CELLS))
+_block = bytearray(LARGEST)
+_ring = bytearray(RING + SPILL)
+_tables = array("i", bytes(4096))
+_decoder = array("i", bytes(4 * framing.CELLS))
 
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
+assert (SAMPLES, SPILL) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], LARGEST + LARGEST // 254 + 2)
 assert (FIRST_FROM_BOARD, FIRST_ANSWER) == (wire.MESSAGE_DATA, wire.MESSAGE_ACK)
+for _name in ("PROTOCOL_MAJOR", "MESSAGE_DATA", "MESSAGE_YIELD"):
+    assert getattr(framing, _name) == getattr(wire, _name)
+for _name in ("BOARD_NODE", "STREAM_CHANNELS"):
+    assert getattr(framing, _name) == getattr(wire, "REGISTER_" + _name)
+for _name in ("INPUTS", "SAMPLE", "STATE", "COUNT", "FIRST_TICK", "FIRST_PLAY", "DIVIDERS"):
+    assert getattr(framing, _name) == getattr(tick, _name)
 
 
 def address(buffer):
@@ -51,6 +60,17 @@ def address(buffer):
 
 
 _decoder[FRAME] = address(received)
+line[BLOCK_AT] = address(_block)
+line[RING_AT] = address(_ring)
+line[TABLES_AT] = address(_tables)
+line[SCHEMA] = word(wire.SCHEMA_HASH)
+first_sample = line[BLOCK_AT] + SAMPLES
+_line_at = address(line)  # kernels take it quicker than the array
+
+_piece = bytearray(4)
+for _k in range(1024):
+    _piece[0] = _k
+    _tables[_k] = word(crc32(memoryview(_piece)[: 1 + _k // 256], 0xFFFFFFFF) ^ 0xFFFFFFFF)
 
 
 def seed(kind):
@@ -64,6 +84,12 @@ _answering = True  # nobody answers a frame to every board of a shared line
 def share(line_is_shared):
     global shared
     shared = line_is_shared
+    line[SHARED] = line_is_shared
+
+
+def attach(outgoing, at):
+    """The Hal sends what stands in `outgoing` from byte `at` on."""
+    line[TARGET] = address(outgoing) + at
 
 
 def send(kind, node, time_us, buffer, length, left):
@@ -71,39 +97,32 @@ def send(kind, node, time_us, buffer, length, left):
 
     False: there was no room, it is dropped.
     """
-    global _head, _end, _sequence, frames_sent, frames_dropped
     if kind >= FIRST_ANSWER and not _answering:
         return True
-    end = BODY + length
-    if RING - 1 - ((_head - _tail) & (RING - 1)) < end + 4 + (end + 4) // 254 + 2 + left:
-        frames_dropped += 1
-        return False
-    time_us &= 0xFFFFFFFF
-    struct.pack_into(wire.HEADER, buffer, 0, wire.PROTOCOL_MAJOR, kind, node, 0, _sequence, length, time_us)
-    struct.pack_into("<I", buffer, end, crc32(memoryview(buffer)[:end], seed(kind)))
-    _head = encode(buffer, end + 4, _ring, _head)
-    if not shared or kind == wire.MESSAGE_YIELD:
-        _end = _head
-    _sequence = (_sequence + 1) & 0xFFFF
-    frames_sent += 1
-    return True
+    line[SOURCE] = address(buffer)
+    line[BODY_LENGTH] = length
+    line[KIND] = kind
+    line[NODE] = node
+    line[TIME] = word(time_us)
+    line[SEED] = word(seed(kind))
+    line[RESERVE] = left
+    return queue(_line_at) != 0
 
 
-def transmit(target, at, room):
-    """Move up to `room` bytes that may be sent now to target[at:]; returns how many."""
-    global _tail
-    count = (_end - _tail) & (RING - 1)
-    if count > room:
-        count = room
-    if count:
-        drain(_ring, _tail, target, at, count)
-        _tail = (_tail + count) & (RING - 1)
-    return count
+def send_block(cells_at, missed):
+    """The same for the tick's DATA block, which begins anew; its samples, negative when they are dropped."""
+    count = take_block(_line_at, cells_at, missed)
+    return count if queue(_line_at) else -count
+
+
+def transmit(room):
+    """Give the Hal up to `room` bytes that may be sent now; returns how many."""
+    return drain(_line_at, room)
 
 
 def silent():
     """Nothing is left that may be sent now."""
-    return _end == _tail
+    return line[READY] == 0
 
 
 def receive(source, start, count, node):

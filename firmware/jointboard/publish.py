@@ -1,7 +1,7 @@
 """What a board says: its DATA blocks, STATUS, FAULT and SYNC, and the answers to requests.
 
-The tick packs samples straight into the DATA frame's body; closing a block of 64 adds head, CRC and COBS: some 15 us on
-the unix port and 192 bytes of heap. Not for the tick path: frames allocate.
+The tick packs samples straight into the DATA frame's body; closing a block adds head, CRC and COBS and allocates nothing.
+All other frames allocate.
 """
 
 import gc
@@ -13,7 +13,6 @@ from jointboard import link, tick, wire
 from jointboard.bounds import in_register_units
 from jointboard.registers import cells, word
 
-DATA_HEAD = const(18)
 DICT_HEAD = const(6)
 SCHEMA = "jointboard/schema.bin"
 SCHEMA_PART = const(512)
@@ -24,18 +23,18 @@ ticks_missed = 0
 longest_tick_us = 0  # of app.py, where the board has a clock that runs within a tick
 longest_gc_us = 0
 
-_block = bytearray(link.LARGEST)
-_first_sample = link.address(_block) + link.BODY + DATA_HEAD
+_cells_at = link.address(cells)
 _missed = 0  # since the last block that was sent
 _board = None
 
-assert (DATA_HEAD, DICT_HEAD) == (wire.BODIES[wire.MESSAGE_DATA][1], wire.BODIES[wire.MESSAGE_DICT_PART][1])
+assert DICT_HEAD == wire.BODIES[wire.MESSAGE_DICT_PART][1]
 
 
 def attach(board):
     global _board
     _board = board
-    cells[tick.SAMPLE] = _first_sample
+    cells[tick.SAMPLE] = link.first_sample
+    link.attach(board.outgoing, board.OUTGOING_AT)
 
 
 def now_us():
@@ -61,20 +60,14 @@ def note_gap():
 def close_block():
     """Send the samples collected so far, or drop and count them when the line is full."""
     global samples_taken, samples_dropped, _missed
-    count = cells[tick.COUNT]
-    if count == 0:
-        return
-    wire.pack(
-        wire.MESSAGE_DATA, _block, link.BODY, cells[tick.FIRST_TICK] & 0xFFFFFFFF, cells[tick.DIVIDERS],
-        cells[tick.FIRST_PLAY], cells[wire.REGISTER_STREAM_CHANNELS], _missed, count, cells[tick.STATE],
-    )  # fmt: skip
-    samples_taken += count
-    if _send(wire.MESSAGE_DATA, _block, cells[tick.SAMPLE] - _first_sample + DATA_HEAD, link.LEFT_BY_DATA):
-        _missed = 0
-    else:
-        samples_dropped += count
-    cells[tick.COUNT] = 0
-    cells[tick.SAMPLE] = _first_sample
+    if cells[tick.COUNT]:
+        count = link.send_block(_cells_at, _missed)
+        if count > 0:
+            samples_taken += count
+            _missed = 0
+        else:
+            samples_taken -= count
+            samples_dropped -= count
 
 
 def report(kind, *fields):
@@ -128,7 +121,7 @@ def send_status():
         send_fault()
     report(
         wire.MESSAGE_STATUS, cells[tick.STATE], cells[tick.TRIP], 0, now_tick(), samples_taken, samples_dropped,
-        link.frames_sent, link.frames_dropped, ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
+        link.line[link.SENT] & 0xFFFFFFFF, link.line[link.DROPPED] & 0xFFFFFFFF, ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
         longest_tick_us, longest_gc_us,
     )  # fmt: skip
 

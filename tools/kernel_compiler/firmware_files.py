@@ -39,4 +39,4 @@ class GeneratedFile:
         return not self.path.is_file() or self.path.read_text(encoding="utf-8") != self.text()
 
 
-FILES = (GeneratedFile("tick", ("tick",)), GeneratedFile("framing", ("decode", "encode")))
+FILES = (GeneratedFile("tick", ("tick",)), GeneratedFile("framing", ("decode", "take_block", "queue", "drain")))
