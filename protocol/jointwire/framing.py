@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from cobs import cobs
@@ -57,8 +57,7 @@ class Noise:
     reason: str
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """What stood between two delimiters: the encoded bytes unaltered, and what they are."""
 
     encoded: bytes

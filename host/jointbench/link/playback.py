@@ -224,7 +224,7 @@ class _Playback:
         states = self._states()
         while (left_us := end_us - self.bench.clock.now_us()) > 0 and self._states() == states:
             self.bench.clock.wait(left_us, left_us, each_timed)
-            if self.recorder:
+            if self.recorder and not each_timed:  # PONGs are written with what comes next
                 self.recorder.flush()
 
     def _keep_alive(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 _HEADER = struct.Struct("<IIQBB")
 _CHECKED = struct.Struct("<IQBB")  # the header without its CRC
@@ -35,8 +36,7 @@ class RecordKind(IntEnum):
 _KINDS = frozenset(RecordKind)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One record: when the host's clock received what from which board's port."""
 
     time_us: int

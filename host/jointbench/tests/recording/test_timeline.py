@@ -341,7 +341,7 @@ def _of_schema(path: Path, text: str) -> None:
     for each in read_records((path / "frames.bin").read_bytes(), []):
         raw = cobs.decode(each.payload)[:-4]
         payload = cobs.encode(raw + zlib.crc32(raw, zlib.crc32(text.encode())).to_bytes(4, "little"))
-        frames += encode_record(replace(each, payload=payload) if each.kind is RecordKind.FRAME else each)
+        frames += encode_record(each._replace(payload=payload) if each.kind is RecordKind.FRAME else each)
     (path / "frames.bin").write_bytes(frames)
     (path / "schema.json").write_text(text, encoding="utf-8")
 
