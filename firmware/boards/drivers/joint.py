@@ -20,6 +20,16 @@ OUTPUTS = const(12)
 TRIES = const(8)
 
 
+class NoDrive:
+    """Of a board that simulates its joint."""
+
+    def command(self, current_mA):
+        pass
+
+    def off(self):
+        pass
+
+
 class Joint:
     """A board without its hardware. A subclass's constructor calls this one, begin() and, last, complete().
 
@@ -46,6 +56,8 @@ class Joint:
 
     def begin(self, line, motor_encoder, link_encoder, sync_pin, **irq):
         """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
+        if "sim_joint" in self.config:  # a bare board: nothing answers on its pins
+            motor_encoder = link_encoder = None
         self.line, self.motor_encoder, self.link_encoder = line, motor_encoder, link_encoder
         self.receive_buffer = line.receive_buffer
         if link_encoder:
@@ -57,6 +69,9 @@ class Joint:
 
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
+        if "sim_joint" in self.config:
+            self.drive = NoDrive()
+            return
         self.facts["current.zero"] = zero = zero_offset(self._block, self._motor_count)  # a saved one replaces it
         self.drive = make_drive(zero)
 

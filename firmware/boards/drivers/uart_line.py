@@ -29,15 +29,15 @@ class UartLine:
         self._waiting = 0  # bytes given to the port and not yet on the line, at most
 
     def receive(self, into, most):
+        """Called once a tick, whether or not anything is to be sent: what the line has sent since is free again."""
+        waiting = self._waiting - self._a_tick
+        self._waiting = waiting if waiting > 0 else 0
         count = self._uart.any()
         if not count:
             return 0
         return self._uart.readinto(into, count if count < most else most) or 0
 
     def room(self):
-        """Called once a tick: what the line has sent since then is free again."""
-        waiting = self._waiting - self._a_tick
-        self._waiting = waiting if waiting > 0 else 0
         return self._capacity - self._waiting
 
     def send(self, data, count):

@@ -6,24 +6,31 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from firmware.boards.tests.interpreter import BOARDS
 from firmware.tests.driver import BoardProcess, flash
-from firmware.tests.joint import play, prepare, swing
-from jointwire import MessageType, Refusal, State
+from firmware.tests.joint import SERVO, play, prepare, swing
+from jointwire import MessageType, Refusal, State, decode_samples
+
+
+def start(folder: Path, **more: Any) -> BoardProcess:
+    """The firmware on a Joint whose hardware are the pipes; `more` goes to its config.json."""
+    flash(folder, program=(BOARDS / "tests" / "joint_on_pipes.py").read_text(encoding="utf-8"))
+    shutil.copytree(BOARDS / "drivers", folder / "drivers", ignore=shutil.ignore_patterns("__pycache__"))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | {"pins": {"enable": 4}} | more
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    board = BoardProcess(folder)
+    board.run(1)
+    return board
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    """The firmware on a Joint whose hardware are the pipes."""
-    flash(tmp_path, program=(BOARDS / "tests" / "joint_on_pipes.py").read_text(encoding="utf-8"))
-    shutil.copytree(BOARDS / "drivers", tmp_path / "drivers", ignore=shutil.ignore_patterns("__pycache__"))
-    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8")) | {"pins": {"enable": 4}}
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    board = BoardProcess(tmp_path)
-    board.run(1)
+    """A board with its hardware."""
+    board = start(tmp_path)
     yield board
     board.close()
 
@@ -79,3 +86,21 @@ def test_missed_ticks_are_told(board: BoardProcess) -> None:
     assert board.state == State.DISARMED
     board.run(1100)
     assert board.of(MessageType.STATUS)[-1].body.ticks_missed == 7
+
+
+def test_a_bare_board_simulates_its_joint_and_touches_no_pin(tmp_path: Path) -> None:
+    """No sensor is read, so none can fail; the joint plays its motion, and ENABLE stays low."""
+    board = start(tmp_path, sim_joint={"coulomb": 0.0})
+    try:
+        board.supply = 30_000  # the encoder would fail
+        for name, value in SERVO.items():
+            assert board.write(name, value) is Refusal.OK
+        board.upload(swing(9, amplitude=300), 1)
+        play(board)
+        for _ in range(300):
+            assert board.run(1).enable == 0
+        assert board.state == State.DONE
+        blocks = [decode_samples(frame).columns["motor_position"] for frame in board.of(MessageType.DATA)]
+        assert max(int(block.max()) for block in blocks) > 200
+    finally:
+        board.close()
