@@ -142,6 +142,22 @@ def test_an_image_that_nobody_confirms_runs_once(bench: Path, changed: Path) -> 
 
 
 @FOLDER
+def test_a_trial_that_nobody_confirms_ends_by_itself(bench: Path, changed: Path) -> None:
+    """No reset and no power cycle is needed: a minute without CONFIRM, and the board starts the image before."""
+    before, image = running(bench), build_image("unix", firmware=changed)
+    files = FolderFiles(bench.parent / "boards" / "j1")
+    carry_out(plan_flash(files, image, read_json(files, "config.json") or {}).steps, files)
+    with boards(bench) as connections:
+        connections.restart(1)
+        clock = connections.clock
+        assert connections.boards["j1"].hello().image_sha256 == image.sha256
+        end_us = clock.now_us() + 62_000_000
+        while clock.now_us() < end_us:
+            clock.wait(1_000_000)
+    assert running(bench) == before
+
+
+@FOLDER
 def test_calibration_stays_and_is_nobody_elses(bench: Path, changed: Path, tmp_path: Path) -> None:
     with boards(bench) as connections:
         connections.boards["j1"].hello()

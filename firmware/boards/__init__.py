@@ -32,15 +32,15 @@ Methods; only now_us() and watchdog() may allocate
                      before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
                      Raises EOFError when there will be no more ticks
-    watchdog(timeout_ms)  called at ARM, each time: from now on reset the board when wait_tick() is not called for so
-                     long; a watchdog that cannot be stopped runs on until the reset
+    watchdog(timeout_ms)  called at each ARM, and for a new image's trial: from now on reset the board when wait_tick()
+                     is not called for so long; a watchdog that cannot be stopped runs on until the reset
     now_us()         the clock of `inputs` as it is now; an emulated board's may stand still within a tick
     apply()          put `outputs` to the motor: ENABLE and current
-    room()           bytes the line can take now without waiting
+    room()           bytes the line can take now without waiting; asked only when there are bytes to be sent
     send(count)      give it that many bytes of `outgoing`
     flush()          wait until what was sent is on the line: the program is about to end
 
-The addresses of `inputs` and `outputs` must not change and both must be 4-byte aligned. Outputs are off before the
-first line of Python runs: the driver's ENABLE has a pull-down. With "sim_joint" in config.json a model stands in place
-of motor and sensors (jointboard/sim_joint.py): of the board only its line and its time are used.
+The addresses of `inputs`, `outputs` and `outgoing` must not change; the first two must be 4-byte aligned. Outputs are
+off before the first line of Python runs: the driver's ENABLE has a pull-down. With "sim_joint" in config.json a model
+stands in place of motor and sensors (jointboard/sim_joint.py): of the board only its line and its time are used.
 """

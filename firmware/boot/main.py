@@ -17,6 +17,7 @@ from hashlib import sha256
 
 SLOTS = ("a", "b")
 LAST_WORDS = "trial.log"
+TRIAL_WATCHDOG_MS = 8000  # of a trial that hangs; an RP2040's watchdog goes to 8388
 RESTART = 75  # exit status for a restart where there is no reset to ask for: an emulated board's bench knows it
 
 
@@ -40,7 +41,7 @@ def start():
     print("jointbench: slot %s runs%s: %s" % (slot, " on trial" if on_trial else "", image))
     sys.path.insert(0, slot)
     try:
-        run()
+        run(on_trial)
     except Exception as error:
         if not on_trial:
             raise  # the motor is off and the prompt is free; the next boot tries again
@@ -108,16 +109,18 @@ def read_json(name):
         return None
 
 
-def run():
+def run(on_trial):
     """Be this joint's board."""
     from board import Board
 
     board = Board()
     board.disable()
+    if on_trial:
+        board.watchdog(TRIAL_WATCHDOG_MS)
     # The package is loaded only now: outputs come first.
     from jointboard import app
 
-    app.run(board)
+    app.run(board, on_trial)
 
 
 def keep_last_words(error):

@@ -13,7 +13,7 @@ import sys
 import micropython
 from micropython import const
 
-from jointboard import homing, identity, image, link, publish, registers, requests, settings, tick, wire
+from jointboard import homing, identity, image, link, publish, registers, requests, settings, states, tick, wire
 from jointboard.registers import cells, word
 
 try:
@@ -23,14 +23,17 @@ except ImportError:
 
 COLLECT_EVERY = const(32)
 CTRL_C = const(3)
+TRIAL_S = const(60)  # that a host has to confirm a new image, while the motor rests
 
 
-def run(board):
+def run(board, on_trial=False):
     """Be this joint's board until the host asks for the REPL, or the Hal says that there is no next tick (EOFError).
 
-    An error before the first tick ends it: a board that does not know its wiring or its position is none.
+    An error before the first tick ends it: a board that does not know its wiring or its position is none. So does a
+    trial that no host confirms: image.NotConfirmed.
     """
     board.disable()
+    image.on_trial = on_trial
     board = _simulated(board)
     _interrupt_on(-1)  # on a line that is also the console's, a byte of data must not end the program
     try:
@@ -39,7 +42,7 @@ def run(board):
         while not requests.leaving:
             try:
                 _loop(board)
-            except EOFError:
+            except (EOFError, image.NotConfirmed):
                 raise
             except Exception as error:
                 _fail(board, error)
@@ -157,11 +160,21 @@ def _see_to(events):
         publish.announce(cells[tick.TICK])
     elif events & tick.EVENT_STATUS:
         publish.send_status()
+        _judge_trial()
     elif events & tick.EVENT_BLOCK:
         publish.close_block()
     if events & tick.EVENT_SYNC:
         publish.send_sync()
     _collect()
+
+
+def _judge_trial():
+    """Once a second: a new image that nobody confirms gives way to the one before."""
+    global _trial_s
+    if image.on_trial and not states.driving(cells[tick.STATE]):
+        _trial_s += 1
+        if _trial_s > TRIAL_S:
+            raise image.NotConfirmed("no host has confirmed this image for %d s" % TRIAL_S)
 
 
 def _receive(incoming, at, count):
@@ -194,6 +207,7 @@ def _collect():
 _board = None
 _clock_runs = False  # now_us() goes on within a tick; an emulated board's does not
 _errands = 0
+_trial_s = 0
 
 
 def _fail(board, error):

@@ -15,6 +15,12 @@ POINTER = "slot.json"
 NEW_POINTER = "slot.new"
 PROGRAM = (".py", ".mpy", ".bin")
 
+on_trial = False  # the slot runs for the first time, and no host has confirmed it
+
+
+class NotConfirmed(Exception):
+    """On trial for too long: the loader starts the slot before."""
+
 
 def digest():
     slot = SLOT + "/" if SLOT else ""
@@ -31,11 +37,13 @@ def digest():
 
 def confirm():
     """Make the slot that runs the one to start from: a trial has passed. Raises OSError when it cannot be written."""
+    global on_trial
     if not SLOT:
         raise OSError(2)  # ENOENT: there are no slots
     with open(NEW_POINTER, "w") as file:
         json.dump({"slot": SLOT}, file)
     os.rename(NEW_POINTER, POINTER)
+    on_trial = False
 
 
 def _names(slot):

@@ -52,7 +52,7 @@ class Joint:
         self.node = whole(self.config, "node", 1, 254)
         self.facts = dict(self.config.get("facts", {}))
         self.period_us = self.facts.get("board.tick_period", 1000)
-        self._dog_class, self._dog = dog_class, None
+        self._dog_class, self._dog, self._dog_ms = dog_class, None, 0
 
     def begin(self, line, motor_encoder, link_encoder, sync_pin, **irq):
         """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
@@ -138,10 +138,10 @@ class Joint:
             self.calm(self._dog_class)
 
     def watchdog(self, timeout_ms):
-        """From now on the board resets when wait_tick() does not come in time. Started by the first call."""
-        if not self._dog:
-            timeout_ms = max(self.shortest_watchdog_ms, min(timeout_ms, self.longest_watchdog_ms))
-            self._dog = self._dog_class(timeout=timeout_ms)
+        """From now on the board resets when wait_tick() does not come in time."""
+        timeout_ms = max(self.shortest_watchdog_ms, min(timeout_ms, self.longest_watchdog_ms))
+        if timeout_ms != self._dog_ms:
+            self._dog, self._dog_ms = self._dog_class(timeout=timeout_ms), timeout_ms
 
     def calm(self, dog_class):
         """The program ends with the motor off: give what comes after it as long as this watchdog can."""
