@@ -1,4 +1,4 @@
-"""decode, take_block, queue, drain of framing.py for ARMv7-M cores; generated from it by python -m tools.kernel_compiler."""
+"""Kernels of framing.py for ARMv7-M cores, generated from it by python -m tools.kernel_compiler."""
 
 import micropython
 
@@ -139,9 +139,9 @@ def queue(r0):
     b(L16)
     label(L0)
     data(2, 0xF8D0, 0xA000)  # ldr.w r10, [r0, #0]
+    ldr(r3, [r0, 76])
     data(2, 0xE9D0, 0x2102)  # ldrd r2, r1, [r0, #8]
-    lsl(r2, r2, 8)
-    data(2, 0xF042, 0x0201)  # orr.w r2, r2, #1
+    data(2, 0xEA43, 0x2202)  # orr.w r2, r3, r2, lsl #8
     data(2, 0xEA42, 0x4101)  # orr.w r1, r2, r1, lsl #16
     data(2, 0xF8CA, 0x1000)  # str.w r1, [r10, #0]
     ldr(r2, [r0, 28])

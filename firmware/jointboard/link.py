@@ -16,17 +16,17 @@ from micropython import const
 
 from jointboard import framing, tick, wire
 from jointboard.framing import (
-    BLOCK_AT, BODY, BODY_LENGTH, DROPPED, FRAME, KIND, LARGEST, LEFT_BY_DATA, NEXT, NODE, READY, RESERVE, RESULT, RING, RING_AT,
-    SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME,
+    BLOCK_AT, BODY, BODY_LENGTH, DROPPED, FRAME, KIND, LARGEST, NEXT, NODE, PROTOCOL, READY, RESERVE, RESULT, RING,
+    RING_AT, SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME,
 )  # fmt: skip
 from jointboard.registers import word
 
 try:
     from jointboard.framing_thumb import decode, drain, queue, take_block  # the same, compiled
-except ImportError:
+except (ImportError, SyntaxError):  # a board without ARMv7-M has no such file, and an interpreter cannot read it
     from jointboard.framing import decode, drain, queue, take_block
 
-# Bytes of the ring a frame must leave free, by what it is; a DATA frame LEFT_BY_DATA.
+# Bytes of the ring a frame must leave free, by what it is; DATA leaves framing.LEFT_BY_DATA.
 LEFT_BY_REPORTS = const(1150)  # the longest frame is 1126 bytes encoded
 LEFT_BY_ANSWERS = const(20)  # a YIELD is 18
 FIRST_FROM_BOARD = const(0x20)
@@ -46,7 +46,7 @@ _decoder = array("i", bytes(4 * framing.CELLS))
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
 assert (SAMPLES, SPILL) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], LARGEST + LARGEST // 254 + 2)
 assert (FIRST_FROM_BOARD, FIRST_ANSWER) == (wire.MESSAGE_DATA, wire.MESSAGE_ACK)
-for _name in ("PROTOCOL_MAJOR", "MESSAGE_DATA", "MESSAGE_YIELD"):
+for _name in ("MESSAGE_DATA", "MESSAGE_YIELD"):
     assert getattr(framing, _name) == getattr(wire, _name)
 for _name in ("BOARD_NODE", "STREAM_CHANNELS"):
     assert getattr(framing, _name) == getattr(wire, "REGISTER_" + _name)
@@ -64,12 +64,13 @@ line[BLOCK_AT] = address(_block)
 line[RING_AT] = address(_ring)
 line[TABLES_AT] = address(_tables)
 line[SCHEMA] = word(wire.SCHEMA_HASH)
+line[PROTOCOL] = wire.PROTOCOL_MAJOR
 first_sample = line[BLOCK_AT] + SAMPLES
 _line_at = address(line)  # kernels take it quicker than the array
 
 _piece = bytearray(4)
 for _k in range(1024):
-    _piece[0] = _k
+    _piece[0] = _k & 255
     _tables[_k] = word(crc32(memoryview(_piece)[: 1 + _k // 256], 0xFFFFFFFF) ^ 0xFFFFFFFF)
 
 
@@ -118,6 +119,14 @@ def send_block(cells_at, missed):
 def transmit(room):
     """Give the Hal up to `room` bytes that may be sent now; returns how many."""
     return drain(_line_at, room)
+
+
+def frames_sent():
+    return line[SENT] & 0xFFFFFFFF
+
+
+def frames_dropped():
+    return line[DROPPED] & 0xFFFFFFFF
 
 
 def silent():

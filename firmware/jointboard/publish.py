@@ -1,7 +1,7 @@
 """What a board says: its DATA blocks, STATUS, FAULT and SYNC, and the answers to requests.
 
-The tick packs samples straight into the DATA frame's body; closing a block adds head, CRC and COBS and allocates nothing.
-All other frames allocate.
+The tick packs samples straight into the DATA frame's body; closing a block adds head, CRC and COBS, and allocates
+nothing. All other frames allocate.
 """
 
 import gc
@@ -121,7 +121,7 @@ def send_status():
         send_fault()
     report(
         wire.MESSAGE_STATUS, cells[tick.STATE], cells[tick.TRIP], 0, now_tick(), samples_taken, samples_dropped,
-        link.line[link.SENT] & 0xFFFFFFFF, link.line[link.DROPPED] & 0xFFFFFFFF, ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
+        link.frames_sent(), link.frames_dropped(), ticks_missed, link.frames_received, link.bad_frames, gc.mem_free(),
         longest_tick_us, longest_gc_us,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""tick of tick.py for ARMv7-M cores; generated from it by python -m tools.kernel_compiler."""
+"""Kernels of tick.py for ARMv7-M cores, generated from it by python -m tools.kernel_compiler."""
 
 import micropython
 

@@ -100,7 +100,7 @@ from unix import Board
 from jointboard import app, link
 class NotingBoard(Board):
     def apply(self):
-        log.write("%d %d\\n" % (self.outputs[4], link.frames_sent))
+        log.write("%d %d\\n" % (self.outputs[4], link.frames_sent()))
 log = open("applied.log", "w")
 app.run(NotingBoard())
 log.close()

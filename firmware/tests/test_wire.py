@@ -20,10 +20,9 @@ VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
 # refused, whether the board's link takes the frame for valid, and the frame built again. Then the register table.
 PROGRAM = """
 import json, struct
-from array import array
-from binascii import crc32, hexlify
 from jointboard import framing, link, wire
-ring, flat = bytearray(framing.RING), bytearray(framing.LARGEST + 10)
+ring = bytearray(framing.SPILL)
+link.attach(ring, 0)
 for vector in json.load(open("vectors.json")):
     kind, body, frame = vector["type"], bytes.fromhex(vector["body"]), bytes.fromhex(vector["frame"])
     buffer = bytearray(5) + body + bytearray(4)
@@ -37,12 +36,10 @@ for vector in json.load(open("vectors.json")):
     whole = framing.decode(link._decoder, frame, len(frame)) and link._decoder[framing.NEXT] == len(frame)
     valid = whole and link._valid(len(body)) and bytes(link.received[12 : 12 + len(body)]) == body
     raw = bytearray(12) + body + bytearray(4)
-    head = 1, kind, vector["node"], vector["flags"], vector["seq"], len(body), vector["time_us"]
-    struct.pack_into(wire.HEADER, raw, 0, *head)
-    struct.pack_into("<I", raw, len(raw) - 4, crc32(memoryview(raw)[:-4], link.seed(kind)))
-    end = framing.encode(raw, len(raw), ring, 0)
+    link.line[framing.SEQUENCE] = vector["seq"]
+    sent = link.send(kind, vector["node"], vector["time_us"], raw, len(body), 0) and link.transmit(len(ring))
     fields = [field.hex() if isinstance(field, bytes) else field for field in fields]
-    print(json.dumps([fields, bytes(again[3:]) == body[:size], exact, valid, ring[:end].hex()]))
+    print(json.dumps([fields, bytes(again[3:]) == body[:size], exact, valid, ring[:sent].hex()]))
 print(json.dumps([list(row) for row in zip(wire.ACCESS, wire.MINIMUM, wire.MAXIMUM, wire.DEFAULT)]))
 print(json.dumps([list(wire.CHANNEL_SIZES), list(wire.CHANNEL_KINDS), sorted(wire.FROZEN)]))
 """

@@ -9,7 +9,7 @@ from tools.kernel_compiler.source import read_kernel
 from tools.kernel_compiler.thumb import compile_kernel
 
 JOINTBOARD = Path(__file__).resolve().parents[2] / "firmware" / "jointboard"
-_HEAD = '''"""{kernels} of {name}.py for ARMv7-M cores; generated from it by python -m tools.kernel_compiler."""
+_HEAD = '''"""Kernels of {name}.py for ARMv7-M cores, generated from it by python -m tools.kernel_compiler."""
 
 import micropython
 '''
@@ -32,7 +32,7 @@ class GeneratedFile:
         functions = [
             compile_kernel(read_kernel(JOINTBOARD / f"{self.source}.py", name)).source for name in self.kernels
         ]
-        return "\n\n".join([_HEAD.format(name=self.source, kernels=", ".join(self.kernels)), *functions])
+        return "\n\n".join([_HEAD.format(name=self.source), *functions])
 
     def is_stale(self) -> bool:
         """Has its source, or the compiler, changed since it was written?"""
