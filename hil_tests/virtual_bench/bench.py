@@ -26,6 +26,8 @@ from hil_tests.virtual_bench.stop import Stop
 from hil_tests.virtual_bench.timeline import Timeline
 from hil_tests.virtual_bench.truth import add_clocks, true_parameters
 
+BEHIND = "fell behind real time"  # begins what a bench says when boards were kept waiting
+_LATE = 0.05  # [s]
 _RUN_ON_US = 3_000_000  # how long boards may take to notice that their client has gone
 _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way between two processes
 
@@ -113,12 +115,14 @@ class Bench:
             self._timeline.advance(TICK_US)
 
     def serve_wall_clock(self, stop: Stop) -> None:
-        """Run in real time until told to stop; a bench that falls behind by 0.1 s goes on from there."""
+        """Run in real time until told to stop; a bench that falls too far behind says so and goes on from there."""
         due = time.monotonic()
         while True:
             due += TICK
             late = time.monotonic() - due
-            if late > 0.1:
+            if late > _LATE:
+                now = self._timeline.now_us * 1e-6
+                print(f"{BEHIND} by {late:.2f} s at {now:.3f} s: too much for this machine", flush=True)
                 due += late
             ready, _, _ = select.select([*stop.sources, *self._ports], [], [], 0.0)
             if stop.told_by(ready):

@@ -133,7 +133,8 @@ def test_a_constant_comes_out_as_it_is(cutoff: float, order: int, level: int):
     for b0, b1, b2, a1, a2 in sections:
         assert b0 + b1 + b2 == ONE + a1 + a2
     settled = Biquads(sections).run(np.full(6000, level // 2))[-1]
-    assert settled == level // 2
+    # Below 2 Hz the last section may come to rest a count away: less than its 14 bits behind the point would move it.
+    assert abs(settled - level // 2) <= (cutoff < 2.0)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
