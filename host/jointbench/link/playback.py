@@ -100,6 +100,20 @@ def old_objects_set_aside() -> Iterator[None]:
         gc.unfreeze()
 
 
+@contextmanager
+def written_together(recorder: Sink | None) -> Iterator[None]:
+    """Have what arrives in a wait written after it, at once."""
+    if recorder is None:
+        yield
+        return
+    recorder.holds = True
+    try:
+        yield
+    finally:
+        recorder.holds = False
+        recorder.flush()
+
+
 def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
     """Motors off, last frames in, recording closed; a second error must not keep the first from any of it."""
     try:
@@ -128,7 +142,6 @@ def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     deadline = bench.clock.now_us() + STATUS_WAIT_US
     while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
         bench.clock.wait(min(left, KEEP_ALIVE_US))
-        recorder.flush()
         lost = {board.node for board in bench.boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
@@ -200,6 +213,12 @@ class _Playback:
     def watch(self) -> None:
         """Keep the boards alive until all are DONE, and notice soon when one is not well."""
         deadline = self.start_us + OVERTIME * self.duration_us + STATUS_WAIT_US
+        with written_together(self.recorder):
+            self._watch(deadline)
+        self._report(self.bench.clock.now_us())
+        self.event("done")
+
+    def _watch(self, deadline: int) -> None:
         for turn in count():
             if self._states() == {State.DONE}:
                 break
@@ -213,8 +232,6 @@ class _Playback:
                 self._ping()
                 self._listen(now_us + PONG_US, each_timed=True)
             self._listen(end_us, each_timed=False)
-        self._report(self.bench.clock.now_us())
-        self.event("done")
 
     def _states(self) -> set[State | None]:
         return {board.state for board in self.bench.boards}
@@ -224,7 +241,7 @@ class _Playback:
         states = self._states()
         while (left_us := end_us - self.bench.clock.now_us()) > 0 and self._states() == states:
             self.bench.clock.wait(left_us, left_us, each_timed)
-            if self.recorder and not each_timed:  # PONGs are written with what comes next
+            if self.recorder:
                 self.recorder.flush()
 
     def _keep_alive(self) -> None:

@@ -20,13 +20,16 @@ from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointwire import Chunk, Frame, schema_text
 
-HOLD_US = 20_000  # what is received together is written together, and nobody has to call `flush`
-
 
 class Recorder:
     """Writes one run: run.toml and schema.json first, then frames and events as they come, result.json last.
 
     As a context manager it closes the run whatever happens, and an error's text becomes its outcome.
+
+    Attributes:
+        path: of the run.
+        tally: what came, counted.
+        holds: whether what comes waits for `flush`: one by one, records cost more to write than to receive.
 
     Args:
         directory: to create; an existing one is never written to.
@@ -51,6 +54,7 @@ class Recorder:
         self._clock_notes = {node: ClockNotes() for node in self._joints} if self._tick_period_us else {}
         self._frames = RecordWriter(self.path / FRAMES)
         self._events = (self.path / EVENTS).open("a", encoding="utf-8")
+        self.holds = False
         self._held: list[tuple[Record, Chunk]] = []
         self._records = 0
         self._first_us: int | None = None
@@ -59,18 +63,18 @@ class Recorder:
         self._closed = False
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Record what came from this node's port at this time of the clock, unaltered; see `flush`.
+        """Record what came from this node's port at this time of the clock, unaltered; see `holds`.
 
         Raises:
             RunError: the disk is full, or gone. Said once: stopping the motors must not meet it again.
         """
         kind = RecordKind.FRAME if isinstance(chunk.content, Frame) else RecordKind.NOISE
         self._held.append((Record(time_us, node, kind, chunk.encoded), chunk))
-        if time_us - self._held[0][0].time_us >= HOLD_US:
+        if not self.holds:
             self.flush()
 
     def flush(self) -> None:
-        """Write and count what was received together: one by one, records cost more to write than to receive.
+        """Write and count what was held back.
 
         Raises:
             RunError: the disk is full, or gone.
