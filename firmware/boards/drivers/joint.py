@@ -77,7 +77,7 @@ class Joint:
 
     def measure(self, inputs):
         """Fill in the ADC's blocks, supply and temperature as of now."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: MicroPython has no abc
 
     def time_measuring(self):
         """How long measuring takes here, in us: the longest of some tries. It is begun that long before the tick."""

@@ -56,7 +56,7 @@ class Chip:
         self.mcu: RP2040 = self.simulator.rp2040
         self._heap = HEAP
         self._dmas = 0
-        self._claimed: list[object] = []
+        self._claimed: list[tuple[bytearray, int]] = []
         self.converted: list[tuple[int, int]] = []  # ADC input and value of every conversion so far
         self.values: dict[int, int] = {}  # what the ADC reads at its inputs, 12-bit
         self.mcu.adc.on_adc_read = self._convert
@@ -77,7 +77,7 @@ class Chip:
         if isinstance(block, Registers):
             return block.address
         assert isinstance(block, bytearray)
-        for known, address in self._claimed:  # type: ignore[misc]
+        for known, address in self._claimed:
             if known is block:
                 return address
         self._heap = (self._heap + 3) & ~3
@@ -214,7 +214,7 @@ def _rp2_in_c(chip: Chip) -> types.ModuleType:
             assert on
             chip.write(self.registers.address + CONTROL_TRIGGER, chip.read(self.registers.address + CONTROL))
 
-    module.PIO, module.StateMachine, module.DMA = PIO, StateMachine, SimulatedDma  # type: ignore[attr-defined]
+    module.PIO, module.StateMachine, module.DMA = PIO, StateMachine, SimulatedDma
     return module
 
 
@@ -306,21 +306,21 @@ def drivers_on_chip(assembler: str) -> Iterator[tuple[Chip, Any]]:
     """The chip, and a function that imports a driver onto it by name."""
     chip = Chip()
     micropython = types.ModuleType("micropython")
-    micropython.const = micropython.viper = lambda same: same  # type: ignore[attr-defined]
+    micropython.const = micropython.viper = lambda same: same
     uctypes = types.ModuleType("uctypes")
-    uctypes.addressof = chip.address_of  # type: ignore[attr-defined]
+    uctypes.addressof = chip.address_of
     rp2 = types.ModuleType("rp2")
     before = dict(sys.modules)
     sys.modules.update(micropython=micropython, uctypes=uctypes, machine=_machine(chip), _rp2=_rp2_in_c(chip), rp2=rp2)
-    builtins.ptr16, builtins.ptr32 = pointer(chip, 2), pointer(chip, 4)  # type: ignore[attr-defined]
-    sys.implementation._machine = "Raspberry Pi Pico with RP2040"  # type: ignore[attr-defined]
+    builtins.ptr16, builtins.ptr32 = pointer(chip, 2), pointer(chip, 4)
+    sys.implementation._machine = "Raspberry Pi Pico with RP2040"
     sys.path.insert(0, str(BOARDS))
     try:
         exec(compile(assembler, "rp2.py", "exec"), rp2.__dict__)
         yield chip, _importer(chip)
     finally:
         sys.path.remove(str(BOARDS))
-        del builtins.ptr16, builtins.ptr32, sys.implementation._machine  # type: ignore[attr-defined]
+        del builtins.ptr16, builtins.ptr32, sys.implementation._machine
         for name in set(sys.modules) - set(before):
             del sys.modules[name]
         sys.modules.update(before)
