@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,7 @@ def _crc_table() -> NDArray[np.uint32]:
 _CRC_TABLE = _crc_table()
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What stands in some bytes.
 
     Attributes:
@@ -67,16 +67,35 @@ def prepare() -> None:
     unpack_columns(find_chunks(b"", 0).raw, nothing, nothing, np.empty(0, HEAD))
 
 
-def find_chunks(data: bytes, seed: int, endless: bool = False) -> Found:
-    """Cut bytes at their delimiters and check what stands between them."""
-    kernel.load()
-    rows = np.empty((data.count(0) + len(data) // MAX_ENCODED + 1, kernel.COLUMNS), np.int64)
-    raw = np.empty(len(data), np.uint8)
+class Room(threading.local):
+    """Arrays for what is found, each thread's own: new ones cost more than to find a frame or two."""
+
+    def __init__(self, size: int) -> None:
+        """Take as many bytes as `size` at once."""
+        self.size = size
+        self.rows = np.empty((size // 2 + 1, kernel.COLUMNS), np.int64)  # of a byte each, and its delimiter
+        self.raw = np.empty(size, np.uint8)
+
+
+def find_chunks(data: bytes, seed: int, endless: bool = False, room: Room | None = None) -> Found:
+    """Cut bytes at their delimiters and check what stands between them.
+
+    Args:
+        data: as they came.
+        seed: hash of the sender's schema.
+        endless: whether they go on in a chunk that was cut for its length.
+        room: for what is found, until it is used again; None: for good.
+    """
+    if room is None or room.size < len(data):
+        kernel.load()
+        rows = np.empty((data.count(0) + len(data) // MAX_ENCODED + 1, kernel.COLUMNS), np.int64)
+        raw = np.empty(len(data), np.uint8)
+    else:
+        rows, raw = room.rows, room.raw
     found, rest, endless = kernel.find_chunks(
         np.frombuffer(data, np.uint8), _KINDS, seed, _CRC_TABLE, PROTOCOL_MAJOR, MAX_FRAME, endless, raw, rows
     )
-    raw.flags.writeable = False
-    return Found(rows[:found], raw, rest, bool(endless))
+    return Found(rows[:found], raw, rest, endless)
 
 
 def reason(row: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from cobs import cobs
 from construct import ConstructError
 from numpy.typing import NDArray
 
-from jointwire.decoder import MAX_ENCODED, find_chunks, prepare, reason
+from jointwire.decoder import MAX_ENCODED, Room, find_chunks, prepare, reason
 from jointwire.errors import BodyError, FrameError
 from jointwire.kernel import AT, CHECK, END, FLAGS, HEADER_SIZE, LENGTH, NODE, SEQ, START, TIME_US, TYPE, WHOLE
 from jointwire.layouts import parse_body
@@ -22,6 +22,8 @@ from jointwire.messages import BODIES, FROZEN, HEADER, MAX_BODY, PROTOCOL_MAJOR,
 from jointwire.schema import schema_hash, struct_fields
 
 DELIMITER = b"\x00"
+_ROOM = Room(4096)  # a port rarely has more bytes
+_TYPES = {int(kind): kind for kind in MessageType}
 # The header once more as a struct, derived from the construct.
 _HEADER = struct.Struct("<" + "".join(code for _, code in struct_fields(HEADER)))
 
@@ -125,7 +127,7 @@ class FrameReader:
         self._seed = schema_hash() if schema is None else schema
         self._endless = False
 
-    def feed(self, data: bytes) -> Iterator[Chunk]:
+    def feed(self, data: bytes) -> list[Chunk]:
         """Chunks completed by `data`, in order; an unfinished one waits for its delimiter.
 
         A chunk that is too long for a frame is cut, so that a board that babbles cannot fill the host's memory; no part
@@ -134,19 +136,17 @@ class FrameReader:
         data = self.pending + data
         if len(data) <= MAX_ENCODED and DELIMITER not in data:  # a port gives a frame in pieces
             self.pending = data
-            return iter(())
-        found = find_chunks(data, self._seed, self._endless)
+            return []
+        found = find_chunks(data, self._seed, self._endless, _ROOM)
         self.pending, self._endless = data[found.rest :], found.endless
-        return (chunk_at(row, data, found.raw) for row in found.rows)
+        return [chunk_at(row, data, found.raw) for row in found.rows.tolist()]
 
 
-def chunk_at(row: NDArray[np.int64], data: bytes, raw: NDArray[np.uint8]) -> Chunk:
+def chunk_at(row: Sequence[int], data: bytes, raw: NDArray[np.uint8]) -> Chunk:
     """A chunk from its row, the bytes it stands in, and the decoded bytes."""
-    values: list[int] = row.tolist()
-    encoded = data[values[START] : values[END]]
-    if values[CHECK] != WHOLE:
-        return Chunk(encoded, Noise(reason(values)))
-    start = values[AT] + HEADER_SIZE
-    payload = raw[start : start + values[LENGTH]].tobytes()
-    kind = MessageType(values[TYPE])
-    return Chunk(encoded, Frame(kind, values[NODE], values[SEQ], values[TIME_US], payload, values[FLAGS]))
+    encoded = data[row[START] : row[END]]
+    if row[CHECK] != WHOLE:
+        return Chunk(encoded, Noise(reason(row)))
+    start = row[AT] + HEADER_SIZE
+    payload = raw[start : start + row[LENGTH]].tobytes()
+    return Chunk(encoded, Frame(_TYPES[row[TYPE]], row[NODE], row[SEQ], row[TIME_US], payload, row[FLAGS]))

@@ -54,6 +54,8 @@ def load() -> None:
 
     The compiler takes a while to import: who decodes nothing does without.
     """
+    if not _compiled:
+        return
     from numba import njit
 
     while _compiled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from jointwire.errors import BodyError
@@ -35,14 +36,19 @@ def _layout(kind: MessageType) -> Layout:
 LAYOUTS: dict[MessageType, Layout] = {kind: _layout(kind) for kind in MessageType}
 
 
+@lru_cache(maxsize=1)
+def _classes() -> dict[MessageType, Any]:
+    from jointwire.bodies import CLASSES  # which is generated: without that file the generator must still start
+
+    return CLASSES
+
+
 def parse_body(kind: MessageType, payload: bytes) -> Any:
     """The body as its dataclass of bodies.py; of DATA the head, of a frozen message the fields known here.
 
     Raises:
         BodyError: the payload is too short for the message type, or longer than it may be.
     """
-    from jointwire.bodies import CLASSES  # which is generated: without that file the generator must still start
-
     layout = LAYOUTS[kind]
     size = layout.head.size
     if len(payload) < size:
@@ -57,4 +63,4 @@ def parse_body(kind: MessageType, payload: bytes) -> Any:
         fields += (struct.unpack(f"<{fields[-1]}i", items) if layout.item == "l" else items,)
     if len(payload) > size and kind not in FROZEN and kind is not MessageType.DATA:
         raise BodyError(f"has {len(payload) - size} bytes after its last field")
-    return CLASSES[kind](*fields)
+    return _classes()[kind](*fields)

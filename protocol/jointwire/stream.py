@@ -65,7 +65,7 @@ class Stream:
         return len(self.rows)
 
     def __getitem__(self, index: int) -> Chunk:
-        return chunk_at(self.rows[index], self.data, self.raw)
+        return chunk_at(self.rows[index].tolist(), self.data, self.raw)
 
     def __iter__(self) -> Iterator[Chunk]:
         return (self[index] for index in range(len(self)))
@@ -112,7 +112,7 @@ class Stream:
     def frames(self, kind: MessageType) -> Iterator[Frame]:
         """Frames of one type, in order."""
         for row in self.rows[self.is_frame & (self.type == kind)]:
-            content = chunk_at(row, self.data, self.raw).content
+            content = chunk_at(row.tolist(), self.data, self.raw).content
             if isinstance(content, Frame):
                 yield content
 

@@ -118,7 +118,7 @@ def test_a_frame_of_another_schema_is_read_with_its_hash_only(kind: MessageType,
     encoded = _frame(raw, schema)
     assert decode_frame(encoded, schema).payload == payload
     if schema != schema_hash():
-        assert isinstance(next(FrameReader().feed(encoded + b"\0")).content, Noise)
+        assert isinstance(FrameReader().feed(encoded + b"\0")[0].content, Noise)
 
 
 def test_the_kernels_header_is_the_definitions() -> None:
