@@ -34,7 +34,7 @@ class TellingRecorder(Recorder):
         """Say before each wait what came until then, and after it what time it is."""
         wait = clock.wait
 
-        def wait_and_tell(timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+        def wait_and_tell(timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
             if self.streaming:
                 _say(f"received {self.received}")
             wait(timeout_us)

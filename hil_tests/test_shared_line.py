@@ -12,7 +12,7 @@ from hil_tests.link_helpers import COBOT, COBOT_BUS, bench_with_program, record_
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardFault, BoardLost, ConfigurationDiffers
 from jointbench.link import Bench, open_bench
-from jointbench.link.playback import KEEP_ALIVE_US
+from jointbench.link.playback import keep_alive_us
 from jointbench.recording import open_run
 from jointwire import State
 
@@ -72,7 +72,7 @@ def test_boards_hear_of_the_host_and_are_heard_as_often_as_on_lines_of_their_own
     end = bench.clock.now_us() + 3_000_000
     while (left := end - bench.clock.now_us()) > 0:
         bench.clock.wait(left)
-    assert max(longest.values()) < KEEP_ALIVE_US
+    assert max(longest.values()) < keep_alive_us(bench.facts)
     assert min(longest.values()) > 0
 
 

@@ -21,7 +21,7 @@ class AttendedClock:
         """Time since the bench was opened [µs]."""
         return self._clock.now_us()
 
-    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """Hand what arrives to the ports' sinks; returns after the first arrival, the time-out, or something due."""
         left = min(line.due_us() for line in self._lines) - self._clock.now_us()
         # Also when something is overdue: on a busy computer what a turn waits for may have come long ago.

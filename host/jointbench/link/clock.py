@@ -11,6 +11,9 @@ from jointbench.link.port import Port
 
 _POLL_US = 1000  # between looks at ports that cannot be waited on
 
+_Arrival = tuple[Port, bytes, int]
+"""Bytes that came at a port, and when [µs]."""
+
 
 class Clock(Protocol):
     """Time of the boards, and waiting for what they send.
@@ -27,14 +30,14 @@ class Clock(Protocol):
         """Time since the bench was opened [µs]."""
         ...
 
-    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """Hand what arrives to the ports' sinks; returns after the first arrival or the time-out.
 
         Args:
             timeout_us: how long at most.
             gather_us: hand over together what arrives in this time. Twelve boards send 700 pieces a second; to turn to
                 each by itself costs a computer more than what is in them.
-            each_timed: whether the time of each is to be known though they are gathered, not only that of the last.
+            timed_us: the time of each is to be known if it arrives so soon; of the others only that of the last is.
         """
         ...
 
@@ -66,42 +69,32 @@ class WallClock:
         """Time since the bench was opened [µs]."""
         return (time.monotonic_ns() - self._start_ns) // 1000
 
-    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """Hand what arrives to the ports' sinks; returns after the first arrival or the time-out."""
-        timeout_us = until_due(self._faulty, self.now_us(), timeout_us)
-        if gather_us and timeout_us and not self._looked_at:
-            gather_us = min(gather_us, timeout_us)
-            if each_timed:
-                self._gather(gather_us)
-            else:
-                time.sleep(gather_us * 1e-6)
-            timeout_us -= gather_us
+        began_us = self.now_us()
+        timeout_us = until_due(self._faulty, began_us, timeout_us)
         if self._looked_at:
-            timeout_us = min(timeout_us, _POLL_US)
-        for descriptor, _ in self._poll.poll(timeout_us * 1e-6):  # by the whole millisecond, rounded up
-            self._take(self._waited_on[descriptor])
-        for port in self._looked_at:
-            self._take(port)
+            gather_us, timeout_us = 0, min(timeout_us, _POLL_US)
+        gather_us = min(gather_us, timeout_us)
+        arrived: list[_Arrival] = []
+        while (left_us := began_us + min(timed_us, gather_us) - self.now_us()) > 0:
+            arrived += self._arrivals(left_us)
+        if (left_us := began_us + gather_us - self.now_us()) > 0:
+            time.sleep(left_us * 1e-6)
+        arrived += self._arrivals(0 if arrived else timeout_us - gather_us)
+        for port, data, time_us in arrived:
+            port.deliver(data, time_us)
         deliver_due(self._faulty, self.now_us())
 
     def close(self) -> None:
         """Wait no more; the ports stay open."""
         self._poll.close()
 
-    def _gather(self, gather_us: int) -> None:
-        arrived: list[tuple[Port, bytes, int]] = []
-        end_us = self.now_us() + gather_us
-        while (left_us := end_us - self.now_us()) > 0:
-            for descriptor, _ in self._poll.poll(left_us * 1e-6):
-                port = self._waited_on[descriptor]
-                if data := self._read(port):
-                    arrived.append((port, data, self.now_us()))
-        for port, data, time_us in arrived:
-            port.deliver(data, time_us)
-
-    def _take(self, port: Port) -> None:
-        if data := self._read(port):
-            port.deliver(data, self.now_us())
+    def _arrivals(self, timeout_us: int) -> list[_Arrival]:
+        """What has come at the first arrival or the time-out."""
+        ready = self._poll.poll(timeout_us * 1e-6)  # by the whole millisecond, rounded up
+        ports = [self._waited_on[descriptor] for descriptor, _ in ready] + self._looked_at
+        return [(port, data, self.now_us()) for port in ports if (data := self._read(port))]
 
     def _read(self, port: Port) -> bytes:
         data = port.read()

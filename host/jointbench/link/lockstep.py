@@ -52,7 +52,7 @@ class LockstepClock:
         """Virtual time [µs]."""
         return self._now_us
 
-    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """Let virtual time advance until a board has sent something, or for the time-out; nothing is gathered.
 
         Raises:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointbench.errors import BoardSilent
+from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.knots import Trajectory, trajectory_knots
 from jointbench.link.ledger import Ledger
@@ -24,12 +26,12 @@ from jointwire import Frame, State, stack_samples
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
-KEEP_ALIVE_US = 100_000  # a fifth of the boards' default link time-out
+# Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
+KEEP_ALIVE = 0.25
 # What is watched while boards move goes by turns: after each sleep a computer takes several times as long for the same,
 # so what boards send is gathered. Their samples are in no hurry; how long a PONG was under way is to be known.
 TURN_US = 32_000
-DITHER_US = 6_000  # turns are up to this much shorter: their phase in the ticks of the boards varies
-PING_TURNS = 3
+DITHER = 0.2  # turns are up to this much shorter: their phase in the ticks of the boards varies
 REPORT_TURNS = 8
 PONG_US = 5_000
 # From asking for the common start to the start: several round trips to each board, with a retransmission among them.
@@ -41,6 +43,7 @@ SILENCE_US = 500_000  # a running board sends a block every 64 ms
 FAULT_FRAME_US = 10_000
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
+STATUS_LOOK_US = 100_000
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ def play(
         finally:
             _finish(bench, recorder, outcome)
     return recorder.tally.ledger() if recorder else None
+
+
+def keep_alive_us(facts: Iterable[Facts]) -> int:
+    """How long boards with these registers may hear nothing of the host in a motion [µs]."""
+    return round(1e6 * KEEP_ALIVE * min(each.si("limit.link_timeout") for each in facts))
 
 
 @contextmanager
@@ -141,7 +149,7 @@ def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     lost = {board.node for board in bench.boards if board.why_lost}
     deadline = bench.clock.now_us() + STATUS_WAIT_US
     while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
-        bench.clock.wait(min(left, KEEP_ALIVE_US))
+        bench.clock.wait(min(left, STATUS_LOOK_US))
         lost = {board.node for board in bench.boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
@@ -155,7 +163,7 @@ class _Playback:
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
-    pinged_us: int = -KEEP_ALIVE_US
+    pinged_us: int | None = None
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
     blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
@@ -219,34 +227,38 @@ class _Playback:
         self.event("done")
 
     def _watch(self, deadline: int) -> None:
+        alive_us = keep_alive_us(self.bench.facts)
+        ping_turns = math.ceil(alive_us / TURN_US)
+        turn_us = alive_us // ping_turns
         for turn in count():
             if self._states() == {State.DONE}:
                 break
             now_us = self.bench.clock.now_us()
-            end_us = now_us + TURN_US - self.dither.randrange(DITHER_US)
+            end_us = now_us + turn_us - self.dither.randrange(round(DITHER * turn_us))
             self._check(now_us, deadline)
             self.interrupt.check()
             if turn % REPORT_TURNS == 0:
                 self._report(now_us)
-            if turn % PING_TURNS == 0:
+            is_pinged = turn % ping_turns == 0
+            if is_pinged:
                 self._ping()
-                self._listen(now_us + PONG_US, each_timed=True)
-            self._listen(end_us, each_timed=False)
+            self._listen(end_us, timed_us=PONG_US * is_pinged)
 
     def _states(self) -> set[State | None]:
         return {board.state for board in self.bench.boards}
 
-    def _listen(self, end_us: int, each_timed: bool) -> None:
+    def _listen(self, end_us: int, timed_us: int) -> None:
         """Take what comes until then, or until a board changes its state."""
         states = self._states()
         while (left_us := end_us - self.bench.clock.now_us()) > 0 and self._states() == states:
-            self.bench.clock.wait(left_us, left_us, each_timed)
+            self.bench.clock.wait(left_us, left_us, timed_us)
             if self.recorder:
                 self.recorder.flush()
 
     def _keep_alive(self) -> None:
         """Let every board hear of the host, when that is due."""
-        if self.bench.clock.now_us() >= self.pinged_us + KEEP_ALIVE_US:
+        now_us = self.bench.clock.now_us()
+        if self.pinged_us is None or now_us >= self.pinged_us + keep_alive_us(self.bench.facts):
             self._ping()
 
     def _ping(self) -> None:

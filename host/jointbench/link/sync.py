@@ -37,10 +37,16 @@ class Exchange:
     board_us: int
 
     @staticmethod
-    def from_pong(frame: Frame, received_us: int) -> Exchange:
-        """An exchange from its PONG alone: the nonce is the low 32 bits of the time of sending."""
+    def from_pong(frame: Frame, received_us: int, tick: int | None = None) -> Exchange:
+        """An exchange from its PONG alone: the nonce is the low 32 bits of the time of sending.
+
+        Args:
+            frame: the PONG.
+            received_us: when, by the host's clock.
+            tick: the board's, past the 32 bits that the PONG has of it.
+        """
         sent_us = received_us - ((received_us - frame.body.nonce) & (_WORD - 1))
-        return Exchange(sent_us, received_us, frame.body.tick, frame.time_us)
+        return Exchange(sent_us, received_us, frame.body.tick if tick is None else tick, frame.time_us)
 
 
 @dataclass(frozen=True)

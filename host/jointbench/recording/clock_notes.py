@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from jointbench.errors import RunError
@@ -50,7 +50,7 @@ class ClockNotes:
                 return self._continued(frame.body.first_tick)
             case MessageType.PONG:
                 if (tick := self._continued(frame.body.tick)) is not None:
-                    self.exchanges.append(replace(Exchange.from_pong(frame, received_us), tick=tick))
+                    self.exchanges.append(Exchange.from_pong(frame, received_us, tick))
                 return tick
             case MessageType.STATUS:
                 if (tick := self._continued(frame.body.tick)) is not None:

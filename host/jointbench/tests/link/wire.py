@@ -111,7 +111,7 @@ class Wire:
         """Time of the wire."""
         return int(self._now_us)
 
-    def wait(self, timeout_us: int, gather_us: int = 0, each_timed: bool = True) -> None:
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """Let time pass until something arrives at the host."""
         deadline = self._now_us + timeout_us
         while self._events and self._events[0][0] <= deadline:
