@@ -64,8 +64,8 @@ def test_a_board_that_does_not_check_its_crc_is_found_out(tmp_path: Path) -> Non
     shutil.copytree(FIRMWARE / "jointboard", tmp_path / "jointboard")
     link = tmp_path / "jointboard" / "link.py"
     text = link.read_text()
-    assert text.count("def _valid(length):\n") == 1
-    link.write_text(text.replace("def _valid(length):\n", "def _valid(length):\n    return length >= 0\n"))
+    assert text.count("seed(received[1])) == expected\n") == 1
+    link.write_text(text.replace("seed(received[1])) == expected\n", "seed(received[1])) >= 0\n"))
     with Pair(tmp_path) as pair:
         ((_, found),) = pair.run(iter([make_batch(0, 0, 100)]))
     assert {(finding.decoder, finding.kind) for finding in found} == {("board", "mutant accepted")}

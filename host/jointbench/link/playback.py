@@ -26,8 +26,10 @@ from jointwire import Frame, State, stack_samples
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
-# Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
+# Of the boards' link time-out, between two signs of life: from half of it on they let go of the motor; one may be lost.
+# Not all are PINGs: clocks drift slowly, and answers would cost a computer as much as the samples do.
 KEEP_ALIVE = 0.25
+SIGNS_PER_PING = 2
 # What is watched while boards move goes by turns: after each sleep a computer takes several times as long for the same,
 # so what boards send is gathered. Their samples are in no hurry; how long a PONG was under way is to be known.
 TURN_US = 32_000
@@ -163,7 +165,7 @@ class _Playback:
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
-    pinged_us: int | None = None
+    heard_us: int | None = None
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
     blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
@@ -228,8 +230,8 @@ class _Playback:
 
     def _watch(self, deadline: int) -> None:
         alive_us = keep_alive_us(self.bench.facts)
-        ping_turns = math.ceil(alive_us / TURN_US)
-        turn_us = alive_us // ping_turns
+        alive_turns = math.ceil(alive_us / TURN_US)
+        turn_us = alive_us // alive_turns
         for turn in count():
             if self._states() == {State.DONE}:
                 break
@@ -239,9 +241,9 @@ class _Playback:
             self.interrupt.check()
             if turn % REPORT_TURNS == 0:
                 self._report(now_us)
-            is_pinged = turn % ping_turns == 0
-            if is_pinged:
-                self._ping()
+            is_pinged = turn % (SIGNS_PER_PING * alive_turns) == 0
+            if turn % alive_turns == 0:
+                self._show_alive(answered=is_pinged)
             self._listen(end_us, timed_us=PONG_US * is_pinged)
 
     def _states(self) -> set[State | None]:
@@ -258,13 +260,13 @@ class _Playback:
     def _keep_alive(self) -> None:
         """Let every board hear of the host, when that is due."""
         now_us = self.bench.clock.now_us()
-        if self.pinged_us is None or now_us >= self.pinged_us + keep_alive_us(self.bench.facts):
-            self._ping()
+        if self.heard_us is None or now_us >= self.heard_us + keep_alive_us(self.bench.facts):
+            self._show_alive(answered=False)
 
-    def _ping(self) -> None:
-        self.pinged_us = self.bench.clock.now_us()
+    def _show_alive(self, answered: bool) -> None:
+        self.heard_us = self.bench.clock.now_us()
         for board in self.bench.boards:
-            board.keep_alive()
+            board.keep_alive(answered)
 
     def event(self, name: str, **fields: Any) -> None:
         """Record an event, where anybody records."""
