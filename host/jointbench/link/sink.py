@@ -12,16 +12,20 @@ from jointwire import Chunk
 class Sink(Protocol):
     """Takes chunks and events as they come, and counts what was lost."""
 
-    tally: Tally
     holds: bool
     """Whether what comes waits for `flush`; set by who calls it after each wait."""
+
+    @property
+    def tally(self) -> Tally:
+        """What was taken, counted."""
+        ...
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
         """Take what came from this node's port, or in its turn on a shared line, at this time of the clock."""
         ...
 
     def flush(self) -> None:
-        """Write and count what was held back."""
+        """Write what was held back."""
         ...
 
     def rest(self, time_us: int, node: int, data: bytes) -> None:

@@ -20,6 +20,8 @@ from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointwire import Chunk, Frame, schema_text
 
+_MOST_UNCOUNTED = 256  # records; one by one, after each wait, they cost as much again
+
 
 class Recorder:
     """Writes one run: run.toml and schema.json first, then frames and events as they come, result.json last.
@@ -28,7 +30,6 @@ class Recorder:
 
     Attributes:
         path: of the run.
-        tally: what came, counted.
         holds: whether what comes waits for `flush`: one by one, records cost more to write than to receive.
 
     Args:
@@ -49,18 +50,25 @@ class Recorder:
         files = {SCHEMA: schema_text().encode(), FRAMES: b"", EVENTS: b""}
         self.path = create_run_directory(directory, provenance, files)
         self._joints = {board["node"]: board["joint"] for board in boards}
-        self.tally = Tally(self._joints, limit)
+        self._tally = Tally(self._joints, limit)
         self._tick_period_us = _tick_period_us(provenance)
         self._clock_notes = {node: ClockNotes() for node in self._joints} if self._tick_period_us else {}
         self._frames = RecordWriter(self.path / FRAMES)
         self._events = (self.path / EVENTS).open("a", encoding="utf-8")
         self.holds = False
         self._held: list[tuple[Record, Chunk]] = []
+        self._uncounted: list[tuple[Record, Chunk]] = []
         self._records = 0
         self._first_us: int | None = None
         self._last_us: int | None = None
         self._full = False
         self._closed = False
+
+    @property
+    def tally(self) -> Tally:
+        """What was written, counted."""
+        self._count_all()
+        return self._tally
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
         """Record what came from this node's port at this time of the clock, unaltered; see `holds`.
@@ -74,7 +82,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write and count what was held back.
+        """Write what was held back; it is counted when somebody asks, or there is much of it.
 
         Raises:
             RunError: the disk is full, or gone.
@@ -85,13 +93,15 @@ class Recorder:
         try:
             self._frames.write(*(record for record, _ in held))
         except OSError:
-            for record, chunk in held:  # what still fits is kept, and only that is counted
-                self._write(record)
-                self._count(chunk, record)
+            for each in held:  # what still fits is kept, and only that is counted
+                self._write(each[0])
+                self._uncounted.append(each)
         else:
-            for record, chunk in held:
-                self._note_written(record)
-                self._count(chunk, record)
+            self._records += len(held)
+            self._note_times(held[0][0], held[-1][0])
+            self._uncounted += held
+        if len(self._uncounted) > _MOST_UNCOUNTED:
+            self._count_all()
 
     def rest(self, time_us: int, node: int, data: bytes) -> None:
         """Record the bytes after the last delimiter, when listening ends; they are no loss.
@@ -132,6 +142,7 @@ class Recorder:
         return self.tally.ledger()
 
     def _finish(self, outcome: str) -> None:
+        ledger = self.tally.ledger()
         result = {
             "outcome": outcome,
             "records": self._records,
@@ -139,7 +150,7 @@ class Recorder:
             "last_us": self._last_us,
             "frames_sha256": self._frames.sha256.hexdigest(),
             "clocks": self._clocks(),
-            "ledger": self.tally.ledger().to_dict(),
+            "ledger": ledger.to_dict(),
         }
         trouble: OSError | None = None
         for finish in (self._frames.close, self._events.close, partial(self._write_result, result)):
@@ -160,17 +171,22 @@ class Recorder:
             self._frames.write(record)
         except OSError as error:
             raise self._stop(FRAMES, error) from error
-        self._note_written(record)
-
-    def _note_written(self, record: Record) -> None:
         self._records += 1
-        self._first_us = record.time_us if self._first_us is None else self._first_us
-        self._last_us = record.time_us
+        self._note_times(record, record)
+
+    def _note_times(self, first: Record, last: Record) -> None:
+        self._first_us = first.time_us if self._first_us is None else self._first_us
+        self._last_us = last.time_us
+
+    def _count_all(self) -> None:
+        uncounted, self._uncounted = self._uncounted, []
+        for record, chunk in uncounted:
+            self._count(chunk, record)
 
     def _count(self, chunk: Chunk, record: Record) -> None:
         if not isinstance(chunk.content, Frame):
-            self.tally.add_noise(record.node)
-        elif self.tally.add(chunk.content) and self._clock_notes:
+            self._tally.add_noise(record.node)
+        elif self._tally.add(chunk.content) and self._clock_notes:
             self._clock_notes[chunk.content.node].add(chunk.content, record.time_us)
 
     def _write_result(self, result: Mapping[str, Any]) -> None:
