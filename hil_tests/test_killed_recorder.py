@@ -15,8 +15,10 @@ import pytest
 
 from hil_tests.link_helpers import COBOT
 from hil_tests.virtual_bench.start import virtual_bench
+from jointbench.errors import RunError
 from jointbench.recording import examine, open_run
 from jointbench.recording.record_file import read_records
+from jointwire import MessageType, decode_frame
 
 KILLS, SEED = 20, 3
 LONGEST_LOSS_US = 100_000
@@ -118,5 +120,10 @@ def test_torn_at_any_byte_the_doctor_names_it_and_the_run_opens(killed: list[Kil
             assert not end.ok
             assert f"{cut - ends[kept - 1]} bytes are left out" in end.what
             assert f"from byte {ends[kept - 1]}" in end.where
-        assert open_run(each.path).samples.valid.any()
+        frames = [decode_frame(record.payload) for record in records[:kept]]
+        if len({frame.node for frame in frames if frame.type is MessageType.DATA}) == 6:
+            assert open_run(each.path).samples.valid.any()
+        else:
+            with pytest.raises(RunError, match="it ended before their first block came"):
+                open_run(each.path)
         path.write_bytes(whole)

@@ -218,6 +218,8 @@ def _scaled(boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Ro
     """Each channel that was streamed, in SI, NaN where it is missing, shape (rows, boards)."""
     names = [name for name in _OF_ALL if all(name in record.channels for _, record in boards)]
     names += [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
+    if silent := [fact.joint for fact, record in boards if not record.channels]:
+        raise RunError(f"no samples of {', '.join(silent)}: it ended before their first block came; record again")
     if "motor_position" not in names:
         needed = f"with bit {_CHANNELS['motor_position'].bit} set"
         raise RunError(f"not every board streamed motor_position; set register stream.channels {needed} and run again")
