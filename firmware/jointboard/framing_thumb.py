@@ -81,18 +81,17 @@ def take_block(r0, r1, r2):
     ldr(r5, [r0, 68])
     data(2, 0xE9D1, 0x43E3)  # ldrd r4, r3, [r1, #908]
     data(2, 0xF8D1, 0x6200)  # ldr.w r6, [r1, #512]
-    data(2, 0xF105, 0x070C)  # add.w r7, r5, #12
-    str(r3, [r7, 0])
+    str(r3, [r5, 12])
     data(2, 0xF8D1, 0x339C)  # ldr.w r3, [r1, #924]
-    str(r3, [r7, 4])
+    str(r3, [r5, 16])
     data(2, 0xF8D1, 0x3394)  # ldr.w r3, [r1, #916]
-    str(r3, [r7, 8])
+    str(r3, [r5, 20])
     data(2, 0xF8D1, 0x30A0)  # ldr.w r3, [r1, #160]
     data(2, 0xEA43, 0x4202)  # orr.w r2, r3, r2, lsl #16
-    str(r2, [r7, 12])
+    str(r2, [r5, 24])
     data(2, 0xF8D1, 0x2214)  # ldr.w r2, [r1, #532]
     data(2, 0xEA44, 0x2202)  # orr.w r2, r4, r2, lsl #8
-    strh(r2, [r7, 16])
+    strh(r2, [r5, 28])
     str(r5, [r0, 0])
     data(2, 0xF8D1, 0x220C)  # ldr.w r2, [r1, #524]
     sub(r2, r2, r5)

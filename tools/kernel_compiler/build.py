@@ -95,6 +95,9 @@ class _Builder:
         else:
             found = self.defined[block][name] = self.phi(block)
             found.args = [self.read(name, each) for each in block.predecessors]
+            if len(set(found.args)) == 1 and found not in found.args:  # the same by every way
+                block.values.remove(found)
+                found = found.args[0]
         self.defined[block][name] = found
         return found
 
@@ -152,14 +155,13 @@ class _Builder:
         if kind not in POINTERS:
             raise NotAKernel(node, f"index into {ast.unparse(node.value)}", "a local of type ptr32, ptr16 or ptr8")
         width = POINTERS[kind]
-        base, index = self.expression(node.value), self.expression(node.slice)
-        offset = 0
-        if index.op == "add" and index.args[1].is_const():
-            index, offset = index.args[0], index.args[1].number
+        base, offset = _apart(self.expression(node.value))
+        index, elements = _apart(self.expression(node.slice))
+        offset = signed(offset + elements * width)
         if index.is_const():
-            return base, index.number * width, width
+            return base, signed(offset + index.number * width), width
         scaled = self.value("shl", [index, self.const(width >> 1)])
-        return self.value("add", [base, scaled]), offset * width, width
+        return self.value("add", [base, scaled]), offset, width
 
     # Statements
 
@@ -259,3 +261,10 @@ class _Builder:
         self.block.condition, self.block.compared = condition, [a, b]
         source = self.block
         return self.start([source]), self.start([source])
+
+
+def _apart(value: Value) -> tuple[Value, int]:
+    """A sum with a constant as its two parts; the constant is 0 where there is none."""
+    if value.op == "add" and value.args[1].is_const():
+        return value.args[0], value.args[1].number
+    return value, 0

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tools.kernel_compiler.errors import NotAKernel
-from tools.kernel_compiler.source import Kernel, constant, pointer_cast
+from tools.kernel_compiler.source import Kernel, constant, local_types, pointer_cast
 
 FLAGS = (
     "-O2",
@@ -38,20 +38,11 @@ def c_source(kernel: Kernel) -> str:
     """
     arguments = ", ".join(f"{_TYPES[kind]}{name}" for name, kind in kernel.arguments)
     known = dict(kernel.arguments)
-    types = _local_types(kernel.body, dict(known))
+    types = local_types(kernel)
     lines = [f"    {_TYPES[kind]}{name};" for name, kind in types.items() if name not in known]
     body = [f"    {line}" for line in _Writer(kernel, types).statements(kernel.body)]
     head = f"#include <stdint.h>\n\nint32_t {kernel.name}({arguments}) {{\n"
     return head + "\n".join([*lines, *body, "    return 0;", "}"]) + "\n"
-
-
-def _local_types(statements: Sequence[ast.stmt], types: dict[str, str]) -> dict[str, str]:
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                other = types.get(node.value.id, "int") if isinstance(node.value, ast.Name) else "int"
-                types.setdefault(node.targets[0].id, pointer_cast(node.value) or other)
-    return types
 
 
 class _Writer:

@@ -50,9 +50,10 @@ class Kernel:
         if not tail:
             return self
         needed = sorted((_surely_stored(head) | {name for name, _ in self.arguments}) & _read_first(tail))
+        types = local_types(self)
         total: ast.expr = ast.Constant(0)
         for name in needed:
-            if _type_of(name, self) == "int":
+            if types[name] == "int":
                 total = ast.BinOp(total, ast.Add(), ast.Name(name, ast.Load()))
         ending = ast.copy_location(ast.Return(total), tail[0])
         return replace(self, body=(*head, ast.fix_missing_locations(ending)))
@@ -156,17 +157,15 @@ def _read_first(statements: Sequence[ast.stmt]) -> set[str]:
     return read
 
 
-def _type_of(name: str, kernel: Kernel) -> str:
-    for argument, kind in kernel.arguments:
-        if argument == name:
-            return kind
+def local_types(kernel: Kernel) -> dict[str, str]:
+    """Type of every argument and local: that of what it is assigned first."""
+    types = dict(kernel.arguments)
     for statement in kernel.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
-                kind = pointer_cast(node.value)
-                if kind:
-                    return kind
-    return "int"
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                other = types.get(node.value.id, "int") if isinstance(node.value, ast.Name) else "int"
+                types.setdefault(node.targets[0].id, pointer_cast(node.value) or other)
+    return types
 
 
 def pointer_cast(node: ast.expr) -> str | None:

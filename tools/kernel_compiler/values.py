@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 from tools.kernel_compiler.graph import Block, Graph, Value, latest
 
@@ -135,28 +136,74 @@ def _same_place(store: Value, load: Value) -> bool:
     return store.args[0] is load.args[0] and store.number == load.number and store.width == load.width == 4
 
 
+@dataclass(frozen=True)
+class _Clamp:
+    """A branch that does no more than to clamp a value: to -2^(bits - 1) .. 2^(bits - 1) - 1, or to 0 .. 2^bits - 1."""
+
+    op: str  # "ssat" or "usat"
+    bits: int
+    of: Value
+    phi: Value  # what it gives
+
+
 def _saturate(graph: Graph) -> bool:
-    """Find `if x > 2^n - 1: x = 2^n - 1` followed by `if x < -2^n: x = -2^n` (or 0); make it one instruction."""
+    """Find a clamp; make it one instruction."""
     for block in graph.blocks:
-        upper = _bound(block, "gt")
-        lower = None if upper is None else _bound(upper.block, "lt")
-        if upper is None or lower is None or upper.block.compared[0] is not upper:
-            continue
-        if any(value is not upper and value.op != "const" for value in upper.block.values):
-            continue  # something else happens between the two
-        high, low = block.compared[1].number, upper.block.compared[1].number
-        if high & (high + 1) or low not in (0, -1 - high):
-            continue
-        readers = [each for other in graph.blocks for value in other.values for each in value.args if each is upper]
-        readers += [each for other in graph.blocks for each in other.read() if each is upper]
-        if len(readers) != 2:  # the second comparison and the second phi
-            continue
-        bits = high.bit_length() + (low != 0)
-        clamped = Value("usat" if low == 0 else "ssat", [block.compared[0]], block, bits)
-        block.values.append(clamped)
-        _skip(block, lower.block, clamped, lower, graph)
-        return True
+        clamp = _two_bounds(block, graph) or _one_look(block)
+        if clamp is not None:
+            clamped = Value(clamp.op, [clamp.of], block, clamp.bits)
+            block.values.append(clamped)
+            _skip(block, clamp.phi.block, clamped, clamp.phi, graph)
+            return True
     return False
+
+
+def _two_bounds(block: Block, graph: Graph) -> _Clamp | None:
+    """Of `if x > 2^n - 1: x = 2^n - 1` at the end of this block, followed by `if x < -2^n: x = -2^n` (or 0)."""
+    upper = _bound(block, "gt")
+    lower = None if upper is None else _bound(upper.block, "lt")
+    if upper is None or lower is None or upper.block.compared[0] is not upper:
+        return None
+    if any(value is not upper and value.op != "const" for value in upper.block.values):
+        return None  # something else happens between the two
+    high, low = block.compared[1].number, upper.block.compared[1].number
+    if high & (high + 1) or low not in (0, -1 - high):
+        return None
+    readers = [each for other in graph.blocks for value in other.values for each in value.args if each is upper]
+    readers += [each for other in graph.blocks for each in other.read() if each is upper]
+    if len(readers) != 2:  # the second comparison and the second phi
+        return None
+    return _Clamp("usat" if low == 0 else "ssat", high.bit_length() + (low != 0), block.compared[0], lower)
+
+
+def _one_look(block: Block) -> _Clamp | None:
+    """Of `if (x + 2^n) >> (n + 1): x = (2^n - 1) ^ (x >> 31)` at the end of this block."""
+    if block.condition != "ne" or not block.compared[1].is_const(0):
+        return None
+    beyond, other = block.targets
+    join = next(iter(beyond.targets), None)
+    way = _way(block, other, join)
+    if join is None or beyond.predecessors != [block] or set(join.predecessors) != {beyond, way}:
+        return None
+    if beyond.condition is not None or len(phis := list(join.phis)) != 1:
+        return None
+    looked_at = block.compared[0]
+    bounded, x = (phis[0].args[join.predecessors.index(each)] for each in (beyond, way) if each is not None)
+    if any(value not in (bounded, *bounded.args) and value.op != "const" for value in beyond.values):
+        return None  # something else happens on the way
+    if looked_at.op != "asr" or bounded.op != "xor" or not bounded.args[1].is_const():
+        return None
+    total, high = looked_at.args[0], bounded.args[1].number
+    bits = high.bit_length() + 1
+    if high < 1 or high & (high + 1) or not _shifted(bounded.args[0], x, 31) or not _shifted(looked_at, total, bits):
+        return None
+    one_look = total.op == "add" and total.args[0] is x and total.args[1].is_const(high + 1)
+    return _Clamp("ssat", bits, x, phis[0]) if one_look else None
+
+
+def _shifted(value: Value, x: Value, bits: int) -> bool:
+    """Is a value x >> bits?"""
+    return value.op == "asr" and value.args[0] is x and value.args[1].is_const(bits)
 
 
 def _bound(block: Block, condition: str) -> Value | None:

@@ -22,7 +22,7 @@ def kernel_source(name: str, rng: random.Random) -> str:
     """A kernel with every local assigned, statements at random, and the sum of its locals as result."""
     lines = ["@micropython.viper", f"def {name}(cells: ptr32, half: ptr16, byte: ptr8, n: int) -> int:"]
     lines += [f"    {each} = {_operand(rng)}" for each in _LOCALS]
-    lines += ["    p = ptr32(half)", "    turns = 0"]
+    lines += ["    p = ptr32(half)", f"    near = {_near(rng)}", "    turns = 0"]
     for _ in range(rng.randint(3, 14)):
         lines += _statement(rng, 1)
     if rng.random() < 0.3:
@@ -52,12 +52,17 @@ def _statement(rng: random.Random, depth: int) -> list[str]:
     if kind < 0.40:
         name, high = rng.choice(_LOCALS), (1 << rng.choice((1, 7, 15, 16, 20))) - 1
         low = rng.choice((-1 - high, -1 - high, 0, -high))
+        if rng.random() < 0.3:  # the same in one look, or nearly
+            bits = high.bit_length() + rng.choice((0, 1, 1, 1))
+            return [f"{pad}if ({name} + {high + 1}) >> {bits}:", f"{pad}    {name} = {high} ^ ({name} >> 31)"]
         return [
             f"{pad}if {name} > {high}:",
             f"{pad}    {name} = {high}",
             f"{pad}if {name} < {low}:",
             f"{pad}    {name} = {low}",
         ]
+    if kind < 0.43:
+        return [f"{pad}near = {_near(rng)}"]
     if kind < 0.60:
         return [f"{pad}{_place(rng)} = {_expression(rng, 2)}"]
     if kind < 0.75:
@@ -66,9 +71,14 @@ def _statement(rng: random.Random, depth: int) -> list[str]:
     return [f"{pad}{rng.choice(_LOCALS)} = {_expression(rng, 3)}"]
 
 
+def _near(rng: random.Random) -> str:
+    """A pointer to half of the cells."""
+    return rng.choice(("p", f"ptr32(int(cells) + {4 * rng.randrange(_HALF)})"))
+
+
 def _place(rng: random.Random) -> str:
     pointer, size = rng.choice(
-        (("cells", CELLS), ("p", _HALF), ("half", 2 * _HALF), ("byte", 2 * CELLS), ("cells", CELLS))
+        (("cells", CELLS), ("p", _HALF), ("half", 2 * _HALF), ("byte", 2 * CELLS), ("near", _HALF))
     )
     if rng.random() < 0.7:
         return f"{pointer}[{rng.randrange(size)}]"

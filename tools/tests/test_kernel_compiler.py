@@ -244,6 +244,54 @@ def test_a_clamp_is_one_instruction_and_what_is_known_is_not_loaded_again() -> N
     assert sum(text.startswith("ldr") for text in code) == 1
 
 
+ONE_LOOK = """
+@micropython.viper
+def k(a: ptr32) -> int:
+    x = a[0]
+    if (x + 32768) >> 16:
+        x = 32767 ^ (x >> 31)
+    return x
+"""
+
+
+def test_a_clamp_in_one_look_is_one_instruction_too() -> None:
+    code = texts(parse_kernel(ONE_LOOK, "k"))
+    assert sum("ssat" in text for text in code) == 1
+    assert len(code) == 2  # and the load
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("+ 32768", "+ 32767"), (">> 16", ">> 15"), ("32767 ^", "16383 ^"), ("x >> 31", "x >> 30"),
+        ("x = 32767", "a[1] = 32767"), ("(x + 32768)", "(a[1] + 32768)"), ("x >> 31)", "x >> 31)\n        a[1] = x"),
+        ("(x + 32768) >> 16", "a[1]"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_clamp_is_none(what: str, other: str) -> None:
+    source = ONE_LOOK.replace(what, other)
+    assert source != ONE_LOOK
+    kernel = parse_kernel(source, "k")
+    assert not any("ssat" in text for text in texts(kernel))
+
+
+def test_a_pointer_into_what_another_points_to_costs_nothing_and_hides_nothing() -> None:
+    """What is stored by one is what the other loads, also where ways have met since the pointer was made."""
+    source = """
+@micropython.viper
+def k(a: ptr32) -> int:
+    near = ptr32(int(a) + 4 * 20)
+    if a[0] > 3:
+        a[1] = 5
+    near[2] = a[0]
+    a[23] = 7
+    return near[2] + near[3]
+"""
+    code = texts(parse_kernel(source, "k"))
+    assert sum(text.startswith("ldr") for text in code) == 1
+    assert not any(text.startswith("add") and "#80" in text for text in code)
+
+
 def test_a_store_elsewhere_may_have_changed_what_was_loaded() -> None:
     source = "@micropython.viper\ndef k(a: ptr32, b: ptr32) -> int:\n    x = a[0]\n    b[1] = 3\n    return x + a[0]\n"
     assert sum(text.startswith("ldr") for text in texts(parse_kernel(source, "k"))) == 2

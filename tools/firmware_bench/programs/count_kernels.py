@@ -41,11 +41,12 @@ for cut in range(asked["cuts"]):
     row["c_left"] = after(block, counter.result)
     del machine_code
     gc.collect()
-    viper = load("viper_%d" % cut)
-    row["viper_called"] = counter.called(viper, block)
-    row["viper_left"] = after(block, counter.once(viper, at))
-    del viper
-    gc.collect()
+    for name in ("viper", "armv6m"):
+        viper = load("%s_%d" % (name, cut))
+        row[name + "_called"] = counter.called(viper, block)
+        row[name + "_left"] = after(block, counter.once(viper, at))
+        del viper
+        gc.collect()
     rows.append(row)
 with open("counts.json", "w") as file:
     json.dump(rows, file)
