@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import Motion, Plant
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant_file
-from jointbench.robot import Drive, Joint, Link, Robot, load_robot
+from jointbench.robot import Drive, Joint, Link, Robot, load_robot, modified_dh
 
 COBOT6_PLANT = Path(__file__).parent / "virtual_bench" / "plants" / "cobot6.toml"
 GRAVITY = 9.81
@@ -25,7 +25,7 @@ def pendulum_robot(home: float = 0.0, gravity: bool = True) -> Robot:
     """Return one hinge along the base's y axis; at q = 0 the arm is level, and gravity pulls with -m g l cos q."""
     link = Link("arm", MASS, (LENGTH, 0.0, 0.0), ((INERTIA, 0.0, 0.0), (0.0, INERTIA, 0.0), (0.0, 0.0, INERTIA)))
     # alpha = 90 degrees turns the joint's y axis up and its z axis to the base's -y.
-    joint = Joint("swing", "revolute", -1, math.pi / 2, 0.0, 0.0, 0.0, (-9.0, 9.0), 5.0, 50.0, 50.0, link)
+    joint = Joint("swing", "revolute", -1, *modified_dh(math.pi / 2, 0.0, 0.0, 0.0), (-9.0, 9.0), 5.0, 50.0, 50.0, link)
     drive = Drive("swing", "swing", "harmonic", RATIO, TORQUE_CONSTANT, 10.0)
     down = (0.0, 0.0, -GRAVITY if gravity else 0.0)
     return Robot("pendulum", (joint,), (drive,), (), down, (home,), "closed form", "one hinge")

@@ -43,14 +43,13 @@ def cobot6_truth(frictionless: bool = False) -> PlantFile:
 
 
 def potential_energy(robot: Robot, truth: PlantFile, q: Array) -> float:
-    """Potential energy by multiplying out the modified Denavit-Hartenberg transforms: no code of the plant."""
+    """Potential energy by multiplying out the transforms from frame to frame: no code of the plant."""
     pose, energy = np.eye(4), 0.0
     for joint, part, position in zip(robot.joints, truth.joints, q, strict=True):
-        ca, sa = math.cos(joint.alpha), math.sin(joint.alpha)
-        ct, st = math.cos(joint.theta_offset + position), math.sin(joint.theta_offset + position)
-        about_x = np.array([[1, 0, 0, joint.a], [0, ca, -sa, 0], [0, sa, ca, 0], [0, 0, 0, 1]])
-        about_z = np.array([[ct, -st, 0, 0], [st, ct, 0, 0], [0, 0, 1, joint.d], [0, 0, 0, 1]])
-        pose = pose @ about_x @ about_z
+        ct, st = math.cos(position), math.sin(position)
+        placed = np.eye(4)
+        placed[:3, :3], placed[:3, 3] = joint.placement
+        pose = pose @ placed @ [[ct, -st, 0, 0], [st, ct, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
         assert part.link.mass is not None
         assert part.link.center_of_mass is not None
         energy -= part.link.mass * np.dot(robot.gravity, (pose @ (*part.link.center_of_mass, 1.0))[:3])

@@ -3,7 +3,6 @@
 # MuJoCo's names come from an extension module without types.
 # pyright: reportAttributeAccessIssue=false
 
-import math
 from typing import Any, Literal, get_args
 
 import mujoco
@@ -19,7 +18,7 @@ TICK = 1e-3
 
 
 def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
-    """Compile the robot's chain of modified Denavit-Hartenberg frames into a MuJoCo model.
+    """Compile the robot's tree of links into a MuJoCo model.
 
     Coordinates are those of the joints in order; with "harmonic" each is a pair, motor then gear.
 
@@ -40,12 +39,12 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
         body = _add_link(bodies[joint.parent + 1], joint, part)
         armature = part.rotor_inertia * drive.ratio**2
         body.add_joint(
-            name=f"{joint.name}.motor", type=mujoco.mjtJoint.mjJNT_HINGE, axis=(0, 0, 1),
+            name=f"{joint.name}.motor", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
             armature=armature, damping=part.viscous,
         )  # fmt: skip
         if kind == "harmonic":
             body.add_joint(
-                name=f"{joint.name}.gear", type=mujoco.mjtJoint.mjJNT_HINGE, axis=(0, 0, 1),
+                name=f"{joint.name}.gear", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
                 stiffness=part.stiffness, damping=part.damping,
             )  # fmt: skip
         bodies.append(body)
@@ -53,14 +52,10 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
 
 
 def _add_link(parent: Any, joint: Joint, part: JointTruth) -> Any:
-    """Add the joint's link to its parent's: Rx(alpha) Tx(a) Rz(theta) Tz(d), with the true inertia."""
-    ca, sa = math.cos(joint.alpha / 2), math.sin(joint.alpha / 2)
-    ct, st = math.cos(joint.theta_offset / 2), math.sin(joint.theta_offset / 2)
-    body = parent.add_body(
-        name=joint.name,
-        pos=(joint.a, -math.sin(joint.alpha) * joint.d, math.cos(joint.alpha) * joint.d),
-        quat=(ca * ct, sa * ct, -sa * st, ca * st),
-    )
+    """Add the joint's link to its parent's, with the true inertia."""
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, np.ravel(joint.rotation))
+    body = parent.add_body(name=joint.name, pos=joint.origin, quat=quaternion)
     inertia = np.array(part.link.inertia_about_center_of_mass)
     body.explicitinertial = True
     body.mass = part.link.mass

@@ -29,12 +29,14 @@ def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_parameters: Array
     rotations, origins = forward_kinematics(robot, q)
     angular = np.zeros_like(origins)
     linear = np.zeros_like(origins)
+    index, factor, _ = robot.coordinates
+    velocities = dq[:, index] * factor
     for i, joint in enumerate(robot.joints):
         if joint.parent >= 0:
             angular[:, i] = angular[:, joint.parent]
             lever = origins[:, i] - origins[:, joint.parent]
             linear[:, i] = linear[:, joint.parent] + np.cross(angular[:, joint.parent], lever)
-        along = rotations[:, i, :, 2] * dq[:, i, None]
+        along = (rotations[:, i] @ joint.axis) * velocities[:, i, None]
         if joint.kind == "revolute":
             angular[:, i] += along
         else:

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.robot import Array, Robot
+from jointbench.robot.arrays import Vector3
 
 
 def forward_kinematics(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
@@ -21,19 +22,20 @@ def forward_kinematics(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
     Raises:
         ShapeError: q does not match the robot.
 
-    Source: Craig, Introduction to Robotics, 1986, sec. 3.6 (modified Denavit-Hartenberg).
+    Source: Craig, Introduction to Robotics, 1986, ch. 3; rotation about any axis by Rodrigues' formula.
     """
     (q,) = motion_arrays(robot, q=q)
     rotations = np.empty((q.shape[0], robot.n_links, 3, 3))
     origins = np.empty((q.shape[0], robot.n_links, 3))
+    positions = robot.all_positions(q)
     for i, joint in enumerate(robot.joints):
         fixed_rotation, fixed_origin = joint.placement
         local_rotation = np.broadcast_to(fixed_rotation, (q.shape[0], 3, 3))
         local_origin = np.broadcast_to(fixed_origin, (q.shape[0], 3))
         if joint.kind == "revolute":
-            local_rotation = local_rotation @ _about_z(q[:, i])
+            local_rotation = local_rotation @ rotations_about(joint.axis, positions[:, i])
         else:
-            local_origin = local_origin + q[:, i, None] * fixed_rotation[:, 2]
+            local_origin = local_origin + positions[:, i, None] * (fixed_rotation @ joint.axis)
         if joint.parent < 0:
             rotations[:, i], origins[:, i] = local_rotation, local_origin
         else:
@@ -43,11 +45,13 @@ def forward_kinematics(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
     return rotations, origins
 
 
-def _about_z(angle: Array) -> Array:
-    """Rotation matrices about z, shape (n_samples, 3, 3)."""
-    matrices = np.zeros((len(angle), 3, 3))
-    matrices[:, 0, 0] = matrices[:, 1, 1] = np.cos(angle)
-    matrices[:, 1, 0] = np.sin(angle)
-    matrices[:, 0, 1] = -matrices[:, 1, 0]
-    matrices[:, 2, 2] = 1.0
-    return matrices
+def rotations_about(axis: Vector3, angle: Array) -> Array:
+    """Rotation matrices about an axis of length 1 by angles [rad], shape (n_samples, 3, 3).
+
+    R = a aᵀ + cos(angle) (E - a aᵀ) + sin(angle) [a]×
+    """
+    x, y, z = axis
+    along = np.outer(axis, axis)
+    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    cosine, sine = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
+    return along + cosine * (np.eye(3) - along) + sine * across

@@ -38,5 +38,5 @@ def model_columns(
 
 def model_parameter_names(robot: Robot, *, drives: bool = True) -> tuple[str, ...]:
     """Names of the columns of `model_columns`; without those of the drives where `drives` is False."""
-    links = tuple(f"{joint}.{parameter}" for joint in robot.joint_names for parameter in PARAMETER_NAMES)
+    links = tuple(f"{joint.name}.{parameter}" for joint in robot.joints for parameter in PARAMETER_NAMES)
     return links + drive_parameter_names(robot) if drives else links

@@ -14,10 +14,10 @@ from jointbench.errors import ModelFileError
 from jointbench.identification.model import Model
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError
-from jointbench.robot import Array, Coupling, Drive, Joint, Link, Robot
+from jointbench.robot import Array, Coupling, Drive, Joint, Link, Mimic, Robot
 
 FORMAT = "jointbench model"
-VERSION = 1
+VERSION = 2
 
 
 def write_model(model: Model, path: Path) -> Path:
@@ -105,8 +105,9 @@ def _robot(values: dict[str, Any]) -> Robot:
 
 
 def _joint(values: dict[str, Any]) -> Joint:
-    link: dict[str, Any] = {"link": Link(**_frozen(values["link"]))}
-    return Joint(**_frozen(values) | link)
+    mimic = values["mimic"]
+    parts: dict[str, Any] = {"link": Link(**_frozen(values["link"])), "mimic": Mimic(**mimic) if mimic else None}
+    return Joint(**_frozen(values) | parts)
 
 
 def _error(values: dict[str, Any]) -> TorqueError:

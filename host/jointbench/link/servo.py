@@ -33,7 +33,7 @@ def default_settings(robot: Robot, overrides: Mapping[str, ServoOverride] | None
     """
     inertia = [float(value) for value in _largest_inertia(robot)]
     settings: list[JointSettings] = []
-    for joint, drive, moved in zip(robot.joints, robot.drives, inertia, strict=True):
+    for joint, drive, moved in zip(robot.independent_joints, robot.drives, inertia, strict=True):
         override = (overrides or {}).get(joint.name, ServoOverride())
         rotor = (drive.rotor_inertia or 0.0) * drive.ratio**2
         stiffness = override.stiffness or max((moved + rotor) * BANDWIDTH**2, joint.torque_limit / FULL_TORQUE_ERROR)

@@ -68,7 +68,7 @@ def excitation_panels(robot: Robot, excitation: FourierExcitation) -> tuple[Pane
     panels: list[Panel] = []
     with house_style():
         for joint, margins in enumerate(excitation.margins):
-            turns = robot.joints[joint].kind == "revolute"
+            turns = robot.independent_joints[joint].kind == "revolute"
             scale = float(np.rad2deg(1.0)) if turns else 1.0
             units = ("°", "°/s", "°/s²") if turns else ("m", "m/s", "m/s²")
             low, high = robot.position_limits[joint]

@@ -11,7 +11,7 @@ _OF_DRIVE = {
 
 def torque_unit(robot: Robot, joint: int) -> str:
     """Unit of a joint's torque."""
-    return "N·m" if robot.joints[joint].kind == "revolute" else "N"
+    return "N·m" if robot.independent_joints[joint].kind == "revolute" else "N"
 
 
 def torque_units(robot: Robot) -> str:
@@ -22,5 +22,5 @@ def torque_units(robot: Robot) -> str:
 def parameter_unit(robot: Robot, name: str) -> str:
     """Unit of a full parameter such as "j2.Izz", "j3.coulomb" or "wrist.viscous"."""
     owner, _, quantity = name.rpartition(".")
-    kind = robot.joints[robot.joint_index(owner)].kind if owner in robot.joint_names else "revolute"
+    kind = robot.independent_joints[robot.joint_index(owner)].kind if owner in robot.joint_names else "revolute"
     return _OF_DRIVE[kind].get(quantity) or _OF_LINK.get(quantity, "kg·m²")

@@ -2,7 +2,7 @@
 
 from jointbench.robot.arrays import Array
 from jointbench.robot.drive import Coupling, Drive
-from jointbench.robot.joint import Joint
+from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
 from jointbench.robot.load import library_names, load_robot
 from jointbench.robot.robot import Robot
@@ -14,7 +14,9 @@ __all__ = [
     "Drive",
     "Joint",
     "Link",
+    "Mimic",
     "Robot",
     "library_names",
     "load_robot",
+    "modified_dh",
 ]

@@ -1,23 +1,28 @@
 """What a robot is to the host: joints, drives, couplings and limits."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.errors import UnknownJoint
 from jointbench.robot.arrays import Array, Vector3
 from jointbench.robot.drive import Coupling, Drive
-from jointbench.robot.joint import Joint
+from jointbench.robot.joint import Joint, Mimic
 
 
 @dataclass(frozen=True)
 class Robot:
     """A robot: a tree of joints that each carry one link, and the drives that move them.
 
+    Everything that is said joint by joint (positions, limits, drives, torques) is of the independent joints alone, in
+    their order; those that mimic others have links, and no position of their own.
+
     Attributes:
         name: what it is called.
-        joints: parents before children; joint i carries link i.
-        drives: drive i belongs to joint i.
+        joints: all of them, parents before children; joint i carries link i.
+        drives: drive i belongs to the independent joint i.
         couplings: joints that share motors.
         gravity: in the base frame [m/s²].
         home: position [rad or m] at which motions start and end.
@@ -34,10 +39,15 @@ class Robot:
     source: str
     description: str
 
+    @cached_property
+    def independent_joints(self) -> tuple[Joint, ...]:
+        """The joints that mimic no other."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
     @property
     def n_joints(self) -> int:
-        """How many joints it has."""
-        return len(self.joints)
+        """How many independent joints it has."""
+        return len(self.independent_joints)
 
     @property
     def n_links(self) -> int:
@@ -46,11 +56,11 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints' names in order."""
-        return tuple(joint.name for joint in self.joints)
+        """The independent joints' names in order."""
+        return tuple(joint.name for joint in self.independent_joints)
 
     def joint_index(self, name: str) -> int:
-        """Index of the joint of this name.
+        """Index of the independent joint of this name.
 
         Raises:
             UnknownJoint: the robot has no such joint.
@@ -63,22 +73,39 @@ class Robot:
     @property
     def position_limits(self) -> Array:
         """Lowest and highest position [rad or m], shape (n_joints, 2)."""
-        return np.array([joint.position_limits for joint in self.joints])
+        return np.array([joint.position_limits for joint in self.independent_joints])
 
     @property
     def velocity_limits(self) -> Array:
         """Largest speed [rad/s or m/s], shape (n_joints,)."""
-        return np.array([joint.velocity_limit for joint in self.joints])
+        return np.array([joint.velocity_limit for joint in self.independent_joints])
 
     @property
     def acceleration_limits(self) -> Array:
         """Largest magnitude of the acceleration [rad/s² or m/s²], shape (n_joints,)."""
-        return np.array([joint.acceleration_limit for joint in self.joints])
+        return np.array([joint.acceleration_limit for joint in self.independent_joints])
 
     @property
     def torque_limits(self) -> Array:
         """Largest magnitude of the joint torque [N·m or N], shape (n_joints,)."""
-        return np.array([joint.torque_limit for joint in self.joints])
+        return np.array([joint.torque_limit for joint in self.independent_joints])
+
+    def all_positions(self, positions: Array) -> Array:
+        """Positions of all joints [rad or m], (n_samples, n_links), of those of the independent ones."""
+        index, factor, offset = self.coordinates
+        return positions[:, index] * factor + offset
+
+    @cached_property
+    def coordinates(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """How each joint's position follows: factor * (position of the independent joint `index`) + offset.
+
+        Returns:
+            index, factor, offset [rad or m], shape (n_links,) each.
+        """
+        own = np.cumsum([joint.mimic is None for joint in self.joints]) - 1
+        mimics = [joint.mimic or Mimic(i, 1.0, 0.0) for i, joint in enumerate(self.joints)]
+        index = np.array([own[mimic.joint] for mimic in mimics], np.int64)
+        return index, np.array([mimic.factor for mimic in mimics]), np.array([mimic.offset for mimic in mimics])
 
     @property
     def standard_parameters(self) -> Array | None:

@@ -10,7 +10,7 @@ import numpy as np
 from jointbench.errors import RobotFileError
 from jointbench.robot.arrays import Matrix3, Vector3
 from jointbench.robot.drive import DRIVE_KINDS, Coupling, Drive
-from jointbench.robot.joint import Joint
+from jointbench.robot.joint import Joint, modified_dh
 from jointbench.robot.link import Link
 from jointbench.robot.robot import Robot
 from jointbench.robot.table import Table
@@ -96,14 +96,18 @@ def _joint(table: Table, name: str, index: int) -> tuple[Joint, float]:
     home = units.to_si * table.number(f"home_{units.motion}", 0.0)
     if not low < home < high:
         table.fault(f"home_{units.motion} = {home / units.to_si:g} must lie inside position_{units.motion}")
+    rotation, origin = modified_dh(
+        math.radians(table.number("alpha_deg")),
+        1e-3 * table.number("a_mm"),
+        1e-3 * table.number("d_mm"),
+        math.radians(table.number("theta_deg", 0.0)),
+    )
     joint = Joint(
         name=name,
         kind=kind,
         parent=index - 1,
-        alpha=math.radians(table.number("alpha_deg")),
-        a=1e-3 * table.number("a_mm"),
-        d=1e-3 * table.number("d_mm"),
-        theta_offset=math.radians(table.number("theta_deg", 0.0)),
+        rotation=rotation,
+        origin=origin,
         position_limits=(low, high),
         velocity_limit=units.to_si * table.positive(f"velocity_{units.motion}_s"),
         acceleration_limit=units.to_si * table.positive(f"acceleration_{units.motion}_s2"),
@@ -164,7 +168,7 @@ def _check_torque(table: Table, robot: Robot) -> None:
     """Refuse torque limits that the motors cannot reach within their current limits."""
     motor_torque = np.array([drive.torque_constant * drive.current_limit for drive in robot.drives])
     reachable = np.abs(robot.transmission_matrix).T @ motor_torque
-    for joint, torque in zip(robot.joints, reachable, strict=True):
+    for joint, torque in zip(robot.independent_joints, reachable, strict=True):
         if joint.torque_limit > torque * (1.0 + 1e-9):  # equality must survive rounding
             table.fault(
                 f"joint {joint.name!r}: torque limit {joint.torque_limit:g} is beyond its motors, which reach "

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from jointbench.robot import Array, Drive, Joint, Link, Robot
+from jointbench.robot import Array, Drive, Joint, Link, Robot, modified_dh
 from jointbench.robot.arrays import Matrix3
 
 RandomRobot = Callable[..., Robot]
@@ -33,7 +33,7 @@ def _random_robot(kinds: str, seed: int, *, tree: bool = False) -> Robot:
     rng = np.random.default_rng(seed)
     joints: list[Joint] = []
     for i, kind in enumerate(kinds):
-        alpha, a, d, theta = rng.uniform(-1.5, 1.5, 4)
+        rotation, origin = modified_dh(*rng.uniform(-1.5, 1.5, 4))
         spread = rng.normal(size=(3, 3))
         second_moment = 0.01 * spread @ spread.T
         inertia = np.trace(second_moment) * np.eye(3) - second_moment
@@ -48,10 +48,8 @@ def _random_robot(kinds: str, seed: int, *, tree: bool = False) -> Robot:
                 name=f"j{i}",
                 kind="revolute" if kind == "R" else "prismatic",
                 parent=int(rng.integers(-1, i)) if tree else i - 1,
-                alpha=alpha,
-                a=a,
-                d=d,
-                theta_offset=theta,
+                rotation=rotation,
+                origin=origin,
                 position_limits=(-3.0, 3.0),
                 velocity_limit=2.0,
                 acceleration_limit=5.0,

@@ -6,7 +6,7 @@ import pytest
 
 from jointbench.dynamics import base_parameters, model_columns, regressor
 from jointbench.errors import ShapeError, UnclearRank
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Array, Robot, load_robot, modified_dh
 
 Geometry = list[tuple[float, float, float]]
 RandomRobot = Callable[..., Robot]
@@ -15,11 +15,12 @@ RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 
 def with_geometry(robot: Robot, rows: Geometry) -> Robot:
     """The robot with other Denavit-Hartenberg rows (alpha [deg], a [m], d [m])."""
-    joints = tuple(
-        replace(joint, alpha=np.deg2rad(alpha), a=a, d=d, theta_offset=0.0)
-        for joint, (alpha, a, d) in zip(robot.joints, rows, strict=True)
+    placements = [modified_dh(np.deg2rad(alpha), a, d, 0.0) for alpha, a, d in rows]
+    joints = (
+        replace(joint, rotation=rotation, origin=origin)
+        for joint, (rotation, origin) in zip(robot.joints, placements, strict=True)
     )
-    return replace(robot, joints=joints)
+    return replace(robot, joints=tuple(joints))
 
 
 GENERIC: Geometry = [

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from jointbench.errors import UnknownJoint, UnknownRobot
 from jointbench.robot import library_names, load_robot
@@ -27,9 +28,13 @@ def test_library_names_are_sorted() -> None:
 def test_cobot6_has_the_published_numbers() -> None:
     robot = load_robot("cobot6")
 
-    np.testing.assert_allclose(np.rad2deg([joint.alpha for joint in robot.joints]), [0, 90, 0, 0, 90, -90])
-    np.testing.assert_allclose([joint.a for joint in robot.joints], [0, 0, -0.270, -0.253, 0, 0])
-    np.testing.assert_allclose([joint.d for joint in robot.joints], [0.1223, 0, 0, 0.1233, 0.1071, 0.0991])
+    alpha_deg = [0, 90, 0, 0, 90, -90]
+    a_m, d_m = [0, 0, -0.270, -0.253, 0, 0], [0.1223, 0, 0, 0.1233, 0.1071, 0.0991]
+    for joint, alpha, a, d in zip(robot.joints, alpha_deg, a_m, d_m, strict=True):
+        about_x = Rotation.from_euler("x", alpha, degrees=True)
+        np.testing.assert_allclose(joint.rotation, about_x.as_matrix(), atol=1e-15)
+        np.testing.assert_allclose(joint.origin, about_x.apply([a, 0, d]), atol=1e-15)
+        assert (joint.axis, joint.mimic) == ((0.0, 0.0, 1.0), None)
     assert [drive.ratio for drive in robot.drives] == [101] * 6
     assert [drive.torque_constant for drive in robot.drives] == [0.124, 0.124, 0.096, 0.096, 0.096, 0.096]
     assert all(drive.kind == "harmonic" for drive in robot.drives)

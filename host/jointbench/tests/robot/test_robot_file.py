@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from jointbench.errors import RobotFileError
 from jointbench.robot import load_robot
@@ -66,7 +67,9 @@ def test_everything_arrives_in_si(tmp_path: Path) -> None:
     arm, slide = robot.joints
 
     assert (arm.kind, arm.parent, slide.kind, slide.parent) == ("revolute", -1, "prismatic", 0)
-    assert [arm.alpha, arm.a, arm.d, arm.theta_offset] == pytest.approx([np.pi / 2, 0.1, 0.02, np.pi / 6])
+    turn = Rotation.from_euler("x", 90, degrees=True) * Rotation.from_euler("z", 30, degrees=True)
+    np.testing.assert_allclose(arm.rotation, turn.as_matrix(), atol=1e-15)
+    assert arm.origin == pytest.approx((0.1, -0.02, 0.0))
     assert arm.position_limits == pytest.approx((-np.pi / 2, np.pi))
     assert (arm.velocity_limit, arm.acceleration_limit) == pytest.approx((np.pi / 2, np.pi))
     assert slide.position_limits == pytest.approx((-0.1, 0.3))
