@@ -14,7 +14,7 @@ from jointbench.errors import ModelFileError
 from jointbench.identification.model import Model
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError
-from jointbench.robot import Array, Coupling, Drive, Joint, Link, Mimic, Robot
+from jointbench.robot import Array, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
 
 FORMAT = "jointbench model"
 VERSION = 2
@@ -100,6 +100,7 @@ def _robot(values: dict[str, Any]) -> Robot:
         "joints": tuple(_joint(joint) for joint in values["joints"]),
         "drives": tuple(Drive(**drive) for drive in values["drives"]),
         "couplings": tuple(Coupling(**_frozen(coupling)) for coupling in values["couplings"]),
+        "frames": tuple(Frame(**_frozen(frame)) for frame in values["frames"]),
     }
     return Robot(**_frozen(values) | parts)
 

@@ -5,13 +5,14 @@ from jointbench.robot.drive import Coupling, Drive
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
 from jointbench.robot.load import library_names, load_robot
-from jointbench.robot.robot import Robot
+from jointbench.robot.robot import Frame, Robot
 
 __all__ = [
     "PARAMETER_NAMES",
     "Array",
     "Coupling",
     "Drive",
+    "Frame",
     "Joint",
     "Link",
     "Mimic",

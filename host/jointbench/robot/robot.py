@@ -7,9 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import UnknownJoint
-from jointbench.robot.arrays import Array, Vector3
+from jointbench.robot.arrays import Array, Matrix3, Vector3
 from jointbench.robot.drive import Coupling, Drive
 from jointbench.robot.joint import Joint, Mimic
+
+MOST_JOINTS = 40
+STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a robot: rotation and origin [m] in the frame of the link of joint `joint`, -1 for the base."""
+
+    name: str
+    joint: int
+    rotation: Matrix3
+    origin: Vector3
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,8 @@ class Robot:
         home: position [rad or m] at which motions start and end.
         source: where the numbers come from.
         description: one sentence.
+        frames: places with names, such as links that are fixed to others.
+        assumptions: what its file does not say and was taken for granted, a sentence each.
     """
 
     name: str
@@ -38,6 +53,8 @@ class Robot:
     home: tuple[float, ...]
     source: str
     description: str
+    frames: tuple[Frame, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:
@@ -125,6 +142,6 @@ class Robot:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is suspicious about the robot's numbers: inertias that no body can have, by link name."""
+        """What is suspicious about its numbers: inertias that no body can have, by link name, and assumptions."""
         faults = ((joint.link.name, joint.link.physical_fault) for joint in self.joints)
-        return tuple(f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults if fault)
+        return tuple(f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults if fault) + self.assumptions

@@ -12,11 +12,10 @@ from jointbench.robot.arrays import Matrix3, Vector3
 from jointbench.robot.drive import DRIVE_KINDS, Coupling, Drive
 from jointbench.robot.joint import Joint, modified_dh
 from jointbench.robot.link import Link
-from jointbench.robot.robot import Robot
+from jointbench.robot.robot import STANDARD_GRAVITY, Robot
 from jointbench.robot.table import Table
 
 VERSION = 1
-STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 
 
 class _Units(NamedTuple):

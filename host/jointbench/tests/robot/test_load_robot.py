@@ -91,11 +91,3 @@ def test_unknown_name_names_the_library() -> None:
 def test_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnknownRobot, match=r"there is no such file; the library has cobot6"):
         load_robot(tmp_path / "arm.toml")
-
-
-def test_urdf_is_not_read_yet(tmp_path: Path) -> None:
-    path = tmp_path / "arm.urdf"
-    path.write_text("<robot/>")
-
-    with pytest.raises(UnknownRobot, match=r"is a URDF, which is not read yet; describe its geometry in a \.toml"):
-        load_robot(path)

@@ -1,0 +1,267 @@
+"""URDF files: links and joints in XML, as ROS and most drawing programs write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from jointbench.robot.arrays import Array, Vector3
+from jointbench.robot.drive import Drive
+from jointbench.robot.element import Element, read_xml
+from jointbench.robot.joint import Joint, Mimic, as_matrix
+from jointbench.robot.link import Link
+from jointbench.robot.rigid import Placed, joined
+from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+
+_KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+_REACHED_IN_S = 0.2  # the velocity limit, where a file says nothing of acceleration
+_ORIGIN: Vector3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A <joint> as written: which links it joins, and where."""
+
+    element: Element
+    name: str
+    kind: str
+    parent: str
+    child: str
+    rotation: Array
+    origin: Array
+
+
+def read_urdf(path: Path) -> Robot:
+    """Read a robot from its URDF file.
+
+    Fixed joints are no joints here: what they carry becomes part of the link that carries them, and keeps its name as a
+    frame. The root link is the base. Each joint has a drive that stands for torque at the joint itself; a URDF knows
+    no motors. Where it gives no acceleration limit, that is what reaches the velocity limit in 0.2 s.
+
+    Args:
+        path: the file; nothing that it refers to is opened.
+
+    Returns:
+        The robot; impossible inertias and what was assumed are in its `warnings`.
+
+    Raises:
+        RobotFileError: the file cannot be read, is no URDF, or an entry is missing, mistyped or contradicts another.
+    """
+    document = read_xml(path)
+    if document.tag != "robot":
+        document.fault(f"its root is <{document.tag}>, a URDF's is <robot>")
+    links = _unique(document, "link")
+    edges = [_edge(element, links) for element in _unique(document, "joint").values()]
+    root = _root(document, links, edges)
+    return _Reader(document, links, edges).robot(root)
+
+
+class _Reader:
+    def __init__(self, document: Element, links: dict[str, Element], edges: list[_Edge]) -> None:
+        self._document, self._links = document, links
+        self._below: dict[str, list[_Edge]] = {name: [] for name in links}
+        for edge in edges:
+            self._below[edge.parent].append(edge)
+        self._joints: list[Joint] = []
+        self._home: list[float] = []
+        self._frames: list[Frame] = []
+        self._assumed: list[str] = []
+        self._followed: list[tuple[int, Element]] = []
+
+    def robot(self, root: str) -> Robot:
+        self._add_below(root)
+        if not self._joints:
+            self._document.fault("no joint moves; a robot needs at least one that is not fixed")
+        if len(self._joints) > MOST_JOINTS:
+            self._document.fault(f"{len(self._joints)} joints move; at most {MOST_JOINTS} are allowed")
+        self._resolve_mimics()
+        joints = tuple(self._joints)
+        independent = [joint for joint in joints if joint.mimic is None]
+        home = tuple(at for joint, at in zip(joints, self._home, strict=True) if joint.mimic is None)
+        return Robot(
+            name=self._document.text("name"),
+            joints=joints,
+            drives=tuple(
+                Drive(joint.name, joint.name, "direct", 1.0, 1.0, joint.torque_limit) for joint in independent
+            ),
+            couplings=(),
+            gravity=STANDARD_GRAVITY,
+            home=home,
+            source=self._document.where,
+            description=f"read from a URDF with {len(self._links)} links",
+            frames=tuple(self._frames),
+            assumptions=tuple(self._assumed),
+        )
+
+    def _add_below(self, root: str) -> None:
+        """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
+        self._frames.append(Frame(root, -1, as_matrix(np.eye(3)), _ORIGIN))
+        stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
+        while stack:
+            edge, carrier, rotation, origin = stack.pop()
+            rotation, origin = rotation @ edge.rotation, origin + rotation @ edge.origin
+            if edge.kind != "fixed":
+                carrier = self._add_joint(edge, carrier, rotation, origin)
+                rotation, origin = np.eye(3), np.zeros(3)
+            self._frames.append(Frame(edge.child, carrier, as_matrix(rotation), _vector(origin)))
+            stack += [(each, carrier, rotation, origin) for each in reversed(self._below[edge.child])]
+
+    def _add_joint(self, edge: _Edge, carrier: int, rotation: Array, origin: Array) -> int:
+        element, index = edge.element, len(self._joints)
+        kind = _KINDS[edge.kind]
+        limit = element.child("limit")
+        if limit is None:
+            element.fault("has no element <limit>; give its velocity and effort")
+        low, high = _range(limit, edge.kind)
+        if kind == "revolute" and edge.kind != "continuous" and not limit.has("lower") and not limit.has("upper"):
+            self._assumed.append(f"joint {edge.name!r}: position from -180 to 180 degrees; the file gives no range")
+        velocity, effort = limit.positive("velocity"), limit.positive("effort")
+        if not limit.has("acceleration"):
+            self._assumed.append(
+                f"joint {edge.name!r}: acceleration limit {velocity / _REACHED_IN_S:g}, which reaches the velocity "
+                f"limit in {_REACHED_IN_S:g} s; the file gives none"
+            )
+        self._joints.append(
+            Joint(
+                name=edge.name,
+                kind="revolute" if kind == "revolute" else "prismatic",
+                parent=carrier,
+                rotation=as_matrix(rotation),
+                origin=_vector(origin),
+                axis=_axis(element),
+                position_limits=(low, high),
+                velocity_limit=velocity,
+                acceleration_limit=limit.positive("acceleration")
+                if limit.has("acceleration")
+                else velocity / _REACHED_IN_S,
+                torque_limit=effort,
+                link=joined(_link(edge.child, self._links[edge.child]), list(self._fixed_below(edge.child))),
+            )
+        )
+        self._home.append(0.0 if low < 0.0 < high else (low + high) / 2.0)
+        if (mimic := element.child("mimic")) is not None:
+            self._followed.append((index, mimic))
+        return index
+
+    def _fixed_below(self, name: str) -> Iterator[Placed]:
+        """Links that are fixed to a link, over any number of fixed joints."""
+        stack = [(name, np.eye(3), np.zeros(3))]
+        while stack:
+            name, rotation, origin = stack.pop()
+            for edge in self._below[name]:
+                if edge.kind == "fixed":
+                    turned, there = rotation @ edge.rotation, origin + rotation @ edge.origin
+                    yield Placed(_link(edge.child, self._links[edge.child]), as_matrix(turned), _vector(there))
+                    stack.append((edge.child, turned, there))
+
+    def _resolve_mimics(self) -> None:
+        """Tell each joint that mimics another by its name which one that is."""
+        index = {joint.name: i for i, joint in enumerate(self._joints)}
+        followers = {i for i, _ in self._followed}
+        for i, element in self._followed:
+            name = element.text("joint")
+            if name not in index:
+                element.fault(f"no moving joint {name!r}; there are {', '.join(index)}")
+            if index[name] in followers:
+                element.fault(f"joint {name!r} mimics another one itself; name that one")
+            mimic = Mimic(index[name], element.number("multiplier", 1.0), element.number("offset", 0.0))
+            self._joints[i] = replace(self._joints[i], mimic=mimic)
+
+
+def _unique(document: Element, tag: str) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in document.children(tag):
+        name = element.text("name")
+        if name in found:
+            document.fault(f"{tag} {name!r} is there twice; names must differ")
+        found[name] = element
+    return found
+
+
+def _edge(element: Element, links: dict[str, Element]) -> _Edge:
+    kind = element.text("type")
+    if kind not in (*_KINDS, "fixed"):
+        element.fault(f"type {kind!r} is not read; allowed are {', '.join((*_KINDS, 'fixed'))}")
+    ends: list[str] = []
+    for tag in ("parent", "child"):
+        name = element.needed(tag).text("link")
+        if name not in links:
+            element.fault(f"<{tag}> names link {name!r}, which is not in the file")
+        ends.append(name)
+    rotation, origin = _placement(element)
+    return _Edge(element, element.text("name"), kind, ends[0], ends[1], rotation, origin)
+
+
+def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
+    """Name of the only link that no joint carries; every other one hangs below it."""
+    carried: dict[str, str] = {}
+    for edge in edges:
+        if edge.child in carried:
+            edge.element.fault(
+                f"link {edge.child!r} already hangs on joint {carried[edge.child]!r}; closed loops are not read"
+            )
+        carried[edge.child] = edge.name
+    roots = [name for name in links if name not in carried]
+    if len(roots) != 1:
+        document.fault(
+            f"{len(roots)} links hang on no joint ({', '.join(roots) or 'the joints form a loop'}); "
+            f"exactly one must be the base"
+        )
+    reached, parents = {roots[0]}, [roots[0]]
+    while parents:
+        below = [edge.child for edge in edges if edge.parent in parents]
+        reached.update(below)
+        parents = below
+    if len(reached) < len(links):
+        lost = ", ".join(name for name in links if name not in reached)
+        document.fault(f"links {lost} hang on each other in a loop, and not on {roots[0]!r}")
+    return roots[0]
+
+
+def _placement(element: Element) -> tuple[Array, Array]:
+    """Rotation and origin of an element's <origin>; roll, pitch and yaw are about fixed axes."""
+    origin = element.child("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    turn = Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
+    return turn.as_matrix(), np.array(origin.vector("xyz", _ORIGIN))
+
+
+def _link(name: str, element: Element) -> Link:
+    inertial = element.child("inertial")
+    if inertial is None:
+        return Link(name)
+    rotation, center = _placement(inertial)
+    about = inertial.needed("inertia")
+    xx, xy, xz, yy, yz, zz = (about.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    inertia = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
+    return Link(name, inertial.needed("mass").number("value"), _vector(center), as_matrix(inertia))
+
+
+def _range(limit: Element, kind: str) -> tuple[float, float]:
+    """Lowest and highest position; half a turn to both sides where a joint that turns has no range."""
+    if kind == "continuous" or (kind == "revolute" and not limit.has("lower") and not limit.has("upper")):
+        return -math.pi, math.pi
+    low, high = limit.number("lower", 0.0), limit.number("upper", 0.0)
+    if low >= high:
+        limit.fault(f"lower = {low:g} must be below upper = {high:g}")
+    return low, high
+
+
+def _axis(joint: Element) -> Vector3:
+    element = joint.child("axis")
+    axis = np.array(element.vector("xyz", (1.0, 0.0, 0.0)) if element else (1.0, 0.0, 0.0))
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        joint.fault("its <axis> is zero; give the direction it moves about or along")
+    return _vector(axis / length)
+
+
+def _vector(array: Array) -> Vector3:
+    x, y, z = array.tolist()
+    return x, y, z
