@@ -172,7 +172,7 @@ class SafetyRig:
         return {"token": token, "config_crc": config_crc(registers, self.board.trajectory)}
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        return self.clock._ask(request)
+        return self.clock.ask(request)
 
     def close(self) -> None:
         """Leave the bench, which then lets its boards run until their motors are off, and heals them."""

@@ -61,7 +61,7 @@ class LockstepClock:
         if deliver_due(self._ports, self._now_us):
             return
         wait_us = until_due(self._ports, self._now_us, int(timeout_us))
-        answer = self._ask({"wait_us": wait_us, "written": {port.key: port.written for port in self._ports}})
+        answer = self.ask({"wait_us": wait_us, "written": {port.key: port.written for port in self._ports}})
         self._now_us = int(answer["time_us"])
         for port in self._ports:
             size = int(answer["sent"].get(port.key, 0)) - self._sent_before[port.key] - port.received
@@ -78,36 +78,19 @@ class LockstepClock:
         Raises:
             BenchLost: the bench cannot start it again, or has ended.
         """
-        self._ask({"restart": node})
+        self.ask({"restart": node})
         for port in self._ports:
             port.dead.pop(node, None)
 
-    def close(self) -> None:
-        """Give the bench's time back, and wait until it knows: what goes to its ports then is nobody's client's."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
-            while self._socket.recv(65536):
-                pass
-        self._socket.close()
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have the bench do something besides, such as break a sensor (docs/faults.md says what it can do).
 
-    def _connect(self, control: Path) -> None:
-        try:
-            self._socket.connect(str(control))
-        except OSError as error:
-            raise BenchLost(
-                f"virtual bench: nobody listens at its control socket {control} ({error.strerror}); "
-                "start it with `./run sim` and use the bench file it prints"
-            ) from error
+        Returns:
+            Its answer.
 
-    def _discard_old_bytes(self) -> None:
-        """Start level: what boards sent to nobody is no answer to us."""
-        answer = self._ask({"wait_us": 0, "written": dict.fromkeys((port.key for port in self._ports), 0)})
-        self._now_us = int(answer["time_us"])
-        for port in self._ports:
-            port.discard()
-        self._sent_before = {port.key: int(answer["sent"].get(port.key, 0)) for port in self._ports}
-
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        Raises:
+            BenchLost: it refuses, with its reason; or it has ended or hangs.
+        """
         try:
             with contextlib.suppress(BrokenPipeError):  # a bench that closes the connection has said why before
                 self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -128,3 +111,28 @@ class LockstepClock:
         if "error" in answer:
             raise BenchLost(f"virtual bench: {answer['error']}")
         return answer
+
+    def close(self) -> None:
+        """Give the bench's time back, and wait until it knows: what goes to its ports then is nobody's client's."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while self._socket.recv(65536):
+                pass
+        self._socket.close()
+
+    def _connect(self, control: Path) -> None:
+        try:
+            self._socket.connect(str(control))
+        except OSError as error:
+            raise BenchLost(
+                f"virtual bench: nobody listens at its control socket {control} ({error.strerror}); "
+                "start it with `./run sim` and use the bench file it prints"
+            ) from error
+
+    def _discard_old_bytes(self) -> None:
+        """Start level: what boards sent to nobody is no answer to us."""
+        answer = self.ask({"wait_us": 0, "written": dict.fromkeys((port.key for port in self._ports), 0)})
+        self._now_us = int(answer["time_us"])
+        for port in self._ports:
+            port.discard()
+        self._sent_before = {port.key: int(answer["sent"].get(port.key, 0)) for port in self._ports}
