@@ -27,7 +27,7 @@ Attributes
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
 
-Methods; only now_us() and watchdog() may allocate
+Methods; only now_us(), stopwatch_us() and watchdog() may allocate
     disable()        motor off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
                      before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
@@ -35,10 +35,13 @@ Methods; only now_us() and watchdog() may allocate
     watchdog(timeout_ms)  called at each ARM, and for a new image's trial: from now on reset the board when wait_tick()
                      is not called for so long; a watchdog that cannot be stopped runs on until the reset
     now_us()         the clock of `inputs` as it is now; an emulated board's may stand still within a tick
+    stopwatch_us()   the same for measuring the board's own work; an emulated board may know how long that takes where
+                     the time of its bench stands still, and where it does not know this stands still as well
     apply()          put `outputs` to the motor: ENABLE and current
     room()           bytes the line can take now without waiting; asked only when there are bytes to be sent
     send(count)      give it that many bytes of `outgoing`
-    flush()          wait until what was sent is on the line: the program is about to end
+    flush()          wait until what was sent is on the line: the program is about to end for the REPL, and the line is
+                     the interpreter's console from now on, unless other boards share it
 
 The addresses of `inputs`, `outputs` and `outgoing` must not change; the first two must be 4-byte aligned. Outputs are
 off before the first line of Python runs: the driver's ENABLE has a pull-down. With "sim_joint" in config.json a model

@@ -35,7 +35,7 @@ class Board(Joint):
         self.adc = (1000000 * samples // self.period_us, 12, 3100)
         motor_encoder = self._make_motor_encoder()
         baud = whole(config, "line.baud", 57600, 3000000, 921600)
-        line = UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us)
+        line = UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us, wake=UART.IRQ_RX)
         self.lead_us = self.facts["adc.window"] = self.time_measuring()
         sync = config["pins"].get("sync")
         sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)

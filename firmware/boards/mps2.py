@@ -2,9 +2,11 @@
 
 The PSRAM at 0x21000000 is a file of the host. A tick: the bench writes the inputs there and sends a byte to UART 1,
 for which the core sleeps (WFI); the board writes the outputs and sends the byte back. The byte counts ticks asked for,
-so one that a reset left over is told from the next. Time is the mailbox's alone: no clock of QEMU's is read.
+so one that a reset left over is told from the next. Time is the mailbox's alone. How long the board's own work takes is
+counted in instructions, of which this core is said to do one with each clock of its 25 MHz; a real one waits for its
+flash besides.
 
-wait_tick() is 41 instructions when the tick is already there, send() a store; nothing is allocated. The watchdog is
+wait_tick() is 44 instructions when the tick is already there, send() a store; nothing is allocated. The watchdog is
 the bench's: it resets a board that hangs.
 """
 
@@ -18,6 +20,7 @@ from uctypes import bytearray_at
 
 LAYOUT = const(0x4A420003)  # "JB", version 3
 INPUTS = const(124)  # bytes before the received ones: those of the Hal, then how many are received, and the time
+TIME_US = const(4)
 NOW_US = const(120)
 OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
 LINE = const(512)  # bytes the line takes in a tick, each way
@@ -26,10 +29,14 @@ MAILBOX = const(0x21000000)  # words: layout, bytes of a tick's inputs, starts s
 ASKED = const(16)  # ticks asked for
 OWED = const(20)  # not 0 while one is taken and not answered
 WATCHDOG = const(24)  # milliseconds, 0 for none
+BEGUN = const(28)  # COUNTER when the tick was taken
 OUTPUTS_AT = const(0x21000100)
 SENT_AT = const(0x2100010C)
 INPUTS_AT = const(0x21000400)
 RECEIVED_AT = const(0x21000474)
+
+COUNTER = const(0x40028018)  # 25 MHz of QEMU's time: under -icount shift=7 an instruction is 128 ns, 3.2 counts
+TURNS = const(4000)  # of a loop of two instructions, which tells whether it is so
 
 UART = const(0x40005000)  # UART 1; its receive interrupt is bit 2 of the NVIC's registers
 CONTROL = const(0x40005008)
@@ -61,6 +68,8 @@ class Board:
         words[INTERRUPT_SET] = 1 << 2
         words[MAILBOX + WATCHDOG] = 0
         words[MAILBOX + OWED] = 0  # a tick taken before this start is nobody's
+        counts = 16 * (2 * TURNS + 1) // 5
+        self._counts_instructions = all(0 <= counted(TURNS) - counts <= 1 for _ in range(2))
         words[MAILBOX] = LAYOUT
         words[MAILBOX + 4] = INPUTS
         words[MAILBOX + 8] += 1
@@ -124,6 +133,9 @@ class Board:
         str(r7, [r5, 0])
         ldr(r3, [r2, 0])
         cpsie(1)
+        movwt(r4, COUNTER)
+        ldr(r4, [r4, 0])
+        str(r4, [r1, BEGUN])
         ldrb(r4, [r1, ASKED])
         cmp(r3, r4)
         bne(WAIT)
@@ -140,6 +152,14 @@ class Board:
     def now_us(self):
         return struct.unpack_from("<I", self.inputs, NOW_US)[0]
 
+    def stopwatch_us(self):
+        """The tick's time, and a clock for each instruction since it was taken where QEMU counts those."""
+        time = struct.unpack_from("<I", self.inputs, TIME_US)[0]
+        if not self._counts_instructions:
+            return time
+        counts = (machine.mem32[COUNTER] - machine.mem32[MAILBOX + BEGUN]) & 0xFFFFFFFF
+        return time + (5 * counts + 8 >> 4) // (self.clock_Hz // 1000000)
+
     def apply(self):
         pass  # they go out with the tick's answer
 
@@ -150,6 +170,18 @@ class Board:
     @micropython.viper
     def send(count: int):
         ptr32(SENT_AT)[0] = count
+
+
+@micropython.asm_thumb
+def counted(r0):
+    """Counts that go by during twice as many instructions, and one."""
+    movwt(r1, COUNTER)
+    ldr(r2, [r1, 0])
+    label(AGAIN)
+    sub(r0, r0, 1)
+    bne(AGAIN)
+    ldr(r0, [r1, 0])
+    sub(r0, r0, r2)
 
 
 if __name__ == "__main__":

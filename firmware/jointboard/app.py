@@ -87,6 +87,7 @@ def _boot(board):
     requests.attach(board)
     identity.attach(board, image.digest())
     gc.collect()
+    publish.heap_free = gc.mem_free()
 
 
 def _first_tick(board):
@@ -94,9 +95,9 @@ def _first_tick(board):
     received = board.wait_tick()
     first, _, edges, _, motor_count = struct.unpack_from("<5i", board.inputs, 0)
     edge_time = struct.unpack_from("<i", board.inputs, 112)[0]
-    before = board.now_us()
+    before = board.stopwatch_us()
     homing.home(board.inputs)
-    _clock_runs = board.now_us() != before
+    _clock_runs = board.stopwatch_us() != before
     cells[tick.COUNTER] = motor_count
     cells[tick.EDGES] = edges
     cells[tick.TICK] = word(first - 1)
@@ -152,7 +153,7 @@ def _go_on_after_a_gap():
 def _note_time():
     """Longest tick, from its instant to the end of its work: those without errands do a part of what others do."""
     if _clock_runs:
-        publish.longest_tick_us = max(publish.longest_tick_us, (_board.now_us() - publish.now_us()) & 0xFFFFFFFF)
+        publish.longest_tick_us = max(publish.longest_tick_us, (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF)
 
 
 def _see_to(events):
@@ -198,14 +199,16 @@ def _collect():
     _errands += 1
     if _errands == COLLECT_EVERY:
         _errands = 0
-        before = _board.now_us()
+        before = _board.stopwatch_us()
         gc.collect()
         if _clock_runs:
-            publish.longest_gc_us = max(publish.longest_gc_us, (_board.now_us() - before) & 0xFFFFFFFF)
+            publish.longest_gc_us = max(publish.longest_gc_us, (_board.stopwatch_us() - before) & 0xFFFFFFFF)
+        if not states.driving(cells[tick.STATE]):
+            publish.heap_free = gc.mem_free()
 
 
 _board = None
-_clock_runs = False  # now_us() goes on within a tick; an emulated board's does not
+_clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
 _errands = 0
 _trial_s = 0
 

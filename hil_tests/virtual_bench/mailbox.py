@@ -12,6 +12,7 @@ PROGRAM, PROMPT, BUSY = 1, 2, 3
 _SIZE = 0x10000
 _LAYOUT, _STARTS, _PHASE, _ASKED, _WATCHDOG = 0, 8, 12, 16, 24  # where words are; a tick's input bytes follow _LAYOUT
 _OUTPUTS, _INPUTS = 0x100, 0x400  # a tick's messages, as they go over the pipes of a unix board
+_RECEIVED = _INPUTS + (TICK_IN.fields or {})["received"][1]
 _WORD = struct.Struct("<I")
 _OUT = struct.Struct("<4i")
 
@@ -61,6 +62,12 @@ class Mailbox:
     def ask(self, message: bytes) -> int:
         """Put a tick's inputs, with the received bytes after them, and return the byte that asks for it."""
         self._map[_INPUTS : _INPUTS + len(message)] = message
+        self.take_back()
+        return self._asked & 0xFF
+
+    def ask_again(self) -> int:
+        """Return another byte that asks for the same tick, in which nothing is received any more."""
+        _WORD.pack_into(self._map, _RECEIVED, 0)
         self.take_back()
         return self._asked & 0xFF
 

@@ -54,7 +54,7 @@ class Qemu:
         console: socket.socket,
         tick: socket.socket | None = None,
         monitor: socket.socket | None = None,
-        icount: bool = False,
+        icount: int | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start the board.
 
@@ -63,7 +63,8 @@ class Qemu:
             folder: what QEMU itself says goes to its qemu.log, and semihosting sees its files.
             console, tick: the board's ends of UART 0 and UART 1; they are closed here.
             monitor: QEMU's own end of its monitor; closed here.
-            icount: one instruction takes exactly one nanosecond of the board's time, and waiting takes none.
+            icount: an instruction takes exactly 2 ** icount nanoseconds of the board's time, and waiting takes none.
+                None: that time is the host's.
 
         Raises:
             BoardStartError: the process cannot be started.
@@ -82,7 +83,7 @@ class Qemu:
             sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(self.program),
             "-machine", "mps2-an385,memory-backend=psram", "-object", ram, "-kernel", str(self.firmware),
             "-display", "none", "-monitor", "none", "-semihosting-config", "enable=on,target=native",
-            *sockets, *(["-icount", "shift=0,sleep=off"] if icount else []),
+            *sockets, *([] if icount is None else ["-icount", f"shift={icount},sleep=off"]),
         ]  # fmt: skip
         try:
             with (folder / "qemu.log").open("wb") as log:
@@ -166,7 +167,7 @@ def _run(qemu: Qemu, folder: Path, icount: bool, deadline: float) -> bytes:
     memory = folder.with_name("psram.bin")
     write_flash(memory, {"main.py": _MAIN.encode(), "host_files.py": _HOST_FILES.read_bytes()})
     console, its_end = socket.socketpair()
-    process = qemu.start(memory, folder, its_end, icount=icount)
+    process = qemu.start(memory, folder, its_end, icount=0 if icount else None)
     try:
         said = _read_until(console, b"\x04\x03", deadline)
     finally:

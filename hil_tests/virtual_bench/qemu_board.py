@@ -9,17 +9,18 @@ import contextlib
 import select
 import socket
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
 from hil_tests.virtual_bench.flash_image import write_flash
 from hil_tests.virtual_bench.mailbox import BUSY, PROMPT, Mailbox
+from hil_tests.virtual_bench.patience import Patience
 from hil_tests.virtual_bench.pipe_layout import GREETING, MAGIC, MAX_SERIAL, TICK_IN
 from hil_tests.virtual_bench.qemu import Qemu
 
-_PATIENCE = 30.0  # [s] of the wall clock for an answer, a start included: only a board that hangs takes longer
+_INSTRUCTION_TIME = 7  # 128 ns, of which firmware/boards/mps2.py counts instructions; ticks know nothing of that time
+_SAID_OF_IDLING = "warning: icount sleep disabled and no active timers"  # by QEMU: it waits for a tick, as it should
 _LOOK = 0.01  # [s] of the wall clock between looks at the phase of a board that says nothing
 
 
@@ -48,7 +49,8 @@ class QemuBoard:
         self._mailbox.clear()
         self.death: str | None = None
         self._asked: int | None = None  # byte that asked for the tick being waited for
-        self._greeted = False
+        self._greeted = False  # whether the program that runs has answered a tick
+        self._starts = 0  # of its programs when it was asked
         self._enable, self._command = False, 0
         self._bites_in = 0  # ticks until the watchdog resets a board that hangs
         self._endless = False  # the interpreter is at work on something that does not end
@@ -56,7 +58,9 @@ class QemuBoard:
         self.console, its_console = socket.socketpair()
         self._tick, its_tick = socket.socketpair()
         self._monitor, its_monitor = socket.socketpair()
-        self._process = self._qemu.start(self.memory, self._folder, its_console, its_tick, its_monitor)
+        self._process = self._qemu.start(
+            self.memory, self._folder, its_console, its_tick, its_monitor, _INSTRUCTION_TIME
+        )
         self._poll = select.poll()
         self._poll.register(self._tick, select.POLLIN)
         self._poll.register(self.console, select.POLLIN)
@@ -83,6 +87,7 @@ class QemuBoard:
             if self.at_prompt:
                 self.type(message[TICK_IN.itemsize :])
                 return
+        self._starts = self._mailbox.starts
         self._asked = self._mailbox.ask(message)
         self._say(self._tick, bytes((self._asked,)))
 
@@ -91,7 +96,7 @@ class QemuBoard:
 
         A board that hangs leaves its outputs as they are until its watchdog resets it. Without a watchdog it is dead.
         """
-        deadline = time.monotonic() + _PATIENCE
+        patience = Patience(self.pid)
         while self._asked is not None:
             ready = self._ready()
             if self._tick.fileno() in ready and self._is_answered():
@@ -101,10 +106,12 @@ class QemuBoard:
             if self.at_prompt:
                 self._take_back()
                 self._await_prompt()
-            elif time.monotonic() > deadline:
+            elif self._greeted and self._mailbox.starts != self._starts:
+                self._ask_again()
+            elif patience.is_over:
                 self._bites_in = self._mailbox.watchdog_ms  # a tick is a millisecond
                 if not self._bites_in:
-                    self._die(f"no answer within {_PATIENCE:g} s of the wall clock: it hangs")
+                    self._die(f"no answer within {patience}: it hangs")
                 self._take_back()
         if self._bites_in:
             return self._enable, self._command, b""
@@ -187,6 +194,15 @@ class QemuBoard:
             )
         self._greeted = True
 
+    def _ask_again(self) -> None:
+        """Give the tick to the program that has started since: the one that took it reset the board by itself.
+
+        What was received with it has gone with that program.
+        """
+        self._greeted = False
+        self._asked = self._mailbox.ask_again()
+        self._say(self._tick, bytes((self._asked,)))
+
     def _take_back(self) -> None:
         """Wait no longer for the tick that was asked for."""
         self._mailbox.take_back()
@@ -195,8 +211,8 @@ class QemuBoard:
 
     def _await_prompt(self) -> None:
         """Let the interpreter come to an end with what it does; a loop without end is left to itself after a while."""
-        deadline = time.monotonic() + (0.0 if self._endless else _PATIENCE)
-        while self._mailbox.phase == BUSY and time.monotonic() < deadline:
+        patience = Patience(self.pid)
+        while self._mailbox.phase == BUSY and not (self._endless or patience.is_over):
             if self.console.fileno() in self._ready():
                 self._listen()
         self._endless = self._mailbox.phase == BUSY
@@ -205,11 +221,11 @@ class QemuBoard:
         """Let the watchdog bite; return when the board has begun to start, so that it finds the next tick."""
         self._mailbox.forget_phase()
         self._say(self._monitor, b"system_reset\n")
-        deadline = time.monotonic() + _PATIENCE
+        patience = Patience(self.pid)
         while not self._mailbox.phase:
             self._ready()
-            if time.monotonic() > deadline:
-                self._die(f"no start within {_PATIENCE:g} s of the wall clock after a reset")
+            if patience.is_over:
+                self._die(f"no start within {patience} after a reset")
 
     def _listen(self) -> None:
         data = self._hear(self.console)
@@ -230,6 +246,7 @@ class QemuBoard:
                 self._log.write(last)
         self._log.flush()
         logs = [(self._folder / name).read_text("utf-8", "replace") for name in ("console.log", "qemu.log")]
-        words = [line for log in logs for line in log.strip().splitlines()[-1:]]
+        said = [[line for line in log.splitlines() if line.strip() and _SAID_OF_IDLING not in line] for log in logs]
+        words = [line for lines in said for line in lines[-1:]]
         self.death = ": ".join([reason or f"exit status {self._process.returncode}", *words[:1]])
         raise BoardDied(self.death)

@@ -75,10 +75,13 @@ def begin(_state, _inputs, _ticks):
     inputs[1] = state[DUE] + missed * period
     state[TICK] = inputs[0] + 1
     state[DUE] = inputs[1] + period
-    edges = 0
+    edges = inputs[2]
     while edges != state[EDGES]:  # again when the interrupt came in between
         edges = state[EDGES]
-        inputs[3] = state[NOW] - ((ticks - state[EDGE_TICKS]) & WRAP)
+        ago = (ticks - state[EDGE_TICKS]) & WRAP
+        if ago > WRAP >> 1:  # it came after `ticks` was read
+            ago = ago - WRAP - 1
+        inputs[3] = state[NOW] - ago
     inputs[2] = edges
 
 

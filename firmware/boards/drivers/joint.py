@@ -116,6 +116,9 @@ class Joint:
     def now_us(self):
         return self._clock.now_us()
 
+    def stopwatch_us(self):
+        return self._clock.now_us()
+
     def apply(self):
         outputs = self.outputs
         if get(outputs, 1):
@@ -134,6 +137,8 @@ class Joint:
 
     def flush(self):
         self.line.flush()
+        if not self.facts.get("board.shared_line"):  # what is said to other boards is not typed at this one
+            self.line.become_console()
         if self._dog:
             self.calm(self._dog_class)
 

@@ -2,7 +2,11 @@
 
 A port does not tell how full its transmit buffer is, but a UART empties it at a known rate: `room` is worked out from
 that. The STM32 port has no transmit buffer: there sending waits for each byte, so a tick sends what fits `patience_us`.
+When the program ends for the REPL, the line becomes the interpreter's console: no host could flash the board over it
+otherwise.
 """
+
+import os
 
 from micropython import const
 
@@ -14,14 +18,19 @@ BITS = const(10)  # on the line for a byte
 
 
 class UartLine:
-    """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way."""
+    """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way.
+
+    Args: the UART; its speed; the tick in us; whether it has a transmit buffer, and how long to wait where not; which
+    of its interrupts wakes the console (`UART.IRQ_RX`) where the port does not look for input by itself.
+    """
 
     receive_buffer = BUFFER
 
-    def __init__(self, uart, baud, period_us, buffered=True, patience_us=300):
+    def __init__(self, uart, baud, period_us, buffered=True, patience_us=300, wake=None):
         if baud < SLOWEST:
             raise WiringError("config.json: line.baud is %d; it must be at least %d" % (baud, SLOWEST))
         self._uart = uart
+        self._wake = wake
         self._a_tick = baud * period_us // (BITS * 1000000)
         self._capacity = BUFFER if buffered else max(1, baud * patience_us // (BITS * 1000000))
         if not buffered:
@@ -46,3 +55,9 @@ class UartLine:
 
     def flush(self):
         self._uart.flush()
+
+    def become_console(self):
+        """From now on what arrives is typed at the interpreter, until the board's next reset."""
+        os.dupterm(self._uart)
+        if self._wake is not None:
+            self._uart.irq(os.dupterm_notify, self._wake)

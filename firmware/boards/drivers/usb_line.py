@@ -42,6 +42,9 @@ class UsbLine:
     def flush(self):
         pass  # a write returns when USB has taken it
 
+    def become_console(self):
+        pass  # it is
+
 
 def _ready(poll):
     for _ in poll.ipoll(0):  # poll() would allocate a list

@@ -40,6 +40,8 @@ class Pin:
 
 
 class UART:
+    IRQ_RX = 1
+
     def __init__(self, number, baudrate, tx=None, rx=None, txbuf=0, rxbuf=0, timeout=0):
         log.append(("uart", number, baudrate))
 
@@ -51,6 +53,9 @@ class UART:
 
     def flush(self):
         log.append("flushed")
+
+    def irq(self, handler, trigger):
+        log.append(("uart irq", handler, trigger))
 
 
 class WDT:
@@ -189,6 +194,7 @@ class Clock:
 
 
 clock = Clock()
+module("os", dupterm=lambda stream: log.append("console"), dupterm_notify="notify")
 module("time", ticks_us=lambda: clock.ticks_us(), ticks_diff=lambda a, b: a - b)
 module("stm", TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44)
 causes = {"PWRON_RESET": 1, "HARD_RESET": 2, "WDT_RESET": 3, "DEEPSLEEP_RESET": 4, "SOFT_RESET": 0}

@@ -72,6 +72,9 @@ class Line:
     def flush(self):
         pipes.flush()
 
+    def become_console(self):
+        pass
+
 
 class Drive:
     current_mA = 0

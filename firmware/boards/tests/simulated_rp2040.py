@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import importlib.util
+import os
 import struct
 import sys
 import tarfile
@@ -315,12 +316,13 @@ def drivers_on_chip(assembler: str) -> Iterator[tuple[Chip, Any]]:
     builtins.ptr16, builtins.ptr32 = pointer(chip, 2), pointer(chip, 4)
     sys.implementation._machine = "Raspberry Pi Pico with RP2040"
     sys.path.insert(0, str(BOARDS))
+    os.dupterm = lambda uart: chip.log.append(("console", type(uart).__name__))
     try:
         exec(compile(assembler, "rp2.py", "exec"), rp2.__dict__)
         yield chip, _importer(chip)
     finally:
         sys.path.remove(str(BOARDS))
-        del builtins.ptr16, builtins.ptr32, sys.implementation._machine
+        del builtins.ptr16, builtins.ptr32, sys.implementation._machine, os.dupterm
         for name in set(sys.modules) - set(before):
             del sys.modules[name]
         sys.modules.update(before)

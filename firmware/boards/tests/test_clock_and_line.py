@@ -106,6 +106,51 @@ for edges in ([], [100], [], [20, 900]):
     assert [time for _, _, _, time in found][1:] == [1100, 1100, 3900]
 
 
+def test_an_edge_while_the_tick_is_told_is_of_that_moment() -> None:
+    """The interrupt may come after the tick has looked at the time: the edge is later than that, by microseconds."""
+    program = (
+        TIME
+        + """
+clock = Clock(1000)
+answer = [tick()]
+looked = Time.ticks_us
+def interrupted():
+    now = looked(time)
+    time.ticks_us = lambda: looked(time)
+    time.now += 3
+    clock.edge(None)
+    return now
+time.ticks_us = lambda: looked(time)
+for _ in range(2):
+    time.now += 500
+    clock.wait(2 ** 29)
+    time.ticks_us = interrupted
+    clock.tick(inputs)
+    answer.append(list(struct.unpack_from("<4I", inputs)) + [clock.now_us()])
+"""
+    )
+    _, *told = run(program, start=0x3FFFFFFF - 700, lead=2**29)
+    assert [edges for _, _, edges, _, _ in told] == [1, 2]
+    assert [time for _, _, _, time, _ in told] == [now for *_, now in told]
+
+
+def test_the_last_edge_stays_where_it_was_when_no_other_comes() -> None:
+    """Also after more time than ticks_us() counts before it begins anew."""
+    program = (
+        TIME
+        + """
+clock = Clock(1000)
+time.now += 100
+clock.edge(None)
+answer = []
+for _ in range(5):
+    answer.append(tick()[3])
+    time.now = (time.now + 2 ** 28) & 0x3FFFFFFF
+"""
+    )
+    assert run(program, start=0, lead=2**29) == [100] * 5
+
+
 LINE = """
 from drivers.uart_line import UartLine
 from drivers.errors import WiringError

@@ -53,7 +53,9 @@ def test_a_lost_sample_is_a_fault(rp2040: tuple[Chip, Any]) -> None:
     adc.measure(bytearray(116))
     chip.mcu.dma.channels[0].abort()
     chip.run(TICK)
-    with pytest.raises(load("errors").SensorFault, match="a sample was lost"):
+    for _ in range(3):  # it stays one until a reset, but a board that fails in every tick could not be talked to
+        with pytest.raises(load("errors").SensorFault, match="a sample was lost"):
+            adc.measure(bytearray(116))
         adc.measure(bytearray(116))
 
 

@@ -91,12 +91,31 @@ def test_half_bridges_keep_their_dead_time(rp2040: tuple[Chip, Any], tmp_path: P
     assert chip.log == [(ENABLE, 0), (8, 0), (9, 65535), (10, 0), (11, 65535)]
 
 
+def test_half_bridges_keep_their_dead_time_between_two_writes(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    """A slice may take over what was written for one switch before the other's comes: that, too, must leave the gap."""
+    chip, board = rp2040[0], start(rp2040, tmp_path, drive=LEGS)
+    dead = 500e-9 * 40000 * 65535
+    level = {8: 0, 9: 65535, 10: 0, 11: 65535}
+    for enable, current in ((1, 32000), (1, -32000), (1, 32000), (0, 0), (1, -32000), (1, -30000), (1, 0), (0, 0)):
+        chip.log.clear()
+        tick(board, enable, current)
+        for pin, value in [event for event in chip.log if event[0] in level]:
+            level[pin] = value
+            assert min(level[9] - level[8], level[11] - level[10]) >= dead - 1
+
+
 def test_the_watchdog_is_stopped_when_the_program_ends(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
     chip, board = rp2040[0], start(rp2040, tmp_path)
     board.watchdog(500)
     assert chip.read(WATCHDOG) & 1 << 30
     board.flush()
     assert not chip.read(WATCHDOG) & 1 << 30
+    assert chip.log[-2:] == [("flushed",), ("console", "Uart")]  # over which the host now flashes it
+
+
+def test_a_line_that_other_boards_share_is_no_console(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    chip, board = rp2040[0], start(rp2040, tmp_path, facts={"board.shared_line": 1})
+    board.flush()
     assert chip.log[-1] == ("flushed",)
 
 
