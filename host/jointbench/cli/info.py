@@ -1,4 +1,4 @@
-"""Say what a run directory or a robot holds: who, what, when, and what was lost."""
+"""Say what a run directory or a robot holds: who, what, when, what was lost, and which faults were injected."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.link.sync import BoardClock
 from jointbench.recording import Run, open_run
+from jointbench.recording.injected_faults import injected_faults
 from jointbench.robot import Robot, load_robot
 
 VERB = "info"
@@ -38,11 +39,18 @@ def _run(run: Run, console: Console) -> Result:
     if run.clocks:
         console.say("clocks of the boards, by the host's:")
         console.say(clock_table(run.clocks))
+    joints = {int(board["node"]): str(board["joint"]) for board in run.provenance.get("board", ())}
+    faults = injected_faults(run.path, joints)
+    for each in faults:
+        console.say(f"faults injected on purpose: {each.text}")
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     ledger = run.ledger.to_dict() if run.ledger else None
     clocks = {joint: clock.to_dict() for joint, clock in run.clocks.items()}
-    fields = {"run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks, "warnings": run.warnings}
+    fields = {
+        "run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks,
+        "injected_faults": [each.to_dict() for each in faults], "warnings": run.warnings,
+    }  # fmt: skip
     return Result("info", fields=fields)
 
 

@@ -13,6 +13,7 @@ from jointbench.errors import JointbenchError, RunError
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.recording.contents import Contents, read_contents
 from jointbench.recording.diagnosis import Diagnosis, Finding
+from jointbench.recording.injected_faults import injected_faults
 from jointbench.recording.record_file import RecordKind
 from jointbench.recording.run import Run, open_run
 from jointbench.recording.run_directory import (
@@ -74,7 +75,10 @@ def _examine_recording(path: Path, provenance: Mapping[str, Any] | None) -> list
     findings += [_check_records(contents), _check_end(contents, result), _check_frames(contents), result_finding]
     if result:
         findings.append(_check_digest(contents, result))
-    return [*findings, _check_ledger(contents, result), _check_events(path)]
+    findings += [_check_ledger(contents, result), _check_events(path)]
+    if faults := injected_faults(path, joints):  # no damage to the run, but the cause of much that was lost
+        findings.append(Finding("injected faults", True, "; ".join(each.text for each in faults)))
+    return findings
 
 
 def _read_provenance(path: Path) -> tuple[dict[str, Any] | None, list[Finding]]:

@@ -64,6 +64,19 @@ def test_info_states_the_clocks_where_boards_have_their_own(tmp_path, capsys, ow
         ]  # fmt: skip
 
 
+def test_info_names_the_faults_that_were_injected(tmp_path, capsys):
+    streams = boards()
+    with Recorder(tmp_path / "run", provenance(streams)) as recorder:
+        feed(recorder, streams)
+        recorder.event(6_000_000, "faults", nodes=(2,), counts={"rx.drop": 12})
+
+    assert main(["info", str(tmp_path / "run"), "--json", "-"]) == 0
+
+    said = capsys.readouterr()
+    assert json.loads(said.out)["injected_faults"] == [{"joints": ["j2"], "counts": {"rx.drop": 12}}]
+    assert "faults injected on purpose: j2: rx.drop 12 times" in said.err
+
+
 def test_list_shows_the_library(capsys):
     assert main(["list"]) == 0
     assert "cobot6" in capsys.readouterr().out

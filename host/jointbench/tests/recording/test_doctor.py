@@ -40,6 +40,27 @@ def test_a_sound_run_is_sound(tmp_path: Path) -> None:
     assert diagnosis.text().endswith("Next: nothing needs doing.")
 
 
+def test_injected_faults_are_named_and_are_no_damage(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "run", provenance(streams := boards())) as recorder:
+        feed(recorder, streams)
+        recorder.event(6_000_000, "faults", nodes=(1, 2), counts={"rx.drop": 12, "rx.flip": 1, "tx.lose": 0})
+        recorder.event(6_000_000, "faults", nodes=(9,), counts={"rx.stall": 2})
+    diagnosis = examine(tmp_path / "run")
+    assert diagnosis.is_sound
+    said = "j1, j2: rx.drop 12 times, rx.flip once, tx.lose never; node 9: rx.stall 2 times"
+    assert finding(diagnosis, "injected faults").what == said
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "{}", '{"event": "faults"}', '{"event": "faults", "nodes": 1, "counts": 2}']
+)
+def test_an_event_that_is_damaged_tells_of_no_faults(tmp_path: Path, line: str) -> None:
+    path = record(tmp_path / "run")
+    with (path / "events.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    assert "injected faults" not in {each.name for each in examine(path).findings}
+
+
 def test_damage_inside_is_named_with_its_bytes_and_times(tmp_path: Path) -> None:
     path = record(tmp_path / "run")
     records = list(read_records((path / "frames.bin").read_bytes(), []))
