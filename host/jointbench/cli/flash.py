@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from serial.tools.list_ports import comports
+
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
-from jointbench.errors import FlashError, UnknownJoint
+from jointbench.errors import BoardLost, FlashError, UnknownJoint
 from jointbench.flash.image import FIRMWARE
 from jointbench.flash.kinds import KINDS
 from jointbench.flash.report import FlashReport
 from jointbench.flash.steps import StepDone
 from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
+from jointbench.link.identity import Identity
 
 VERB = "flash"
 EXAMPLE = "jointbench flash bench.toml --joint j3"
 _BAR = 20  # characters
+_LAST_NODE = 254
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +48,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         options.board, Path(options.firmware or FIRMWARE), Path(options.config) if options.config else None,
         options.sim_joint, options.dry_run, Path(options.backup),
     )  # fmt: skip
-    said = ask_boards(file, [entry.joint for entry in entries])
+    said = _ask(file, entries)
     reports: list[FlashReport] = []
     for entry in entries:
         reports.append(flash_board(file, entry, said[entry.joint], how, _progress_bar(console, entry.joint)))
@@ -61,8 +65,22 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 def _bench_file(options: argparse.Namespace) -> BenchFile:
     if options.target.endswith(".toml"):
         return read_bench_file(options.target)
+    if not 1 <= options.node <= _LAST_NODE:
+        raise FlashError(
+            f"--node is {options.node}; it must be from 1 to {_LAST_NODE}, as config.json of the board has it"
+        )
+    if options.baud < 1:
+        raise FlashError(f"--baud is {options.baud}; it must be the speed of the board's line, such as 921600")
     entry = BoardEntry(options.node, options.joint or "board", options.target, options.baud)
     return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, Path(options.target))
+
+
+def _ask(file: BenchFile, entries: list[BoardEntry]) -> dict[str, Identity | None]:
+    try:
+        return ask_boards(file, [entry.joint for entry in entries])
+    except BoardLost as error:
+        ports = ", ".join(sorted(port.device for port in comports())) or "none"
+        raise FlashError(f"{error}. Serial ports of this machine: {ports}") from error
 
 
 def _chosen(file: BenchFile, joint: str | None) -> list[BoardEntry]:

@@ -16,20 +16,26 @@ def boot_file(config: Mapping[str, Any], kind: Kind) -> bytes:
 
     Args:
         config: its `safe_outputs` list pins to be driven to a level and words to be written, in that order; without
-            it, `pins` may name `enable`, which goes low.
+            it, `pins.enable` goes low.
         kind: says what to do where `config` says neither.
 
     Raises:
-        FlashError: `safe_outputs` has another form.
+        FlashError: `safe_outputs` has another form, or the board is wired and `pins` names no `enable`.
     """
+    pins: Any = config.get("pins")
+    enable = cast(Mapping[str, Any], pins).get("enable") if isinstance(pins, Mapping) else None
     outputs: Any = config.get("safe_outputs")
     if outputs is None:
-        pins: Any = config.get("pins")
-        enable = cast(Mapping[str, Any], pins).get("enable") if isinstance(pins, Mapping) else None
-        outputs = [list(each) for each in kind.safe_outputs] if enable is None else [["pin", enable, 0]]
+        outputs = [list(each) for each in kind.safe_outputs or ()] if enable is None else [["pin", enable, 0]]
     if not isinstance(outputs, Sequence) or isinstance(outputs, str):
         raise FlashError(f"config.json: {_FORM}")
-    return "".join(_statement(output) for output in cast(Sequence[Any], outputs)).encode()
+    statements = "".join(_statement(output) for output in cast(Sequence[Any], outputs))
+    if enable is None and kind.safe_outputs is None:
+        raise FlashError(
+            f"config.json: pins.enable is missing: without it nothing would switch the motor of a board of kind "
+            f"{kind.name!r} off. Name the pin that ENABLE of its power stage is wired to; docs/boards.md has an example"
+        )
+    return statements.encode()
 
 
 def _statement(output: Any) -> str:

@@ -30,25 +30,46 @@ def read_config(files: BoardFiles, given: Path | None, node: int) -> dict[str, A
         FlashError: neither is there, it is no configuration, of another node, or names facts that are no registers.
     """
     if given is not None:
-        try:
-            config: Any = json.loads(given.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise FlashError(f"configuration {given} cannot be read: {error}") from error
-        where = str(given)
-    else:
-        config, where = read_json(files, "config.json"), "its config.json"
+        return given_config(given, node)
+    return _checked(read_json(files, "config.json"), "its config.json", node)
+
+
+def given_config(path: Path, node: int) -> dict[str, Any]:
+    """The configuration in a file of the host; no board is asked.
+
+    Raises:
+        FlashError: as `read_config`.
+    """
+    try:
+        config: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FlashError(f"configuration {path} cannot be read: {error}") from error
+    return _checked(config, str(path), node)
+
+
+def _checked(config: Any, where: str, node: int) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise FlashError(f"{where} holds no configuration; give one with --config FILE, such as {_EXAMPLE}")
     config = cast(dict[str, Any], config)
     facts: Any = config.get("facts", {})
-    unknown = sorted(set(cast(Mapping[str, Any], facts)) - _FACTS) if isinstance(facts, Mapping) else ["facts"]
-    if unknown:
-        raise FlashError(
-            f"{where}: fact {unknown[0]!r} is none of this firmware's, which would stop at it; correct it first, with "
-            f"--config FILE. It knows {', '.join(sorted(_FACTS))}"
-        )
+    if not isinstance(facts, Mapping):
+        raise FlashError(f"{where}: facts is {facts!r}; it must be a table of names and numbers, such as {_EXAMPLE}")
+    for name, value in cast(Mapping[str, Any], facts).items():
+        if name not in _FACTS:
+            raise FlashError(
+                f"{where}: fact {name!r} is none of this firmware's, which would stop at it; correct it first, with "
+                f"--config FILE. It knows {', '.join(sorted(_FACTS))}"
+            )
+        if type(value) is not int or not -(2**31) <= value < 2**31:
+            raise FlashError(
+                f"{where}: fact {name!r} is {value!r}, and the firmware would stop at it; it must be a whole number "
+                "of 32 bits. Correct it first, with --config FILE"
+            )
     if config.get("node", node) != node:
-        raise FlashError(f"{where} is of node {config['node']}, this board is node {node}; is it the right port?")
+        raise FlashError(
+            f"{where} is of node {config['node']!r}, this board is node {node}; is it the right port, and the right "
+            "number (--node)?"
+        )
     return {"version": VERSION, "node": node, "facts": {}, **config}
 
 

@@ -167,15 +167,25 @@ def sources_of(kind: str, architecture: str | None, firmware: Path = FIRMWARE) -
     Raises:
         FlashError: there is no firmware, or not for this kind of board.
     """
-    package = firmware / "jointboard"
-    if not package.is_dir():
-        raise FlashError(f"no firmware at {firmware}: it comes with the checkout; name its folder with --firmware")
+    package = package_of(firmware)
     found = {"board.py": _read(firmware / "boards" / f"{kind}.py")}
     found |= _drivers(found["board.py"], firmware / "boards" / "drivers")
     for path in sorted(package.iterdir()):
         if path.suffix in (".py", ".bin") and (architecture in THUMB_2 or not path.name.endswith(_INLINE_ASSEMBLER)):
             found[f"jointboard/{path.name}"] = _read(path)
     return found
+
+
+def package_of(firmware: Path) -> Path:
+    """The package `jointboard` of a folder of sources.
+
+    Raises:
+        FlashError: it is not there.
+    """
+    package = firmware / "jointboard"
+    if not package.is_dir():
+        raise FlashError(f"no firmware at {firmware}: it comes with the checkout; name its folder with --firmware")
+    return package
 
 
 def _drivers(source: bytes, folder: Path) -> dict[str, bytes]:

@@ -23,20 +23,20 @@ class Kind:
         platform: what its interpreter calls itself (sys.platform).
         architecture: of native code where the kind settles it, None where only the board itself can say.
         compiles: whether images for it hold what mpy-cross made; otherwise the sources, which it compiles itself.
-        safe_outputs: what switches its motor off, where that is no matter of its wiring (boot_file.py says how).
+        safe_outputs: what switches its motor off (boot_file.py says how); None where its wiring must say it.
     """
 
     name: str
     platform: str
     architecture: str | None
     compiles: bool
-    safe_outputs: tuple[tuple[str, int, int], ...] = ()
+    safe_outputs: tuple[tuple[str, int, int], ...] | None = None
 
 
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("unix", "linux", "x86", False),  # its flash is a folder to look into
+        Kind("unix", "linux", "x86", False, ()),  # its flash is a folder to look into; no pins of its own
         # A Cortex-M3, but MicroPython says so of any that has Thumb-2 and no FPU. Its outputs are words of its mailbox.
         Kind("mps2", "qemu", "armv7em", True, (("mem32", 0x21000104, 0), ("mem32", 0x21000108, 0))),
         Kind("rp2", "rp2", None, True),  # RP2040: armv6m, RP2350: armv7emsp

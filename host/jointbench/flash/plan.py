@@ -109,10 +109,23 @@ def _loader(files: BoardFiles, config: Mapping[str, Any], kind: str, firmware: P
     present = files.read("main.py")
     if present is None or POINTER.encode() not in present:
         return [step for path, content in wanted.items() for step in replace(path, content)], []
-    differing = [path for path, content in wanted.items() if files.read(path) != content]
+    found = {path: files.read(path) for path in wanted}
+    differing = [path for path, content in wanted.items() if found[path] != content]
     if not differing:
         return [], []
-    return [], [
+    notes = [
         f"{' and '.join(differing)} differ from this release's and stay: nothing could save a board from a broken one. "
-        "docs/flash.md says how to replace them by hand"
+        "docs/flash.md says how to replace them"
     ]
+    statements = _statements(wanted["boot.py"])
+    if not (found["boot.py"] or b"").startswith(statements):
+        notes.append(
+            "boot.py does not begin with what switches off the motor of this configuration "
+            f"({statements.decode().strip()}); with the motor's power off, replace it"
+        )
+    return [], notes
+
+
+def _statements(boot: bytes) -> bytes:
+    """What stands before the first comment of a boot.py."""
+    return boot.partition(b"#")[0]

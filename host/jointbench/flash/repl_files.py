@@ -67,7 +67,7 @@ class ReplFiles:
     """See BoardFiles. `interpreter` is what answered."""
 
     def __init__(self, port: str, baud: int) -> None:
-        """Open the port and take the prompt: a program that still runs is interrupted, boot.py runs again.
+        """Open the port and take the prompt: a program that still runs is interrupted.
 
         Raises:
             FlashError: the port cannot be opened, or no MicroPython prompt answers there.
@@ -163,11 +163,14 @@ class ReplFiles:
         self.close()
 
     def _take_prompt(self) -> None:
-        """Interrupt what runs and enter the raw prompt; a program that is just ending may swallow the first try."""
+        """Interrupt what runs and enter the raw prompt; a program that is just ending may swallow the first try.
+
+        No soft reset: it would take the console off a UART that the firmware has left to the interpreter.
+        """
         for tries_left in reversed(range(_TRIES)):
             try:
                 with contextlib.redirect_stdout(io.StringIO()):  # mpremote prints what came instead of a prompt
-                    self._transport.enter_raw_repl(timeout_overall=_PROMPT)
+                    self._transport.enter_raw_repl(soft_reset=False, timeout_overall=_PROMPT)
                 return
             except TransportError:
                 if not tries_left:

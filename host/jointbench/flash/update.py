@@ -11,8 +11,8 @@ from typing import Any
 
 from jointbench.errors import BoardError, BoardLost, FlashError, FlashFailed, JointbenchError, WrongBoard
 from jointbench.flash.board_files import BoardFiles, FolderFiles
-from jointbench.flash.configuration import keep, read_config
-from jointbench.flash.image import FIRMWARE, Image, build_image, sources_of
+from jointbench.flash.configuration import given_config, keep, read_config
+from jointbench.flash.image import FIRMWARE, Image, build_image, package_of, sources_of
 from jointbench.flash.kinds import KINDS, Kind, kind_named
 from jointbench.flash.plan import plan_flash
 from jointbench.flash.repl_files import Interpreter, ReplFiles
@@ -98,6 +98,9 @@ def flash_board(
     line = _line_of(file, entry)
     try:
         _check_reachable(line, entry)
+        package_of(options.firmware)  # what was named wrongly ends no program
+        if options.config:
+            given_config(options.config, entry.node)
         if (report := _runs_already(line, entry, said, options)) is not None:
             return report
         if said and not (options.dry_run and entry.flash):
@@ -125,8 +128,10 @@ def _flash_at_rest(
 ) -> FlashReport:
     """What follows once the board's program has ended."""
     started = options.dry_run and entry.flash is not None
+    taken = said is not None
     try:
         with _files(entry) as (files, interpreter):
+            taken = True
             image = _image_for(files, interpreter, said, options)
             config = _config_for(files, entry, options)
             uid = said.uid if said else interpreter.uid if interpreter else str(config.get("uid", ""))
@@ -139,6 +144,11 @@ def _flash_at_rest(
                 files.reset()
                 started = True
     except (FlashError, OSError) as error:
+        if not taken:
+            raise FlashError(
+                f"no board answers as node {entry.node} at {entry.baud} baud; is that its number and speed (--node and "
+                f"--baud, or the bench file)? And {error}"
+            ) from error
         now = "" if options.dry_run and entry.flash else f". {_bring_back(line, entry, started)}"
         kind = type(error) if isinstance(error, FlashError) else FlashFailed
         raise kind(f"{error}{now}") from error

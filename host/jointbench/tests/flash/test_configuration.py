@@ -33,7 +33,11 @@ def test_a_given_file_takes_its_place(tmp_path: Path) -> None:
     [
         ("", "its config.json holds no configuration; give one with --config FILE"),
         ("[]", "its config.json holds no configuration"),
-        ('{"facts": []}', "its config.json: fact 'facts' is none of this firmware's"),
+        ('{"facts": []}', r"its config.json: facts is \[\]; it must be a table of names and numbers"),
+        ('{"facts": {"current.scale": 1.5}}', "fact 'current.scale' is 1.5, and the firmware would stop at it"),
+        ('{"facts": {"current.scale": "5"}}', "fact 'current.scale' is '5', and the firmware would stop at it"),
+        ('{"facts": {"current.scale": 4294967296}}', "fact 'current.scale' is 4294967296, and"),
+        ('{"node": "4"}', "its config.json is of node '4', this board is node 4"),
         ('{"facts": {"motor.colour": 1}}', "fact 'motor.colour' is none of this firmware's, which would stop at it"),
         ('{"facts": {"limit.current": 1}}', "fact 'limit.current' is none of"),  # a register, but none of a board's own
         ('{"node": 5}', "its config.json is of node 5, this board is node 4; is it the right port"),

@@ -124,6 +124,13 @@ def test_safe_outputs_of_another_form_are_refused(outputs: object) -> None:
         factory_files(Image("rp2", "1.0.0", 1, None, None, {}), {"safe_outputs": outputs})
 
 
+@pytest.mark.parametrize("kind", ["rp2", "stm32", "esp32"])
+@pytest.mark.parametrize("config", [{}, {"pins": {}}, {"pins": []}, {"safe_outputs": [["pin", 5, 0]]}])
+def test_a_wired_board_without_its_enable_pin_is_refused(kind: str, config: dict[str, object]) -> None:
+    with pytest.raises(FlashError, match=rf"pins.enable is missing: .* of kind '{kind}' off. Name the pin"):
+        factory_files(Image(kind, "1.0.0", 1, None, None, {}), config)
+
+
 def test_every_kind_has_its_board_file_and_a_known_architecture() -> None:
     for kind in KINDS.values():
         assert (FIRMWARE / "boards" / f"{kind.name}.py").is_file()
