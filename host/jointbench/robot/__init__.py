@@ -5,6 +5,7 @@ from jointbench.robot.drive import Coupling, Drive
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
 from jointbench.robot.load import library_names, load_robot
+from jointbench.robot.payload import with_payload
 from jointbench.robot.robot import Frame, Robot
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "library_names",
     "load_robot",
     "modified_dh",
+    "with_payload",
 ]

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import UnknownJoint
-from jointbench.robot.arrays import Array, Matrix3, Vector3
+from jointbench.errors import RobotFileError, UnknownJoint
+from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
 from jointbench.robot.drive import Coupling, Drive
 from jointbench.robot.joint import Joint, Mimic
 
@@ -86,6 +86,18 @@ class Robot:
             known = ", ".join(self.joint_names)
             raise UnknownJoint(f"robot {self.name!r} has no joint {name!r}; its joints: {known}")
         return self.joint_names.index(name)
+
+    def frame(self, name: str) -> Frame:
+        """The frame of this name: one of `frames`, or a link's own.
+
+        Raises:
+            RobotFileError: there is none.
+        """
+        own = (Frame(joint.link.name, i, SAME, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
+        known = {frame.name: frame for frame in (*own, *self.frames)}
+        if name not in known:
+            raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
+        return known[name]
 
     @property
     def position_limits(self) -> Array:

@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
@@ -10,12 +11,15 @@ import numpy as np
 from jointbench.errors import RobotFileError
 from jointbench.robot.arrays import Matrix3, Vector3
 from jointbench.robot.drive import DRIVE_KINDS, Coupling, Drive
-from jointbench.robot.joint import Joint, modified_dh
+from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import Link
-from jointbench.robot.robot import STANDARD_GRAVITY, Robot
+from jointbench.robot.payload import with_payload
+from jointbench.robot.rigid import Placed, joined
+from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.robot.table import Table
 
 VERSION = 1
+_BASE = "base"
 
 
 class _Units(NamedTuple):
@@ -57,37 +61,44 @@ def _robot(table: Table) -> Robot:
     joints: list[Joint] = []
     drives: list[Drive] = []
     home: list[float] = []
-    for index, entry in enumerate(table.tables("joints")):
+    for entry in table.tables("joints"):
         name = entry.text("name")
         entry.where = f"{table.where}: joint {name!r}"
-        joint, position = _joint(entry, name, index)
-        drives.append(_drive(entry.table("drive"), name))
+        if entry.has("mimic"):
+            joints.append(_mimicking(entry, name, joints))
+        else:
+            joint, position = _joint(entry, name, joints)
+            drives.append(_drive(entry.table("drive"), name))
+            joints.append(joint)
+            home.append(position)
         entry.finish()
-        joints.append(joint)
-        home.append(position)
-    if not joints:
-        table.fault("a robot needs at least one table [[joints]]")
+    if not 1 <= len(joints) <= MOST_JOINTS:
+        table.fault(f"{len(joints)} tables [[joints]]; a robot has 1 to {MOST_JOINTS}")
+    frames = _fixed(table, joints)
     _check_unique(table, "joint", [joint.name for joint in joints])
-    _check_unique(table, "link", [joint.link.name for joint in joints])
+    _check_unique(table, "link", [joint.link.name for joint in joints] + [frame.name for frame in frames])
     _check_unique(table, "drive", [drive.name for drive in drives])
     robot = Robot(
         name=table.text("name"),
         joints=tuple(joints),
         drives=tuple(drives),
-        couplings=_couplings(table, [joint.name for joint in joints]),
+        couplings=_couplings(table, [joint.name for joint in joints if joint.mimic is None]),
         gravity=cast(Vector3, table.numbers("gravity_m_s2", 3, STANDARD_GRAVITY)),
         home=tuple(home),
         source=table.text("source"),
         description=table.text("description"),
+        frames=frames,
     )
+    for entry in table.tables("payloads"):
+        robot = _loaded(entry, robot)
     table.finish()
     _check_torque(table, robot)
     return robot
 
 
-def _joint(table: Table, name: str, index: int) -> tuple[Joint, float]:
-    """Read a joint and its home position; the chain is serial, so joint i sits on link i - 1."""
-    kind = cast(Literal["revolute", "prismatic"], table.text("kind", "revolute", ("revolute", "prismatic")))
+def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
+    """Read a joint and its home position; it sits on the joint before it where no other parent is named."""
+    kind = _kind(table)
     units = _UNITS[kind]
     low, high = (units.to_si * bound for bound in table.numbers(f"position_{units.motion}", 2))
     if low >= high:
@@ -95,16 +106,11 @@ def _joint(table: Table, name: str, index: int) -> tuple[Joint, float]:
     home = units.to_si * table.number(f"home_{units.motion}", 0.0)
     if not low < home < high:
         table.fault(f"home_{units.motion} = {home / units.to_si:g} must lie inside position_{units.motion}")
-    rotation, origin = modified_dh(
-        math.radians(table.number("alpha_deg")),
-        1e-3 * table.number("a_mm"),
-        1e-3 * table.number("d_mm"),
-        math.radians(table.number("theta_deg", 0.0)),
-    )
+    rotation, origin = _placement(table)
     joint = Joint(
         name=name,
         kind=kind,
-        parent=index - 1,
+        parent=_parent(table, before),
         rotation=rotation,
         origin=origin,
         position_limits=(low, high),
@@ -114,6 +120,85 @@ def _joint(table: Table, name: str, index: int) -> tuple[Joint, float]:
         link=_link(table, name),
     )
     return joint, home
+
+
+def _mimicking(table: Table, name: str, before: list[Joint]) -> Joint:
+    """Read a joint that follows another one; it has neither limits nor a drive of its own."""
+    kind = _kind(table)
+    entry = table.table("mimic")
+    joint = _index(entry, entry.text("joint"), before)
+    followed = before[joint]
+    if followed.mimic is not None:
+        entry.fault(f"joint {followed.name!r} mimics another one itself; name that one")
+    factor = entry.number("factor", 1.0)
+    offset = _UNITS[kind].to_si * entry.number(f"offset_{_UNITS[kind].motion}", 0.0)
+    entry.finish()
+    low, high = sorted(factor * bound + offset for bound in followed.position_limits)
+    rotation, origin = _placement(table)
+    return Joint(
+        name=name,
+        kind=kind,
+        parent=_parent(table, before),
+        rotation=rotation,
+        origin=origin,
+        position_limits=(low, high),
+        velocity_limit=abs(factor) * followed.velocity_limit,
+        acceleration_limit=abs(factor) * followed.acceleration_limit,
+        torque_limit=followed.torque_limit,
+        link=_link(table, name),
+        mimic=Mimic(joint, factor, offset),
+    )
+
+
+def _fixed(table: Table, joints: list[Joint]) -> tuple[Frame, ...]:
+    """Read what is fixed to links: its inertia becomes theirs, its name that of a frame."""
+    frames: list[Frame] = []
+    for entry in table.tables("fixed"):
+        name = entry.text("name")
+        entry.where = f"{table.where}: fixed {name!r}"
+        joint = _parent(entry, joints)
+        rotation, origin = _placement(entry)
+        part = Placed(_link(entry, name), rotation, origin)
+        if joint >= 0:  # what the base weighs is nobody's torque
+            joints[joint] = replace(joints[joint], link=joined(joints[joint].link, [part]))
+        entry.finish()
+        frames.append(Frame(name, joint, rotation, origin))
+    return tuple(frames)
+
+
+def _loaded(table: Table, robot: Robot) -> Robot:
+    name = table.text("name")
+    center = cast(Vector3, tuple(1e-3 * value for value in table.numbers("center_of_mass_mm", 3)))
+    inertia = (_inertia(table.table("inertia_kg_m2")),) if table.has("inertia_kg_m2") else ()
+    robot = with_payload(robot, name, table.text("on"), table.positive("mass_kg"), center, *inertia)
+    table.finish()
+    return robot
+
+
+def _kind(table: Table) -> Literal["revolute", "prismatic"]:
+    return cast(Literal["revolute", "prismatic"], table.text("kind", "revolute", ("revolute", "prismatic")))
+
+
+def _placement(table: Table) -> tuple[Matrix3, Vector3]:
+    return modified_dh(
+        math.radians(table.number("alpha_deg")),
+        1e-3 * table.number("a_mm"),
+        1e-3 * table.number("d_mm"),
+        math.radians(table.number("theta_deg", 0.0)),
+    )
+
+
+def _parent(table: Table, before: list[Joint]) -> int:
+    """Index of the joint that carries what the table is about: the last one where none is named."""
+    name = table.text("parent", before[-1].name if before else _BASE)
+    return -1 if name == _BASE else _index(table, name, before)
+
+
+def _index(table: Table, name: str, before: list[Joint]) -> int:
+    names = [joint.name for joint in before]
+    if name not in names:
+        table.fault(f"joint {name!r} does not stand before it; there are {', '.join((_BASE, *names))}")
+    return names.index(name)
 
 
 def _link(table: Table, joint_name: str) -> Link:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from jointbench.robot.arrays import Array, Vector3
+from jointbench.robot.arrays import SAME, Array, Vector3
 from jointbench.robot.drive import Drive
 from jointbench.robot.element import Element, read_xml
 from jointbench.robot.joint import Joint, Mimic, as_matrix
@@ -100,7 +100,7 @@ class _Reader:
 
     def _add_below(self, root: str) -> None:
         """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
-        self._frames.append(Frame(root, -1, as_matrix(np.eye(3)), _ORIGIN))
+        self._frames.append(Frame(root, -1, SAME, _ORIGIN))
         stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
         while stack:
             edge, carrier, rotation, origin = stack.pop()

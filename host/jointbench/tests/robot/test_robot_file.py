@@ -158,7 +158,7 @@ def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str
 
 
 def test_a_robot_needs_a_joint(tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match=r"a robot needs at least one table \[\[joints\]\]"):
+    with pytest.raises(RobotFileError, match=r"0 tables \[\[joints\]\]; a robot has 1 to 40"):
         load(tmp_path, HEAD)
 
 
