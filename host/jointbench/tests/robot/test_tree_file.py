@@ -10,6 +10,7 @@ from jointbench.dynamics import energy
 from jointbench.errors import RobotFileError
 from jointbench.identification.model_file import _plain, _robot
 from jointbench.robot import Robot, load_robot, with_payload
+from jointbench.tests.robot.inertia import parameters_of
 
 DH = "alpha_deg = 90\na_mm = 100\nd_mm = 20\n"
 LIMITS = "position_deg = [-90, 180]\nvelocity_deg_s = 90\nacceleration_deg_s2 = 180\ntorque_Nm = 10\n"
@@ -57,8 +58,8 @@ def test_what_is_fixed_weighs_as_much_on_its_link(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     q, dq = rng.normal(size=(2, 5, 4))
     still = np.zeros((5, 1))
-    one = energy(together, q, dq, together.standard_parameters)
-    other = energy(apart, np.hstack([q, still]), np.hstack([dq, still]), apart.standard_parameters)
+    one = energy(together, q, dq, parameters_of(together))
+    other = energy(apart, np.hstack([q, still]), np.hstack([dq, still]), parameters_of(apart))
     np.testing.assert_allclose(one, other, rtol=1e-12)  # some hundred products in double precision
     assert together.frame("box").joint == 3
 
@@ -67,7 +68,7 @@ def test_a_payload_adds_its_mass_where_it_is(tmp_path: Path) -> None:
     robot, loaded = load(tmp_path, TREE + BOX), load(tmp_path, TREE + BOX + LOAD)
     frame = robot.frame("box")
     place = np.array(frame.origin) + np.array(frame.rotation) @ [0.0, 0.01, 0.02]
-    before, after = (each.joints[3].link.standard_parameters for each in (robot, loaded))
+    before, after = (parameters_of(each.joints[3].link) for each in (robot, loaded))
     point = np.concatenate(
         [[0.25], 0.25 * place, 0.25 * (place @ place * np.eye(3) - np.outer(place, place))[np.triu_indices(3)]]
     )

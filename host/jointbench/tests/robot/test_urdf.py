@@ -10,6 +10,7 @@ import pytest
 from jointbench.dynamics import energy, forward_kinematics
 from jointbench.errors import RobotFileError
 from jointbench.robot import Robot, load_robot
+from jointbench.tests.robot.inertia import parameters_of
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")
@@ -83,7 +84,7 @@ def test_geometry_and_energy_are_pinocchios(tmp_path: Path) -> None:
     index, factor, _ = robot.coordinates
     at, speed = robot.all_positions(q), dq[:, index] * factor
     _, origins = forward_kinematics(robot, q)
-    kinetic, potential = energy(robot, q, dq, robot.standard_parameters)
+    kinetic, potential = energy(robot, q, dq, parameters_of(robot))
     for k in range(len(q)):
         there, moving = np.zeros(model.nq), np.zeros(model.nv)
         for i, joint in enumerate(robot.joints):

@@ -1,0 +1,10 @@
+"""Inertias that a test knows to be given."""
+
+from jointbench.robot import Array, Link, Robot
+
+
+def parameters_of(what: Robot | Link) -> Array:
+    """Its standard parameters."""
+    parameters = what.standard_parameters
+    assert parameters is not None
+    return parameters
