@@ -1,0 +1,88 @@
+"""Inverse dynamics by Kane's method: forces and moments projected on partial velocities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointbench.dynamics.jacobians import Jacobians, coordinate_matrix
+from jointbench.dynamics.shapes import motion_arrays, parameter_vector
+from jointbench.robot import Array, Robot
+
+
+def kane_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, standard_parameters: ArrayLike) -> Array:
+    """Joint torques that a motion needs, without friction and rotor inertia, from generalised inertia forces.
+
+    With the partial velocities v_r = ∂v/∂dq_r of each centre of mass and the partial angular velocities omega_r of
+    each link: tau_r = Σ v_r · m (a - g) + omega_r · (I alpha + omega × I omega), with I about the centre of mass.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
+            m, m/s, m/s² for prismatic joints.
+        standard_parameters: ten per link in link order, shape (10 * n_links,); a link without mass has no centre of
+            mass, and its first moment must be zero.
+
+    Returns:
+        tau [N·m, N for prismatic joints], shape (n_samples, n_joints).
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+
+    Source: Kane & Levinson, Dynamics: Theory and Applications, 1985, ch. 4 and 6.
+    """
+    q, dq, ddq = motion_arrays(robot, q=q, dq=dq, ddq=ddq)
+    links = parameter_vector(robot, standard_parameters).reshape(-1, 10)
+    folded = coordinate_matrix(robot)
+    speeds, accelerations = dq @ folded.T, ddq @ folded.T
+    frames = _Frames(robot, Jacobians.of(robot, q), speeds)
+    torques = np.zeros((len(q), robot.n_links))
+    for i, link in enumerate(links):
+        mass = link[0]
+        center = link[1:4] / mass if mass else np.zeros(3)
+        about_origin = link[[[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
+        about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
+        rotation = frames.jacobians.rotations[:, i]
+        inertia = rotation @ about_center @ rotation.transpose(0, 2, 1)
+
+        partial_omega = frames.jacobians.angular(i)
+        omega = frames.omega[:, i]
+        alpha = frames.alpha_of_speeds[:, i] + np.einsum("kja,kj->ka", partial_omega, accelerations)
+        spun = np.einsum("kab,kb->ka", inertia, omega)
+        moment = np.einsum("kab,kb->ka", inertia, alpha) + np.cross(omega, spun)
+
+        arm = np.einsum("kab,b->ka", rotation, center)
+        partial_velocity = frames.jacobians.linear(i, frames.jacobians.origins[:, i] + arm)
+        of_speeds = np.cross(frames.alpha_of_speeds[:, i], arm) + np.cross(omega, np.cross(omega, arm))
+        acceleration = frames.acceleration_of_speeds[:, i] + of_speeds
+        acceleration = acceleration + np.einsum("kja,kj->ka", partial_velocity, accelerations)
+        force = mass * (acceleration - np.array(robot.gravity))
+        torques += np.einsum("kja,ka->kj", partial_omega, moment) + np.einsum("kja,ka->kj", partial_velocity, force)
+    return torques @ folded
+
+
+class _Frames:
+    """Angular velocities, and accelerations of the links' frames with constant joint speeds: (n_samples, n_links, 3).
+
+    Along the tree, all in the base frame: the axis of a joint turns with what carries it.
+    """
+
+    def __init__(self, robot: Robot, jacobians: Jacobians, speeds: Array) -> None:
+        self.jacobians = jacobians
+        self.omega = np.zeros_like(jacobians.axes)
+        self.alpha_of_speeds = np.zeros_like(jacobians.axes)
+        self.acceleration_of_speeds = np.zeros_like(jacobians.axes)
+        for i, joint in enumerate(robot.joints):
+            origin = jacobians.origins[:, i]
+            along = jacobians.axes[:, i] * speeds[:, i, None]
+            if joint.parent >= 0:
+                carrier, arm = joint.parent, origin - jacobians.origins[:, joint.parent]
+                omega, alpha = self.omega[:, carrier], self.alpha_of_speeds[:, carrier]
+                self.acceleration_of_speeds[:, i] = self.acceleration_of_speeds[:, carrier]
+                self.acceleration_of_speeds[:, i] += np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+                self.omega[:, i], self.alpha_of_speeds[:, i] = omega, alpha
+            if joint.kind == "revolute":
+                self.alpha_of_speeds[:, i] += np.cross(self.omega[:, i], along)
+                self.omega[:, i] += along
+            else:
+                self.acceleration_of_speeds[:, i] += 2.0 * np.cross(self.omega[:, i], along)
