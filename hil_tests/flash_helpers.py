@@ -1,15 +1,21 @@
-"""What the tests of flashing share: boards' folders, changed firmware, and a boot of whatever lies in a folder."""
+"""What the tests of flashing share: boards' files, changed firmware, and a boot of whatever lies in a folder."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil_tests.virtual_bench.flash_image import read_flash
 from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
-from jointbench.flash.board_files import FolderFiles
+from jointbench.flash.board_files import BoardFiles, FolderFiles
 from jointbench.flash.image import Image, build_image, write_factory
+from jointbench.flash.repl_files import ReplFiles
+from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
+from jointbench.link.connections import Connections
 
 CONFIG = {"node": 1, "uid": "0123456789abcdef", "facts": {}}
 BANNER = re.compile(r"^jointbench: slot ([ab]) runs( on trial)?: image ([0-9a-f]{64}), firmware \S+$", re.MULTILINE)
@@ -30,6 +36,42 @@ def fresh_board(folder: Path, image: Image | None = None) -> FolderFiles:
     """A board's folder with the loader and an image in slot a, confirmed."""
     write_factory(folder, image or build_image("unix"), CONFIG)
     return FolderFiles(folder)
+
+
+@contextlib.contextmanager
+def connected(file: BenchFile) -> Iterator[Connections]:
+    """All lines of a bench."""
+    with contextlib.closing(Connections(file)) as connections:
+        yield connections
+
+
+@contextlib.contextmanager
+def files_at_rest(live: Path, joint: str) -> Iterator[BoardFiles]:
+    """The files of a board whose program is ended, if it can be; afterwards its power is taken and given back."""
+    file = read_bench_file(live)
+    entry = _entry(file, joint)
+    if entry.flash:
+        yield FolderFiles(entry.flash)
+    else:
+        with connected(file) as connections:
+            connections.boards[joint].greet()
+            connections.boards[joint].leave_for_repl()
+        with ReplFiles(entry.url, entry.baud) as files:
+            yield files
+    with connected(file) as connections:
+        connections.restart(entry.node)
+
+
+def flash_of(live: Path, joint: str) -> dict[str, bytes]:
+    """All files of a board by path, without asking it."""
+    folder = _entry(read_bench_file(live), joint).flash
+    if folder:
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return read_flash(live.parent / "boards" / joint / "psram.bin")
+
+
+def _entry(file: BenchFile, joint: str) -> BoardEntry:
+    return next(entry for entry in file.boards if entry.joint == joint)
 
 
 @dataclass(frozen=True)

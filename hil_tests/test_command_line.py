@@ -11,6 +11,9 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault
 from jointbench.link import open_bench
+from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR
+
+WIRE = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +61,12 @@ def test_list_shows_each_boards_word_and_its_trouble(
         rows = {line.split()[0]: line.replace(" MHz", "MHz").split() for line in said[2:8]}
         assert rows["j1"][3] == KINDS[emulator]
         clock_MHz = {"unix:": "–", "qemu:": "25MHz"}[emulator]
-        assert rows["j1"][5:11] == ["1.1.0", "1.1", "same", "DISARMED", "POWER_ON", clock_MHz]
+        assert rows["j1"][5:11] == ["1.1.0", WIRE, "same", "DISARMED", "POWER_ON", clock_MHz]
         assert int(rows["j1"][11], 16) != int(rows["j3"][11], 16)  # facts of each joint are part of it
-        assert rows["j2"][6:9] == ["1.1", "other", "DISARMED"]
+        assert rows["j2"][6:9] == [WIRE, "other", "DISARMED"]
         assert rows["j4"][3:] == ["–"] * 9
         troubles = "\n".join(said[8:])
-        assert "j2 (node 2): speaks wire 1.1 with schema 12345678, this host" in troubles
+        assert f"j2 (node 2): speaks wire {WIRE} with schema 12345678, this host" in troubles
         assert "j4 (node 4): no answer to HELLO" in troubles
         assert main(["list", str(live), "--json", "-"]) == 1
         boards = json.loads(capsys.readouterr().out)["boards"]

@@ -1,6 +1,5 @@
 """`jointbench flash` on benches of emulated boards: what runs afterwards, seen by HELLO."""
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hil_tests.flash_helpers import changed_firmware
+from hil_tests.flash_helpers import changed_firmware, connected, files_at_rest, flash_of
 from hil_tests.link_helpers import COBOT
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
@@ -18,16 +17,15 @@ from jointbench.errors import BoardRefused, FlashError
 from jointbench.flash.board_files import FolderFiles
 from jointbench.flash.image import build_image
 from jointbench.flash.plan import plan_flash
+from jointbench.flash.repl_files import ReplFiles
 from jointbench.flash.slots import read_json
 from jointbench.flash.steps import carry_out
 from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link import open_bench
 from jointbench.link.bench_file import read_bench_file
-from jointbench.link.connections import Connections
 from jointwire import BY_NAME
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
-FOLDER = pytest.mark.unix_only("looks into a board's folder")
 
 
 @pytest.fixture
@@ -38,22 +36,13 @@ def kind(emulator: str) -> str:
 @pytest.fixture
 def bench(tmp_path: Path, emulator: str) -> Iterator[Path]:
     """A live bench of two boards."""
-    with virtual_bench(write_bench_file(tmp_path, None, None), out=tmp_path / "sim") as live:
+    with virtual_bench(write_bench_file(tmp_path, None, None), plant="ideal", out=tmp_path / "sim") as live:
         yield live
 
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
     return changed_firmware(tmp_path / "changed", "changed = 1")
-
-
-@contextlib.contextmanager
-def boards(live: Path) -> Iterator[Connections]:
-    connections = Connections(read_bench_file(live))
-    try:
-        yield connections
-    finally:
-        connections.close()
 
 
 def running(live: Path) -> dict[str, str]:
@@ -94,15 +83,13 @@ def test_a_bench_is_flashed_board_by_board(bench: Path, kind: str, changed: Path
     assert running(bench) == {"j1": image.sha256, "j2": build_image(kind).sha256}
 
 
-@FOLDER
 def test_a_dry_run_writes_nothing(bench: Path, changed: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    folder = bench.parent / "boards" / "j1"
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    before = flash_of(bench, "j1")
     code, (report, _) = flash(bench, tmp_path, "--firmware", changed, "--dry-run")
     assert (code, report["outcome"], report["backup"]) == (0, "planned", None)
     assert report["steps"][-1] == "rename slot.new to slot.json"
-    assert "  write b/jointboard/app.py, " in capsys.readouterr().out
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert "  write b/jointboard/app." in capsys.readouterr().out
+    assert flash_of(bench, "j1") == before
     assert not (tmp_path / "backup").exists()
 
 
@@ -122,57 +109,59 @@ def test_an_image_that_does_not_answer_is_not_kept(bench: Path, kind: str, tmp_p
 
 @pytest.mark.both_boards
 def test_another_image_than_the_one_that_runs_is_not_confirmed(bench: Path) -> None:
-    with boards(bench) as connections:
+    with connected(read_bench_file(bench)) as connections:
         connections.boards["j1"].hello()
         with pytest.raises(BoardRefused, match="refused CONFIRM: it runs another image than that"):
             connections.boards["j1"].client.confirm(bytes(32))
 
 
-@FOLDER
-def test_an_image_that_nobody_confirms_runs_once(bench: Path, changed: Path) -> None:
+def write_slot(live: Path, kind: str, changed: Path) -> str:
+    """All that a flash writes, and a reset; return the image that then runs, on trial."""
+    image = build_image(kind, firmware=changed)
+    with files_at_rest(live, "j1") as files:
+        carry_out(plan_flash(files, image, read_json(files, "config.json") or {}).steps, files)
+    return image.sha256
+
+
+def test_an_image_that_nobody_confirms_runs_once(bench: Path, kind: str, changed: Path) -> None:
     """As when the host loses its power between reset and CONFIRM."""
-    before, image = running(bench), build_image("unix", firmware=changed)
-    files = FolderFiles(bench.parent / "boards" / "j1")
-    config = read_json(files, "config.json") or {}
-    carry_out(plan_flash(files, image, config).steps, files)
-    for expected in (image.sha256, before["j1"], before["j1"]):
-        with boards(bench) as connections:
+    before = running(bench)
+    image = write_slot(bench, kind, changed)
+    assert running(bench) == before | {"j1": image} != before
+    for _ in range(2):
+        with connected(read_bench_file(bench)) as connections:
             connections.restart(1)
-        assert running(bench)["j1"] == expected
+        assert running(bench) == before
 
 
-@FOLDER
-def test_a_trial_that_nobody_confirms_ends_by_itself(bench: Path, changed: Path) -> None:
+def test_a_trial_that_nobody_confirms_ends_by_itself(bench: Path, kind: str, changed: Path) -> None:
     """No reset and no power cycle is needed: a minute without CONFIRM, and the board starts the image before."""
-    before, image = running(bench), build_image("unix", firmware=changed)
-    files = FolderFiles(bench.parent / "boards" / "j1")
-    carry_out(plan_flash(files, image, read_json(files, "config.json") or {}).steps, files)
-    with boards(bench) as connections:
-        connections.restart(1)
+    before = running(bench)
+    image = write_slot(bench, kind, changed)
+    with connected(read_bench_file(bench)) as connections:
         clock = connections.clock
-        assert connections.boards["j1"].hello().image_sha256 == image.sha256
+        assert connections.boards["j1"].hello().image_sha256 == image
         end_us = clock.now_us() + 62_000_000
         while clock.now_us() < end_us:
             clock.wait(1_000_000)
     assert running(bench) == before
 
 
-@FOLDER
 def test_calibration_stays_and_is_nobody_elses(bench: Path, changed: Path, tmp_path: Path) -> None:
-    with boards(bench) as connections:
+    with connected(read_bench_file(bench)) as connections:
         connections.boards["j1"].hello()
         connections.boards["j1"].write_register("torque.zero", 12)
         connections.boards["j1"].save()
         connections.boards["j2"].hello()
         other = connections.boards["j2"].read_registers().registers["torque.zero"]
         assert other != 12
-    saved = (bench.parent / "boards" / "j1" / "settings.json").read_bytes()
+    saved = flash_of(bench, "j1")["settings.json"]
     code, (first, _) = flash(bench, tmp_path, "--firmware", changed)
     assert code == 0
-    assert (bench.parent / "boards" / "j1" / "settings.json").read_bytes() == saved
+    assert flash_of(bench, "j1")["settings.json"] == saved
     assert (Path(first["backup"]) / "settings.json").read_bytes() == saved
-    assert not (bench.parent / "boards" / "j2" / "settings.json").exists()
-    with boards(bench) as connections:
+    assert "settings.json" not in flash_of(bench, "j2")
+    with connected(read_bench_file(bench)) as connections:
         for joint, zero in (("j1", 12), ("j2", other)):
             connections.boards[joint].hello()
             assert connections.boards[joint].read_registers().registers["torque.zero"] == zero
@@ -189,11 +178,11 @@ def test_a_board_of_another_kind_is_refused(
     assert running(bench) == before
 
 
-@FOLDER
 def test_a_full_file_system_leaves_the_board_as_it_was(
     bench: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("jointbench.flash.board_files.FolderFiles.free", lambda self: 4096)
+    for files in (FolderFiles, ReplFiles):
+        monkeypatch.setattr(files, "free", lambda self: 4096)
     before = running(bench)
     code, _ = flash(bench, tmp_path, "--firmware", changed)
     said = capsys.readouterr().err
@@ -203,11 +192,15 @@ def test_a_full_file_system_leaves_the_board_as_it_was(
     assert running(bench) == before
 
 
-@FOLDER
+def change_config(live: Path, joint: str, **changes: Any) -> None:
+    with files_at_rest(live, joint) as files:
+        config = read_json(files, "config.json") or {}
+        facts = config["facts"] | changes.pop("facts", {})
+        files.write("config.json", json.dumps(config | {"facts": facts} | changes).encode())
+
+
 def test_a_fact_that_is_no_register_is_refused(bench: Path, changed: Path, tmp_path: Path) -> None:
-    path = bench.parent / "boards" / "j2" / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps(config | {"facts": config["facts"] | {"no.such": 1}}))
+    change_config(bench, "j2", facts={"no.such": 1})
     file = read_bench_file(bench)
     said = ask_boards(file, ["j2"])
     options = FlashOptions(firmware=changed, backups=tmp_path / "backup")
@@ -215,13 +208,11 @@ def test_a_fact_that_is_no_register_is_refused(bench: Path, changed: Path, tmp_p
         flash_board(file, file.boards[1], said["j2"], options)
 
 
-@FOLDER
 def test_what_the_tool_does_not_know_is_kept_and_told(bench: Path, changed: Path, tmp_path: Path) -> None:
-    path = bench.parent / "boards" / "j1" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"note": "left hand"}))
+    change_config(bench, "j1", note="left hand")
     code, (report,) = flash(bench, tmp_path, "--firmware", changed, "--joint", "j1")
     assert (code, report["notes"]) == (0, ["config.json keeps note, which this firmware does not know"])
-    assert json.loads(path.read_text())["note"] == "left hand"
+    assert json.loads(flash_of(bench, "j1")["config.json"])["note"] == "left hand"
 
 
 def test_an_armed_board_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +230,7 @@ def test_an_armed_board_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
         assert "j3 (node 3) is ARMED and may move; stop it first. No board was written to" in capsys.readouterr().err
 
 
-@FOLDER
+@pytest.mark.unix_only("a QEMU board can be flashed by the wall clock: test_flash_qemu.py")
 def test_a_bench_by_the_wall_clock_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with virtual_bench(write_bench_file(tmp_path, None), realtime=True, out=tmp_path / "sim") as live:
         assert main(["flash", str(live)]) == 2
@@ -251,6 +242,48 @@ def test_a_joint_that_is_not_there(bench: Path, capsys: pytest.CaptureFixture[st
     assert "has no board for joint 'elbow'; its joints: j1, j2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--config", "none.json", "j1 (node 1): configuration none.json cannot be read"),
+        ("--firmware", "nowhere", "j1 (node 1): no firmware at nowhere"),
+    ],
+)
+def test_what_is_named_wrongly_ends_no_program(
+    bench: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    value: str,
+    words: str,
+) -> None:
+    ended: list[object] = []
+    monkeypatch.setattr("jointbench.flash.update._end_program", lambda *line: ended.append(line))
+    assert main(["flash", str(bench), "--joint", "j1", option, value]) == 2
+    assert words in capsys.readouterr().err
+    assert ended == []
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("--node=300", "--node is 300; it must be from 1 to 254"), ("--baud=0", "--baud is 0; it must")],
+)
+def test_no_such_node_or_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, words: str) -> None:
+    assert main(["flash", str(tmp_path / "ttyACM9"), option]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_port_at_which_nothing_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither our firmware nor an interpreter: no word on what it runs, or ran."""
+    assert main(["flash", "loop://"]) == 2
+    said = capsys.readouterr().err
+    assert "no board answers as node 1 at 921600 baud; is that its number and speed" in said
+    assert "no MicroPython prompt answers at loop://" in said
+    assert "image" not in said
+
+
 def test_a_port_with_nothing_behind_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["flash", str(tmp_path / "ttyACM9"), "--board", "rp2"]) == 2
-    assert "cannot be opened" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "cannot be opened" in said
+    assert "Serial ports of this machine: " in said

@@ -14,7 +14,7 @@ from hil_tests.need_qemu import need_qemu
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
-from jointbench.errors import FlashFailed, WrongBoard
+from jointbench.errors import BoardError, FlashFailed, WrongBoard
 from jointbench.flash.image import build_image, factory_files
 from jointbench.flash.plan import plan_flash
 from jointbench.flash.repl_files import Interpreter, ReplFiles
@@ -25,6 +25,7 @@ from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.connections import Connections
 
 pytestmark = pytest.mark.slow
+TRIAL_WATCHDOG_MS = 8000  # of main.py
 
 
 @pytest.fixture
@@ -92,9 +93,9 @@ def test_files_on_the_board(bench: BenchFile) -> None:
     assert power_cycle(bench) == fresh
 
 
-def plan_steps(files: ReplFiles, tmp_path: Path) -> list[Step]:
+def plan_steps(files: ReplFiles, tmp_path: Path, change: str = "changed = 1") -> list[Step]:
     """Steps of a flash to a changed firmware."""
-    image = build_image("mps2", firmware=changed_firmware(tmp_path / "changed", "changed = 1"))
+    image = build_image("mps2", firmware=changed_firmware(tmp_path / "changed", change))
     return list(plan_flash(files, image, read_json(files, "config.json") or {}).steps)
 
 
@@ -137,6 +138,25 @@ def test_power_taken_in_the_middle(bench: BenchFile, tmp_path: Path, moment: str
     options = FlashOptions(firmware=tmp_path / "changed", backups=tmp_path / "backup")
     assert flash_board(bench, bench.boards[0], said, options).outcome == "updated"
     assert power_cycle(bench) == changed
+
+
+def test_a_trial_that_hangs_ends_by_itself(bench: BenchFile, tmp_path: Path) -> None:
+    """Nobody resets it or takes its power: its own watchdog does, and the board starts the image before."""
+    fresh = running(bench)
+    with at_prompt(bench) as files:
+        carry_out(plan_steps(files, tmp_path, "while True:\n    pass"), files)
+    with contextlib.closing(Connections(bench)) as connections:
+        connections.restart(1)
+        clock, board = connections.clock, connections.boards["j1"]
+        bitten_us = clock.now_us() + 1000 * TRIAL_WATCHDOG_MS
+        while clock.now_us() < bitten_us - 1_000_000:
+            with pytest.raises(BoardError):
+                board.greet()
+        clock.wait(bitten_us - clock.now_us())
+        said = board.greet()
+        assert (said.image_sha256, said.reset_cause) == (fresh, "WATCHDOG")
+        assert clock.now_us() < bitten_us + 1_000_000
+    assert power_cycle(bench) == fresh
 
 
 @pytest.mark.parametrize(

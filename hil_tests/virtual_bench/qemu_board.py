@@ -83,6 +83,7 @@ class QemuBoard:
                 return
             self._reset()
         elif self.at_prompt:
+            self._greeted = False
             self._await_prompt()
             if self.at_prompt:
                 self.type(message[TICK_IN.itemsize :])
