@@ -20,7 +20,7 @@ from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryErro
 from jointbench.link import Bench, open_bench
 from jointbench.link.lockstep import LockstepClock
 from jointbench.link.motion import PointToPoint
-from jointbench.link.playback import SIGNS_PER_PING, keep_alive_us
+from jointbench.link.playback import keep_alive_us
 from jointbench.recording import Recorder, open_run
 from jointwire import Chunk, Frame, MessageType, State
 
@@ -119,25 +119,18 @@ def test_events_tell_the_story(bench: Bench, tmp_path: Path) -> None:
     assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
 
 
-def test_signs_of_life_during_a_motion_come_often_and_pings_at_no_fixed_phase_of_a_tick(bench: Bench) -> None:
+def test_pings_during_a_motion_come_often_and_at_no_fixed_phase_of_a_tick(bench: Bench) -> None:
     sent_us: list[int] = []
-    heard: list[tuple[int, int]] = []  # when a STATUS came, and how many frames of the host it had heard
 
     def note(time_us: int, node: int, chunk: Chunk) -> None:
         if isinstance(chunk.content, Frame) and chunk.content.type is MessageType.PONG:
             sent_us.append(chunk.content.body.nonce)
-        elif isinstance(chunk.content, Frame) and chunk.content.type is MessageType.STATUS:
-            heard.append((time_us, chunk.content.body.frames_received))
 
     bench.boards[0].listen(note)
     bench.play(wave(bench), 4)
-    (first_us, before), (last_us, after) = heard[0], heard[-1]
-    alive_us = keep_alive_us(bench.facts)
-    assert last_us - first_us >= 3_000_000
-    assert after - before >= (last_us - first_us) // alive_us
-    assert len(sent_us) >= (last_us - first_us) // (SIGNS_PER_PING * alive_us)
-    # Of some 20 phases drawn from 1000 two are equal with a chance of a sixth, six with one of 1e-9.
-    assert len({time_us % 1000 for time_us in sent_us}) > len(sent_us) - 6
+    assert len(sent_us) >= 4 * 1_024_000 // keep_alive_us(bench.facts)
+    # Of 33 phases drawn from 1000, seven are there twice with a chance of 1e-6.
+    assert len({time_us % 1000 for time_us in sent_us}) > len(sent_us) - 7
 
 
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
@@ -235,18 +228,8 @@ def test_killed_while_recording_the_run_is_readable(live: Path, tmp_path: Path) 
         bench.move_to(bench.robot.home)
 
 
-@pytest.fixture
-def usual_interrupt() -> Iterator[None]:
-    """Ctrl-C as at a terminal: a shell starts what shall run in the background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_stop_it_stops_the_motors_first(
-    live: Path, tmp_path: Path, number: signal.Signals, usual_interrupt: None
-) -> None:
+def test_told_to_stop_it_stops_the_motors_first(live: Path, tmp_path: Path, number: signal.Signals) -> None:
     sent = []
 
     def interrupt(progress) -> None:

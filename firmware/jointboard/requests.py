@@ -41,7 +41,7 @@ def serve():
     answer = _answer
     if not _repeated or answer is None:
         answer = _carry_out(kind)
-        if kind not in (wire.MESSAGE_PING, wire.MESSAGE_ALIVE):  # which may come between a request and its repetition
+        if kind != wire.MESSAGE_PING:  # which may come between a request and its repetition
             _last, _answer = request, answer
     if answer:
         publish.answer(wire.MESSAGE_ACK, kind, answer[0], sequence, answer[1])
@@ -75,10 +75,6 @@ def _hello(major, minor):
 
 def _ping(nonce):
     publish.answer_ping(nonce)
-
-
-def _alive():
-    pass  # that it came is all
 
 
 def _echo(count):
@@ -219,7 +215,6 @@ _HANDLERS = {
     wire.MESSAGE_STOP: _stop,
     wire.MESSAGE_CLEAR: _clear,
     wire.MESSAGE_PING: _ping,
-    wire.MESSAGE_ALIVE: _alive,
     wire.MESSAGE_DICT: _dict,
     wire.MESSAGE_ECHO: _echo,
     wire.MESSAGE_SAVE: _save,

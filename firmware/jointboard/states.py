@@ -27,7 +27,6 @@ ALLOWED = {
     wire.MESSAGE_STOP: ANY,
     wire.MESSAGE_CLEAR: FAULT,
     wire.MESSAGE_PING: ANY,
-    wire.MESSAGE_ALIVE: ANY,
     wire.MESSAGE_DICT: ANY,
     wire.MESSAGE_ECHO: ANY,
     wire.MESSAGE_SAVE: AT_REST,

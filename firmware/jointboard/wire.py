@@ -6,10 +6,10 @@ from array import array
 from micropython import const
 
 PROTOCOL_MAJOR = const(1)
-PROTOCOL_MINOR = const(2)
+PROTOCOL_MINOR = const(1)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x0D106452)
+SCHEMA_HASH = const(0x0BF71EE8)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -27,7 +27,6 @@ MESSAGE_ECHO = const(12)
 MESSAGE_SAVE = const(13)
 MESSAGE_REPL = const(14)
 MESSAGE_CONFIRM = const(15)
-MESSAGE_ALIVE = const(16)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_FAULT = const(34)
@@ -147,7 +146,6 @@ BODIES = {
     MESSAGE_REPL: ("<", 0, 0),
     # image_sha256
     MESSAGE_CONFIRM: ("<32s", 32, 0),
-    MESSAGE_ALIVE: ("<", 0, 0),
     # first_tick, dividers, play_tick, channels, missed, count, state
     MESSAGE_DATA: ("<LLlHHBB", 18, 0),
     # state, trip, reserved, tick, samples_taken, samples_dropped, frames_sent, frames_dropped, ticks_missed,

@@ -313,8 +313,7 @@ def test_a_repeated_request_is_answered_but_not_carried_out_again(board: BoardPr
     for _ in range(3):
         answer = board.refusal(M.ARM, token=token, config_crc=crc, seq=901)
         assert answer is R.OK  # a second ARM would be WRONG_STATE
-        board.request(M.PING, nonce=1)  # signs of life come between a request and its repetition
-        board.send(M.ALIVE)
+        board.request(M.PING, nonce=1)  # keep-alives come between a request and its repetition
     for _ in range(3):
         answer = board.request(M.START, at_tick=0, seq=902)
         assert R(answer.body.refusal) is R.OK

@@ -1,7 +1,6 @@
 """Trips: motor off in the same tick, told at once, latched until CLEAR; and what a board does about its own errors."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -175,30 +174,13 @@ def test_noise_and_other_boards_frames_do_not_keep_the_motor_on(board: BoardProc
     assert board.of(M.FAULT)[0].body.trip == Trip.LINK_LOSS
 
 
-@pytest.mark.parametrize("sign", [{"kind": M.PING, "nonce": 1}, {"kind": M.ALIVE}])
-@pytest.mark.parametrize("node", [0xFF, 7])
-def test_any_valid_frame_keeps_the_motor_on(board: BoardProcess, sign: dict[str, Any], node: int) -> None:
+def test_any_valid_frame_keeps_the_motor_on(board: BoardProcess) -> None:
     prepare(board)
     assert board.write("limit.link_timeout", 50) is R.OK
     board.arm()
     for _ in range(20):
-        board.send(**sign, node=node)
+        board.send(M.PING, node=0xFF, nonce=1)
         assert board.run(40).enable == 1
-
-
-def test_a_sign_of_life_is_counted_and_not_answered(board: BoardProcess) -> None:
-    def counted() -> tuple[int, int]:
-        board.run(1010)
-        status = board.of(M.STATUS)[-1].body
-        return status.frames_received, status.bad_frames
-
-    board.run(1010)
-    heard, bad = counted()
-    answers = [frame for frame in board.frames if frame.type >= M.ACK]
-    for _ in range(10):
-        board.send(M.ALIVE)
-    assert counted() == (heard + 10, bad)
-    assert [frame for frame in board.frames if frame.type >= M.ACK] == answers
 
 
 def test_no_trip_while_the_motor_is_off(board: BoardProcess) -> None:

@@ -166,11 +166,6 @@ class Confirm:
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
-    """Show that the host is alive, and nothing else."""
-
-
-@dataclass(frozen=True, slots=True)
 class Data:
     """The head of a block of samples; the packed samples follow it.
 
@@ -415,7 +410,6 @@ CLASSES: dict[MessageType, type[Any]] = {
     MessageType.SAVE: Save,
     MessageType.REPL: Repl,
     MessageType.CONFIRM: Confirm,
-    MessageType.ALIVE: Alive,
     MessageType.DATA: Data,
     MessageType.STATUS: Status,
     MessageType.FAULT: Fault,

@@ -20,7 +20,6 @@ DOCS: dict[MessageType, str] = {
     MessageType.SAVE: 'Keep the "persist" registers over a reset.',
     MessageType.REPL: "End the program and give the port back to the interpreter.",
     MessageType.CONFIRM: "Keep the firmware that runs: it has passed its trial.",
-    MessageType.ALIVE: "Show that the host is alive, and nothing else.",
     MessageType.DATA: "The head of a block of samples; the packed samples follow it.",
     MessageType.STATUS: "Where a board stands, and its counters.",
     MessageType.FAULT: "The motor was switched off: which limit, and by how much.",

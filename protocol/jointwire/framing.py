@@ -28,16 +28,17 @@ _TYPES = {int(kind): kind for kind in MessageType}
 _HEADER = struct.Struct("<" + "".join(code for _, code in struct_fields(HEADER)))
 
 
-@dataclass(frozen=True)
-class Frame:
-    """One frame that passed every check; `payload` is its body, `body` the same as a dataclass of bodies.py."""
-
+class _Fields(NamedTuple):
     type: MessageType
     node: int
     seq: int
     time_us: int
     payload: bytes
     flags: int = 0
+
+
+class Frame(_Fields):
+    """One frame that passed every check; `payload` is its body, `body` the same as a dataclass of bodies.py."""
 
     @cached_property
     def body(self) -> Any:

@@ -16,7 +16,7 @@ from enum import IntEnum, IntFlag
 from construct import Array, Bytes, Const, Int8ul, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 2
+PROTOCOL_MINOR = 1
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -39,7 +39,6 @@ class MessageType(IntEnum):
     SAVE = 0x0D
     REPL = 0x0E
     CONFIRM = 0x0F
-    ALIVE = 0x10
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
@@ -220,7 +219,6 @@ BODIES: dict[MessageType, Struct] = {
     MessageType.SAVE: EMPTY,
     MessageType.REPL: EMPTY,
     MessageType.CONFIRM: Struct("image_sha256" / Bytes(32) * "as in its HELLO_ACK: only this image may stay"),
-    MessageType.ALIVE: EMPTY,
     MessageType.ACK: Struct(
         "request" / Int8ul * "MessageType it answers",
         "refusal" / Int8ul * "Refusal",
@@ -296,9 +294,6 @@ class Answer:
 
 
 _ACK = Answer(MessageType.ACK)
-
-UNANSWERED = frozenset({MessageType.ALIVE})
-"""Requests that nobody answers; all others have an answer."""
 
 ANSWERS: dict[MessageType, Answer] = {
     MessageType.HELLO: Answer(MessageType.HELLO_ACK),

@@ -266,9 +266,9 @@ class Board:
         """Send a request without waiting for its answer."""
         self.line.send(self.node, self._talk.frame(kind, **fields))
 
-    def keep_alive(self, answered: bool = True) -> None:
-        """Let the board hear of the host without waiting; answered, its time is recorded like any other frame."""
-        self.line.keep_alive(self.node, answered)
+    def keep_alive(self) -> None:
+        """Let the board hear a PING without waiting; its PONG is recorded like any other frame."""
+        self.line.keep_alive(self.node)
 
     def listen(self, listener: ChunkListener | None) -> None:
         """Hand everything received to a listener, unaltered, from now on."""

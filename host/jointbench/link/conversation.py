@@ -60,10 +60,6 @@ class Conversation:
         """Build a PING that carries the time."""
         return self.frame(MessageType.PING, payload=struct.pack("<I", self.clock.now_us() & 0xFFFFFFFF))
 
-    def alive_frame(self) -> bytes:
-        """Build a frame that shows that the host is alive; nobody answers it."""
-        return self.frame(MessageType.ALIVE)
-
     def ask(
         self, kind: MessageType, answer: MessageType, matches: Callable[[Any], bool], **fields: Any
     ) -> tuple[int, Frame]:

@@ -27,10 +27,6 @@ class Member(Protocol):
         """Build a PING for this board."""
         ...
 
-    def alive_frame(self) -> bytes:
-        """Build a frame for this board that shows that the host is alive."""
-        ...
-
 
 class Line:
     """The line of one board: whatever is to be sent goes out at once.
@@ -62,10 +58,9 @@ class Line:
         """Send STOP to every board this instant, whoever speaks, and wait for nothing."""
         self.port.write(encode_frame(MessageType.STOP, BROADCAST_NODE, 0, self.clock.now_us()))
 
-    def keep_alive(self, node: int, answered: bool) -> None:
-        """Let the node hear of the host, and answer with its time or not; a shared line does so by itself."""
-        member = self._members[node]
-        self.port.write(member.ping_frame() if answered else member.alive_frame())
+    def keep_alive(self, node: int) -> None:
+        """Let the node hear of the host; a shared line does so by itself."""
+        self.port.write(self._members[node].ping_frame())
 
     def attend(self, node: int, transmit_buffer: int) -> None:
         """The node has been greeted and has that many bytes to keep what it has to say; give it turns from now on."""

@@ -26,14 +26,12 @@ from jointwire import Frame, State, stack_samples
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
-# Of the boards' link time-out, between two signs of life: from half of it on they let go of the motor; one may be lost.
-# Not all are PINGs: clocks drift slowly, and answers would cost a computer as much as the samples do.
+# Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
 KEEP_ALIVE = 0.25
-SIGNS_PER_PING = 2
 # What is watched while boards move goes by turns: after each sleep a computer takes several times as long for the same,
 # so what boards send is gathered. Their samples are in no hurry; how long a PONG was under way is to be known.
 TURN_US = 32_000
-DITHER = 0.2  # turns are up to this much shorter: their phase in the ticks of the boards varies
+DITHER = 0.2  # a turn with PINGs is up to this much shorter: the phase of PINGs in the ticks of the boards varies
 REPORT_TURNS = 8
 PONG_US = 5_000
 # From asking for the common start to the start: several round trips to each board, with a retransmission among them.
@@ -165,7 +163,7 @@ class _Playback:
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
-    heard_us: int | None = None
+    pinged_us: int | None = None
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
     blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
@@ -230,20 +228,21 @@ class _Playback:
 
     def _watch(self, deadline: int) -> None:
         alive_us = keep_alive_us(self.bench.facts)
-        alive_turns = math.ceil(alive_us / TURN_US)
-        turn_us = alive_us // alive_turns
+        ping_turns = math.ceil(alive_us / TURN_US)
+        turn_us = alive_us // ping_turns
         for turn in count():
             if self._states() == {State.DONE}:
                 break
             now_us = self.bench.clock.now_us()
-            end_us = now_us + turn_us - self.dither.randrange(round(DITHER * turn_us))
+            end_us = now_us + turn_us
             self._check(now_us, deadline)
             self.interrupt.check()
             if turn % REPORT_TURNS == 0:
                 self._report(now_us)
-            is_pinged = turn % (SIGNS_PER_PING * alive_turns) == 0
-            if turn % alive_turns == 0:
-                self._show_alive(answered=is_pinged)
+            is_pinged = turn % ping_turns == 0
+            if is_pinged:
+                self._ping()
+                end_us -= self.dither.randrange(round(DITHER * turn_us))
             self._listen(end_us, timed_us=PONG_US * is_pinged)
 
     def _states(self) -> set[State | None]:
@@ -260,13 +259,13 @@ class _Playback:
     def _keep_alive(self) -> None:
         """Let every board hear of the host, when that is due."""
         now_us = self.bench.clock.now_us()
-        if self.heard_us is None or now_us >= self.heard_us + keep_alive_us(self.bench.facts):
-            self._show_alive(answered=False)
+        if self.pinged_us is None or now_us >= self.pinged_us + keep_alive_us(self.bench.facts):
+            self._ping()
 
-    def _show_alive(self, answered: bool) -> None:
-        self.heard_us = self.bench.clock.now_us()
+    def _ping(self) -> None:
+        self.pinged_us = self.bench.clock.now_us()
         for board in self.bench.boards:
-            board.keep_alive(answered)
+            board.keep_alive()
 
     def event(self, name: str, **fields: Any) -> None:
         """Record an event, where anybody records."""

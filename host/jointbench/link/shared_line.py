@@ -62,7 +62,7 @@ class SharedLine(Line):
         self._requests.clear()
         super().stop_all()
 
-    def keep_alive(self, node: int, answered: bool) -> None:
+    def keep_alive(self, node: int) -> None:
         """Nothing to do: polls do it."""
 
     def attend(self, node: int, transmit_buffer: int) -> None:

@@ -72,7 +72,7 @@ def test_an_ack_of_another_sequence_number_is_no_answer() -> None:
 def test_answers_that_nobody_waits_for_are_not_kept() -> None:
     wire, talk = conversation(WireBoard(1))
     for _ in range(100):
-        talk.line.keep_alive(1, answered=True)
+        talk.line.keep_alive(1)
         wire.wait(10_000)
     assert wire.received > 2000
     assert talk._answers is None

@@ -30,9 +30,6 @@ class Listener:
     def ping_frame(self) -> bytes:
         return encode_frame(MessageType.PING, 1, 0, nonce=0)
 
-    def alive_frame(self) -> bytes:
-        return encode_frame(MessageType.ALIVE, 1, 0)
-
 
 def listening() -> tuple[Wire, Line, Listener]:
     wire, listener = Wire(WireBoard(1)), Listener()
@@ -62,12 +59,10 @@ def test_a_board_that_babbles_without_an_end_does_not_fill_the_memory() -> None:
     assert len(line.rest) < 10_000
 
 
-def test_a_sign_of_life_is_a_ping_where_it_is_to_be_answered() -> None:
+def test_keep_alive_is_a_ping() -> None:
     wire, line, listener = listening()
-    line.keep_alive(1, answered=True)
+    line.keep_alive(1)
     assert wire.written == len(listener.ping_frame())
-    line.keep_alive(1, answered=False)
-    assert wire.written == len(listener.ping_frame()) + len(listener.alive_frame())
 
 
 def test_stop_goes_to_everybody() -> None:
