@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.dynamics.base_motion import BaseMotion
+from jointbench.dynamics.body_columns import energy_columns
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
 from jointbench.robot import Array, Robot
@@ -52,3 +54,28 @@ def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_parameters: Array
     )
     heights = np.einsum("i,kia->ka", mass, origins) + first_moment.sum(axis=1)
     return kinetic, -heights @ np.array(robot.gravity)
+
+
+def energy_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
+    """Regressors of the kinetic and the potential energy of the links: T = K(q, dq) @ pi, U = V(q) @ pi.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq: joint position [rad] and velocity [rad/s] (m, m/s), shape (n_samples, n_joints).
+
+    Returns:
+        K and V, shape (n_samples, 10 * n_links) each; U is zero with all mass at the base frame's origin.
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+
+    Source: Gautier & Khalil, ICRA 1988 (the energy model).
+    """
+    q, dq = motion_arrays(robot, q=q, dq=dq)
+    motion = BaseMotion.of(robot, q, dq, np.zeros_like(dq))
+    kinetic, potential = np.zeros((2, len(q), robot.n_links, 10))
+    for i in range(robot.n_links):
+        kinetic[:, i] = energy_columns(motion.in_link(i, motion.omega[:, i]), motion.in_link(i, motion.velocity[:, i]))
+        potential[:, i, 0] = -motion.jacobians.origins[:, i] @ np.array(robot.gravity)
+        potential[:, i, 1:4] = -np.array(robot.gravity) @ motion.jacobians.rotations[:, i]
+    return kinetic.reshape(len(q), -1), potential.reshape(len(q), -1)

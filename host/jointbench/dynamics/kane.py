@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointbench.dynamics.jacobians import Jacobians, coordinate_matrix
+from jointbench.dynamics.base_motion import BaseMotion
+from jointbench.dynamics.jacobians import coordinate_matrix
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
 from jointbench.robot import Array, Robot
 
@@ -33,56 +34,22 @@ def kane_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, sta
     """
     q, dq, ddq = motion_arrays(robot, q=q, dq=dq, ddq=ddq)
     links = parameter_vector(robot, standard_parameters).reshape(-1, 10)
-    folded = coordinate_matrix(robot)
-    speeds, accelerations = dq @ folded.T, ddq @ folded.T
-    frames = _Frames(robot, Jacobians.of(robot, q), speeds)
-    torques = np.zeros((len(q), robot.n_links))
+    motion = BaseMotion.of(robot, q, dq, ddq)
+    frames, torques = motion.jacobians, np.zeros((len(q), robot.n_links))
     for i, link in enumerate(links):
         mass = link[0]
         center = link[1:4] / mass if mass else np.zeros(3)
         about_origin = link[[[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
         about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
-        rotation = frames.jacobians.rotations[:, i]
+        rotation, omega, alpha = frames.rotations[:, i], motion.omega[:, i], motion.alpha[:, i]
         inertia = rotation @ about_center @ rotation.transpose(0, 2, 1)
-
-        partial_omega = frames.jacobians.angular(i)
-        omega = frames.omega[:, i]
-        alpha = frames.alpha_of_speeds[:, i] + np.einsum("kja,kj->ka", partial_omega, accelerations)
         spun = np.einsum("kab,kb->ka", inertia, omega)
         moment = np.einsum("kab,kb->ka", inertia, alpha) + np.cross(omega, spun)
 
         arm = np.einsum("kab,b->ka", rotation, center)
-        partial_velocity = frames.jacobians.linear(i, frames.jacobians.origins[:, i] + arm)
-        of_speeds = np.cross(frames.alpha_of_speeds[:, i], arm) + np.cross(omega, np.cross(omega, arm))
-        acceleration = frames.acceleration_of_speeds[:, i] + of_speeds
-        acceleration = acceleration + np.einsum("kja,kj->ka", partial_velocity, accelerations)
+        acceleration = motion.acceleration[:, i] + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
         force = mass * (acceleration - np.array(robot.gravity))
+
+        partial_omega, partial_velocity = frames.angular(i), frames.linear(i, frames.origins[:, i] + arm)
         torques += np.einsum("kja,ka->kj", partial_omega, moment) + np.einsum("kja,ka->kj", partial_velocity, force)
-    return torques @ folded
-
-
-class _Frames:
-    """Angular velocities, and accelerations of the links' frames with constant joint speeds: (n_samples, n_links, 3).
-
-    Along the tree, all in the base frame: the axis of a joint turns with what carries it.
-    """
-
-    def __init__(self, robot: Robot, jacobians: Jacobians, speeds: Array) -> None:
-        self.jacobians = jacobians
-        self.omega = np.zeros_like(jacobians.axes)
-        self.alpha_of_speeds = np.zeros_like(jacobians.axes)
-        self.acceleration_of_speeds = np.zeros_like(jacobians.axes)
-        for i, joint in enumerate(robot.joints):
-            origin = jacobians.origins[:, i]
-            along = jacobians.axes[:, i] * speeds[:, i, None]
-            if joint.parent >= 0:
-                carrier, arm = joint.parent, origin - jacobians.origins[:, joint.parent]
-                omega, alpha = self.omega[:, carrier], self.alpha_of_speeds[:, carrier]
-                self.acceleration_of_speeds[:, i] = self.acceleration_of_speeds[:, carrier]
-                self.acceleration_of_speeds[:, i] += np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
-                self.omega[:, i], self.alpha_of_speeds[:, i] = omega, alpha
-            if joint.kind == "revolute":
-                self.alpha_of_speeds[:, i] += np.cross(self.omega[:, i], along)
-                self.omega[:, i] += along
-            else:
-                self.acceleration_of_speeds[:, i] += 2.0 * np.cross(self.omega[:, i], along)
+    return torques @ coordinate_matrix(robot)
