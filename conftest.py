@@ -27,6 +27,13 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, so that no worker has one left when the others have done: slow ones, then what runs boards."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, any(package in item.path.parents for package in PACKAGES)))
+
+
 @pytest.fixture(autouse=True)
 def strict_floating_point() -> Iterator[None]:
     """Turn an overflow, a division by zero or an invalid operation into an error.

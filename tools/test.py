@@ -8,8 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 # Tests of one file stay in one process, so that a bench started for a file is started once. Three workers at most:
-# every bench test starts processes of its own.
-PARALLEL = ["-n", "auto", "--maxprocesses", "3", "--dist", "loadfile"]
+# every bench test starts processes of its own. Files in the order of conftest.py: the longest are not those with the
+# most tests.
+PARALLEL = ["-n", "auto", "--maxprocesses", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def checks(arguments: list[str]) -> dict[str, list[str]]:
