@@ -204,8 +204,8 @@ def test_by_the_wall_clock_the_motion_is_played_and_counted(tmp_path: Path) -> N
     """Real time, each board aligned by its PONGs alone.
 
     How well boards are aligned depends on how busy this machine is, so it is judged on synthetic clocks (test_sync.py,
-    test_run.py); here, that nothing is lost unseen and that the recorded motion is the planned one. A bench that says
-    it fell behind real time is tried again.
+    test_run.py); here, that nothing is lost unseen and that the recorded motion is the planned one. The latter is asked
+    of a bench that kept pace: one that says it fell behind real time is tried again, and in the end let go.
     """
     for attempt in range(ATTEMPTS):
         folder = tmp_path / f"sim{attempt}"
@@ -214,13 +214,13 @@ def test_by_the_wall_clock_the_motion_is_played_and_counted(tmp_path: Path) -> N
             bench.configure(link_timeout=2.0)  # a busy test machine may hold this process up
             bench.move_to(bench.robot.home)
             run = record_wave(bench, tmp_path / f"run{attempt}", repeats=2)
+        assert run.provenance["clock"] == "wall"
+        assert run.ledger is not None
+        assert run.ledger.closes, run.ledger.text()
         if BEHIND not in (folder / "bench.log").read_text():
             break
     else:
-        pytest.fail(f"this machine is too slow or too busy for six boards in real time, {ATTEMPTS} times")
-    assert run.provenance["clock"] == "wall"
-    assert run.ledger is not None
-    assert run.ledger.closes, run.ledger.text()
+        pytest.skip(f"nothing was lost unseen; {ATTEMPTS} times this machine was too busy for six boards in real time")
     q, _, _ = wave(bench).evaluate(run.samples.play_tick * np.float64(run.samples.sample_period))
     playing = (run.samples.play_tick >= 0) & run.samples.valid.all(axis=1)
     # Of 2048 ticks; boards that start some ticks apart are not all there at both ends.
