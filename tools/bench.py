@@ -1,4 +1,4 @@
-"""Benchmarks: what the wire costs, what the firmware costs, and what the boards' filters do."""
+"""Benchmarks: what the wire costs, what the firmware costs, what the boards' filters do, and what dynamics cost."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from tools.filter_bench.verb import filters
 from tools.firmware_bench.errors import CountFailed
 from tools.firmware_bench.verb import firmware
 from tools.kernel_compiler.errors import NotAKernel
+from tools.regressor_bench.errors import PeerMissing, StartFailed
+from tools.regressor_bench.verb import regressor
 from tools.wire_bench.decoding import Speed, race
 from tools.wire_bench.errors import PlayerFailed
 from tools.wire_bench.host_cost import HostCost, measure, played, record_boards
@@ -151,11 +153,12 @@ def machine() -> dict[str, Any]:
     return {"processor": model, **load, "python": platform.python_version(), **packages}
 
 
-ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel)
+ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel, PeerMissing, StartFailed)
 VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
     "wire": (bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
     "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
     "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
+    "regressor": (regressor, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
 }
 
 

@@ -130,3 +130,7 @@ class WrongBoard(FlashError, ValueError):
 
 class FlashFailed(FlashError, OSError):
     """Raised when a board's file system cannot be written, or does not hold what was written."""
+
+
+class BadWeight(JointbenchError, ValueError):
+    """Raised when a weight of least squares is negative or not a number."""

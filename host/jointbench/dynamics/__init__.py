@@ -9,7 +9,9 @@ from jointbench.dynamics.lagrange import EquationsOfMotion, equations_of_motion
 from jointbench.dynamics.model_columns import model_columns, model_parameter_names
 from jointbench.dynamics.momentum import momentum_regressor
 from jointbench.dynamics.newton_euler import gravity_torques, inverse_dynamics
+from jointbench.dynamics.normal_equations import NormalEquations, normal_equations
 from jointbench.dynamics.regressor import regressor
+from jointbench.dynamics.streaming_qr import StreamingQR
 from jointbench.dynamics.zero_moment_point import (
     ZeroMomentPoint,
     base_wrench_regressor,
@@ -20,6 +22,8 @@ from jointbench.dynamics.zero_moment_point import (
 __all__ = [
     "BaseParameters",
     "EquationsOfMotion",
+    "NormalEquations",
+    "StreamingQR",
     "ZeroMomentPoint",
     "base_parameters",
     "base_wrench_regressor",
@@ -36,6 +40,7 @@ __all__ = [
     "model_columns",
     "model_parameter_names",
     "momentum_regressor",
+    "normal_equations",
     "regressor",
     "zero_moment_point",
 ]

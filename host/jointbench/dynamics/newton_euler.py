@@ -3,14 +3,20 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointbench.dynamics.motion import link_motions
+from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array, result_array
+from jointbench.dynamics.parallel import share
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
-from jointbench.dynamics.vectors import cross, rotate
+from jointbench.dynamics.tree import tree_of
 from jointbench.robot import Array, Robot
 
 
 def inverse_dynamics(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, standard_parameters: ArrayLike
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    standard_parameters: ArrayLike,
+    out: Array | None = None,
 ) -> Array:
     """Joint torques that a motion needs, without friction and rotor inertia.
 
@@ -21,34 +27,27 @@ def inverse_dynamics(
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
         standard_parameters: ten per link in link order, shape (10 * n_links,), as `robot.standard_parameters`.
+        out: filled and returned where given, float64 and C-contiguous, of the shape of the result.
 
     Returns:
         tau [N·m, N for prismatic joints], shape (n_samples, n_joints).
 
     Raises:
-        ShapeError: the arrays differ in shape or do not match the robot.
+        ShapeError: the arrays differ in shape or do not match the robot; or `out` does not match them.
 
     Source: Luh, Walker & Paul, J. Dyn. Sys. Meas. Control 102(2), 1980, moments taken about the link frame.
     """
-    q, dq, ddq = motion_arrays(robot, q=q, dq=dq, ddq=ddq)
-    links = parameter_vector(robot, standard_parameters).reshape(-1, 10)
-    motions = list(link_motions(robot, q, dq, ddq))
-    forces: list[Array] = []
-    moments: list[Array] = []
-    for motion, link in zip(motions, links, strict=True):
-        mass, first_moment, inertia = link[0], link[1:4, None], _symmetric(link[4:])
-        omega, alpha, felt = motion.velocity, motion.acceleration, motion.origin_acceleration
-        forces.append(mass * felt + cross(alpha, first_moment) + cross(omega, cross(omega, first_moment)))
-        moments.append(cross(first_moment, felt) + rotate(inertia, alpha) + cross(omega, rotate(inertia, omega)))
-    torques = np.empty_like(q)
-    for i in reversed(range(robot.n_joints)):
-        joint, motion = robot.joints[i], motions[i]
-        torques[:, i] = moments[i][2] if joint.kind == "revolute" else forces[i][2]
-        if joint.parent >= 0:
-            force = motion.into_parent(forces[i])
-            forces[joint.parent] += force
-            moments[joint.parent] += motion.into_parent(moments[i]) + cross(motion.origin, force)
-    return torques
+    from jointbench.dynamics.kernels.newton_euler import PIECE, fill_torques
+
+    q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
+    parameters = plain_array(parameter_vector(robot, standard_parameters))
+    out = result_array(out, q.shape)
+    if len(q) < LANES:
+        out[:] = inverse_dynamics(robot, lengthened(q), lengthened(dq), lengthened(ddq), parameters)[: len(out)]
+        return out
+    tree, links, torques = tree_of(robot), parameters.reshape(-1, 10), out
+    share(lambda _, counters: fill_torques(tree, links, q, dq, ddq, torques, counters), -(-len(q) // PIECE))
+    return out
 
 
 def gravity_torques(robot: Robot, q: ArrayLike, standard_parameters: ArrayLike) -> Array:
@@ -59,9 +58,3 @@ def gravity_torques(robot: Robot, q: ArrayLike, standard_parameters: ArrayLike) 
     """
     (q,) = motion_arrays(robot, q=q)
     return inverse_dynamics(robot, q, np.zeros_like(q), np.zeros_like(q), standard_parameters)
-
-
-def _symmetric(upper: Array) -> Array:
-    """The (3, 3) matrix of Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
-    xx, xy, xz, yy, yz, zz = upper
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
