@@ -66,9 +66,8 @@ def fill_regressor(tree: Tree, q: Doubles, dq: Doubles, ddq: Doubles, out: Doubl
     piece = take(counters)
     while piece * PIECE < n:
         for start in range(piece * PIECE, min(piece * PIECE + PIECE, n), LANES):
-            at = min(
-                start, n - LANES
-            )  # the last eight may begin among those before: what is done twice comes out alike
+            # The last eight may begin among those before: what is done twice comes out alike.
+            at = min(start, n - LANES)
             rows = out[at * size : (at + LANES) * size]
             _fill_lanes(tree, q, dq, ddq, _U(at), rows, out.nbytes > _FAR, work, twists)
         finish(counters)

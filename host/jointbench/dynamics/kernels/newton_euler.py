@@ -52,9 +52,8 @@ def fill_torques(
     piece = take(counters)
     while piece * PIECE < n:
         for start in range(piece * PIECE, min(piece * PIECE + PIECE, n), LANES):
-            at = min(
-                start, n - LANES
-            )  # the last eight may begin among those before: what is done twice comes out alike
+            # The last eight may begin among those before: what is done twice comes out alike.
+            at = min(start, n - LANES)
             _fill_lanes(tree, links, q, dq, ddq, _U(at), work, torques)
             for coordinate in range(out.shape[1]):
                 for k in range(LANES):
