@@ -6,19 +6,16 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 if TYPE_CHECKING:
     from jointbench.dynamics.kernels.sharing import Counters
 
     Job = Callable[[int, Counters], None]
 
-_WORTHWHILE = 8
-"""Pieces for which another thread is woken: until it is awake, some 50 us later, this one has done about five."""
+_WORTHWHILE = 6
+"""Pieces for which others are called: to set up and to wait for them takes about as long as one piece."""
 
 
 def share(job: Job, pieces: int) -> None:
@@ -31,15 +28,17 @@ def share(job: Job, pieces: int) -> None:
         job: takes pieces by `counters` until none is left (`kernels.sharing`).
         pieces: how many there are.
     """
-    from jointbench.dynamics.kernels.sharing import wait
+    from jointbench.dynamics.kernels.sharing import new_counters, wait
 
-    counters = np.zeros(2, dtype=np.int64)
-    if pieces >= _WORTHWHILE:
-        jobs = _jobs(os.getpid())
-        for thread in range(1, n_threads()):
-            jobs.put((job, thread, counters))
-    job(0, counters)
-    wait(counters, pieces)
+    crew = _crew(os.getpid()) if pieces >= _WORTHWHILE and n_threads() > 1 else None
+    if crew is None or not crew.begin(job):
+        job(0, new_counters())
+        return
+    try:
+        job(0, crew.counters)
+        wait(crew.counters, pieces)
+    finally:
+        crew.end()
 
 
 @cache
@@ -50,18 +49,68 @@ def n_threads() -> int:
     return int(vars(config)["NUMBA_NUM_THREADS"])
 
 
+class _Crew:
+    """Threads that help with one job at a time.
+
+    To wake a thread takes some 50 us, in which this one has often done it all: so they stay awake for a moment after
+    each job, as the next often follows at once, and hear of it from its counters, without the interpreter's lock.
+    """
+
+    def __init__(self) -> None:
+        from jointbench.dynamics.kernels.sharing import new_counters
+
+        self.counters = new_counters()
+        self._lock = Lock()
+        self._called = Event()
+        self._job: Job | None = None
+        self._busy = 0
+        for thread in range(1, n_threads()):
+            Thread(target=self._work, args=(thread,), name="jointbench", daemon=True).start()
+
+    def begin(self, job: Job) -> bool:
+        """Call for help with a job; false where they still have another one."""
+        from jointbench.dynamics.kernels.sharing import announce
+
+        with self._lock:
+            if self._job is not None or self._busy:
+                return False
+            self._job = job
+            waiting = announce(self.counters)
+        if waiting < n_threads() - 1:
+            self._called.set()
+        return True
+
+    def end(self) -> None:
+        """Have nobody begin with the job any more."""
+        with self._lock:
+            self._job = None
+
+    def _work(self, thread: int) -> None:
+        from jointbench.dynamics.kernels.sharing import hear_of_next
+
+        while True:
+            self._called.wait()
+            self._called.clear()
+            while hear_of_next(self.counters, self._help(thread)):
+                pass
+
+    def _help(self, thread: int) -> int:
+        """Do what is left of the job, and return its number."""
+        from jointbench.dynamics.kernels.sharing import number_of
+
+        with self._lock:
+            job, number = self._job, number_of(self.counters)
+            self._busy += job is not None
+        if job is not None:
+            with suppress(MemoryError):  # then the others do it: a kernel takes pieces only when it has all it needs
+                job(thread, self.counters)
+            del job  # and with it the arrays that it fills
+            with self._lock:
+                self._busy -= 1
+        return number
+
+
 @cache
-def _jobs(process: int) -> SimpleQueue[tuple[Job, int, Counters]]:
-    """Where other threads wait for work; one for each process, as threads do not come along when a process forks."""
-    jobs: SimpleQueue[tuple[Job, int, Counters]] = SimpleQueue()
-    for _ in range(1, n_threads()):
-        Thread(target=_work, args=(jobs,), name="jointbench", daemon=True).start()
-    return jobs
-
-
-def _work(jobs: SimpleQueue[tuple[Job, int, Counters]]) -> None:
-    while True:
-        job, thread, counters = jobs.get()
-        with suppress(MemoryError):  # then the others do it: a kernel takes pieces only when it has all it needs
-            job(thread, counters)
-        del job, counters  # and with them the arrays that it fills
+def _crew(process: int) -> _Crew:
+    """The helpers of this process: threads do not come along when a process forks."""
+    return _Crew()

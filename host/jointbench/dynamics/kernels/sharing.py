@@ -1,4 +1,4 @@
-"""Pieces of one batch, taken by whichever thread is free: two counters that threads may change at once.
+"""Pieces of one batch, taken by whichever thread is free: counters that threads may change at once.
 
 No thread is waited for before it has taken a piece, so that one which wakes up late costs nothing.
 """
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from jointbench.dynamics.kernels.compiled import instruction, kernel
 
 Counters: TypeAlias = NDArray[np.int64]
-"""How many pieces were taken (more than there are, in the end), and how many are done; both begin at zero."""
+"""How many pieces were taken (more than there are, in the end), how many are done, of which job, and how many threads
+listen for the next job."""
+
+_TAKEN, _DONE, _JOB, _LISTENING = range(4)
+
+# How often a thread looks for the next job: about 0.1 ms, if no other process wants the core.
+_LOOKS = 400
 
 _let_others_run: Any = types.ExternalFunction("sched_yield", types.int32())
 
@@ -27,7 +33,7 @@ def take(typingctx: Any, counters: Any) -> Any:
     """The next piece, which is nobody else's."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", _counter(context, builder, sig, args, 0), _ONE, "acq_rel")
+        return builder.atomic_rmw("add", _counter(context, builder, sig, args, _TAKEN), _ONE, "acq_rel")
 
     return types.int64(counters), codegen
 
@@ -37,19 +43,30 @@ def finish(typingctx: Any, counters: Any) -> Any:
     """Tell that a piece is done."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", _counter(context, builder, sig, args, 1), _ONE, "acq_rel")
+        return builder.atomic_rmw("add", _counter(context, builder, sig, args, _DONE), _ONE, "acq_rel")
 
     return types.int64(counters), codegen
 
 
 @instruction
-def _finished(typingctx: Any, counters: Any) -> Any:
-    """How many are done."""
+def _seen(typingctx: Any, counters: Any, which: Any) -> Any:
+    """What a counter says now, whoever set it."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load_atomic(_counter(context, builder, sig, args, 1), "acquire", 8)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        return builder.load_atomic(builder.gep(data, [args[1]]), "acquire", 8)
 
-    return types.int64(counters), codegen
+    return types.int64(counters, types.int64), codegen
+
+
+@instruction
+def _listen(typingctx: Any, counters: Any, change: Any) -> Any:
+    """Change how many listen."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", _counter(context, builder, sig, args[:1], _LISTENING), args[1], "acq_rel")
+
+    return types.int64(counters, types.int64), codegen
 
 
 @kernel
@@ -57,8 +74,39 @@ def wait(counters: Counters, pieces: int) -> None:
     """Return when all pieces are done: at once, or when another thread has finished its last one."""
     # Not asleep: a piece takes some microseconds, and to be woken takes longer. But where the processor has more to do
     # than it has cores, the other thread may be one of those that wait for this one's.
-    while _finished(counters) < pieces:
+    while _seen(counters, _DONE) < pieces:
         _let_others_run()
+
+
+@kernel
+def hear_of_next(counters: Counters, last: int) -> bool:
+    """Whether, within a moment, a thread has begun with another job than the last one: it then waits for no lock."""
+    _listen(counters, 1)
+    heard = False
+    for _ in range(_LOOKS):
+        heard = _seen(counters, _JOB) != last and _seen(counters, _TAKEN) > 0
+        if heard:
+            break
+        _let_others_run()
+    _listen(counters, -1)
+    return heard
+
+
+def new_counters() -> Counters:
+    """Counters of no job."""
+    return np.zeros(4, dtype=np.int64)
+
+
+def announce(counters: Counters) -> int:
+    """Reset them for the next job; returns how many threads are listening."""
+    counters[:_JOB] = 0
+    counters[_JOB] += 1
+    return int(counters[_LISTENING])
+
+
+def number_of(counters: Counters) -> int:
+    """Which job they are of."""
+    return int(counters[_JOB])
 
 
 def _counter(context: Any, builder: Any, sig: Any, args: Any, which: int) -> Any:
