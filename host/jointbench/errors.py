@@ -134,3 +134,23 @@ class FlashFailed(FlashError, OSError):
 
 class BadWeight(JointbenchError, ValueError):
     """Raised when a weight of least squares is negative or not a number."""
+
+
+class WorkspaceError(JointbenchError, ValueError):
+    """Raised when a workspace is impossible, cannot be read, or names what the robot does not have."""
+
+
+class RedundantDrives(JointbenchError, ValueError):
+    """Raised when a robot has more motors than joints where one motor of each joint is needed."""
+
+
+class UnknownStiffness(JointbenchError, ValueError):
+    """Raised when it matters how far a flexible drive gives, and its stiffness is not known."""
+
+
+class FixedBase(JointbenchError, ValueError):
+    """Raised when a robot whose base stands still is asked what a base that moves does."""
+
+
+class SchedulerUnreachable(JointbenchError, ConnectionError):
+    """Raised when the scheduler of a Dask cluster does not answer."""

@@ -1,18 +1,25 @@
 """What a robot is: links, joints, drives (direct, coupled, harmonic), limits, read from robot files."""
 
 from jointbench.robot.arrays import Array
-from jointbench.robot.drive import Coupling, Drive
+from jointbench.robot.capsule import Capsule
+from jointbench.robot.coupling import Coupling
+from jointbench.robot.drive import Drive
+from jointbench.robot.drive_train import DriveTrain
+from jointbench.robot.free_base import on_free_base
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
 from jointbench.robot.load import library_names, load_robot
+from jointbench.robot.passive import with_passive
 from jointbench.robot.payload import with_payload
 from jointbench.robot.robot import Frame, Robot
 
 __all__ = [
     "PARAMETER_NAMES",
     "Array",
+    "Capsule",
     "Coupling",
     "Drive",
+    "DriveTrain",
     "Frame",
     "Joint",
     "Link",
@@ -21,5 +28,7 @@ __all__ = [
     "library_names",
     "load_robot",
     "modified_dh",
+    "on_free_base",
+    "with_passive",
     "with_payload",
 ]

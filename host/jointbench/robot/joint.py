@@ -45,6 +45,8 @@ class Joint:
         torque_limit: largest magnitude at the joint [N·m or N].
         link: the body that moves with the joint.
         mimic: which joint it follows, None where its position is its own.
+        jerk_limit: largest magnitude [rad/s³ or m/s³], None where there is no limit.
+        passive: its position is measured, but its torque has no model, as of a joint that is moved by hand.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Joint:
     link: Link
     axis: Vector3 = Z_AXIS
     mimic: Mimic | None = None
+    jerk_limit: float | None = None
+    passive: bool = False
 
     @property
     def placement(self) -> tuple[Array, Array]:

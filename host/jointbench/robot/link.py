@@ -20,6 +20,7 @@ class Link:
         center_of_mass: in the link frame [m].
         inertia_about_center_of_mass: in the axes of the link frame [kg·m²].
         assumed: True when the values are plausible rather than published or measured.
+        neglected: True where no inertia is given because it is taken for nothing, not because it is unknown.
     """
 
     name: str
@@ -27,15 +28,21 @@ class Link:
     center_of_mass: Vector3 | None = None
     inertia_about_center_of_mass: Matrix3 | None = None
     assumed: bool = False
+    neglected: bool = False
+
+    @property
+    def modelled(self) -> bool:
+        """Whether it has parameters of its own: all links but the neglected ones."""
+        return self.mass is not None or not self.neglected
 
     @property
     def standard_parameters(self) -> Array | None:
-        """The link's ten parameters in the order of PARAMETER_NAMES, shape (10,), or None where not given.
+        """The link's ten parameters in the order of PARAMETER_NAMES, shape (10,), or None where not known.
 
         The inertia moves to the link frame by the parallel-axis theorem: I = I_c + m (|c|² E - c cᵀ).
         """
         if self.mass is None or self.center_of_mass is None or self.inertia_about_center_of_mass is None:
-            return None
+            return None if self.modelled else np.zeros(len(PARAMETER_NAMES))
         c = np.array(self.center_of_mass)
         inertia = np.array(self.inertia_about_center_of_mass) + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
         upper = inertia[np.triu_indices(3)]

@@ -4,26 +4,28 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from jointbench.errors import UnknownRobot
+from jointbench.errors import RobotFileError, UnknownRobot
 from jointbench.robot.robot import Robot
 from jointbench.robot.robot_file import read_robot_file
 from jointbench.robot.urdf import read_urdf
 
-_READERS = {".toml": read_robot_file, ".urdf": read_urdf}
+_SUFFIXES = (".toml", ".urdf")
 
 
-def load_robot(name_or_path: str | Path) -> Robot:
+def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robot:
     """Load a robot from the library by name, or from a robot file by path.
 
     Args:
         name_or_path: a name from `library_names()`, or the path of a .toml robot file or a .urdf.
+        floating_base: whether the root link of a .urdf is free to move; a robot file says so itself.
 
     Returns:
         The robot; look at its `warnings` before trusting its inertias.
 
     Raises:
         UnknownRobot: neither a name of the library nor an existing .toml or .urdf file.
-        RobotFileError: the file is there, but an entry in it is wrong.
+        RobotFileError: the file is there, but an entry in it is wrong; or the base is asked to move against a robot
+            file that does not say so.
 
     >>> load_robot("cobot6").n_joints
     6
@@ -31,16 +33,26 @@ def load_robot(name_or_path: str | Path) -> Robot:
     text = str(name_or_path)
     if text in library_names():
         with resources.as_file(_library() / f"{text}.toml") as path:
-            return read_robot_file(path)
+            return _from_robot_file(path, floating_base)
     path = Path(text)
-    read = _READERS.get(path.suffix)
-    if read and path.is_file():
-        return read(path)
-    reason = "there is no such file" if read else "not in the library"
+    if path.suffix in _SUFFIXES and path.is_file():
+        urdf = path.suffix == ".urdf"
+        return read_urdf(path, floating_base=floating_base) if urdf else _from_robot_file(path, floating_base)
+    reason = "there is no such file" if path.suffix in _SUFFIXES else "not in the library"
     raise UnknownRobot(
         f"robot {text!r}: {reason}; the library has {', '.join(library_names())}, or give the path of a .toml robot "
         f"file or of a .urdf"
     )
+
+
+def _from_robot_file(path: Path, floating_base: bool) -> Robot:
+    robot = read_robot_file(path)
+    if floating_base and robot.base_link is None:
+        raise RobotFileError(
+            f"{path.name}: its base does not move; write floating_base = true in the file, and [base_link] with its "
+            f"inertia"
+        )
+    return robot
 
 
 def library_names() -> tuple[str, ...]:

@@ -39,12 +39,16 @@ def with_payload(
     fault = payload.physical_fault if np.any(inertia) or mass <= 0.0 else None
     if fault:
         raise RobotFileError(f"{about}: {fault}")
-    if frame.joint < 0:
+    link = robot.base_link if frame.joint < 0 else robot.joints[frame.joint].link
+    if link is None:
         raise RobotFileError(f"{about}: frame {on!r} is the base's, which does not move; name one of a link that does")
-    link = robot.joints[frame.joint].link
     if link.mass is None:
         raise RobotFileError(f"{about}: link {link.name!r} has no inertia to add it to; give its mass first")
     loaded = joined(link, [Placed(payload, frame.rotation, frame.origin)])
+    if link.physical_fault:  # the payload must not cover it
+        robot = replace(robot, part_faults=(*robot.part_faults, (link.name, link.physical_fault)))
+    if frame.joint < 0:
+        return replace(robot, base_link=loaded)
     joints = list(robot.joints)
     joints[frame.joint] = replace(joints[frame.joint], link=loaded)
     return replace(robot, joints=tuple(joints))

@@ -6,10 +6,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import RobotFileError, UnknownJoint
+from jointbench.errors import RedundantDrives, RobotFileError, UnknownJoint
 from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
-from jointbench.robot.drive import Coupling, Drive
+from jointbench.robot.capsule import Capsule
+from jointbench.robot.coupling import Coupling
+from jointbench.robot.drive import Drive
+from jointbench.robot.drive_train import DriveTrain
 from jointbench.robot.joint import Joint, Mimic
+from jointbench.robot.link import Link
 
 MOST_JOINTS = 40
 STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)
@@ -30,7 +34,8 @@ class Robot:
     """A robot: a tree of joints that each carry one link, and the drives that move them.
 
     Everything that is said joint by joint (positions, limits, drives, torques) is of the independent joints alone, in
-    their order; those that mimic others have links, and no position of their own.
+    their order; those that mimic others have links, and no position of their own. Passive joints are among the
+    independent ones: their positions are measured, while their torques have no model.
 
     Attributes:
         name: what it is called.
@@ -43,6 +48,11 @@ class Robot:
         description: one sentence.
         frames: places with names, such as links that are fixed to others.
         assumptions: what its file does not say and was taken for granted, a sentence each.
+        capsules: the room that its links and its base take up, as far as it is known.
+        base_link: the body that everything hangs on where it is free to move, None where it stands still; its frame is
+            the base frame, while `gravity` is in the world's.
+        part_faults: links that are part of another one, or of a base that stands still, and why no body can have
+            their inertia.
     """
 
     name: str
@@ -55,11 +65,29 @@ class Robot:
     description: str
     frames: tuple[Frame, ...] = ()
     assumptions: tuple[str, ...] = ()
+    capsules: tuple[Capsule, ...] = ()
+    base_link: Link | None = None
+    part_faults: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:
         """The joints that mimic no other."""
         return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @cached_property
+    def modelled(self) -> NDArray[np.bool_]:
+        """Which independent joints have a torque that is modelled: all but the passive ones, shape (n_joints,)."""
+        return np.array([not joint.passive for joint in self.independent_joints])
+
+    @cached_property
+    def modelled_links(self) -> NDArray[np.bool_]:
+        """Which links have parameters: all but the neglected ones, shape (n_links,)."""
+        return np.array([joint.link.modelled for joint in self.joints])
+
+    @cached_property
+    def neglected_links(self) -> tuple[int, ...]:
+        """Indices of the links that have none."""
+        return tuple(np.flatnonzero(~self.modelled_links).tolist())
 
     @property
     def n_joints(self) -> int:
@@ -94,7 +122,8 @@ class Robot:
             RobotFileError: there is none.
         """
         own = (Frame(joint.link.name, i, SAME, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
-        known = {frame.name: frame for frame in (*own, *self.frames)}
+        base = () if self.base_link is None else (Frame(self.base_link.name, -1, SAME, (0.0, 0.0, 0.0)),)
+        known = {frame.name: frame for frame in (*base, *own, *self.frames)}
         if name not in known:
             raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
         return known[name]
@@ -143,17 +172,40 @@ class Robot:
         known = [block for block in blocks if block is not None]
         return np.concatenate(known) if len(known) == len(blocks) else None
 
+    @cached_property
+    def drive_train(self) -> DriveTrain:
+        """Its motors and what they do at the joints: first one for each joint, then those that couplings have more."""
+        more = tuple(drive for coupling in self.couplings for drive in coupling.more)
+        matrix = np.zeros((self.n_joints + len(more), self.n_joints))
+        matrix[: self.n_joints] = np.diag([drive.ratio for drive in self.drives])
+        first = self.n_joints
+        for coupling in self.couplings:
+            joints = [self.joint_index(name) for name in coupling.joints]
+            rows = [*joints, *range(first, first + len(coupling.more))]
+            matrix[np.ix_(rows, joints)] = coupling.matrix
+            first += len(coupling.more)
+        return DriveTrain(self.drives + more, matrix)
+
     @property
     def transmission_matrix(self) -> Array:
-        """M of motor position = M @ joint position and joint torque = Mᵀ @ motor torque, shape (n_joints, n_joints)."""
-        matrix = np.diag([drive.ratio for drive in self.drives])
-        for coupling in self.couplings:
-            rows = [self.joint_index(name) for name in coupling.joints]
-            matrix[np.ix_(rows, rows)] = coupling.matrix
-        return matrix
+        """M of motor position = M @ joint position and joint torque = Mᵀ @ motor torque, shape (n_joints, n_joints).
+
+        Raises:
+            RedundantDrives: it has more motors than joints, so that M is not square.
+        """
+        train = self.drive_train
+        if train.n_motors > self.n_joints:
+            raise RedundantDrives(
+                f"robot {self.name!r} has {train.n_motors} motors for {self.n_joints} joints, and one of each joint is "
+                f"needed here; use joint positions and torques, which its drive train makes of the motors'"
+            )
+        return train.matrix.copy()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is suspicious about its numbers: inertias that no body can have, by link name, and assumptions."""
-        faults = ((joint.link.name, joint.link.physical_fault) for joint in self.joints)
-        return tuple(f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults if fault) + self.assumptions
+        links = (*((self.base_link,) if self.base_link else ()), *(joint.link for joint in self.joints))
+        # Of a link with others fixed to it what the file gave for itself says more than their sum.
+        faults = {link.name: link.physical_fault for link in links} | dict(self.part_faults)
+        said = (f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults.items() if fault)
+        return (*said, *self.assumptions)

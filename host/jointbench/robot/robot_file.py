@@ -9,8 +9,10 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from jointbench.errors import RobotFileError
-from jointbench.robot.arrays import Matrix3, Vector3
-from jointbench.robot.drive import DRIVE_KINDS, Coupling, Drive
+from jointbench.robot.arrays import SAME, Matrix3, Vector3
+from jointbench.robot.capsule import Capsule
+from jointbench.robot.coupling import Coupling
+from jointbench.robot.drive import DRIVE_KINDS, Drive
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import Link
 from jointbench.robot.payload import with_payload
@@ -20,6 +22,8 @@ from jointbench.robot.table import Table
 
 VERSION = 1
 _BASE = "base"
+_ROWS = "one for each joint's own motor, then for each of [[couplings.drives]]; what no motor turns is no coupled joint"
+_SINGULAR = 1e-9  # least singular value of a coupling whose rows have length 1: rounding leaves about 1e-16
 
 
 class _Units(NamedTuple):
@@ -27,10 +31,14 @@ class _Units(NamedTuple):
 
     motion: str
     torque: str
+    friction: tuple[str, str]
     to_si: float
 
 
-_UNITS = {"revolute": _Units("deg", "torque_Nm", math.pi / 180.0), "prismatic": _Units("mm", "force_N", 1e-3)}
+_UNITS = {
+    "revolute": _Units("deg", "torque_Nm", ("link_coulomb_Nm", "link_viscous_Nms_rad"), math.pi / 180.0),
+    "prismatic": _Units("mm", "force_N", ("link_coulomb_N", "link_viscous_Ns_m"), 1e-3),
+}
 
 
 def read_robot_file(path: Path) -> Robot:
@@ -68,16 +76,17 @@ def _robot(table: Table) -> Robot:
             joints.append(_mimicking(entry, name, joints))
         else:
             joint, position = _joint(entry, name, joints)
-            drives.append(_drive(entry.table("drive"), name))
+            drives.append(_drive_of(entry, joint))
             joints.append(joint)
             home.append(position)
         entry.finish()
     if not 1 <= len(joints) <= MOST_JOINTS:
         table.fault(f"{len(joints)} tables [[joints]]; a robot has 1 to {MOST_JOINTS}")
-    frames = _fixed(table, joints)
+    base_link = _base_link(table)
+    frames, base_link, part_faults = _fixed(table, joints, base_link)
     _check_unique(table, "joint", [joint.name for joint in joints])
-    _check_unique(table, "link", [joint.link.name for joint in joints] + [frame.name for frame in frames])
-    _check_unique(table, "drive", [drive.name for drive in drives])
+    links = [joint.link.name for joint in joints] + [frame.name for frame in frames]
+    _check_unique(table, "link", [*links, base_link.name] if base_link else links)
     robot = Robot(
         name=table.text("name"),
         joints=tuple(joints),
@@ -88,9 +97,13 @@ def _robot(table: Table) -> Robot:
         source=table.text("source"),
         description=table.text("description"),
         frames=frames,
+        base_link=base_link,
+        part_faults=part_faults,
     )
+    _check_unique(table, "drive", [drive.name for drive in robot.drive_train.drives])
     for entry in table.tables("payloads"):
         robot = _loaded(entry, robot)
+    robot = replace(robot, capsules=tuple(_capsule(entry, robot) for entry in table.tables("capsules")))
     table.finish()
     _check_torque(table, robot)
     return robot
@@ -107,6 +120,8 @@ def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
     if not low < home < high:
         table.fault(f"home_{units.motion} = {home / units.to_si:g} must lie inside position_{units.motion}")
     rotation, origin = _placement(table)
+    jerk = table.positive_or_none(f"jerk_{units.motion}_s3")
+    passive = table.flag("passive", False)
     joint = Joint(
         name=name,
         kind=kind,
@@ -117,7 +132,9 @@ def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
         velocity_limit=units.to_si * table.positive(f"velocity_{units.motion}_s"),
         acceleration_limit=units.to_si * table.positive(f"acceleration_{units.motion}_s2"),
         torque_limit=table.positive(units.torque),
-        link=_link(table, name),
+        link=Link(name, neglected=True) if passive and not table.has("link") else _link(table, name),
+        jerk_limit=None if jerk is None else units.to_si * jerk,
+        passive=passive,
     )
     return joint, home
 
@@ -147,23 +164,40 @@ def _mimicking(table: Table, name: str, before: list[Joint]) -> Joint:
         torque_limit=followed.torque_limit,
         link=_link(table, name),
         mimic=Mimic(joint, factor, offset),
+        jerk_limit=None if followed.jerk_limit is None else abs(factor) * followed.jerk_limit,
     )
 
 
-def _fixed(table: Table, joints: list[Joint]) -> tuple[Frame, ...]:
-    """Read what is fixed to links: its inertia becomes theirs, its name that of a frame."""
+def _base_link(table: Table) -> Link | None:
+    """Read the body that everything hangs on, where it is free to move."""
+    if not table.flag("floating_base", False):
+        if table.has("base_link"):
+            table.fault("[base_link] is of a base that moves; set floating_base = true, or remove the table")
+        return None
+    return _body(table.table("base_link"), _BASE) if table.has("base_link") else Link(_BASE)
+
+
+def _fixed(
+    table: Table, joints: list[Joint], base_link: Link | None
+) -> tuple[tuple[Frame, ...], Link | None, tuple[tuple[str, str], ...]]:
+    """Read what is fixed to links: its inertia becomes theirs, its name that of a frame; and tell what cannot exist."""
     frames: list[Frame] = []
+    links = [base_link, *(joint.link for joint in joints)]
     for entry in table.tables("fixed"):
         name = entry.text("name")
         entry.where = f"{table.where}: fixed {name!r}"
         joint = _parent(entry, joints)
         rotation, origin = _placement(entry)
         part = Placed(_link(entry, name), rotation, origin)
-        if joint >= 0:  # what the base weighs is nobody's torque
+        links.append(part.link)
+        if joint >= 0:
             joints[joint] = replace(joints[joint], link=joined(joints[joint].link, [part]))
+        elif base_link is not None:  # what a base weighs that stands still is nobody's torque
+            base_link = joined(base_link, [part])
         entry.finish()
         frames.append(Frame(name, joint, rotation, origin))
-    return tuple(frames)
+    faults = ((link.name, link.physical_fault) for link in links if link and frames)
+    return tuple(frames), base_link, tuple((name, fault) for name, fault in faults if fault)
 
 
 def _loaded(table: Table, robot: Robot) -> Robot:
@@ -173,6 +207,19 @@ def _loaded(table: Table, robot: Robot) -> Robot:
     robot = with_payload(robot, name, table.text("on"), table.positive("mass_kg"), center, *inertia)
     table.finish()
     return robot
+
+
+def _capsule(table: Table, robot: Robot) -> Capsule:
+    """Read the room that a link takes up, or what is fixed to one, or the base."""
+    link = table.text("link")
+    frame = Frame(_BASE, -1, SAME, (0.0, 0.0, 0.0)) if link == _BASE else robot.frame(link)
+    start, end = (
+        cast(Vector3, tuple((frame.origin + 1e-3 * np.array(frame.rotation) @ table.numbers(key, 3)).tolist()))
+        for key in ("from_mm", "to_mm")
+    )
+    capsule = Capsule(link, frame.joint, start, end, 1e-3 * table.positive("radius_mm"))
+    table.finish()
+    return capsule
 
 
 def _kind(table: Table) -> Literal["revolute", "prismatic"]:
@@ -203,10 +250,12 @@ def _index(table: Table, name: str, before: list[Joint]) -> int:
 
 def _link(table: Table, joint_name: str) -> Link:
     """Read the link of a joint; a joint without one carries an unknown body of the joint's name."""
-    if not table.has("link"):
-        return Link(joint_name)
-    entry = table.table("link")
-    name = entry.text("name", joint_name)
+    return _body(table.table("link"), joint_name) if table.has("link") else Link(joint_name)
+
+
+def _body(entry: Table, default_name: str) -> Link:
+    """Read a body whose inertia may be left out as unknown."""
+    name = entry.text("name", default_name)
     assumed = entry.flag("assumed", False)
     keys = ("mass_kg", "center_of_mass_mm", "inertia_kg_m2")
     given = [key for key in keys if entry.has(key)]
@@ -230,10 +279,21 @@ def _inertia(table: Table) -> Matrix3:
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
-def _drive(table: Table, joint_name: str) -> Drive:
-    ratio = table.number("ratio")
+def _drive_of(table: Table, joint: Joint) -> Drive:
+    """Read a joint's drive, which only a passive joint can be without."""
+    if joint.passive and not table.has("drive"):
+        return Drive.none(joint.name)
+    entry = table.table("drive")
+    ratio = entry.number("ratio")
     if ratio == 0.0:
-        table.fault("ratio = 0 drives nothing; give motor turns per joint turn")
+        entry.fault("ratio = 0 drives nothing; give motor turns per joint turn")
+    drive = _drive(entry, joint.name, ratio)
+    coulomb, viscous = map(entry.magnitude_or_none, _UNITS[joint.kind].friction)
+    entry.finish()
+    return replace(drive, link_coulomb=coulomb, link_viscous=viscous)
+
+
+def _drive(table: Table, joint_name: str, ratio: float) -> Drive:
     drive = Drive(
         name=table.text("name", joint_name),
         joint=joint_name,
@@ -243,17 +303,25 @@ def _drive(table: Table, joint_name: str) -> Drive:
         current_limit=table.positive("current_limit_A"),
         rotor_inertia=table.positive_or_none("rotor_inertia_kg_m2"),
         stiffness=table.positive_or_none("stiffness_Nm_rad"),
+        motor_coulomb=table.magnitude_or_none("motor_coulomb_Nm"),
+        motor_viscous=table.magnitude_or_none("motor_viscous_Nms_rad"),
+        motor_encoder=table.flag("motor_encoder", True),
+        link_encoder=table.flag("link_encoder", False),
+        torque_sensor=table.flag("torque_sensor", False),
     )
-    table.finish()
+    if not (drive.motor_encoder or drive.link_encoder):
+        table.fault("motor_encoder and link_encoder are both false; a position must be measured on one side")
     return drive
 
 
 def _check_torque(table: Table, robot: Robot) -> None:
     """Refuse torque limits that the motors cannot reach within their current limits."""
-    motor_torque = np.array([drive.torque_constant * drive.current_limit for drive in robot.drives])
-    reachable = np.abs(robot.transmission_matrix).T @ motor_torque
+    train = robot.drive_train
+    motor_torque = np.array([drive.torque_constant * drive.current_limit for drive in train.drives])
+    reachable = np.abs(train.matrix).T @ motor_torque
     for joint, torque in zip(robot.independent_joints, reachable, strict=True):
-        if joint.torque_limit > torque * (1.0 + 1e-9):  # equality must survive rounding
+        # Equality must survive rounding.
+        if joint.torque_limit > torque * (1.0 + 1e-9) and not joint.passive:
             table.fault(
                 f"joint {joint.name!r}: torque limit {joint.torque_limit:g} is beyond its motors, which reach "
                 f"{torque:.6g} (ratio x torque constant x current limit); lower the limit or correct the drive"
@@ -277,10 +345,19 @@ def _couplings(table: Table, joint_names: list[str]) -> tuple[Coupling, ...]:
                 entry.fault(f"no joint {joint!r}; the joints are {', '.join(joint_names)}")
             if any(joint in other.joints for other in couplings) or joints.count(joint) > 1:
                 entry.fault(f"joint {joint!r} is coupled twice; a joint belongs to one coupling")
-        matrix = entry.matrix("matrix", len(joints))
+        beyond = entry.tables("drives")
+        matrix = entry.matrix("matrix", len(joints) + len(beyond), len(joints), _ROWS)
         _check_invertible(entry, matrix)
+        more: list[Drive] = []
+        for motor, row in zip(beyond, matrix[len(joints) :], strict=True):
+            most = max(range(len(joints)), key=lambda j: abs(row[j]))
+            if row[most] == 0.0:
+                motor.fault("its row of matrix is 0: it drives nothing; give motor turns per joint turn")
+            motor.text("name")
+            more.append(_drive(motor, joints[most], row[most]))
+            motor.finish()
         entry.finish()
-        couplings.append(Coupling(name, joints, matrix))
+        couplings.append(Coupling(name, joints, matrix, tuple(more)))
     _check_unique(table, "coupling", [coupling.name for coupling in couplings])
     return tuple(couplings)
 
@@ -289,5 +366,6 @@ def _check_invertible(table: Table, matrix: tuple[tuple[float, ...], ...]) -> No
     array = np.array(matrix)
     if np.any(np.diag(array) == 0.0):
         table.fault("the diagonal of matrix must not be 0: row i is the motor that mainly drives joint i")
-    if abs(np.linalg.det(array)) < 1e-9 * np.prod(np.linalg.norm(array, axis=1)):
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    if np.linalg.svd(array / np.where(lengths, lengths, 1.0), compute_uv=False)[-1] < _SINGULAR:
         table.fault("matrix is singular; joint positions could not be told from motor positions")

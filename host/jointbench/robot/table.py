@@ -58,16 +58,23 @@ class Table:
         """Read a number above zero, or None where the key is absent."""
         return self.positive(key) if self.has(key) else None
 
+    def magnitude_or_none(self, key: str) -> float | None:
+        """Read a number that is not below zero, or None where the key is absent."""
+        value = self.number(key) if self.has(key) else None
+        if value is not None and value < 0.0:
+            self.fault(f"{key} = {value:g} must not be below 0")
+        return value
+
     def numbers(self, key: str, length: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Read a list of exactly `length` finite numbers."""
         return self._row(key, self._value(key, default), length)
 
-    def matrix(self, key: str, size: int) -> tuple[tuple[float, ...], ...]:
-        """Read a square matrix as a list of `size` rows of `size` numbers."""
+    def matrix(self, key: str, rows: int, columns: int, meaning: str) -> tuple[tuple[float, ...], ...]:
+        """Read a matrix as a list of `rows` rows of `columns` numbers; `meaning` says what a row is."""
         value = self._value(key, None)
-        if not isinstance(value, list) or len(cast(list[Any], value)) != size:
-            self.fault(f"{key} = {value!r} must be a list of {size} rows")
-        return tuple(self._row(key, row, size) for row in cast(list[Any], value))
+        if not isinstance(value, list) or len(cast(list[Any], value)) != rows:
+            self.fault(f"{key} = {value!r} must be a list of {rows} rows: {meaning}")
+        return tuple(self._row(key, row, columns) for row in cast(list[Any], value))
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Read a list of strings."""

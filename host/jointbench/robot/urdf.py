@@ -11,12 +11,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from jointbench.robot.arrays import SAME, Array, Vector3
+from jointbench.robot.capsule import Capsule
 from jointbench.robot.drive import Drive
 from jointbench.robot.element import Element, read_xml
 from jointbench.robot.joint import Joint, Mimic, as_matrix
 from jointbench.robot.link import Link
 from jointbench.robot.rigid import Placed, joined
 from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+from jointbench.robot.urdf_collision import capsule_around
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
 _REACHED_IN_S = 0.2  # the velocity limit, where a file says nothing of acceleration
@@ -36,15 +38,17 @@ class _Edge:
     origin: Array
 
 
-def read_urdf(path: Path) -> Robot:
+def read_urdf(path: Path, *, floating_base: bool = False) -> Robot:
     """Read a robot from its URDF file.
 
     Fixed joints are no joints here: what they carry becomes part of the link that carries them, and keeps its name as a
     frame. The root link is the base. Each joint has a drive that stands for torque at the joint itself; a URDF knows
-    no motors. Where it gives no acceleration limit, that is what reaches the velocity limit in 0.2 s.
+    no motors. Where it gives no acceleration limit, that is what reaches the velocity limit in 0.2 s. The shapes of
+    <collision> become capsules that contain them; meshes are not used.
 
     Args:
         path: the file; nothing that it refers to is opened.
+        floating_base: whether the root link is free to move; it stands still otherwise.
 
     Returns:
         The robot; impossible inertias and what was assumed are in its `warnings`.
@@ -58,7 +62,7 @@ def read_urdf(path: Path) -> Robot:
     links = _unique(document, "link")
     edges = [_edge(element, links) for element in _unique(document, "joint").values()]
     root = _root(document, links, edges)
-    return _Reader(document, links, edges).robot(root)
+    return _Reader(document, links, edges).robot(root, floating_base)
 
 
 class _Reader:
@@ -70,15 +74,18 @@ class _Reader:
         self._joints: list[Joint] = []
         self._home: list[float] = []
         self._frames: list[Frame] = []
+        self._capsules: list[Capsule] = []
         self._assumed: list[str] = []
         self._followed: list[tuple[int, Element]] = []
+        self._faults: list[tuple[str, str]] = []
 
-    def robot(self, root: str) -> Robot:
+    def robot(self, root: str, floating_base: bool) -> Robot:
         self._add_below(root)
         if not self._joints:
             self._document.fault("no joint moves; a robot needs at least one that is not fixed")
         if len(self._joints) > MOST_JOINTS:
             self._document.fault(f"{len(self._joints)} joints move; at most {MOST_JOINTS} are allowed")
+        base_link = self._body(root)
         self._resolve_mimics()
         joints = tuple(self._joints)
         independent = [joint for joint in joints if joint.mimic is None]
@@ -96,11 +103,14 @@ class _Reader:
             description=f"read from a URDF with {len(self._links)} links",
             frames=tuple(self._frames),
             assumptions=tuple(self._assumed),
+            capsules=tuple(self._capsules),
+            base_link=base_link if floating_base else None,
+            part_faults=tuple(self._faults),
         )
 
     def _add_below(self, root: str) -> None:
         """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
-        self._frames.append(Frame(root, -1, SAME, _ORIGIN))
+        self._add_frame(Frame(root, -1, SAME, _ORIGIN))
         stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
         while stack:
             edge, carrier, rotation, origin = stack.pop()
@@ -108,8 +118,23 @@ class _Reader:
             if edge.kind != "fixed":
                 carrier = self._add_joint(edge, carrier, rotation, origin)
                 rotation, origin = np.eye(3), np.zeros(3)
-            self._frames.append(Frame(edge.child, carrier, as_matrix(rotation), _vector(origin)))
+            self._add_frame(Frame(edge.child, carrier, as_matrix(rotation), _vector(origin)))
             stack += [(each, carrier, rotation, origin) for each in reversed(self._below[edge.child])]
+
+    def _add_frame(self, frame: Frame) -> None:
+        """Add a link's place, and the room that it takes up there."""
+        self._frames.append(frame)
+        for element in self._links[frame.name].children("collision"):
+            rotation, origin = _placement(element)
+            around = capsule_around(element)
+            if around is None:
+                unused = f"link {frame.name!r}: its collision mesh is not used"
+                self._assumed += [unused] if unused not in self._assumed else []
+            elif around.radius > 0.0:
+                turn, middle = np.array(frame.rotation), np.array(frame.origin)
+                middle, half = middle + turn @ origin, turn @ rotation @ around.half
+                ends = _vector(middle - half), _vector(middle + half)
+                self._capsules.append(Capsule(frame.name, frame.joint, *ends, around.radius))
 
     def _add_joint(self, edge: _Edge, carrier: int, rotation: Array, origin: Array) -> int:
         element, index = edge.element, len(self._joints)
@@ -140,13 +165,21 @@ class _Reader:
                 if limit.has("acceleration")
                 else velocity / _REACHED_IN_S,
                 torque_limit=effort,
-                link=joined(_link(edge.child, self._links[edge.child]), list(self._fixed_below(edge.child))),
+                link=self._body(edge.child),
             )
         )
         self._home.append(0.0 if low < 0.0 < high else (low + high) / 2.0)
         if (mimic := element.child("mimic")) is not None:
             self._followed.append((index, mimic))
         return index
+
+    def _body(self, name: str) -> Link:
+        """A link with what is fixed to it; which of them cannot exist is noted."""
+        link, fixed = _link(name, self._links[name]), list(self._fixed_below(name))
+        for each in (link, *(part.link for part in fixed)):
+            if each.physical_fault:
+                self._faults.append((each.name, each.physical_fault))
+        return joined(link, fixed)
 
     def _fixed_below(self, name: str) -> Iterator[Placed]:
         """Links that are fixed to a link, over any number of fixed joints."""
