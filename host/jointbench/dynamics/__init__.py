@@ -1,8 +1,17 @@
 """Batch rigid-body maths: kinematics, inverse dynamics, regressors, drives, base parameters."""
 
+from jointbench.dynamics.adjoint import inverse_dynamics_adjoint, regressor_adjoint
 from jointbench.dynamics.base_parameters import BaseParameters, base_parameters
-from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names
+from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names, known_drive_parameters
 from jointbench.dynamics.energy import energy, energy_regressor
+from jointbench.dynamics.floating_base import (
+    floating_base_parameters,
+    floating_inverse_dynamics,
+    floating_momentum_regressor,
+    floating_regressor,
+    floating_standard_parameters,
+)
+from jointbench.dynamics.free_base_motion import FreeBaseMotion
 from jointbench.dynamics.kane import kane_dynamics
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.dynamics.lagrange import EquationsOfMotion, equations_of_motion
@@ -22,6 +31,7 @@ from jointbench.dynamics.zero_moment_point import (
 __all__ = [
     "BaseParameters",
     "EquationsOfMotion",
+    "FreeBaseMotion",
     "NormalEquations",
     "StreamingQR",
     "ZeroMomentPoint",
@@ -33,14 +43,22 @@ __all__ = [
     "energy",
     "energy_regressor",
     "equations_of_motion",
+    "floating_base_parameters",
+    "floating_inverse_dynamics",
+    "floating_momentum_regressor",
+    "floating_regressor",
+    "floating_standard_parameters",
     "forward_kinematics",
     "gravity_torques",
     "inverse_dynamics",
+    "inverse_dynamics_adjoint",
     "kane_dynamics",
+    "known_drive_parameters",
     "model_columns",
     "model_parameter_names",
     "momentum_regressor",
     "normal_equations",
     "regressor",
+    "regressor_adjoint",
     "zero_moment_point",
 ]

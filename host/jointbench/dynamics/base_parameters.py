@@ -1,24 +1,18 @@
 """Base parameters: what of a robot's parameters its joint torques can tell at all."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointbench.dynamics.model_columns import model_columns, model_parameter_names
-from jointbench.dynamics.regressor import regressor
-from jointbench.errors import ShapeError, UnclearRank
-from jointbench.robot import PARAMETER_NAMES, Array, Robot
-
-_PREFERENCE = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mcx", "mcy", "mcz", "Iyy", "m")
-"""Order in which a link's parameters are offered as base parameters: the ones usually grouped away come last."""
-
-_DEPENDENT = 1e-8
-"""Sine of a column's angle to those before it under which it counts as dependent. Rounding leaves about 1e-15 and
-true independence about 1e-2, so the exact value hardly matters; that the two stay apart is checked."""
-
-_CLEAR_GAP = 1e4
-"""Least ratio between the smallest independent and the largest dependent sine for a rank to be believed."""
+from jointbench.dynamics.base_words import Group, group_table, groups_of
+from jointbench.dynamics.grouping import grouping_matrix, independent_columns, random_columns
+from jointbench.dynamics.model_columns import model_parameter_names
+from jointbench.errors import ShapeError
+from jointbench.robot import Array, Robot
 
 _TERMS_SHOWN = 3
 
@@ -30,6 +24,7 @@ class BaseParameters:
     For every motion, columns @ pi == project(columns) @ group(pi).
 
     Attributes:
+        robot: whose they are.
         rank: how many there are.
         gap: ratio of the smallest independent to the largest dependent sine at the rank decision.
         names: one per base parameter, led by the parameter it is named for: "j2.Izz - 0.0729 j3.m + …".
@@ -38,6 +33,7 @@ class BaseParameters:
         grouping: K of base = K @ pi, shape (rank, n_full).
     """
 
+    robot: Robot
     rank: int
     gap: float
     names: tuple[str, ...]
@@ -54,6 +50,19 @@ class BaseParameters:
     def leading_names(self) -> tuple[str, ...]:
         """Name of the parameter that leads each group."""
         return tuple(self.full_names[column] for column in self.columns)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Each base parameter in full: its terms, with the robot's lengths for coefficients, and in words."""
+        return groups_of(self.robot, self.full_names, self.columns.tolist(), self.grouping)
+
+    def table(self) -> str:
+        """Lines for a person: rank and gap, every base parameter as formula and in words, the lengths used."""
+        head = (
+            f"{self.rank} base parameters of {self.n_full} parameters; the rank's gap is {self.gap:.1e} "
+            f"(smallest independent to largest dependent sine)"
+        )
+        return f"{head}\n{group_table(self.robot, self.groups)}"
 
     def project(self, full_columns: Array) -> Array:
         """Keep of a full regressor (…, n_full) the columns of the base parameters, (…, rank).
@@ -104,57 +113,12 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
     Source: Gautier, J. Robotic Systems 8(4), 1991 (numerical grouping); the order of preference follows
     Khalil & Dombre, Modeling, Identification and Control of Robots, 2002, ch. 9.
     """
-    # Ten rows per column for the chance of a near-dependent sample set to vanish.
     names = model_parameter_names(robot, drives=drives)
-    samples = 10 * (len(names) // robot.n_joints + 1)
-    rng = np.random.default_rng(seed)
-    q = rng.uniform(-np.pi, np.pi, (samples, robot.n_joints))
-    dq, ddq = 2.0 * rng.standard_normal((2, samples, robot.n_joints))
-    matrix = model_columns(robot, q, dq, ddq)[0] if drives else regressor(robot, q, dq, ddq)
-
-    columns, gap = _independent(robot, matrix, names)
-    grouping: Array = np.linalg.lstsq(matrix[:, columns], matrix, rcond=None)[0].astype(np.float64)
-    # Rounding leaves about 1e-14 where a column takes no part in a group; geometry leaves much more where it does.
-    grouping[np.abs(grouping) < 1e-10] = 0.0
-    grouping[:, columns] = np.eye(len(columns))
+    matrix = random_columns(robot, drives=drives, seed=seed)
+    columns, gap = independent_columns(robot, matrix, names)
+    grouping = grouping_matrix(matrix, columns)
     shown = tuple(_group_name(names, column, row) for column, row in zip(columns, grouping, strict=True))
-    return BaseParameters(len(columns), gap, shown, np.array(columns, dtype=np.intp), names, grouping)
-
-
-def _independent(robot: Robot, matrix: Array, names: tuple[str, ...]) -> tuple[list[int], float]:
-    """Indices of the first independent columns in the order of preference, and the gap of the decision."""
-    lengths = np.linalg.norm(matrix, axis=0)
-    scale = lengths.max()
-    basis = np.empty((matrix.shape[0], 0))
-    kept: list[int] = []
-    sines: list[float] = []
-    for column in _preferred_order(robot, len(names)):
-        rest = matrix[:, column] / max(lengths[column], _DEPENDENT * scale)
-        for _ in range(2):  # the second pass removes what rounding of the first leaves (Kahan: twice is enough)
-            rest = rest - basis @ (basis.T @ rest)
-        sine = float(np.linalg.norm(rest))
-        sines.append(sine)
-        if sine > _DEPENDENT:
-            kept.append(column)
-            basis = np.column_stack([basis, rest / sine])
-    weakest = min((sine for sine in sines if sine > _DEPENDENT), default=0.0)
-    largest_dependent = max((sine for sine in sines if sine <= _DEPENDENT), default=0.0)
-    gap = weakest / max(largest_dependent, np.finfo(float).eps)
-    if gap < _CLEAR_GAP:
-        raise UnclearRank(
-            f"robot {robot.name!r}: no clear gap between independent and dependent parameters: the weakest of "
-            f"{len(kept)} independent columns has sine {weakest:.2g}, the strongest dependent one "
-            f"{largest_dependent:.2g} (ratio {gap:.2g}, needed {_CLEAR_GAP:.0e}); look for angles or lengths that are "
-            f"almost but not exactly 0 or 90 degrees"
-        )
-    return sorted(kept), gap
-
-
-def _preferred_order(robot: Robot, n_columns: int) -> list[int]:
-    """The links' columns base to tip, each link's by _PREFERENCE, then the drives'."""
-    in_link = [PARAMETER_NAMES.index(name) for name in _PREFERENCE]
-    of_links = [10 * link + k for link in range(robot.n_links) for k in in_link]
-    return of_links + list(range(len(of_links), n_columns))
+    return BaseParameters(robot, len(columns), gap, shown, np.array(columns, dtype=np.intp), names, grouping)
 
 
 def _group_name(names: tuple[str, ...], leader: int, row: Array) -> str:

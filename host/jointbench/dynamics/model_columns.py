@@ -20,7 +20,7 @@ def model_columns(
     """Regressor of links and drives, [W | D], and the names of its columns.
 
     Args:
-        robot: the robot.
+        robot: the robot; rows of its passive joints are zero.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints).
         sign_velocity, sign: as in `drive_columns`.
 

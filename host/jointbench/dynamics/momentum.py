@@ -16,7 +16,7 @@ def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Array:
     With it torques are identified without accelerations: d(P pi)/dt - (what C and g do) = tau.
 
     Args:
-        robot: the kinematic tree.
+        robot: the kinematic tree; rows of passive joints are zero, and so are columns of neglected links.
         q, dq: joint position [rad] and velocity [rad/s] (m, m/s), shape (n_samples, n_joints).
 
     Returns:
@@ -29,8 +29,8 @@ def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Array:
     """
     q, dq = motion_arrays(robot, q=q, dq=dq)
     motion = BaseMotion.of(robot, q, dq, np.zeros_like(dq))
-    folded, rows = coordinate_matrix(robot), np.zeros((len(q), robot.n_links, robot.n_links, 10))
-    for i in range(robot.n_links):
+    folded, rows = coordinate_matrix(robot) * robot.modelled, np.zeros((len(q), robot.n_links, robot.n_links, 10))
+    for i in np.flatnonzero(robot.modelled_links).tolist():
         z = motion.jacobians.angular(i)
         v = motion.jacobians.linear(i, motion.jacobians.origins[:, i])
         omega, velocity = motion.omega[:, i, None], motion.velocity[:, i, None]

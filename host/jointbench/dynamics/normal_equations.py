@@ -52,7 +52,7 @@ def normal_equations(
     is W's squared: where W's is beyond 1e6 or so, `StreamingQR` loses fewer digits.
 
     Args:
-        robot: the kinematic tree.
+        robot: the kinematic tree; passive joints have no rows, and neglected links no columns but zeros.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
         tau: joint torques [N·m, N for prismatic joints], of the same shape.
@@ -86,9 +86,10 @@ def normal_equations(
         few = np.broadcast_to(roots[whole:] if len(roots) > 1 else roots, q[whole:].shape)
         share(partial(add, [lengthened(values) for values in (*(each[whole:] for each in motion), few)]), 1)
     totals = sums.sum(axis=(0, 2))
-    upper = np.triu(totals[: n_columns**2].reshape(n_columns, n_columns))
-    right = totals[n_columns**2 : -1]
-    return NormalEquations(upper + np.triu(upper, 1).T, right, float(totals[-1]), q.size)
+    kept = np.repeat(robot.modelled_links, 10)
+    upper = np.triu(totals[: n_columns**2].reshape(n_columns, n_columns)) * np.outer(kept, kept)
+    right, rows = totals[n_columns**2 : -1] * kept, len(q) * int(robot.modelled.sum())
+    return NormalEquations(upper + np.triu(upper, 1).T, right, float(totals[-1]), rows)
 
 
 def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) -> Array:
@@ -105,4 +106,4 @@ def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) ->
         )
     if not (values >= 0.0).all():
         raise BadWeight(f"weights holds {values[~(values >= 0.0)][0]:g}; each must be zero or more, such as 1/σ²")
-    return plain_array(np.atleast_2d(values))
+    return plain_array(np.atleast_2d(values) * robot.modelled)

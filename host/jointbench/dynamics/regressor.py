@@ -12,10 +12,12 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
     """Joint-torque regressor W of a rigid-body robot, stacked over samples.
 
     tau = W(q, dq, ddq) @ pi, with pi the ten standard parameters of each link in link order:
-    m, m*cx, m*cy, m*cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz (inertia about the link frame).
+    m, m*cx, m*cy, m*cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz (inertia about the link frame). The base stands still;
+    `floating_regressor` is of one that moves.
 
     Args:
-        robot: the kinematic tree.
+        robot: the kinematic tree; only modelled joints contribute rows: those of passive joints are zero, and so are
+            the columns of neglected links.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
         out: filled and returned where given, float64 and C-contiguous, of the shape of the result.
@@ -38,4 +40,6 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
         return out
     tree, flat = tree_of(robot), out.reshape(-1)
     share(lambda _, counters: fill_regressor(tree, q, dq, ddq, flat, counters), -(-len(q) // PIECE))
+    for link in robot.neglected_links:
+        out[:, 10 * link : 10 * link + 10] = 0.0
     return out

@@ -17,8 +17,8 @@ class Tree(NamedTuple):
     """The kinematics of a robot. Body i moves with joint i; what has no position of its own follows a coordinate.
 
     The position of joint i is factor[i] * q[coordinate[i]] + offset[i]. A *pair* is a body with a coordinate that moves
-    it: where W is not zero, its rows (one per coordinate) and columns (ten per body) are made of them. The pairs of
-    body i are first[i] to first[i + 1] - 1.
+    it: where W is not zero, its rows (one per coordinate) and columns (ten per body) are made of them. The coordinate
+    of a passive joint makes none, so that its rows are zero. The pairs of body i are first[i] to first[i + 1] - 1.
 
     Attributes:
         parent: body that carries each body, -1 for the base, shape (n_bodies,).
@@ -81,7 +81,8 @@ def tree_of(robot: Robot) -> Tree:
 def _tree(robot: Robot) -> Tree:
     joints = robot.joints
     coordinate, factor, offset = robot.coordinates
-    first, row, carried_from = _pairs([joint.parent for joint in joints], coordinate.tolist())
+    parents = [joint.parent for joint in joints]
+    first, row, carried_from = _pairs(parents, coordinate.tolist(), robot.modelled.tolist())
     pair_of = np.full((robot.n_joints, len(joints)), -1)
     own = np.zeros(len(row), dtype=np.bool_)
     for i in range(len(joints)):
@@ -89,7 +90,7 @@ def _tree(robot: Robot) -> Tree:
             pair_of[row[pair], i] = pair
             own[pair] = row[pair] == coordinate[i]
     return Tree(
-        parent=_indices([joint.parent for joint in joints]),
+        parent=_indices(parents),
         coordinate=coordinate,
         factor=factor,
         offset=offset,
@@ -98,7 +99,7 @@ def _tree(robot: Robot) -> Tree:
         slide=np.array([_slide(joint) for joint in joints]),
         axis=np.array([_unit_velocity(joint) for joint in joints]),
         gravity=np.array(robot.gravity),
-        carries=np.isin(np.arange(len(joints)), [joint.parent for joint in joints]),
+        carries=np.isin(np.arange(len(joints)), parents),
         first=_indices(first),
         row=_indices(row),
         carried_from=_indices(carried_from),
@@ -107,14 +108,14 @@ def _tree(robot: Robot) -> Tree:
     )
 
 
-def _pairs(parents: list[int], coordinate: list[int]) -> tuple[list[int], list[int], list[int]]:
+def _pairs(parents: list[int], coordinate: list[int], modelled: list[bool]) -> tuple[list[int], list[int], list[int]]:
     """first, row and carried_from: each body moves with what moves its parent, and with its own joint's coordinate."""
     first: list[int] = [0]
     row: list[int] = []
     carried_from: list[int] = []
     for parent, own in zip(parents, coordinate, strict=True):
         carried = {row[pair]: pair for pair in range(first[parent], first[parent + 1])} if parent >= 0 else {}
-        for each in sorted({*carried, own}):
+        for each in sorted({*carried, own} if modelled[own] else carried):
             row.append(each)
             carried_from.append(carried.get(each, -1))
         first.append(len(row))

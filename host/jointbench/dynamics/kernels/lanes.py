@@ -182,6 +182,35 @@ def store_rows(typingctx: Any, array: Any, at: Any, stride: Any, values: Any) ->
 
 
 @instruction
+def load_rows(typingctx: Any, array: Any, at: Any, stride: Any) -> Any:
+    """Ten lanes whose lane k is that of array[at + k * stride:][:10]: what `store_rows` stores."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array, at, stride = args
+        halves: list[list[Any]] = []
+        for _ in (0, _HALF):
+            blocks: list[list[Any]] = [[], [], []]
+            for _ in range(_HALF):
+                row = _element(context, builder, sig.args[0], array, at)
+                for part, (behind, width) in enumerate(((0, _HALF), (_HALF, _HALF), (2 * _HALF, 2))):
+                    pointer = builder.gep(row, [ir.Constant(_INT64, behind)])
+                    pointer = builder.bitcast(pointer, ir.VectorType(_DOUBLE, width).as_pointer())
+                    blocks[part].append(builder.load(pointer, align=8))
+                at = builder.add(at, stride)
+            first, second, last = blocks
+            # Two of a row's elements are left: those of rows 0 and 2, 1 and 3 side by side, then as above.
+            pairs = [_shuffle(builder, last[k], last[k + 2], range(4)) for k in (0, 1)]
+            last = _exchange(builder, pairs[0], pairs[1], 1)
+            halves.append([*_transposed(builder, first), *_transposed(builder, second), *last])
+        value = context.get_constant_undef(sig.return_type)
+        for k, (low, high) in enumerate(zip(*halves, strict=True)):
+            value = builder.insert_value(value, _shuffle(builder, low, high, range(LANES)), k)
+        return value
+
+    return types.UniTuple(_LANES_TYPE, 10)(array, at, stride), codegen
+
+
+@instruction
 def zeros(typingctx: Any) -> Any:
     """Ten lanes of nothing."""
 

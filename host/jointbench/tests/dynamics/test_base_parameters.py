@@ -6,7 +6,8 @@ import pytest
 
 from jointbench.dynamics import base_parameters, model_columns, regressor
 from jointbench.errors import ShapeError, UnclearRank
-from jointbench.robot import Array, Robot, load_robot, modified_dh
+from jointbench.robot import Array, Robot, library_names, load_robot, modified_dh
+from jointbench.tests.dynamics.pinocchio_peer import Peer
 
 Geometry = list[tuple[float, float, float]]
 RandomRobot = Callable[..., Robot]
@@ -39,6 +40,57 @@ UR10: Geometry = [
     (90, 0, 0.116),
     (-90, 0, 0.092),
 ]
+PANDA: Geometry = [
+    (0, 0, 0.333),
+    (-90, 0, 0),
+    (90, 0, 0.316),
+    (90, 0.0825, 0),
+    (-90, -0.0825, 0.384),
+    (90, 0, 0),
+    (90, 0.088, 0),
+]
+
+
+def rank_by_pinocchio(robot: Robot) -> int:
+    """Rank of Pinocchio's regressor of the torques and links that have a model, by its singular values."""
+    q, dq, ddq = np.random.default_rng(1).normal(size=(3, 20 * robot.n_links, robot.n_joints))
+    rows = Peer(robot).regressor(q, dq, ddq).reshape(-1, robot.n_joints, robot.n_links, 10)
+    columns = rows[:, robot.modelled][:, :, robot.modelled_links].reshape(-1, 10 * robot.modelled_links.sum())
+    lengths = np.linalg.norm(columns, axis=0)
+    felt = columns[:, lengths > 1e-12 * lengths.max()]  # a right angle in double precision leaves 1e-16 for nothing
+    values = np.linalg.svd(felt / np.linalg.norm(felt, axis=0), compute_uv=False)
+    # Relative to the largest, rounding leaves 1e-15 and geometry 1e-4: the rank is where they part, and must be clear.
+    rank = int(np.sum(values > 1e-9 * values[0]))
+    assert values[rank - 1] > 1e4 * values[rank:].max(initial=1e-16 * values[0])
+    return rank
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_the_library_counts_as_pinocchio(name: str) -> None:
+    robot = load_robot(name)
+
+    assert base_parameters(robot, drives=False).rank == rank_by_pinocchio(robot)
+
+
+@pytest.mark.parametrize(
+    ("robot", "rank"),
+    [
+        pytest.param(load_robot("nursing_arm"), 36, id="the nursing arm, as its paper"),
+        pytest.param(with_geometry(load_robot("cobot6"), UR10), 36, id="UR10"),
+        pytest.param(with_geometry(load_robot("modular7"), PANDA), 43, id="Panda, its fingers locked"),
+    ],
+)
+def test_published_counts(robot: Robot, rank: int) -> None:
+    assert base_parameters(robot, drives=False).rank == rank_by_pinocchio(robot) == rank
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kinds", ["rRpPm", "rmrm", "pPRr"])
+@pytest.mark.parametrize("tree", [False, True])
+def test_random_trees_count_as_pinocchio(kinds: str, seed: int, tree: bool, random_robot: RandomRobot) -> None:
+    robot = random_robot(kinds, seed, tree=tree)
+
+    assert base_parameters(robot, drives=False).rank == rank_by_pinocchio(robot)
 
 
 @pytest.mark.parametrize("geometry", [GENERIC, UR10], ids=["generic", "UR10"])

@@ -4,9 +4,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointbench.dynamics import drive_columns, drive_parameter_names, model_columns, model_parameter_names, regressor
+from jointbench.dynamics import (
+    base_parameters,
+    drive_columns,
+    drive_parameter_names,
+    known_drive_parameters,
+    model_columns,
+    model_parameter_names,
+    regressor,
+)
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Coupling, Robot, load_robot
+from jointbench.robot import Array, Coupling, Drive, Robot, load_robot
 
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 
@@ -64,6 +72,73 @@ def test_coupling_is_the_motors_own_mechanics(
     np.testing.assert_allclose(columns @ values, expected.ravel(), atol=1e-9)  # torques up to 1e4, rounding 1e-12
     assert "shoulder.j1.coulomb" in names
     assert "shoulder.j2.coulomb" in names
+
+
+def differential() -> Robot:
+    """Two joints that both motors of a bevel differential turn, q1 = (φ1 - φ2)/2 and q2 = (φ1 + φ2)/2."""
+    return replace(load_robot("cobot6"), couplings=(Coupling("bevels", ("j1", "j2"), ((90.0, 90.0), (-90.0, 90.0))),))
+
+
+def wrist_with_a_third_motor() -> Robot:
+    third = Drive("third", "j6", "direct", 25.0, 0.1, 5.0)
+    matrix = ((45.0, 0.0), (32.0, 32.0), (10.0, -25.0))
+    return replace(load_robot("cobot6"), couplings=(Coupling("wrist", ("j5", "j6"), matrix, (third,)),))
+
+
+def twins() -> Robot:
+    second = Drive("second", "j1", "direct", -80.0, 0.1, 5.0)
+    return replace(load_robot("cobot6"), couplings=(Coupling("twins", ("j1",), ((101.0,), (-80.0,)), (second,)),))
+
+
+COUPLED = pytest.mark.parametrize("robot", [load_robot("cobot6"), differential(), wrist_with_a_third_motor(), twins()])
+
+
+@COUPLED
+def test_columns_with_known_parameters_are_the_drive_trains_own_torque(
+    robot: Robot, random_motion: RandomMotion
+) -> None:
+    """Friction of both sides and rotor inertia of each motor, of random sizes, by the matrix and by the columns."""
+    rng = np.random.default_rng(1)
+    known = ("rotor_inertia", "motor_coulomb", "motor_viscous", "link_coulomb", "link_viscous")
+
+    def filled(drive: Drive) -> Drive:
+        return replace(drive, **dict(zip(known, rng.uniform(0.1, 1.0, len(known)).tolist(), strict=True)))
+
+    couplings = tuple(
+        replace(each, more=tuple(replace(filled(drive), link_coulomb=None, link_viscous=None) for drive in each.more))
+        for each in robot.couplings
+    )
+    robot = replace(robot, drives=tuple(map(filled, robot.drives)), couplings=couplings)
+    _, dq, ddq = random_motion(robot, 40, 1)
+    columns, names = drive_columns(robot, dq, ddq)
+    values = known_drive_parameters(robot)
+
+    offsets = np.array([name.endswith(".offset") for name in names])
+    np.testing.assert_array_equal(np.isnan(values), offsets)
+    train = robot.drive_train
+    expected = train.known_friction(dq) + ddq @ train.known_inertia
+    torque = columns[:, ~offsets] @ values[~offsets]
+    np.testing.assert_allclose(torque, expected.ravel(), rtol=0.0, atol=1e-12 * np.abs(expected).max())  # rounding
+
+
+@COUPLED
+def test_what_is_not_known_is_nan(robot: Robot) -> None:
+    """Cobot6 says nothing of friction and rotors, so that nothing of its drives is known."""
+    assert np.isnan(known_drive_parameters(robot)).all()
+
+
+def test_a_differentials_motors_are_told_apart_by_what_is_odd_in_them() -> None:
+    """Their common inertia goes with the joints' own, their difference stays; Coulomb friction is each one's own."""
+    names = base_parameters(differential()).leading_names
+    assert "bevels.j1.viscous" in names
+    assert "bevels.j2.viscous" not in names
+    assert "bevels.j1.coulomb" in names
+    assert "bevels.j2.coulomb" in names
+
+
+def test_two_motors_of_one_joint_are_one_to_the_model() -> None:
+    """What both do at the joint adds up, so that there are no columns to tell them apart."""
+    assert drive_parameter_names(twins()) == drive_parameter_names(load_robot("cobot6"))
 
 
 def test_sign_velocity_and_smooth_sign_reach_the_coulomb_columns() -> None:

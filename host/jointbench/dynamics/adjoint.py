@@ -1,0 +1,93 @@
+"""Exact derivatives of weighted sums by a motion: of the regressor's elements, and of joint torques."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array
+from jointbench.dynamics.parallel import share
+from jointbench.dynamics.shapes import parameter_vector
+from jointbench.dynamics.tree import tree_of
+from jointbench.errors import ShapeError
+from jointbench.robot import Array, Robot
+
+Slopes = tuple[Array, Array, Array]
+"""Derivatives by q, dq and ddq, shape (n_samples, n_joints) each."""
+
+
+def regressor_adjoint(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, weights: ArrayLike) -> Slopes:
+    """Derivatives of a weighted sum of the regressor's elements by the motion.
+
+    d(Σ weights * W(q, dq, ddq)) / d(q, dq, ddq), W as of `regressor`. With weights = df/dW it is the gradient of any
+    f(W), by one pass over the samples however many joints there are.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
+            m, m/s, m/s² for prismatic joints.
+        weights: of W's shape, (n_samples * n_joints, 10 * n_links). Where W is always zero, they do not count.
+
+    Returns:
+        Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
+
+    Raises:
+        ShapeError: the arrays differ in shape, or do not match the robot.
+
+    Source: reverse accumulation (Griewank & Walther, Evaluating Derivatives, 2008, ch. 3) of the recursion of
+    `regressor`.
+    """
+    from jointbench.dynamics.kernels.adjoint import PIECE, fill_regressor_slopes
+
+    q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
+    weights = plain_array(np.asarray(weights, dtype=np.float64))
+    shape = (len(q) * robot.n_joints, 10 * robot.n_links)
+    if weights.shape != shape:
+        raise ShapeError(f"weights has shape {weights.shape}; the regressor of {len(q)} samples has {shape}")
+    if not robot.modelled_links.all():
+        weights = weights * np.repeat(robot.modelled_links, 10)
+    tree, few = tree_of(robot), len(q)
+    if few < LANES:
+        q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
+        weights = np.concatenate([weights, np.zeros((LANES * robot.n_joints - len(weights), shape[1]))])
+    out, flat = np.empty((len(q), 3 * robot.n_joints)), weights.reshape(-1)
+    share(lambda _, counters: fill_regressor_slopes(tree, q, dq, ddq, flat, out, counters), -(-len(q) // PIECE))
+    return _by_order(out[:few])
+
+
+def inverse_dynamics_adjoint(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, standard_parameters: ArrayLike, weights: ArrayLike
+) -> Slopes:
+    """Derivatives of a weighted sum of joint torques by the motion.
+
+    d(Σ weights * tau(q, dq, ddq)) / d(q, dq, ddq), tau as of `inverse_dynamics`. Samples do not see each other: with
+    the weight of one torque at each sample, these are that torque's derivatives.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
+            m, m/s, m/s² for prismatic joints.
+        standard_parameters: ten per link in link order, shape (10 * n_links,), as `robot.standard_parameters`.
+        weights: of each torque, shape (n_samples, n_joints).
+
+    Returns:
+        Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
+
+    Raises:
+        ShapeError: the arrays differ in shape, or do not match the robot.
+
+    Source: as `regressor_adjoint`; the weights act as speeds of a virtual motion, whose power the sum is.
+    """
+    from jointbench.dynamics.kernels.adjoint import PIECE, fill_torque_slopes
+
+    q, dq, ddq, weights = motion_batch(robot, q=q, dq=dq, ddq=ddq, weights=weights)
+    tree, few = tree_of(robot), len(q)
+    links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
+    if few < LANES:
+        q, dq, ddq, weights = lengthened(q), lengthened(dq), lengthened(ddq), lengthened(weights)
+    out = np.empty((len(q), 3 * robot.n_joints))
+    share(lambda _, counters: fill_torque_slopes(tree, links, q, dq, ddq, weights, out, counters), -(-len(q) // PIECE))
+    return _by_order(out[:few])
+
+
+def _by_order(slopes: Array) -> Slopes:
+    by_q, by_dq, by_ddq = np.split(slopes, 3, axis=1)
+    return by_q, by_dq, by_ddq

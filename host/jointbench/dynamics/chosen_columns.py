@@ -1,0 +1,148 @@
+"""Products of chosen columns of the torque model, and their exact derivatives: without zeros, in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.dynamics.batch import LANES, lengthened, motion_batch
+from jointbench.dynamics.drive_terms import DriveTerms, Sign
+from jointbench.dynamics.tree import Indices, tree_of
+from jointbench.robot import Array, Robot
+
+Motion = tuple[Array, Array, Array]
+"""Position, velocity, acceleration of every joint at samples, or derivatives by them, (n_samples, n_joints) each."""
+
+
+class Slots(NamedTuple):
+    """Where chosen columns are: of each row only what may differ from zero.
+
+    Attributes:
+        of_row: the slots of row c are of_row[c] to of_row[c + 1] - 1, shape (n_coordinates + 1,).
+        parameter: which of the chosen parameters a slot is of, shape (n_slots,).
+        of_pair: first slot of each pair of a coordinate and a body (`Tree`).
+        of_body: which of `column` are of body i: of_body[i] to of_body[i + 1] - 1, shape (n_bodies + 1,).
+        column: which of its ten a body's chosen parameters are; those of a pair are behind one another.
+        of_drives: slots of the drives' entries, shape (n_entries,).
+    """
+
+    of_row: Indices
+    parameter: Indices
+    of_pair: Indices
+    of_body: Indices
+    column: Indices
+    of_drives: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """Some columns of a robot's torque model [W | D], as of `model_columns`, each row multiplied by a number.
+
+    Attributes:
+        robot: the robot.
+        columns: which, ascending, shape (n_chosen,).
+        roots: what each joint's row is multiplied by, such as 1 / σ, shape (n_joints,).
+        slots: where their values are.
+        drives: the drives' columns among them.
+    """
+
+    robot: Robot
+    columns: NDArray[np.intp]
+    roots: Array
+    slots: Slots
+    drives: DriveTerms
+
+    @classmethod
+    def of(cls, robot: Robot, columns: NDArray[np.intp], roots: Array) -> ChosenColumns:
+        """Lay them out."""
+        first = 10 * robot.n_links
+        drives = DriveTerms.of(robot).only(columns[columns >= first] - first)
+        return cls(robot, columns, roots, _slots(robot, columns, drives), drives)
+
+    def values(self, motion: Motion, sign: Sign) -> Array:
+        """Values of all slots, shape (n_slots, n_samples), with this sign function for Coulomb's.
+
+        Raises:
+            ShapeError: the arrays of the motion differ in shape, or do not match the robot.
+        """
+        from jointbench.dynamics.kernels.chosen import fill_slots
+
+        q, dq, ddq = motion_batch(self.robot, q=motion[0], dq=motion[1], ddq=motion[2])
+        samples = len(q)
+        if samples < LANES:
+            q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
+        values = np.empty((len(self.slots.parameter), len(q)))
+        fill_slots(tree_of(self.robot), self.slots, self.roots, q, dq, ddq, values.reshape(-1))
+        if len(self.slots.of_drives):
+            values[self.slots.of_drives] = (self.drives.values(dq, ddq, sign) * self.roots[self.drives.row]).T
+        return values if samples == len(q) else values[:, :samples].copy()
+
+    def gram(self, values: Array) -> Array:
+        """Products of the columns summed over all rows, shape (n_chosen, n_chosen), of `values`."""
+        from jointbench.dynamics.kernels.chosen import multiply_slots
+
+        gram = np.empty((len(self.columns), len(self.columns)))
+        multiply_slots(self.slots, values, gram)
+        return gram
+
+    def pull_back(self, motion: Motion, values: Array, slope: Array, sign_slope: Sign) -> Motion:
+        """Derivatives of a function of the products by the motion.
+
+        Args:
+            motion: q, dq, ddq.
+            values: of it.
+            slope: the function's derivative by the products, symmetric, shape (n_chosen, n_chosen).
+            sign_slope: derivative of the sign function that `values` had.
+
+        Returns:
+            Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
+        """
+        from jointbench.dynamics.kernels.chosen import fill_slot_slopes, weigh_slots
+
+        q, dq, ddq = motion_batch(self.robot, q=motion[0], dq=motion[1], ddq=motion[2])
+        samples, n = q.shape
+        weights = np.empty_like(values)
+        weigh_slots(self.slots, self.roots, values, np.ascontiguousarray(slope), weights)
+        more = None
+        if len(self.slots.of_drives):
+            more = self.drives.pull_back(dq, weights[self.slots.of_drives].T, sign_slope)
+        if samples < LANES:
+            q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
+            weights = np.ascontiguousarray(lengthened(weights.T).T)
+        out = np.empty((len(q), 3 * n))
+        fill_slot_slopes(tree_of(self.robot), self.slots, q, dq, ddq, weights.reshape(-1), out)
+        by_q, by_dq, by_ddq = np.split(out[:samples], 3, axis=1)
+        if more is not None:
+            by_dq, by_ddq = by_dq + more[0], by_ddq + more[1]
+        return by_q, by_dq, by_ddq
+
+
+def _slots(robot: Robot, columns: NDArray[np.intp], drives: DriveTerms) -> Slots:
+    tree, width = tree_of(robot), 10 * robot.n_links
+    places = {int(column): place for place, column in enumerate(columns)}
+    of_link = [
+        [column for column in range(10 * i, 10 * i + 10) if column in places and modelled]
+        for i, modelled in enumerate(robot.modelled_links)
+    ]
+    parameter: list[int] = []
+    of_row, of_pair, of_drives = [0], np.zeros(len(tree.row), dtype=np.int64), np.zeros(len(drives.row), dtype=np.int64)
+    for row, pairs in enumerate(tree.pair_of.tolist()):
+        for body, pair in enumerate(pairs):
+            if pair >= 0:
+                of_pair[pair] = len(parameter)
+                parameter += [places[column] for column in of_link[body]]
+        for entry in np.flatnonzero(drives.row == row):
+            of_drives[entry] = len(parameter)
+            parameter.append(places[width + int(drives.column[entry])])
+        of_row.append(len(parameter))
+    return Slots(
+        of_row=np.array(of_row, dtype=np.int64),
+        parameter=np.array(parameter, dtype=np.int64),
+        of_pair=of_pair,
+        of_body=np.cumsum([0, *map(len, of_link)]),
+        column=np.array([column % 10 for link in of_link for column in link], dtype=np.int64),
+        of_drives=of_drives,
+    )
