@@ -9,10 +9,13 @@ from pathlib import Path
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
+from jointbench.dynamics import base_parameters
+from jointbench.dynamics.floating_base import floating_base_parameters
+from jointbench.dynamics.lengths import lengths_of
 from jointbench.link.sync import BoardClock
 from jointbench.recording import Run, open_run
 from jointbench.recording.injected_faults import injected_faults
-from jointbench.robot import Robot, load_robot
+from jointbench.robot import Link, Robot, load_robot
 
 VERB = "info"
 EXAMPLE = "jointbench info runs/2026-05-04T101500Z-cobot6-excitation"
@@ -21,13 +24,20 @@ EXAMPLE = "jointbench info runs/2026-05-04T101500Z-cobot6-excitation"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """WHAT: a run or a robot."""
     parser.add_argument("what", metavar="RUN|ROBOT", help="a run directory, a robot of the library, or a robot .toml")
+    parser.add_argument(
+        "--base-parameters",
+        action="store_true",
+        help="what the robot's torques can tell: each base parameter as a formula and in words",
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Describes a run where there is such a directory, else a robot."""
     if Path(options.what).is_dir():
-        return _run(open_run(options.what), console)
-    return _robot(load_robot(options.what), console)
+        run = open_run(options.what)
+        return _base_parameters(run.robot, console) if options.base_parameters else _run(run, console)
+    robot = load_robot(options.what)
+    return _base_parameters(robot, console) if options.base_parameters else _robot(robot, console)
 
 
 def _run(run: Run, console: Console) -> Result:
@@ -69,9 +79,35 @@ def clock_table(clocks: Mapping[str, BoardClock]) -> str:
 
 def _robot(robot: Robot, console: Console) -> Result:
     console.say(f"robot {robot.name}: {robot.description} ({robot.source})")
+    if robot.base_link is not None:
+        console.say(f"  base, free to move: link {robot.base_link.name}, {_mass(robot.base_link)}")
     for joint in robot.joints:
-        link = "inertia not given" if joint.link.mass is None else f"{joint.link.mass:g} kg"
-        console.say(f"  {joint.name}: {joint.kind}, link {joint.link.name}, {link}")
+        kind = f"{joint.kind}, passive" if joint.passive else joint.kind
+        console.say(f"  {joint.name}: {kind}, link {joint.link.name}, {_mass(joint.link)}")
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
     return Result("info", fields={"robot": robot.name, "joints": robot.joint_names, "warnings": robot.warnings})
+
+
+def _mass(link: Link) -> str:
+    if link.mass is None:
+        return "inertia not given" if link.modelled else "neglected"
+    return f"{link.mass:g} kg, assumed" if link.assumed else f"{link.mass:g} kg"
+
+
+def _base_parameters(robot: Robot, console: Console) -> Result:
+    free = robot.base_link is not None
+    base = floating_base_parameters(robot) if free else base_parameters(robot)
+    console.say(f"robot {robot.name}{' on its free base' if free else ''}: {base.table()}")
+    groups = [
+        {
+            "name": group.name, "formula": group.formula, "words": group.words,
+            "coefficients": {base.full_names[k]: row[k] for k in row.nonzero()[0]},
+        }
+        for group, row in zip(base.groups, base.grouping, strict=True)
+    ]  # fmt: skip
+    lengths = {length.symbol: length.value for length in lengths_of(base.robot)}
+    fields = {
+        "robot": robot.name, "rank": base.rank, "gap": base.gap, "base_parameters": groups, "lengths_m": lengths,
+    }  # fmt: skip
+    return Result("info", fields=fields)

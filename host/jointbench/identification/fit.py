@@ -52,7 +52,7 @@ def fit(
     _check_enough(run, robot, rows)
     estimate = weighted_least_squares(rows.regressor, rows.torque, rows.moving)
     predicted = rows.regressor @ estimate.parameters
-    everywhere = np.broadcast_to(rows.complete[:, None], rows.moving.shape)
+    everywhere = rows.complete[:, None] & robot.modelled
     return Model(
         robot=robot,
         base=base,

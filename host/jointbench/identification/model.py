@@ -83,7 +83,7 @@ class Model:
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque over the fitted motion."""
-        return judge_joints(self.robot.joint_names, self.error.relative, self.error.share)
+        return judge_joints(self.robot.joint_names, self.error.relative, self.error.share, self.robot.modelled)
 
     @property
     def verdict(self) -> Verdict:
@@ -122,7 +122,7 @@ class Model:
             q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n, n_joints).
 
         Returns:
-            Torque [N·m or N], shape (n, n_joints).
+            Torque [N·m or N], zero of passive joints, shape (n, n_joints).
 
         Raises:
             ShapeError: the arrays differ in shape or do not match the robot.

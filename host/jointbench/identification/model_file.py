@@ -14,7 +14,7 @@ from jointbench.errors import ModelFileError
 from jointbench.identification.model import Model
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError
-from jointbench.robot import Array, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
+from jointbench.robot import Array, Capsule, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
 
 FORMAT = "jointbench model"
 VERSION = 2
@@ -99,10 +99,18 @@ def _robot(values: dict[str, Any]) -> Robot:
     parts: dict[str, Any] = {
         "joints": tuple(_joint(joint) for joint in values["joints"]),
         "drives": tuple(Drive(**drive) for drive in values["drives"]),
-        "couplings": tuple(Coupling(**_frozen(coupling)) for coupling in values["couplings"]),
+        "couplings": tuple(_coupling(coupling) for coupling in values["couplings"]),
         "frames": tuple(Frame(**_frozen(frame)) for frame in values["frames"]),
+        # Files written before robots had capsules, or bases that move, have none.
+        "capsules": tuple(Capsule(**_frozen(capsule)) for capsule in values.get("capsules", ())),
+        "base_link": Link(**_frozen(base_link)) if (base_link := values.get("base_link")) else None,
     }
     return Robot(**_frozen(values) | parts)
+
+
+def _coupling(values: dict[str, Any]) -> Coupling:
+    parts: dict[str, Any] = {"more": tuple(Drive(**drive) for drive in values.get("more", ()))}
+    return Coupling(**_frozen(values) | parts)
 
 
 def _joint(values: dict[str, Any]) -> Joint:

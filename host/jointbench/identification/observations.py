@@ -31,10 +31,10 @@ class Observations:
     Attributes:
         time: [s], shape (n,).
         regressor: filtered as the torque was, on the board and on the host, shape (n, n_joints, rank).
-        torque: filtered [N·m or N], shape (n, n_joints).
+        torque: filtered [N·m or N], zero of passive joints, shape (n, n_joints).
         motion: filtered position and derivatives, shape (n, n_joints) each.
         complete: rows away from gaps and ends, shape (n,).
-        moving: rows of joints away from rest, shape (n, n_joints); False where not complete.
+        moving: rows of modelled joints away from rest, shape (n, n_joints); False where not complete.
         noise: standard deviation of the torque's mean between periods before filtering, or nan, shape (n_joints,).
         settings: with everything that was left open decided.
     """
@@ -111,8 +111,8 @@ def _fill(
     assert out.settings.rest_guard is not None
     guard = round(out.settings.rest_guard / signals.sample_period)
     out.complete[rows] = True
-    out.moving[rows] = moving(motion.dq, np.array(out.settings.velocity_threshold), guard)[picked]
-    out.torque[rows] = low_pass.apply(signals.torque[part])[picked]
+    out.moving[rows] = moving(motion.dq, np.array(out.settings.velocity_threshold), guard)[picked] & robot.modelled
+    out.torque[rows] = low_pass.apply(np.where(robot.modelled, signals.torque[part], 0.0))[picked]
     for name in ("q", "dq", "ddq"):
         getattr(out.motion, name)[rows] = getattr(motion, name)[picked]
     columns = _base_columns(robot, base, motion)

@@ -28,6 +28,7 @@ class Validation:
 
     Attributes:
         joint_names: in the order of the columns.
+        modelled: which of them are not passive, shape (n_joints,).
         time: [s], shape (n,).
         measured, predicted: joint torque [N·m or N], shape (n, n_joints).
         complete: rows away from gaps and ends, the others are zero, shape (n,).
@@ -38,6 +39,7 @@ class Validation:
     """
 
     joint_names: tuple[str, ...]
+    modelled: NDArray[np.bool_]
     time: Array
     measured: Array
     predicted: Array
@@ -65,7 +67,7 @@ class Validation:
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque."""
-        return judge_joints(self.joint_names, self.error.relative, self.error.share)
+        return judge_joints(self.joint_names, self.error.relative, self.error.share, self.modelled)
 
     @property
     def verdict(self) -> Verdict:
@@ -94,9 +96,10 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     if not rows.moving.any():
         raise FitError(f"run {run.path}: no joint moves faster than its threshold; validate on a run with motion")
     predicted = rows.regressor @ model.parameters
-    everywhere = np.broadcast_to(rows.complete[:, None], rows.moving.shape)
+    everywhere = rows.complete[:, None] & model.robot.modelled
     return Validation(
         joint_names=model.robot.joint_names,
+        modelled=model.robot.modelled,
         time=rows.time,
         measured=rows.torque,
         predicted=predicted,

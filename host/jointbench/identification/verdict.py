@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.robot import Array
 
-Word = Literal["identified", "weak", "refused"]
+Word = Literal["identified", "weak", "refused", "passive"]
 
 IDENTIFIED_RELATIVE_SIGMA = 0.2
 """A parameter is identified when its σ is at most this share of its value (then it is 5 σ from zero)."""
@@ -24,13 +25,16 @@ POOR_RELATIVE_ERROR = 0.30
 """… weakly up to this share, and beyond it the model is refused for this joint."""
 
 
+_NO_MODEL = "its position is measured, and its torque has no model to judge"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A judgement in one word, and the figures it rests on in a sentence.
 
     Attributes:
         name: of the parameter or joint.
-        word: "identified", "weak" or "refused".
+        word: "identified", "weak" or "refused"; "passive" of a joint whose torque has no model to judge.
         reason: why, with the figures.
     """
 
@@ -67,16 +71,19 @@ def judge_joint(name: str, relative_error: float, share: float) -> Verdict:
     return Verdict(name, "refused", f"{figures}, above {POOR_RELATIVE_ERROR:.0%}")
 
 
-def judge_joints(names: tuple[str, ...], relative_errors: Array, shares: Array) -> tuple[Verdict, ...]:
-    """Judge all joints of a robot."""
+def judge_joints(
+    names: tuple[str, ...], relative_errors: Array, shares: Array, modelled: NDArray[np.bool_] | None = None
+) -> tuple[Verdict, ...]:
+    """Judge all joints of a robot; nothing is said against those that are not modelled (None: all are)."""
+    known = np.ones(len(names), dtype=np.bool_) if modelled is None else modelled
     return tuple(
-        judge_joint(name, float(error), float(share))
-        for name, error, share in zip(names, relative_errors, shares, strict=True)
+        judge_joint(name, float(error), float(share)) if is_known else Verdict(name, "passive", _NO_MODEL)
+        for name, error, share, is_known in zip(names, relative_errors, shares, known, strict=True)
     )
 
 
 def judge_whole(joints: tuple[Verdict, ...], relative_errors: Array) -> Verdict:
-    """Judge a whole model by its worst joint."""
-    rank = [("identified", "weak", "refused").index(joint.word) for joint in joints]
+    """Judge a whole model by its worst joint; passive ones do not count, but there must be another."""
+    rank = [("passive", "identified", "weak", "refused").index(joint.word) for joint in joints]
     worst = max(range(len(joints)), key=lambda j: (rank[j], np.nan_to_num(relative_errors[j], nan=np.inf)))
     return Verdict("model", joints[worst].word, f"worst joint {joints[worst].name}: {joints[worst].reason}")
