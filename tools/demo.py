@@ -12,7 +12,7 @@ import numpy as np
 
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.bench_file import EMULATED
-from jointbench import FourierExcitation, Model, Robot, Run, Validation
+from jointbench import Excitation, Model, Robot, Run, Validation
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
@@ -107,7 +107,7 @@ def demo(options: argparse.Namespace, console: Console) -> Result:
     return Result("demo", options.seed, checks, fields, refused)
 
 
-def plan(robot: Robot, seed: int, console: Console) -> tuple[FourierExcitation, FourierExcitation]:
+def plan(robot: Robot, seed: int, console: Console) -> tuple[Excitation, Excitation]:
     """The best motion to fit on, and another to verify on."""
     console.say("planning an excitation (Fourier series, 5 harmonics, 20 s)")
     excitation = plan_excitation(
@@ -120,8 +120,8 @@ def plan(robot: Robot, seed: int, console: Console) -> tuple[FourierExcitation, 
 
 def play(
     bench_file: Path,
-    excitation: FourierExcitation,
-    verification: FourierExcitation,
+    excitation: Excitation,
+    verification: Excitation,
     out: Path,
     seed: int,
     console: Console,
@@ -136,7 +136,7 @@ def play(
             run = record(bench, motion, out / name, repeats, progress_line(console, name), seed=seed)
             assert run.ledger is not None  # a recording has one
             console.say(
-                f"  {name}: {repeats} × {motion.period:g} s on {len(bench.boards)} boards in "
+                f"  {name}: {repeats} × {motion.duration:g} s on {len(bench.boards)} boards in "
                 f"{time.monotonic() - began:.1f} s, {run.ledger.verdict}"
             )
             for warning in run.warnings:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
-    from jointbench.excitation import FourierExcitation, plan_excitation, random_excitation
+    from jointbench.excitation import Excitation, plan_excitation, random_excitation
     from jointbench.identification import FitSettings, Model, Validation, fit, load_model, validate
     from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bench",
+    "Excitation",
     "FitSettings",
-    "FourierExcitation",
     "Model",
     "Robot",
     "Run",

@@ -10,7 +10,7 @@ from pathlib import Path
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.errors import ExcitationError
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Excitation
 from jointbench.link import Progress, open_bench
 from jointbench.recording import new_run_path, record
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BENCH, the plan, and where the run goes."""
     parser.add_argument("bench", metavar="BENCH", help="a bench .toml: where each joint's board is")
     parser.add_argument("--plan", metavar="FILE", default="excitation.json", help="from `plan` (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=2, metavar="N", help="periods to play (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=2, metavar="N", help="how often to play it (%(default)s)")
     parser.add_argument("--out", metavar="DIR", help="run directory to create (a new one under runs/)")
     parser.add_argument(
         "--clear", action="store_true", help="acknowledge latched faults first; find out why they came before you do"
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result("run", plan.seed, fields=fields, refused=not recorded.ledger.is_valid)
 
 
-def read_plan(path: str) -> FourierExcitation:
+def read_plan(path: str) -> Excitation:
     """The excitation that `plan` wrote.
 
     Raises:
@@ -60,7 +60,10 @@ def read_plan(path: str) -> FourierExcitation:
         raise ExcitationError(f"no plan at {path}; make one with `jointbench plan ROBOT --out {path}`") from None
     except (OSError, ValueError) as error:
         raise ExcitationError(f"plan {path} cannot be read: {error}") from error
-    return FourierExcitation.from_dict(values)
+    try:
+        return Excitation.from_dict(values)
+    except ExcitationError as error:
+        raise ExcitationError(f"plan {path}: {error}; make one anew with `jointbench plan`") from error
 
 
 def progress_line(console: Console, what: str) -> Callable[[Progress], None]:

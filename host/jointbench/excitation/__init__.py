@@ -1,8 +1,42 @@
-"""Motions that make a robot's parameters visible: Fourier series, limits, optimisation."""
+"""Motions that make a robot's parameters visible: families of motion, limits, objectives, the search for the best."""
 
-from jointbench.excitation.fourier import FourierExcitation
+from jointbench.excitation.excitation import Excitation
+from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.make_basis import FAMILIES, make_basis
+from jointbench.excitation.families.point_to_point import PointToPoint
+from jointbench.excitation.families.ramped_fourier import RampedFourier
+from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.limits import Limit, usable_limits
+from jointbench.excitation.limits.certificate import Certificate, certify
+from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
+from jointbench.excitation.limits.workspace_file import read_workspace
 from jointbench.excitation.margins import JointMargins, motion_margins
+from jointbench.excitation.objectives.objective import CRITERIA, Objective
+from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.excitation.plan import plan_excitation
 from jointbench.excitation.random_motion import random_excitation
 
-__all__ = ["FourierExcitation", "JointMargins", "motion_margins", "plan_excitation", "random_excitation"]
+__all__ = [
+    "CRITERIA",
+    "FAMILIES",
+    "Basis",
+    "Certificate",
+    "Excitation",
+    "JointMargins",
+    "Limit",
+    "Objective",
+    "PointToPoint",
+    "RampedFourier",
+    "RestToRestFourier",
+    "WeakParameters",
+    "Workspace",
+    "WorkspacePoint",
+    "certify",
+    "make_basis",
+    "motion_margins",
+    "plan_excitation",
+    "random_excitation",
+    "read_workspace",
+    "usable_limits",
+    "weak_parameters",
+]

@@ -1,41 +1,59 @@
 """From free weights to an excitation that knows its condition number and margins."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import numpy as np
 
 from jointbench.dynamics import BaseParameters
-from jointbench.excitation.basis import RestToRestBasis
-from jointbench.excitation.condition import Motion, condition_number
-from jointbench.excitation.fourier import FourierExcitation
-from jointbench.excitation.margins import motion_margins
-from jointbench.excitation.usable_limits import FINE_STEP
+from jointbench.excitation.excitation import Excitation
+from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.limits import Limit, TorqueLimit
+from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.margins import motion_margins, space_margins
+from jointbench.excitation.objectives.objective import Objective
 from jointbench.robot import Array, Robot
 
-
-def sample_times(period: float, samples: int) -> Array:
-    """Times [s] spread over a period, none of them at its ends: there the motion rests and sign(0) says nothing."""
-    return (np.arange(samples, dtype=np.float64) + 0.5) * (period / samples)
-
-
-def motion_of(robot: Robot, basis_values: Motion, weights: Array) -> Motion:
-    """Positions, velocities and accelerations of weights over basis values (phi and its derivatives)."""
-    phi, dphi, ddphi = basis_values
-    return np.array(robot.home) + phi @ weights.T, dphi @ weights.T, ddphi @ weights.T
+_MARGIN_STEP = 1e-3
+"""Time step [s] at which margins are looked for."""
 
 
 def assemble(
-    robot: Robot, base: BaseParameters, basis: RestToRestBasis, weights: Array, samples: int, seed: int
-) -> FourierExcitation:
-    """Make the excitation of the given weights, shape (n_joints, basis.size)."""
-    sine, cosine = basis.coefficients(weights)
-    motion = motion_of(robot, basis.evaluate(sample_times(basis.period, samples)), weights)
-    fine = motion_of(robot, basis.evaluate(np.arange(0.0, basis.period, FINE_STEP)), weights)
-    return FourierExcitation(
+    robot: Robot,
+    base: BaseParameters,
+    basis: Basis,
+    weights: Array,
+    samples: int,
+    seed: int,
+    objective: Objective | None = None,
+    limits: Sequence[Limit] = (),
+) -> Excitation:
+    """Make the excitation of the given weights, shape (n_joints, basis.size).
+
+    Args:
+        robot, base: the robot, and the base parameters of which the condition number is.
+        basis, weights: the motion.
+        samples: at how many times the regressor is taken.
+        seed: that it came from.
+        objective: what it is the best found for; None for a motion drawn at random.
+        limits: those in space say their distances, that of torque predicts it.
+
+    Raises:
+        ExcitationError: the motion makes no torque.
+    """
+    home = np.array(robot.home, dtype=np.float64)
+    q, dq, ddq, _ = motion_at(basis, home, weights, basis.sample_times(samples))
+    fine = motion_at(basis, home, weights, basis.grid(_MARGIN_STEP))
+    return Excitation(
         robot_name=robot.name,
-        period=basis.period,
-        center=np.array(robot.home) + (cosine / basis.frequencies).sum(axis=1),
-        sine=sine,
-        cosine=cosine,
-        condition_number=condition_number(robot, base, motion),
-        margins=motion_margins(robot, *fine),
+        basis=basis,
+        home=home,
+        weights=weights,
+        condition_number=Objective.of(robot, base, "condition_number").value((q, dq, ddq)),
+        margins=motion_margins(robot, *fine, next((each for each in limits if isinstance(each, TorqueLimit)), None)),
         seed=seed,
+        objective=None if objective is None else objective.name,
+        objective_value=None if objective is None else objective.value((q, dq, ddq)),
+        distances=space_margins(limits, fine),
     )

@@ -1,177 +1,139 @@
 """Planning: the feasible excitation that tells a robot's base parameters apart best."""
 
-import contextlib
-import functools
+from __future__ import annotations
+
 import math
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import minimize
+from numpy.typing import ArrayLike
 
-from jointbench.dynamics import base_parameters
-from jointbench.excitation.assemble import assemble, motion_of, sample_times
-from jointbench.excitation.basis import RestToRestBasis
-from jointbench.excitation.condition import ConditionObjective
-from jointbench.excitation.constraints import LimitConstraints
-from jointbench.excitation.fourier import FourierExcitation
-from jointbench.excitation.random_motion import random_weights
-from jointbench.excitation.settings import check_samples, check_search, check_series
-from jointbench.excitation.usable_limits import UsableLimits, scale_into_limits
-from jointbench.robot import Array, Robot
+from jointbench.dynamics import BaseParameters, base_parameters
+from jointbench.errors import ExcitationError
+from jointbench.excitation.assemble import assemble
+from jointbench.excitation.excitation import Excitation
+from jointbench.excitation.families.make_basis import make_basis
+from jointbench.excitation.limits import USABLE_MOTION, USABLE_TORQUE, usable_limits
+from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.objectives.objective import Objective
+from jointbench.excitation.search.blindness import refuse_blind
+from jointbench.excitation.search.multistart import Effort, Progress, best_found
+from jointbench.excitation.search.problem import Problem
+from jointbench.excitation.search.workers import crew_of
+from jointbench.excitation.settings import check_samples
+from jointbench.robot import Robot
 
-_GRID_PER_CYCLE = 40
-"""Samples per cycle of the highest harmonic at which the optimiser watches the limits. A peak between two of them
-is missed by at most 1 - cos(π/40) = 0.3 %, which the final scaling on the fine grid takes back."""
-
-_SECTIONS_PER_CYCLE = 4
-"""Sections of a cycle of the highest harmonic in which each limit is watched by itself: no two peaks share one."""
-
-_NEARLY_FEASIBLE = -0.01
-"""Share of a limit by which an iterate may break it and still be kept: the final scaling takes that back."""
-
-_T = TypeVar("_T")
-
-Progress = Callable[[int, int, float], None]
-"""Called as progress(start, iteration, condition_number) after every iteration."""
+STARTS = 8
+"""Searches where nothing else is said: seconds for an arm of six joints."""
 
 
 def plan_excitation(
     robot: Robot,
-    harmonics: int = 5,
+    harmonics: int | tuple[int, ...] = 5,
     period: float = 20.0,
     samples: int = 150,
     objective: str = "condition_number",
     seed: int = 0,
     time_limit: float | None = None,
-    starts: int = 2,
-    iterations: int = 60,
+    starts: int = STARTS,
+    iterations: int = 150,
     progress: Progress | None = None,
-) -> FourierExcitation:
-    """Plan the excitation whose base regressor, with the drives' columns, has the least condition number.
+    *,
+    family: str = "fourier",
+    ramp: float = 2.0,
+    periods: int = 1,
+    points: int = 10,
+    noise: ArrayLike | None = None,
+    prior: Mapping[str, float] | None = None,
+    emphasis: Mapping[str, float] | None = None,
+    drives: bool = True,
+    base: BaseParameters | None = None,
+    workspace: Workspace | None = None,
+    motion_share: float = USABLE_MOTION,
+    torque_share: float = USABLE_TORQUE,
+    batch: int = 4,
+    workers: int = 1,
+    scheduler: str | None = None,
+) -> Excitation:
+    """Plan the motion that an objective, such as the condition number of the base regressor, is least for.
 
-    Minimises log cond W_b over the Fourier series that start and end at rest at home, by sequential quadratic
-    programming from random feasible starts. What it returns is inside the usable limits on a 1 ms grid: 95 % of
-    the robot's position, velocity and acceleration limits, and 80 % of the torque limits where nominal inertias
-    predict torque.
+    Searches many times for a local optimum, by sequential quadratic programming with exact gradients: first from
+    random feasible motions, then from the best one so far, disturbed. What it returns is certain to keep the limits
+    over the whole motion, between samples too; a limit of time or an interrupt (Ctrl-C) gives the best so far.
 
     Args:
         robot: the robot.
-        harmonics: of the Fourier series, at least 2.
-        period: [s].
-        samples: of one period at which the condition number is taken.
-        objective: "condition_number".
-        seed: of the random starts; with no time limit, same seed, same plan.
+        harmonics: of a Fourier series: their number, at least 2, or the chosen multiples of its base frequency.
+        period: of a series, or of all moves together [s].
+        samples: of the motion at which the objective is taken.
+        objective: "condition_number", "scaled_condition_number", "d_optimal", "e_optimal" or "relative_sigma", as
+            `Objective` explains them.
+        seed: of all that is random, at least 0; with no limit of time, same seed, same plan, whoever searches (with
+            one BLAS thread each, as `./run` has it).
         time_limit: [s] after which the best so far is returned; None to run to the end.
-        starts: number of random starts.
-        iterations: most iterations per start.
-        progress: told the condition number after every iteration.
+        starts: most searches; only a limit of time makes sense of thousands.
+        iterations: most steps of each.
+        progress: told (start, iterations, best so far), see `Progress`.
+        family: "fourier", "ramped_fourier" or "point_to_point".
+        ramp: of each ramp of a ramped series [s].
+        periods: how often a ramped series is repeated between its ramps.
+        points: number of way points between moves.
+        noise: standard deviation of each joint's torque [N·m or N], shape (n_joints,); 1 where not given.
+        prior: values of full parameters by name that the robot's file does not know, or better ones (SI): torque is
+            predicted from them, and "relative_sigma" is relative to them.
+        emphasis: how much parameters count, such as {"coulomb": 0.5}; 1 where not given.
+        drives: whether the drives' columns count beside the links'.
+        base: the base parameters to tell apart; those of the robot, with or without drives, where not given.
+        workspace: where the robot may move; anywhere where not given.
+        motion_share: of the limits of position (as a way from home), velocity, acceleration, jerk that may be used.
+        torque_share: of the torque limits that may be used, where nominal inertias predict torque.
+        batch: how many searches begin from the same best motion: choose it no smaller than there are workers.
+        workers: processes of this machine that search; 1 for this one alone. The first plan of a program waits some 3 s
+            for them to start, which counts as time.
+        scheduler: address of a Dask cluster that searches instead, such as "tcp://10.0.0.1:8786"; jointbench must be
+            installed there.
 
     Returns:
         The best plan found.
 
     Raises:
         ExcitationError: a setting is impossible.
-        InfeasibleExcitation: a joint cannot hold the robot at home within its usable torque.
+        InfeasibleExcitation: a limit is broken at home already, or the limits leave too little motion.
         UnclearRank: the robot's base parameters cannot be told.
+        WorkspaceError: the workspace does not suit the robot.
+        MissingExtra: a scheduler is given, and Dask is not installed.
+        SchedulerUnreachable: no scheduler answers there.
 
     Source: Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Presse & Gautier, ICRA 1993.
     """
-    check_series(harmonics, period)
-    check_search(objective, starts, iterations, time_limit)
-    base = base_parameters(robot)
+    _check_search(starts, iterations, batch, seed, time_limit)
+    deadline = math.inf if time_limit is None else time.time() + time_limit
+    basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
+    base = base_parameters(robot, drives=drives) if base is None else base
+    criterion = Objective.of(robot, base, objective, noise=noise, prior=prior, emphasis=emphasis)
     check_samples(samples, robot.n_joints, base.rank)
-    limits = UsableLimits.of(robot)
-    basis = RestToRestBasis(harmonics, period)
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
-    search = _Search(robot, basis, limits, ConditionObjective(robot, base), samples)
-    rng = np.random.default_rng(seed)
-    plans: list[FourierExcitation] = []
-    for start in range(starts):
-        first = random_weights(robot, basis, rng)
-        reached = search.run(first, iterations, deadline, functools.partial(progress, start) if progress else None)
-        feasible = scale_into_limits(robot, limits, basis, reached)
-        plans.append(assemble(robot, base, basis, feasible, samples, seed))
-        if time.monotonic() > deadline:
-            break
-    return min(plans, key=lambda plan: plan.condition_number)
+    limits = (
+        *usable_limits(robot, motion_share=motion_share, torque_share=torque_share, prior=prior),
+        *(workspace.limits(robot) if workspace else ()),
+    )
+    problem = Problem(basis, np.array(robot.home, dtype=np.float64), limits, criterion, samples)
+    effort = Effort(starts, iterations, batch, deadline)
+    with crew_of(workers, scheduler) as crew:
+        found = best_found(problem, effort, seed, crew, progress)
+    refuse_blind(problem, found.weights)
+    return assemble(robot, base, basis, found.weights, samples, seed, criterion, limits)
 
 
-class _OutOfTime(Exception):
-    """Raised inside the optimiser to leave it."""
+def _check_search(starts: int, iterations: int, batch: int, seed: int, time_limit: float | None) -> None:
+    """Refuse a search with nothing to do.
 
-
-class _Search:
-    """One optimisation problem as SLSQP asks for it, each point computed once."""
-
-    def __init__(
-        self, robot: Robot, basis: RestToRestBasis, limits: UsableLimits, objective: ConditionObjective, samples: int
-    ) -> None:
-        grid = sample_times(basis.period, _GRID_PER_CYCLE * basis.harmonics)
-        constraints = LimitConstraints(robot, limits, basis.evaluate(grid), _SECTIONS_PER_CYCLE * basis.harmonics)
-        sampled = basis.evaluate(sample_times(basis.period, samples))
-        # Weights in units of the velocity limit: of one size for fast and slow joints.
-        self._unit = limits.velocity[:, None] * np.ones((1, basis.size))
-
-        def value(x: Array) -> tuple[float, Array]:
-            motion = motion_of(robot, sampled, x.reshape(self._unit.shape) * self._unit)
-            log_condition, slopes = objective.value_and_gradient(motion)
-            gradient = sum(slope.T @ phi for slope, phi in zip(slopes, sampled, strict=True))
-            return log_condition, (gradient * self._unit).ravel()
-
-        def margins(x: Array) -> tuple[Array, Array]:
-            values, jacobian = constraints.values_and_jacobian(x.reshape(self._unit.shape) * self._unit)
-            return values, jacobian * self._unit.ravel()
-
-        self._value = _once(value)
-        self._margins = _once(margins)
-
-    def run(
-        self, first: Array, iterations: int, deadline: float, progress: Callable[[int, float], None] | None
-    ) -> Array:
-        """Best nearly feasible weights of all iterates from the feasible `first`, shape as `first`."""
-        x_first = (first / self._unit).ravel()
-        best = (self._value(x_first)[0], first)
-        iteration = 0
-
-        def keep(x: Array) -> None:
-            nonlocal best, iteration
-            iteration += 1
-            log_condition = self._value(x)[0]
-            if log_condition < best[0] and self._margins(x)[0].min() >= _NEARLY_FEASIBLE:
-                best = (log_condition, x.reshape(first.shape) * self._unit)
-            if progress is not None:
-                progress(iteration, math.exp(best[0]))
-            if time.monotonic() > deadline:
-                raise _OutOfTime
-
-        with contextlib.suppress(_OutOfTime):
-            minimize(
-                lambda x: self._value(x)[0],
-                x_first,
-                jac=lambda x: self._value(x)[1],
-                constraints={
-                    "type": "ineq",
-                    "fun": lambda x: self._margins(x)[0],
-                    "jac": lambda x: self._margins(x)[1],
-                },
-                method="SLSQP",
-                callback=keep,
-                options={"maxiter": iterations, "ftol": 1e-5},
-            )
-        return best[1]
-
-
-def _once(function: Callable[[Array], _T]) -> Callable[[Array], _T]:
-    """Remember the last point: SLSQP asks for a value and its derivatives in separate calls."""
-    last: tuple[bytes, _T] | None = None
-
-    def remembered(x: Array) -> _T:
-        nonlocal last
-        key = x.tobytes()
-        if last is None or last[0] != key:
-            last = (key, function(x))
-        return last[1]
-
-    return remembered
+    Raises:
+        ExcitationError: no starts, no iterations, no time, or a seed below 0.
+    """
+    if min(starts, iterations, batch) < 1:
+        raise ExcitationError(f"starts = {starts}, iterations = {iterations} and batch = {batch} must be at least 1")
+    if seed < 0:
+        raise ExcitationError(f"seed = {seed} must be 0 or above")
+    if time_limit is not None and not time_limit > 0.0:
+        raise ExcitationError(f"time_limit = {time_limit:g} s must be above 0, or None for no limit")

@@ -4,35 +4,30 @@ import math
 
 from jointbench.errors import ExcitationError
 
-OBJECTIVES = ("condition_number",)
 
+def check_series(harmonics: int | tuple[int, ...], period: float, least: int = 2) -> None:
+    """Refuse a Fourier series that is none, or cannot start and end at rest.
 
-def check_series(harmonics: int, period: float) -> None:
-    """Refuse a Fourier series that cannot start and end at rest.
+    Args:
+        harmonics: how many, or the chosen multiples of the base frequency.
+        period: [s].
+        least: number of harmonics that is needed.
 
     Raises:
-        ExcitationError: fewer than two harmonics, or a period that is not a positive number.
+        ExcitationError: too few harmonics, one that is chosen twice or below 1, or a period that is not a positive
+            number.
     """
-    if harmonics < 2:
+    count = harmonics if isinstance(harmonics, int) else len(harmonics)
+    if count < least:
+        rest = ", as the motion must start and end at rest" if least > 1 else ""
+        raise ExcitationError(f"harmonics = {harmonics}: at least {least} are needed{rest}; 5 is usual")
+    chosen = () if isinstance(harmonics, int) else harmonics
+    if len(set(chosen)) < len(chosen) or any(order < 1 or order % 1 for order in chosen):
         raise ExcitationError(
-            f"harmonics = {harmonics}: at least 2 are needed, as the motion must start and end at rest; 5 is usual"
+            f"harmonics = {harmonics}: chosen harmonics are whole numbers from 1 on, each once, such as (1, 2, 3, 5, 7)"
         )
     if not (math.isfinite(period) and period > 0.0):
         raise ExcitationError(f"period = {period:g} s must be a positive number of seconds; 10 to 20 s is usual")
-
-
-def check_search(objective: str, starts: int, iterations: int, time_limit: float | None) -> None:
-    """Refuse a search for nothing known, or with nothing to do.
-
-    Raises:
-        ExcitationError: an unknown objective, no starts, no iterations or no time.
-    """
-    if objective not in OBJECTIVES:
-        raise ExcitationError(f"objective {objective!r} is not known; there is {', '.join(map(repr, OBJECTIVES))}")
-    if starts < 1 or iterations < 1:
-        raise ExcitationError(f"starts = {starts} and iterations = {iterations} must both be at least 1")
-    if time_limit is not None and not time_limit > 0.0:
-        raise ExcitationError(f"time_limit = {time_limit:g} s must be above 0, or None for no limit")
 
 
 def check_samples(samples: int, n_joints: int, n_parameters: int) -> None:

@@ -74,11 +74,11 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
     if run.excitation is None or not played.any() or not settings.average_periods:
         unknown = np.full(robot.n_joints, np.nan)
         return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h)
-    period = round(run.excitation.period / h)
-    average = average_periods(np.hstack([position, torque]), valid, samples.play_tick, period)
+    folded_tick, folded = run.excitation.fold(samples.play_tick, h)
+    average = average_periods(np.hstack([position, torque]), valid, folded_tick, folded)
     n = robot.n_joints
-    noise = average.spread[n:] / np.sqrt(np.mean(average.count[average.valid]))
-    time = h * np.arange(period, dtype=np.float64)
+    noise = average.spread[n:] * np.sqrt(np.mean(1.0 / average.count[average.valid]))
+    time = h * np.arange(folded, dtype=np.float64)
     return RecordedSignals(time, average.mean[:, :n], average.mean[:, n:], average.valid, noise, filters, h)
 
 

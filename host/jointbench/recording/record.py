@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Excitation
 from jointbench.link import Bench, Progress
 from jointbench.link.playback import ProgressCallback
 from jointbench.recording.recorder import Recorder
@@ -16,7 +16,7 @@ __all__ = ["Progress", "record"]
 
 def record(
     bench: Bench,
-    excitation: FourierExcitation,
+    excitation: Excitation,
     directory: str | Path,
     repeats: int = 2,
     progress: ProgressCallback | None = None,
@@ -28,7 +28,7 @@ def record(
         bench: connected and configured.
         excitation: what to play.
         directory: of the run, to create.
-        repeats: periods to play in a row; two or more show how much of the torque repeats.
+        repeats: how often to play it in a row; two or more show how much of the torque repeats.
         progress: called some times a second.
         provenance: what else run.toml shall hold, such as the command and its seed.
 

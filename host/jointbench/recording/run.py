@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointbench.errors import RunError, UnknownJoint
+from jointbench.errors import ExcitationError, RunError, UnknownJoint
 from jointbench.link.ledger import Ledger
 from jointbench.link.sync import BoardClock
 from jointbench.recording.decode import Recording, decode_recording
@@ -30,7 +30,7 @@ from jointbench.robot import Robot
 from jointwire import Schema, SchemaError, own_schema
 
 if TYPE_CHECKING:
-    from jointbench.excitation import FourierExcitation
+    from jointbench.excitation import Excitation
 
 # What must be the same for frames of another schema to be read by this one; a register's scale, too.
 _NEEDED = (
@@ -60,7 +60,7 @@ class Run:
     robot: Robot
     samples: Samples
     ledger: Ledger | None
-    excitation: FourierExcitation | None
+    excitation: Excitation | None
     repeats: int
     provenance: dict[str, Any]
     sha256: str
@@ -83,7 +83,7 @@ def open_run(path: str | Path) -> Run:
         The run; look at its `ledger.verdict` and `warnings` before using its samples.
 
     Raises:
-        RunError: no run, one of another version, or one without a single sample.
+        RunError: no run, one of another version, one without a single sample, or one whose excitation is damaged.
     """
     directory = Path(path)
     provenance = read_provenance(directory)
@@ -103,7 +103,7 @@ def open_run(path: str | Path) -> Run:
         robot=robot,
         samples=samples,
         ledger=ledger,
-        excitation=_excitation(provenance),
+        excitation=_excitation(directory, provenance),
         repeats=int(provenance.get("repeats", 0)),
         provenance=provenance,
         sha256=hashlib.sha256(data.read_bytes()).hexdigest(),
@@ -133,12 +133,15 @@ def save_samples(directory: str | Path, samples: Samples, provenance: Mapping[st
     return path
 
 
-def _excitation(provenance: dict[str, Any]) -> FourierExcitation | None:
+def _excitation(directory: Path, provenance: dict[str, Any]) -> Excitation | None:
     if "excitation" not in provenance:
         return None
-    from jointbench.excitation import FourierExcitation  # the optimiser behind it is slow to import, and not needed
+    from jointbench.excitation import Excitation  # the optimiser behind it is slow to import, and not needed
 
-    return FourierExcitation.from_dict(provenance["excitation"])
+    try:
+        return Excitation.from_dict(provenance["excitation"])
+    except ExcitationError as error:
+        raise RunError(f"{directory / PROVENANCE}: {error}") from error
 
 
 def boards_of(directory: Path, provenance: Mapping[str, Any]) -> tuple[dict[int, BoardFacts], bool]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.recording import Run
 from jointbench.report.content import Answer
@@ -26,7 +26,7 @@ class Evidence:
     fit_run: Run
     validation: Validation
     verification_run: Run
-    excitation: FourierExcitation | None
+    excitation: Excitation | None
 
     @property
     def answer(self) -> Answer:

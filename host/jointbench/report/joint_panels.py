@@ -5,7 +5,7 @@ import html
 import numpy as np
 from matplotlib.figure import Figure
 
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.report.content import Panel
 from jointbench.report.digits import column, percent
@@ -15,7 +15,7 @@ from jointbench.report.units import torque_unit
 from jointbench.robot import Array, Robot
 
 _INSTANTS = 1001
-"""Points of a planned motion over one period: more than a panel has pixels."""
+"""Points of a planned motion played once: more than a panel has pixels."""
 
 
 def shown_rows(validation: Validation) -> slice:
@@ -61,9 +61,9 @@ def residual_panels(model: Model, validation: Validation) -> tuple[Panel, ...]:
     return tuple(panels)
 
 
-def excitation_panels(robot: Robot, excitation: FourierExcitation) -> tuple[Panel, ...]:
-    """Return one period of the planned motion of each joint between the robot's limits."""
-    time = np.linspace(0.0, excitation.period, _INSTANTS)
+def excitation_panels(robot: Robot, excitation: Excitation) -> tuple[Panel, ...]:
+    """Return the planned motion of each joint, played once, between the robot's limits."""
+    time = np.linspace(0.0, excitation.duration, _INSTANTS)
     motion = excitation.evaluate(time)
     panels: list[Panel] = []
     with house_style():

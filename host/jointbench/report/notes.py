@@ -1,5 +1,6 @@
 """The sentences above the pictures: what they show, and what they leave out."""
 
+from jointbench.recording import Run
 from jointbench.report.digits import percent
 from jointbench.report.evidence import Evidence
 
@@ -10,8 +11,8 @@ def torque_note(evidence: Evidence) -> str:
     shares = validation.error.share
     low, high = percent(float(shares.min())), percent(float(shares.max()))
     span = low if low == high else f"{low} to {high}"
-    repeats = evidence.verification_run.repeats
-    averaged = f", the mean of its {repeats} periods" if settings.average_periods and repeats > 1 else ""
+    periods = _periods(evidence.verification_run)
+    averaged = f", the mean of its {periods} periods" if settings.average_periods and periods > 1 else ""
     return (
         f"The motion of run “{evidence.verification_run.path.name}”{averaged}. Both torques went through the same "
         f"low-pass at {settings.cutoff_Hz:.3g} Hz. Errors count where a joint moves ({span} of the time); "
@@ -24,13 +25,18 @@ def excitation_note(evidence: Evidence) -> str:
     excitation = evidence.excitation
     if excitation is None:
         return "No planned motion comes with this recording; the condition number is that of what was recorded."
-    tightest = min(excitation.margins, key=lambda margins: margins.smallest)
+    description, tightest = excitation.basis.description, excitation.tightest
     return (
-        f"Fourier series of {excitation.harmonics} harmonics, period {excitation.period:g} s, seed {excitation.seed}, "
-        f"{_times(evidence.fit_run.repeats)}. Condition number as planned {excitation.condition_number:.3g}, as "
-        f"fitted {evidence.model.condition_number:.3g}. The least margin to any limit, torque included, is "
+        f"{description[0].upper()}{description[1:]}, seed {excitation.seed}, {_times(evidence.fit_run.repeats)}. "
+        f"Condition number as planned {excitation.condition_number:.3g}, as fitted "
+        f"{evidence.model.condition_number:.3g}. The least margin to any limit, torque included, is "
         f"{percent(tightest.smallest)} ({tightest.joint})."
     )
+
+
+def _periods(run: Run) -> int:
+    """How many equal periods were played, those between the ramps of each playing counted."""
+    return run.repeats * (run.excitation.basis.repetition.times if run.excitation else 1)
 
 
 def _times(repeats: int) -> str:

@@ -11,7 +11,7 @@ from jointbench.errors import ReportError
 from jointbench.report.extras import require_report_extras
 
 if TYPE_CHECKING:
-    from jointbench.excitation import FourierExcitation
+    from jointbench.excitation import Excitation
     from jointbench.identification import Model, Validation
     from jointbench.recording import Run
 
@@ -22,7 +22,7 @@ def write_report(
     fit_run: Run,
     validation: Validation,
     verification_run: Run,
-    excitation: FourierExcitation | None = None,
+    excitation: Excitation | None = None,
     *,
     commands: Sequence[str] = (),
 ) -> Path:

@@ -86,12 +86,18 @@ def test_random_plan_is_written_and_read_back(tmp_path, capsys):
     path = tmp_path / "verification.json"
     assert main(["plan", "cobot6", "--random", "--seed", "4", "--out", str(path)]) == 0
 
-    assert "left to each limit" in capsys.readouterr().out
+    assert "feasible at every time" in capsys.readouterr().out
     assert json.loads(path.read_text())["seed"] == 4
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "make one with `jointbench plan"), ("{}", "only 'fourier'"), ("{", "cannot be read")]
+    ("content", "words"),
+    [
+        (None, "make one with `jointbench plan"),
+        ("{}", "has no 'family'"),
+        ("[]", "make one anew"),
+        ("{", "cannot be read"),
+    ],
 )
 def test_run_without_a_good_plan_says_what_to_do(tmp_path, capsys, content, words):
     plan, bench = tmp_path / "plan.json", tmp_path / "bench.toml"

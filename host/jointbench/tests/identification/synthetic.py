@@ -8,7 +8,7 @@ import numpy as np
 from scipy import signal
 
 from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Basis, Excitation, RestToRestFourier
 from jointbench.recording import Run, Samples
 from jointbench.robot import Array, Robot, load_robot
 from jointbench.signals import BoardFilter, butterworth_sections, section_pair
@@ -54,22 +54,24 @@ def truth(robot: Robot) -> Array:
     return np.concatenate([robot.standard_parameters, values])
 
 
-def excitation(robot: Robot, seed: int, period: float = 10.0, speed: float = 0.45) -> FourierExcitation:
+FOURIER = RestToRestFourier(5, 10.0)
+
+
+def excitation(robot: Robot, seed: int, basis: Basis = FOURIER) -> Excitation:
     """A lively motion around home; limits do not matter here."""
-    rng = np.random.default_rng(seed)
-    sine, cosine = speed * rng.standard_normal((2, robot.n_joints, 5))
-    return FourierExcitation(robot.name, period, np.array(robot.home), sine, cosine, float("nan"), (), seed)
+    weights = 0.45 * np.random.default_rng(seed).standard_normal((robot.n_joints, basis.size))
+    return Excitation(robot.name, basis, np.array(robot.home), weights, float("nan"), (), seed)
 
 
 def synthetic_run(
     robot: Robot, *, motion_seed: int, noise_seed: int, repeats: int = 2, noise: float = CURRENT_NOISE_A,
     counts_per_turn: float | None = COUNTS_PER_JOINT_TURN, full_parameters: Array | None = None,
-    board_filter: BoardFilter = FILTER,
+    board_filter: BoardFilter = FILTER, basis: Basis = FOURIER,
 ) -> Run:
-    """A run of `repeats` periods; None for `counts_per_turn` is an encoder without quantisation."""
-    plan = excitation(robot, motion_seed)
+    """A motion played `repeats` times; None for `counts_per_turn` is an encoder without quantisation."""
+    plan = excitation(robot, motion_seed, basis)
     values = tuple(truth(robot) if full_parameters is None else full_parameters)
-    position, within_ticks = _one_period(robot, motion_seed, values)
+    position, within_ticks = _one_playing(robot, motion_seed, values, basis)
     torque = within_ticks.mean(axis=1)
     if board_filter.cic_order == 2:
         torque = np.einsum("j,tjn->tn", _TRIANGLE, np.hstack([np.roll(within_ticks, 1, axis=0), within_ticks]))
@@ -88,7 +90,7 @@ def synthetic_run(
 
 
 def run_of(
-    robot: Robot, position: Array, torque: Array, *, plan: FourierExcitation | None, repeats: int,
+    robot: Robot, position: Array, torque: Array, *, plan: Excitation | None, repeats: int,
     board_filter: BoardFilter = FILTER,
 ) -> Run:
     n = len(position)
@@ -105,10 +107,12 @@ def run_of(
 
 
 @lru_cache(maxsize=8)
-def _one_period(robot: Robot, motion_seed: int, full_parameters: tuple[float, ...]) -> tuple[Array, Array]:
-    """Position at the ticks of one period, and the torque at instants within the tick before each."""
-    plan = excitation(robot, motion_seed)
-    ticks = round(plan.period / PERIOD_S)
+def _one_playing(
+    robot: Robot, motion_seed: int, full_parameters: tuple[float, ...], basis: Basis
+) -> tuple[Array, Array]:
+    """Position at the ticks of a motion played once, and the torque at instants within the tick before each."""
+    plan = excitation(robot, motion_seed, basis)
+    ticks = round(plan.duration / PERIOD_S)
     q = plan.evaluate(PERIOD_S * np.arange(ticks))[0]
     fractions = (np.arange(_WITHIN_TICK) + 0.5) / _WITHIN_TICK - 1.0
     instants = PERIOD_S * (np.arange(ticks)[:, None] + fractions).ravel()

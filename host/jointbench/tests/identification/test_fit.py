@@ -6,7 +6,9 @@ import pytest
 
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError, SignalError
+from jointbench.excitation import PointToPoint, RampedFourier
 from jointbench.identification import FitSettings, Model, fit, validate
+from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.recording import Run
 from jointbench.robot import Coupling
 from jointbench.tests.identification.synthetic import (
@@ -63,6 +65,39 @@ def test_a_whole_arm():
     # Of 58 parameters 2.6 are expected outside; their errors are correlated, so allow three times that.
     assert np.sum(np.abs(deviations) > 2.0) <= 8
     assert model.error.total_relative < 0.01
+
+
+@pytest.mark.parametrize("basis", [RampedFourier(5, 10.0, 2.0), RampedFourier(5, 5.0, 1.5, 3), PointToPoint(9, 1.2)])
+def test_other_families_of_motion_recover_the_truth(basis: RampedFourier | PointToPoint):
+    seeds = range(4)
+    deviations = np.array(
+        [fit(synthetic_run(ARM, motion_seed=s, noise_seed=s, basis=basis)).deviations(truth(ARM)) for s in seeds]
+    )
+    # Of 100 deviations, some 20 of them independent, one in twenty is expected outside: four times that is improbable.
+    assert np.mean(np.abs(deviations) <= 2.0) >= 0.8
+    assert np.abs(deviations).max() < 5.0
+
+
+def test_periods_between_ramps_are_averaged_like_playings():
+    """Four periods of a series in one playing leave half the noise of one, and make one period to fit to."""
+    one, four = (
+        synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=2, basis=RampedFourier(5, 5.0, 1.0, periods))
+        for periods in (1, 4)
+    )
+    settings = FitSettings()
+    few, many = (recorded_signals(each, ARM, settings) for each in (one, four))
+
+    assert len(few.time) == len(many.time) == 7000
+    assert many.valid.all()
+    moving = slice(1000, 6000)
+    np.testing.assert_allclose(many.position[moving], few.position[moving], atol=2e-5)  # an encoder's step is 1.5e-5
+    exact = synthetic_run(
+        ARM, motion_seed=1, noise_seed=1, repeats=2, noise=0.0, counts_per_turn=None, basis=RampedFourier(5, 5.0, 1.0)
+    )
+    truly = recorded_signals(exact, ARM, settings).torque[moving]
+    noise = [np.std(each.torque[moving] - truly, axis=0) for each in (few, many)]
+    # 5000 samples, filtered to a few hundred independent ones, tell a deviation to 5 %.
+    np.testing.assert_allclose(noise[0] / noise[1], 2.0, rtol=0.15)
 
 
 def test_stated_sigma_is_the_spread_over_noises():

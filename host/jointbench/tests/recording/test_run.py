@@ -236,6 +236,10 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
         (lambda path: _edit(path / "run.toml", "[board.registers]", "[board.words]"), "lacks 'registers': boards and"),
         (lambda path: _edit(path / "run.toml", '"adc.window" = 1', '"adc.w" = 1'), "board lack 'adc.window'; without"),
         (lambda path: _edit(path / "run.toml", '"adc.window" = 1000', '"adc.window" = nan'), "be used .*: boards"),
+        (
+            lambda path: _edit(path / "run.toml", "[[board]]", '[excitation]\nfamily = "chirp"\n\n[[board]]'),
+            "run.toml: the stored excitation is damaged: family is 'chirp'",
+        ),
         (lambda path: (path / "frames.bin").unlink(), "holds neither frames.bin nor samples.npz"),
         (lambda path: (path / "frames.bin").write_bytes(b""), "holds no samples"),
     ],

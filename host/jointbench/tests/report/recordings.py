@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.dynamics import model_columns
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording import Run, Samples
@@ -25,7 +25,7 @@ class Example:
     verification_run: Run
 
 
-def recorded_run(robot: Robot, plan: FourierExcitation, seed: int, name: str) -> Run:
+def recorded_run(robot: Robot, plan: Excitation, seed: int, name: str) -> Run:
     """One period of a plan as rigid links with friction would answer it, with noise of 1 % of the largest torque."""
     time = SAMPLE_PERIOD_S * np.arange(round(PERIOD_S / SAMPLE_PERIOD_S), dtype=np.float64)
     columns, _ = model_columns(robot, *plan.evaluate(time))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.excitation import FourierExcitation
+from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
 from jointbench.identification import validate
 from jointbench.report.evidence import Evidence
-from jointbench.report.notes import excitation_note
+from jointbench.report.notes import excitation_note, torque_note
 from jointbench.report.parameter_table import parameter_groups
 from jointbench.report.summary import joint_rows, sentence
 
@@ -89,6 +89,21 @@ def test_parameter_that_was_not_excited_shows_no_value(example: Example) -> None
 
 def test_note_on_the_excitation_names_the_tightest_joint(example: Example) -> None:
     excitation = example.fit_run.excitation
-    assert isinstance(excitation, FourierExcitation)
+    assert isinstance(excitation, Excitation)
+    note = excitation_note(evidence_of(example))
+    assert note.startswith("Fourier series of 5 harmonics, period 10 s, seed 1, played once.")
     tightest = min(excitation.margins, key=lambda margins: margins.smallest)
-    assert f"({tightest.joint})" in excitation_note(evidence_of(example))
+    assert f"({tightest.joint})" in note
+
+
+@pytest.mark.parametrize(
+    ("basis", "periods"),
+    [(RampedFourier(5, 4.0, 1.0, 2), 6), (PointToPoint(4, 2.0), 3), (RestToRestFourier(5, 10.0), 3)],
+)
+def test_note_on_torques_counts_the_periods_between_ramps(example: Example, basis: Basis, periods: int) -> None:
+    excitation = example.verification_run.excitation
+    assert excitation is not None
+    weights = np.zeros((len(excitation.home), basis.size))
+    played = dataclasses.replace(excitation, basis=basis, weights=weights)
+    run = dataclasses.replace(example.verification_run, excitation=played, repeats=3)
+    assert f", the mean of its {periods} periods." in torque_note(evidence_of(example, verification_run=run))

@@ -1,0 +1,147 @@
+"""The excitation: one motion of a family, with what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.errors import ExcitationError
+from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.make_basis import family_of
+from jointbench.excitation.margins import JointMargins
+from jointbench.excitation.stored_motion import motion_from_dict, motion_to_dict
+from jointbench.robot import Array
+
+_WHOLE = 1e-6  # of a sample: far above rounding of a period in seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """A motion from rest at home to rest at home that can be played again and again.
+
+    q(t) = home + phi(t) @ weights, phi of its basis.
+
+    Attributes:
+        robot_name: the robot it was made for.
+        basis: the family of motions it is of, with its settings.
+        home: where it begins and ends [rad], shape (n_joints,).
+        weights: shape (n_joints, basis.size).
+        condition_number: of the base regressor with the drives' columns at `basis.sample_times`, columns not scaled.
+        margins: per joint, what is left to each limit.
+        seed: that it came from.
+        objective: what it is the best found for; None for a motion drawn at random, or stored before this was.
+        objective_value: of it, at `basis.sample_times`; None where there is no objective.
+        distances: room that it leaves at its narrowest, by the limit in space [m].
+    """
+
+    robot_name: str
+    basis: Basis
+    home: Array
+    weights: Array
+    condition_number: float
+    margins: tuple[JointMargins, ...]
+    seed: int
+    objective: str | None = None
+    objective_value: float | None = None
+    distances: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def family(self) -> str:
+        """Name of its family."""
+        return family_of(self.basis)
+
+    @property
+    def duration(self) -> float:
+        """From rest at home to rest at home [s]."""
+        return self.basis.duration
+
+    @property
+    def period(self) -> float:
+        """With which it repeats when it is played in a row [s]: its duration, not the period of a series in it."""
+        return self.basis.duration
+
+    @property
+    def tightest(self) -> JointMargins:
+        """Margins of the joint that has least left."""
+        return min(self.margins, key=lambda margins: margins.smallest)
+
+    def evaluate(self, time: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position [rad], velocity [rad/s] and acceleration [rad/s²] at times [s], shape (n_times, n_joints) each.
+
+        Raises:
+            ExcitationError: time is not one-dimensional.
+        """
+        times = np.asarray(time, dtype=np.float64)
+        if times.ndim != 1:
+            raise ExcitationError(f"time has shape {times.shape}; give the times as one row, shape (n_times,)")
+        phi, dphi, ddphi = self.basis.evaluate(times, 2)
+        return self.home + phi @ self.weights.T, dphi @ self.weights.T, ddphi @ self.weights.T
+
+    def fold(self, play_tick: NDArray[np.intp], sample_period: float) -> tuple[NDArray[np.intp], int]:
+        """Lay all samples of a played motion over the shortest motion that has them all, for averaging.
+
+        Playings lie upon each other, and so do the periods of a series between its ramps, if they are a whole number
+        of samples. What is left goes on without a jump from its ramp through one period to its other ramp.
+
+        Args:
+            play_tick: samples since the motion began, negative where it was not playing, shape (n,).
+            sample_period: [s].
+
+        Returns:
+            Sample of the folded motion that each is of, negative as before, shape (n,); and its number of samples.
+        """
+        once = round(self.duration / sample_period)
+        repeated = self.basis.repetition
+        folded = play_tick % once
+        period = round(repeated.period / sample_period)
+        if abs(repeated.period / sample_period - period) < _WHOLE:
+            begins = int(np.ceil(repeated.start / sample_period - _WHOLE))
+            passed = np.clip((folded - begins) // period, 0, repeated.times - 1)
+            folded, once = folded - passed * period, once - (repeated.times - 1) * period
+        return np.where(play_tick < 0, play_tick, folded), once
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the motion as plain numbers, lists and strings, for JSON or TOML."""
+        values = {"robot": self.robot_name, **motion_to_dict(self.basis, self.home, self.weights)}
+        if self.objective is not None:
+            values |= {"objective": self.objective, "objective_value": self.objective_value}
+        if self.distances:
+            values["distances_m"] = dict(self.distances)
+        return values | {
+            "condition_number": self.condition_number,
+            "margins": [
+                {key: value for key, value in asdict(margins).items() if value is not None} for margins in self.margins
+            ],
+            "seed": self.seed,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Excitation:
+        """Make a motion from what `to_dict` returned.
+
+        Raises:
+            ExcitationError: an unknown family, or entries that are missing, damaged or contradict each other.
+        """
+        basis, home, weights = motion_from_dict(values)
+        try:
+            objective, value = values.get("objective"), values.get("objective_value")
+            return Excitation(
+                robot_name=str(values["robot"]),
+                basis=basis,
+                home=home,
+                weights=weights,
+                condition_number=float(values["condition_number"]),
+                margins=tuple(JointMargins(**margins) for margins in values["margins"]),
+                seed=int(values["seed"]),
+                objective=None if objective is None else str(objective),
+                objective_value=None if value is None else float(value),
+                distances={str(name): float(room) for name, room in dict(values.get("distances_m", {})).items()},
+            )
+        except KeyError as error:
+            raise ExcitationError(f"the stored excitation has no {error}; it was not written by to_dict") from error
+        except (TypeError, ValueError) as error:
+            raise ExcitationError(f"the stored excitation is damaged: {error}") from error

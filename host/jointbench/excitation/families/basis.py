@@ -1,0 +1,121 @@
+"""What a family of motions is: one linear map from free weights to a motion that starts and ends at rest at home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from jointbench.errors import ExcitationError
+from jointbench.robot import Array
+
+HIGHEST_DERIVATIVE = 5
+"""What a basis can be differentiated to: the bound of torque between samples needs the fourth, and one to spare."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """The part of a motion that is the same several times within one playing.
+
+    Attributes:
+        start: when it begins [s].
+        period: how long it lasts once [s].
+        times: how often it comes; 1 where nothing repeats within a playing.
+    """
+
+    start: float
+    period: float
+    times: int
+
+
+class Basis(Protocol):
+    """A family of motions, linear in its free weights: q(t) = home + phi(t) @ w, with the same phi for all joints.
+
+    Scaling w scales the whole motion about home. weights has shape (n_joints, size).
+    """
+
+    @property
+    def size(self) -> int:
+        """Number of free weights per joint."""
+        ...
+
+    @property
+    def duration(self) -> float:
+        """How long it takes [s], from rest at home to rest at home, so that it can be played again and again."""
+        ...
+
+    @property
+    def fastest_cycle(self) -> float:
+        """Shortest time in which it swings to and fro [s]: what a grid in time must resolve."""
+        ...
+
+    @property
+    def repetition(self) -> Repetition:
+        """The part that repeats within one playing."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """The family and its settings in words."""
+        ...
+
+    def evaluate(self, time: Array, order: int = 2) -> tuple[Array, ...]:
+        """Values of phi and its first `order` derivatives at times [s], shape (n_times, size) each.
+
+        At a break between two pieces, derivatives that jump have the value of one of its sides. Times beyond the
+        duration are those of the motion played again.
+
+        Raises:
+            ExcitationError: order is not from 0 to 5.
+        """
+        ...
+
+    def grid(self, step: float) -> Array:
+        """Times [s] from 0 to the duration, at most `step` apart, every break between pieces among them."""
+        ...
+
+    def bounds(self, weights: Array) -> Array:
+        """Bounds of |d^k/dt^k (q - home)|, k = 0..5, over all times [rad/s^k]; shape (6, n_joints), never too low."""
+        ...
+
+    def sample_times(self, samples: int) -> Array:
+        """Times [s] to judge the motion at, spread over it, none where it must rest: there sign(0) says nothing."""
+        ...
+
+
+def check_order(order: int) -> None:
+    """Refuse a derivative that is not there.
+
+    Raises:
+        ExcitationError: order is not from 0 to 5.
+    """
+    if not 0 <= order <= HIGHEST_DERIVATIVE:
+        raise ExcitationError(f"order = {order}: a motion has derivatives of order 0 to {HIGHEST_DERIVATIVE}")
+
+
+def grid_between(breaks: Sequence[float], step: float) -> Array:
+    """Times from the first break to the last, evenly spaced between two breaks and at most `step` [s] apart.
+
+    Raises:
+        ExcitationError: step is not above 0.
+    """
+    if not step > 0.0:
+        raise ExcitationError(f"step = {step:g} s between times must be above 0")
+    pieces = [
+        np.linspace(start, stop, int(np.ceil((stop - start) / step)), endpoint=False)
+        for start, stop in pairwise(breaks)
+    ]
+    return np.concatenate([*pieces, breaks[-1:]])
+
+
+def times_between(breaks: Sequence[float], samples: int) -> Array:
+    """Times [s] spread over the pieces between breaks, each with its share of the samples; none of them at a break."""
+    shares = [len(share) for share in np.array_split(np.arange(samples), len(breaks) - 1)]
+    pieces = [
+        start + (np.arange(share, dtype=np.float64) + 0.5) * ((stop - start) / max(share, 1))
+        for (start, stop), share in zip(pairwise(breaks), shares, strict=True)
+    ]
+    return np.concatenate(pieces)

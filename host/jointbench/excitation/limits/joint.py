@@ -1,0 +1,120 @@
+"""The limits of the joints themselves: position, velocity, acceleration and jerk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import InfeasibleExcitation
+from jointbench.excitation.limits.limit import Motion
+from jointbench.robot import Array, Robot
+
+USABLE_MOTION = 0.95
+"""Share of the motion limits that a plan uses: the board stops at the limit itself and follows with an error."""
+
+QUANTITIES = ("position", "velocity", "acceleration", "jerk")
+_UNITS = {"revolute": ("rad", "rad/s", "rad/s²", "rad/s³"), "prismatic": ("m", "m/s", "m/s²", "m/s³")}
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimit:
+    """One derivative of every joint's position, by magnitude; the position itself by its way from home.
+
+    Upwards, usage is x / up with x = position - home, or velocity, acceleration, jerk; downwards it is -x / down. The
+    scalars are those of all joints upwards, then of all downwards.
+
+    Attributes:
+        order: of the derivative, 0 to 3.
+        joints: their names.
+        units: of the derivative, per joint.
+        middle: what x is taken from: home for the position, else 0; shape (n_joints,).
+        up, down: largest x and -x, shape (n_joints,); infinite where there is no limit.
+    """
+
+    order: int
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    middle: Array
+    up: Array
+    down: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Such as "joint 'j2' velocity (+)"."""
+        quantity = QUANTITIES[self.order]
+        return tuple(f"joint {name!r} {quantity} ({side})" for side in "+-" for name in self.joints)
+
+    def usage(self, motion: Motion) -> Array:
+        """Share of the limit, shape (n_samples, 2 n_joints)."""
+        moved = motion[self.order] - self.middle
+        return np.concatenate([moved, moved], axis=1) * self._shares
+
+    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+        """Derivatives of the usage, all but one of them 0: usage is linear."""
+        slopes = np.zeros((4, *motion[0].shape))
+        slopes[self.order, np.arange(len(which)), which % len(self.joints)] = self._shares[which]
+        return slopes[0], slopes[1], slopes[2], slopes[3]
+
+    def between(self, bounds: Array, step: float) -> Array:
+        """From the second next derivative: step²/8 of its largest magnitude."""
+        curvature = np.concatenate([bounds[self.order + 2]] * 2)
+        return step * step / 8.0 * curvature * np.abs(self._shares)
+
+    def say(self, scalar: int, usage: float) -> str:
+        """Such as "joint 'j2' velocity reaches 2.31 rad/s, at most 2.1 rad/s is allowed"."""
+        joint = scalar % len(self.joints)
+        upwards = scalar < len(self.joints)
+        allowed = self.middle[joint] + (self.up[joint] if upwards else -self.down[joint])
+        value = self.middle[joint] + usage * (allowed - self.middle[joint])
+        unit = self.units[joint]
+        return (
+            f"joint {self.joints[joint]!r} {QUANTITIES[self.order]} reaches {value:.6g} {unit}, "
+            f"at {'most' if upwards else 'least'} {allowed:.6g} {unit} is allowed"
+        )
+
+    @cached_property
+    def _shares(self) -> Array:
+        return np.concatenate([1.0 / self.up, -1.0 / self.down])
+
+
+def joint_limits(robot: Robot, home: Array | None = None, share: float = USABLE_MOTION) -> tuple[JointLimit, ...]:
+    """Limits of position, velocity and acceleration, and of jerk where a joint has one.
+
+    Args:
+        robot: its limits; of the position, the share of the way from home to either end may be used.
+        home: [rad or m], shape (n_joints,); the robot's own where not given.
+        share: of each limit that may be used.
+
+    Raises:
+        InfeasibleExcitation: home is not inside a joint's position limits, or another limit allows no motion.
+    """
+    middle = np.asarray(robot.home if home is None else home, dtype=np.float64)
+    joints = robot.independent_joints
+    low, high = robot.position_limits.T
+    for joint, position, least, most in zip(joints, middle.tolist(), low.tolist(), high.tolist(), strict=True):
+        if not least < position < most:
+            unit = _UNITS[joint.kind][0]
+            raise InfeasibleExcitation(
+                f"robot {robot.name!r}, joint {joint.name!r}: home {position:.6g} {unit} is not inside its position "
+                f"limits {least:.6g} to {most:.6g} {unit}, by {max(least - position, position - most):.3g} {unit}; "
+                f"choose a home between them"
+            )
+    derivatives = [robot.velocity_limits, robot.acceleration_limits]
+    if any(joint.jerk_limit is not None for joint in joints):
+        derivatives.append(np.array([np.inf if joint.jerk_limit is None else joint.jerk_limit for joint in joints]))
+    limits = [(middle, share * (high - middle), share * (middle - low))]
+    limits += [(np.zeros(len(joints)), share * largest, share * largest) for largest in derivatives]
+    for order, (_, allowed, _) in enumerate(limits):
+        for joint, value in zip(joints, allowed.tolist(), strict=True):
+            if not value > 0.0:
+                raise InfeasibleExcitation(
+                    f"robot {robot.name!r}, joint {joint.name!r}: a {QUANTITIES[order]} limit of {value / share:.6g} "
+                    f"{_UNITS[joint.kind][order]} allows no motion; give one above 0"
+                )
+    return tuple(
+        JointLimit(order, robot.joint_names, tuple(_UNITS[joint.kind][order] for joint in joints), *each)
+        for order, each in enumerate(limits)
+    )

@@ -1,0 +1,123 @@
+"""How fast torques can change, from how fast the joints can: bounds that hold for any motion.
+
+They are made of jets (see jets.py). What they exceed the truth by is that joints do not all move at their fastest, at
+once, and in the same direction.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jointbench.excitation.limits.jets import Jet, product, scaled, total, turning
+from jointbench.robot import Array, Joint, Robot
+
+_STILL: Jet = (0.0, 0.0, 0.0)
+
+
+def torque_bounds(robot: Robot, standard_parameters: Array, bounds: Array, home: Array | None = None) -> Array:
+    """Largest magnitudes of the joint torques of `inverse_dynamics`, and of their first two derivatives by time.
+
+    The recursion of Newton and Euler on jets, each body's in its own frame: there its inertia does not change, and
+    what comes from its parent turns with its own joint alone.
+
+    Args:
+        robot: the kinematic tree.
+        standard_parameters: ten per link in link order, shape (10 * n_links,).
+        bounds: largest magnitude of the derivatives 0 … 4 (or more) of position - home, shape (5 or more, n_joints),
+            as of `Basis.bounds`.
+        home: [rad or m], shape (n_joints,); the robot's own where not given.
+
+    Returns:
+        Shape (3, n_joints): of the torque [N·m], its first [N·m/s] and second derivative [N·m/s²]; N, N/s, N/s² for
+        prismatic joints.
+
+    Source: Luh, Walker & Paul, J. Dyn. Sys. Meas. Control 102(2), 1980.
+    """
+    motions, at_home = _motions(robot, bounds, home)
+    inertias = _inertias(standard_parameters)
+    base = _Body(_STILL, _STILL, (float(np.linalg.norm(robot.gravity)), 0.0, 0.0), _STILL, _STILL)
+    bodies: list[_Body] = []
+    for i, joint in enumerate(robot.joints):
+        bodies.append(_moved(bodies[joint.parent] if joint.parent >= 0 else base, joint, motions[i], at_home[i]))
+    loads = [_load(body, *inertia) for body, inertia in zip(bodies, inertias, strict=True)]
+    index, factor, _ = robot.coordinates
+    torques = np.zeros((3, robot.n_joints))
+    for i in range(len(bodies) - 1, -1, -1):
+        joint, (force, moment) = robot.joints[i], loads[i]
+        torques[:, index[i]] += np.abs(factor[i]) * np.array(moment if joint.kind == "revolute" else force)
+        if joint.parent >= 0:
+            force, moment = product(bodies[i].turn, force), product(bodies[i].turn, moment)
+            carried, turned = loads[joint.parent]
+            loads[joint.parent] = total(carried, force), total(turned, moment, product(bodies[i].arm, force))
+    return torques
+
+
+class _Body(NamedTuple):
+    """Jets of a link's motion, three long, in its own frame.
+
+    Attributes:
+        spin, spin_rate: angular velocity and acceleration [rad/s, rad/s²].
+        felt: acceleration of its origin less gravity [m/s²].
+        turn: rotation of its frame in its parent's.
+        arm: its origin in its parent's frame [m].
+    """
+
+    spin: Jet
+    spin_rate: Jet
+    felt: Jet
+    turn: Jet
+    arm: Jet
+
+
+def _moved(parent: _Body, joint: Joint, motion: Jet, at_home: float) -> _Body:
+    """Motion of a link whose joint's position - home has the jet `motion`, five long."""
+    velocity, acceleration = motion[1:4], motion[2:5]
+    turns = joint.kind == "revolute"
+    arm: Jet = (_length(joint, at_home), 0.0, 0.0)
+    arm = arm if turns else total(arm, motion)
+    turn = turning(1.0, velocity[:2]) if turns else (1.0, 0.0, 0.0)
+    around = product(parent.spin, product(parent.spin, arm))
+    felt = product(turn, total(parent.felt, product(parent.spin_rate, arm), around))
+    spin, spin_rate = product(turn, parent.spin), product(turn, parent.spin_rate)
+    across = product(spin, velocity)
+    if turns:
+        return _Body(total(spin, velocity), total(spin_rate, acceleration, across), felt, turn, arm)
+    return _Body(spin, spin_rate, total(felt, acceleration, scaled(2.0, across)), turn, arm)
+
+
+def _load(body: _Body, mass: float, first: float, most: float, uneven: float) -> tuple[Jet, Jet]:
+    """Jets of the force and of the moment about its origin that move a link.
+
+    f = m felt + α × mc + ω × (ω × mc); n = mc × felt + J α + ω × J ω, to which a multiple of the unit matrix in J adds
+    nothing but by α.
+    """
+    swirl = product(body.spin, body.spin)
+    force = total(scaled(mass, body.felt), scaled(first, total(body.spin_rate, swirl)))
+    return force, total(scaled(first, body.felt), scaled(most, body.spin_rate), scaled(uneven, swirl))
+
+
+def _motions(robot: Robot, bounds: Array, home: Array | None) -> tuple[list[Jet], list[float]]:
+    """Jets of position - home of all joints, and their positions at home, also of those that follow others."""
+    index, factor, _ = robot.coordinates
+    there = np.asarray(robot.home if home is None else home, dtype=np.float64)
+    jets = (bounds[:5, index] * np.abs(factor)).T.tolist()
+    return [tuple(jet) for jet in jets], robot.all_positions(there[None])[0].tolist()
+
+
+def _length(joint: Joint, at_home: float) -> float:
+    """Length of the vector from the parent's origin to the joint's own at home [m]."""
+    rotation, origin = joint.placement
+    slid = 0.0 if joint.kind == "revolute" else at_home
+    return float(np.linalg.norm(origin + slid * (rotation @ joint.axis)))
+
+
+def _inertias(standard_parameters: Array) -> list[tuple[float, float, float, float]]:
+    """Of each link |m|, |mc|, and of J the norm and half of what its principal values differ by."""
+    links = np.reshape(standard_parameters, (-1, 10))
+    principal = np.linalg.eigvalsh(links[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3))
+    uneven = 0.5 * (principal[:, 2] - principal[:, 0])
+    first = np.linalg.norm(links[:, 1:4], axis=1)
+    columns = (np.abs(links[:, 0]), first, np.abs(principal).max(axis=1), uneven)
+    return list(zip(*(column.tolist() for column in columns), strict=True))

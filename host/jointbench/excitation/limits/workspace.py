@@ -1,0 +1,184 @@
+"""Where a robot may move: above its table, inside boxes, and not into itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from jointbench.errors import InfeasibleExcitation, RobotFileError, WorkspaceError
+from jointbench.excitation.limits.box import PlacedBox, box_faces
+from jointbench.excitation.limits.collision import CollisionLimit, colliding_pairs
+from jointbench.excitation.limits.faces import Face, FaceLimit
+from jointbench.excitation.limits.limit import SpaceLimit
+from jointbench.excitation.limits.numbered import numbered
+from jointbench.excitation.limits.table import table_faces
+from jointbench.robot import Array, Robot
+from jointbench.robot.arrays import Vector3
+
+TABLE = "table"
+"""What the table is called among the exceptions."""
+
+_INFINITE = math.inf
+
+
+@dataclass(frozen=True)
+class WorkspacePoint:
+    """A chosen point of a robot, which stays above the table and inside a box.
+
+    Attributes:
+        link: name of the link that it moves with, or of a frame that is fixed to one.
+        offset: in the frame of that link [m].
+        lowest, highest: corners of its box in the base frame [m]; infinite where there is no face.
+
+    Raises:
+        WorkspaceError: the box is empty, or a number is not one.
+    """
+
+    link: str
+    offset: Vector3 = (0.0, 0.0, 0.0)
+    lowest: Vector3 = (-_INFINITE, -_INFINITE, -_INFINITE)
+    highest: Vector3 = (_INFINITE, _INFINITE, _INFINITE)
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not all(map(math.isfinite, self.offset)):
+            raise WorkspaceError(f"point on {self.link!r}: offset {self.offset} m must be three finite numbers")
+        for axis, low, high in zip("xyz", self.lowest, self.highest, strict=True):
+            if not low < high:
+                raise WorkspaceError(
+                    f"point on {self.link!r}: its box goes from {axis} = {low:g} m to {high:g} m; "
+                    f"the lowest corner must be below the highest"
+                )
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where a robot may move.
+
+    Attributes:
+        table_height: all moving capsules and all points stay above it, in the base frame [m]; None for no table.
+        points: those chosen, with their boxes.
+        clearance: what is left between capsules of the robot, apart from those of links that a joint connects [m].
+        excepted: pairs of names of links that may touch, or of a link and "table".
+
+    Raises:
+        WorkspaceError: a number is not one, or the clearance is negative.
+    """
+
+    table_height: float | None = None
+    points: tuple[WorkspacePoint, ...] = ()
+    clearance: float = 0.0
+    excepted: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not (math.isfinite(self.clearance) and self.clearance >= 0.0):
+            raise WorkspaceError(f"clearance = {self.clearance:g} m must be a number of metres, 0 or more")
+        if self.table_height is not None and not math.isfinite(self.table_height):
+            raise WorkspaceError(
+                f"table_height = {self.table_height:g} m must be a finite number, or None for no table"
+            )
+
+    def limits(self, robot: Robot, home: Array | None = None) -> tuple[SpaceLimit, ...]:
+        """The limits that it sets to a robot's motions; faces that home is beyond have a usage above 1 there.
+
+        Args:
+            robot: with capsules, where there is a table or a clearance to keep.
+            home: where motions start [rad or m], shape (n_joints,); the robot's own where not given.
+
+        Returns:
+            One for the points' boxes, one for the table, one for the capsules; as many of them as have a meaning.
+
+        Raises:
+            WorkspaceError: a name is not known, a point does not move, or there is nothing that could keep the table's
+                height or the clearance.
+            InfeasibleExcitation: capsules are too near to each other at home; it names all pairs of them.
+        """
+        home = np.asarray(robot.home if home is None else home, dtype=np.float64)
+        self._check_names(robot)
+        boxes = self._boxes(robot)
+        box = [face for each in boxes for face in box_faces(each)]
+        table = self._table(robot, boxes)
+        pairs = tuple(pair for pair in colliding_pairs(robot) if not self._may_touch(robot, *pair))
+        if self.clearance > 0.0 and not robot.capsules:
+            raise WorkspaceError(
+                f"robot {robot.name!r} has no capsules, so a clearance of {self.clearance:g} m between its links "
+                f"cannot be kept; add [[capsules]] to its file, or <collision> shapes that are no meshes"
+            )
+        faces = tuple(FaceLimit(robot, home, each) for each in (box, table) if each)
+        if not pairs:
+            return faces
+        collision = CollisionLimit(robot, home, pairs, self.clearance)
+        _check_home(collision)
+        return (*faces, collision)
+
+    def _boxes(self, robot: Robot) -> list[PlacedBox]:
+        """The points with their boxes, each in the frame of the link that moves it."""
+        boxes: list[PlacedBox] = []
+        for point, name in zip(self.points, numbered([point.link for point in self.points]), strict=True):
+            try:
+                frame = robot.frame(point.link)
+            except RobotFileError as error:
+                raise WorkspaceError(f"point on {point.link!r}: {error}") from error
+            if frame.joint < 0:
+                raise WorkspaceError(
+                    f"point on {point.link!r}: that is the base of robot {robot.name!r}, which does not move; "
+                    f"name a link that does"
+                )
+            local = np.array(frame.origin) + np.array(frame.rotation) @ point.offset
+            place = cast(Vector3, tuple(local.tolist()))
+            boxes.append(PlacedBox(name, frame.joint, place, point.lowest, point.highest))
+        return boxes
+
+    def _table(self, robot: Robot, boxes: list[PlacedBox]) -> list[Face]:
+        """What stays above the table; not the base, on which that has no say."""
+        if self.table_height is None:
+            return []
+        moving = [capsule for capsule in robot.capsules if capsule.joint >= 0]
+        if not moving and not boxes:
+            raise WorkspaceError(
+                f"robot {robot.name!r} has no capsules, and the workspace no points, to be kept above the table at "
+                f"{self.table_height:g} m; add [[capsules]] to the robot's file, or points to the workspace"
+            )
+        kept = [
+            (repr(capsule.link), capsule.joint, (capsule.start, capsule.end), capsule.radius)
+            for capsule in moving
+            if not self._excepts(capsule.link, TABLE)
+        ]
+        kept += [(f"point {box.point!r}", box.joint, (box.local,), 0.0) for box in boxes]
+        return [face for each in kept for face in table_faces(*each, self.table_height)]
+
+    def _may_touch(self, robot: Robot, first: int, second: int) -> bool:
+        return self._excepts(robot.capsules[first].link, robot.capsules[second].link)
+
+    def _excepts(self, first: str, second: str) -> bool:
+        return (first, second) in self.excepted or (second, first) in self.excepted
+
+    def _check_names(self, robot: Robot) -> None:
+        """Refuse exceptions that mean nothing: a misspelt one would leave a pair watched, or so it would seem."""
+        known = dict.fromkeys(capsule.link for capsule in robot.capsules)
+        for pair in self.excepted:
+            for name in pair:
+                if name not in known and name != TABLE:
+                    raise WorkspaceError(
+                        f"excepted pair {pair[0]!r}, {pair[1]!r}: robot {robot.name!r} has no capsule on {name!r}; "
+                        f"there are {', '.join(map(repr, (*known, TABLE)))}"
+                    )
+
+
+def _check_home(limit: CollisionLimit) -> None:
+    """Refuse a home at which capsules touch: all pairs at once, as often none of them means that the robot does."""
+    q = limit.home[None]
+    usage = limit.usage((q, 0.0 * q, 0.0 * q, 0.0 * q))[0]
+    touching = sorted(np.flatnonzero(usage >= 1.0).tolist(), key=lambda pair: -usage[pair])
+    if touching:
+        pairs = ([repr(limit.robot.capsules[i].link) for i in limit.pairs[pair]] for pair in touching)
+        links = dict.fromkeys(" and ".join(pair) for pair in pairs)
+        raise InfeasibleExcitation(
+            f"at home, before anything moves, {limit.say(touching[0], float(usage[touching[0]]))}; choose another "
+            f"home, a smaller clearance, or except links that may touch, as capsules are larger than what is in them. "
+            f"Too near are {'; '.join(links)}"
+        )

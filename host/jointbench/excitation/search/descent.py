@@ -1,0 +1,108 @@
+"""Sequential quadratic programming: from a point downhill to a local optimum, inside constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from jointbench.excitation.search.quadratic_program import least_quadratic
+from jointbench.robot import Array
+
+Function: TypeAlias = Callable[[Array], tuple[float, Array]]
+"""Value and gradient, shape (n,), at a point."""
+
+Room: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""What is left of each constraint at a point, at least 0 where it is kept, shape (m,), and its Jacobian, (m, n)."""
+
+Told: TypeAlias = Callable[[float, float], bool]
+"""Told the value, and by how much all constraints are broken, after every iteration; True ends the descent."""
+
+_WATCHED = 0.5
+"""Constraints of which more than this is left do not take part in a step; should it break one, it is shortened."""
+
+_ENOUGH = 1e-4
+"""Share of the predicted descent that a step must bring."""
+
+_SHORTEST = 1e-4
+_QUIET = 3
+"""How many steps in a row that hardly bring anything are taken for the end."""
+
+
+def descend(
+    function: Function, room: Room, first: Array, iterations: int, tolerance: float, told: Told
+) -> tuple[Array, int]:
+    """Go downhill from a point that keeps the constraints, or nearly does.
+
+    Each step minimises a quadratic model within the linearised constraints; curvature is gathered from the gradients
+    on the way, and what a step breaks of the constraints counts against it.
+
+    Args:
+        function: to be minimised.
+        room: the constraints.
+        first: where to begin, shape (n,).
+        iterations: most steps.
+        tolerance: fall of the function that is hardly anything.
+        told: see `Told`.
+
+    Returns:
+        The last point, shape (n,), and the number of steps.
+
+    Source: Nocedal & Wright, Numerical Optimization, 2006, ch. 18 (line search on the l1 merit function, damped BFGS).
+    """
+    x, (value, gradient), (left, slopes) = first, function(first), room(first)
+    hessian = steepness(gradient)
+    price, quiet = 0.0, 0
+    for iteration in range(iterations):
+        watched = left < _WATCHED
+        found = least_quadratic(hessian, gradient, -slopes[watched], left[watched])
+        if found is None:  # what is broken is broken by so little that the next step may as well leave it so
+            found = least_quadratic(steepness(gradient), gradient, -slopes[watched], np.maximum(left[watched], 0.0))
+        if found is None:
+            return x, iteration
+        step, multipliers = found
+        price = max(price, 2.0 * multipliers.max(initial=0.0))
+        merit = value + price * broken(left)
+        fall = price * broken(left) - gradient @ step
+        length, ahead = 1.0, None
+        while length > _SHORTEST and fall > 0.0:
+            there = x + length * step
+            ahead = function(there), room(there)
+            rise = ahead[0][0] + price * broken(ahead[1][0]) - merit
+            if rise <= -_ENOUGH * length * fall:
+                break
+            length *= min(max(0.5 * length * fall / (rise + length * fall), 0.1), 0.5)
+            ahead = None
+        if ahead is None:
+            return x, iteration
+        hessian = curved(hessian, length * step, ahead[0][1] - gradient)
+        quiet = quiet + 1 if value - ahead[0][0] < tolerance else 0
+        x, (value, gradient), (left, slopes) = x + length * step, ahead[0], ahead[1]
+        if told(value, broken(left)) or quiet == _QUIET:
+            return x, iteration + 1
+    return x, iterations
+
+
+def broken(left: Array) -> float:
+    """By how much all constraints together are broken."""
+    return float(np.maximum(-left, 0.0).sum())
+
+
+def steepness(gradient: Array) -> Array:
+    """A first guess of the Hessian: a step of length 1 would be right if nothing were in its way."""
+    return max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny) * np.eye(len(gradient))
+
+
+def curved(hessian: Array, step: Array, change: Array) -> Array:
+    """The Hessian, changed so as to explain a gradient's change along a step, and still positive definite.
+
+    Source: Powell, Numerical Analysis Dundee 1977, Lecture Notes in Mathematics 630, 1978 (damped BFGS).
+    """
+    image = hessian @ step
+    expected, seen = float(step @ image), float(step @ change)
+    if seen < 0.2 * expected:
+        mix = 0.8 * expected / (expected - seen)
+        change = mix * change + (1.0 - mix) * image
+        seen = float(step @ change)
+    return hessian - np.outer(image, image) / expected + np.outer(change, change) / seen

@@ -1,0 +1,136 @@
+"""How a motion is written down: what its family and weights say, in the words of the field so that others can read it.
+
+Both are stored: the weights, which give the very same motion back, and the series or way points that follow from them.
+Motions written before weights were stored are read from their series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jointbench.errors import ExcitationError
+from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.make_basis import FAMILIES, family_of, unknown_family
+from jointbench.excitation.families.point_to_point import PointToPoint
+from jointbench.excitation.families.ramped_fourier import RampedFourier
+from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.robot import Array
+
+_ROUNDING = 1e-9
+"""Share by which numbers that follow from each other may differ: rounding is below 1e-13 of them, a slip far above."""
+
+StoredMotion = tuple[Basis, Array, Array]
+"""Basis, home and weights."""
+
+
+def motion_to_dict(basis: Basis, home: Array, weights: Array) -> dict[str, Any]:
+    """Return a motion as plain numbers, lists and strings.
+
+    Raises:
+        ExcitationError: the basis is of none of the families.
+    """
+    values: dict[str, Any] = {"family": family_of(basis), "home": home.tolist(), "weights": weights.tolist()}
+    match basis:
+        case RestToRestFourier():
+            sine, cosine = basis.coefficients(weights)
+            center = home + (cosine / basis.frequencies).sum(axis=1)
+            return values | {"period_s": basis.period} | _series(basis, center, sine, cosine)
+        case RampedFourier():
+            center, sine, cosine = basis.coefficients(weights)
+            durations = {"period_s": basis.period, "ramp_s": basis.ramp, "periods": basis.periods}
+            return values | durations | _series(basis, home + center, sine, cosine)
+        case PointToPoint():
+            return values | {"segment_s": basis.segment, "way_points": (home[:, None] + weights).T.tolist()}
+        case _:
+            raise unknown_family(type(basis).__name__)
+
+
+def motion_from_dict(values: Mapping[str, Any]) -> StoredMotion:
+    """Make a motion from what `motion_to_dict` returned, or what was stored of a Fourier series before.
+
+    Raises:
+        ExcitationError: an unknown family, or entries that are missing, damaged or contradict each other.
+    """
+    readers = dict(zip(FAMILIES, (_read_fourier, _read_ramped_fourier, _read_point_to_point), strict=True))
+    try:
+        if values["family"] not in readers:
+            raise unknown_family(values["family"])
+        basis, home, weights = readers[values["family"]](values)
+        return basis, _exact(values, "home", home), _exact(values, "weights", weights)
+    except KeyError as error:
+        raise ExcitationError(f"the stored excitation has no {error}; it was not written by to_dict") from error
+    except (TypeError, ValueError) as error:
+        raise ExcitationError(f"the stored excitation is damaged: {error}") from error
+
+
+def _series(basis: RestToRestFourier | RampedFourier, center: Array, sine: Array, cosine: Array) -> dict[str, Any]:
+    return {
+        "harmonics": basis.orders.astype(int).tolist(),
+        "center": center.tolist(),
+        "sine": sine.tolist(),
+        "cosine": cosine.tolist(),
+    }
+
+
+def _read_fourier(values: Mapping[str, Any]) -> StoredMotion:
+    period, harmonics, center, sine, cosine = _read_series(values)
+    basis = RestToRestFourier(harmonics, period)
+    for row, coefficients in ((np.ones_like(basis.orders), sine), (basis.orders, cosine)):
+        if np.any(np.abs(coefficients @ row) > _ROUNDING * (np.abs(coefficients) @ row)):
+            raise ValueError("its series is not at rest where a period begins")
+    home = center - (cosine / basis.frequencies).sum(axis=1)
+    return basis, home, basis.weights_of(sine, cosine)
+
+
+def _read_ramped_fourier(values: Mapping[str, Any]) -> StoredMotion:
+    period, harmonics, center, sine, cosine = _read_series(values)
+    basis = RampedFourier(harmonics, period, float(values["ramp_s"]), int(values["periods"]))
+    home = _finite(values, "home", 1)  # a free series does not say where it was entered from
+    if home.shape != center.shape:
+        raise ValueError(f"home {home.shape} and center {center.shape} should both be (n_joints,)")
+    return basis, home, basis.weights_of(center - home, sine, cosine)
+
+
+def _read_point_to_point(values: Mapping[str, Any]) -> StoredMotion:
+    home, way_points = _finite(values, "home", 1), _finite(values, "way_points", 2)
+    if way_points.shape[1] != len(home):
+        raise ValueError(f"way_points {way_points.shape} and home {home.shape} should be (points, n) and (n,)")
+    basis = PointToPoint(len(way_points), float(values["segment_s"]))
+    return basis, home, way_points.T - home[:, None]
+
+
+def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...], Array, Array, Array]:
+    """Period, harmonics, center, sine and cosine; before harmonics could be chosen they were 1 to n."""
+    center, sine, cosine = (_finite(values, name) for name in ("center", "sine", "cosine"))
+    chosen = tuple(int(order) for order in values["harmonics"]) if "harmonics" in values else None
+    count = sine.shape[-1] if chosen is None and sine.ndim else len(chosen or ())
+    if center.ndim != 1 or sine.shape != (len(center), count) or cosine.shape != sine.shape:
+        raise ValueError(
+            f"center {center.shape}, sine {sine.shape} and cosine {cosine.shape} should be (n_joints,), "
+            f"(n_joints, harmonics) and (n_joints, harmonics)"
+        )
+    harmonics = count if chosen is None or chosen == tuple(range(1, count + 1)) else chosen
+    return float(values["period_s"]), harmonics, center, sine, cosine
+
+
+def _finite(values: Mapping[str, Any], name: str, dimensions: int | None = None) -> Array:
+    array = np.array(values[name], dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds a value that is no finite number")
+    if dimensions is not None and array.ndim != dimensions:
+        raise ValueError(f"{name} has shape {array.shape}; {dimensions} dimension(s) are needed")
+    return array
+
+
+def _exact(values: Mapping[str, Any], name: str, derived: Array) -> Array:
+    """What is stored under a name, which must be what follows from the rest; that itself where nothing is stored."""
+    if name not in values:
+        return derived
+    stored = _finite(values, name)
+    size = float(np.abs(derived).max(initial=1.0))
+    if stored.shape != derived.shape or float(np.abs(stored - derived).max(initial=0.0)) > _ROUNDING * size:
+        raise ValueError(f"its {name} and the rest of the motion contradict each other; make the plan anew")
+    return stored

@@ -1,0 +1,231 @@
+"""What every family of motions must keep, whatever its settings."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jointbench.errors import ExcitationError
+from jointbench.excitation import FAMILIES, PointToPoint, RampedFourier, RestToRestFourier, make_basis
+from jointbench.excitation.families.make_basis import family_of
+from jointbench.robot import Array
+
+Family = RestToRestFourier | RampedFourier | PointToPoint
+
+seconds = st.floats(0.3, 60.0)
+chosen = st.sets(st.integers(1, 20), min_size=2, max_size=8).map(lambda orders: tuple(sorted(orders)))
+harmonics = st.integers(2, 20) | chosen
+bases: st.SearchStrategy[Family] = st.one_of(
+    st.builds(RestToRestFourier, harmonics, seconds),
+    st.builds(RampedFourier, harmonics, seconds, seconds, st.integers(1, 4)),
+    st.builds(PointToPoint, st.integers(1, 20), seconds),
+)
+quick = settings(max_examples=60, deadline=None)
+
+NODES, GAUSS = np.polynomial.legendre.leggauss(8)
+ROUNDING = 1e-11
+"""Share of a derivative's bound: sums of up to 40 terms of angles up to 800 rad, each rounded to 1e-16."""
+
+
+def unit_bounds(basis: Family) -> Array:
+    """Bounds of phi and its derivatives, shape (6, size)."""
+    return basis.bounds(np.eye(basis.size))
+
+
+def change(basis: Family, start: Array, stop: Array, order: int) -> tuple[Array, Array]:
+    """phi's derivative of an order at `stop` less that at `start`, and the integral of the next one between them."""
+    there, here = basis.evaluate(stop, order)[order], basis.evaluate(start, order)[order]
+    half = 0.5 * (stop - start)
+    times = 0.5 * (start + stop)[:, None] + half[:, None] * NODES
+    slopes = basis.evaluate(times.ravel(), order + 1)[order + 1].reshape(*times.shape, -1)
+    return there - here, half[:, None] * np.einsum("g,tgs->ts", GAUSS, slopes)
+
+
+@quick
+@given(bases, st.integers(0, 3))
+def test_begins_and_ends_at_rest_at_home(basis: Family, playing: int) -> None:
+    values = basis.evaluate(np.array([0.0, playing * basis.duration]), 2)
+
+    for value, bound in zip(values, unit_bounds(basis)[:3], strict=True):
+        assert value.shape == (2, basis.size)
+        assert np.all(np.abs(value) <= ROUNDING * bound)
+
+
+@quick
+@given(bases)
+def test_derivatives_belong_together_and_position_to_jerk_go_on_across_breaks(basis: Family) -> None:
+    grid = basis.grid(basis.fastest_cycle / 8.0)  # Gauss' rule of 8 nodes is exact to 1e-16 on an eighth of a cycle
+    inset = 0.2 * np.diff(grid)
+    for order in range(5):
+        # The fourth derivative jumps where two pieces meet: it is compared within them.
+        within = inset if order == 4 else 0.0
+        found, expected = change(basis, grid[:-1] + within, grid[1:] - within, order)
+        assert np.all(np.abs(found - expected) <= ROUNDING * unit_bounds(basis)[order])
+
+
+@quick
+@given(bases, st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_bounds_are_never_too_low_and_not_much_too_high(basis: Family, n_joints: int, seed: int) -> None:
+    weights = np.random.default_rng(seed).standard_normal((n_joints, basis.size))
+    time = basis.grid(basis.fastest_cycle / 60.0)
+    reached = np.stack([np.abs(phi @ weights.T).max(axis=0) for phi in basis.evaluate(time, 5)])
+
+    bounds = basis.bounds(weights)
+
+    assert bounds.shape == (6, n_joints)
+    assert np.all(reached <= (1.0 + ROUNDING) * bounds)
+    # Of n waves the largest value is at least the root of their mean square, which is at least their amplitudes' sum
+    # over √(2n); their centre is at most the largest value. A polynomial of degree 7 in 16 parts leaves its
+    # coefficients by a quarter of its largest value at most (Markov's inequality). The grid misses 0.5 %.
+    waves = 0 if isinstance(basis, PointToPoint) else len(basis.orders)
+    assert np.all(bounds <= 1.005 * max(1.0 + np.sqrt(2.0 * waves), 1.25) * reached)
+
+
+@quick
+@given(bases, st.floats(0.01, 100.0))
+def test_grid_covers_the_motion_and_has_all_breaks(basis: Family, share: float) -> None:
+    step = share * basis.fastest_cycle
+
+    grid = basis.grid(step)
+
+    assert (grid[0], grid[-1]) == (0.0, basis.duration)
+    assert np.all(np.diff(grid) > 0.0)
+    assert np.all(np.diff(grid) <= step * (1.0 + 1e-9))
+    match basis:
+        case RampedFourier():
+            breaks = np.array([basis.ramp, basis.ramp + basis.periods * basis.period])
+        case PointToPoint():
+            breaks = basis.segment * np.arange(basis.points + 2)
+        case _:
+            breaks = np.zeros(0)
+    assert np.all(np.isin(breaks, grid))
+
+
+@quick
+@given(bases, st.integers(1, 300))
+def test_samples_are_taken_where_it_moves(basis: Family, samples: int) -> None:
+    time = basis.sample_times(samples)
+
+    assert time.shape == (samples,)
+    assert np.all(np.diff(time) > 0.0)
+    assert time[0] > 0.0
+    assert time[-1] < basis.duration
+    fastest = np.abs(basis.evaluate(time, 1)[1] / unit_bounds(basis)[1]).max(axis=1)
+    # At rest this would be rounding, 1e-13; one of 150 samples of a move is 1/300 of it away from its end: 2e-6.
+    assert np.all(fastest > 1e-9)
+    if isinstance(basis, RampedFourier):
+        assert np.all((time > basis.ramp) & (time < basis.ramp + basis.period))
+
+
+@quick
+@given(bases, st.integers(2, 3))
+def test_what_repeats_is_the_same_each_time(basis: Family, playing: int) -> None:
+    repeated = basis.repetition
+    time = basis.sample_times(20)
+    again = time + (repeated.times - 1) * repeated.period
+
+    first, bounds = basis.evaluate(time), unit_bounds(basis)[:3]
+
+    for later in (basis.evaluate(again), basis.evaluate(time + playing * basis.duration)):
+        for here, there, bound in zip(first, later, bounds, strict=True):
+            np.testing.assert_allclose(here, there, atol=ROUNDING * bound.max())
+
+
+@quick
+@given(st.builds(RestToRestFourier, harmonics, seconds), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_coefficients_satisfy_the_boundary_conditions(basis: RestToRestFourier, n_joints: int, seed: int) -> None:
+    weights = np.random.default_rng(seed).standard_normal((n_joints, basis.size))
+
+    sine, cosine = basis.coefficients(weights)
+
+    np.testing.assert_allclose(sine.sum(axis=1), 0.0, atol=1e-13)
+    np.testing.assert_allclose(cosine @ basis.orders, 0.0, atol=1e-11)  # orders up to 20
+    np.testing.assert_allclose(basis.weights_of(sine, cosine), weights, atol=1e-13)
+
+
+def test_ramped_series_is_the_papers_between_its_ramps() -> None:
+    basis = RampedFourier((1, 3), period=4.0, ramp=1.5, periods=2)
+    weights = np.array([[0.3, 0.4, -0.2, 0.1, 0.7]])
+    time = np.linspace(1.5, 9.5, 17)
+    w, s = np.pi / 2.0, np.linspace(0.0, 8.0, 17)
+
+    center, sine, cosine = basis.coefficients(weights)
+
+    assert basis.duration == 11.0
+    np.testing.assert_allclose(center, [0.3 / w])
+    np.testing.assert_array_equal((sine, cosine), ([[0.4, -0.2]], [[0.1, 0.7]]))
+    expected = 0.3 / w + 0.4 / w * np.sin(w * s) - 0.2 / (3 * w) * np.sin(3 * w * s)
+    expected += -0.1 / w * np.cos(w * s) - 0.7 / (3 * w) * np.cos(3 * w * s)
+    np.testing.assert_allclose(basis.evaluate(time)[0] @ weights[0], expected, atol=1e-14)
+    np.testing.assert_allclose(basis.weights_of(center, sine, cosine), weights)
+
+
+def test_moves_pass_the_way_points_at_rest_by_the_least_polynomial() -> None:
+    basis = PointToPoint(points=2, segment=2.0)
+    way = np.array([0.5, -1.0])
+    x = np.linspace(0.0, 1.0, 11)
+    s = 35 * x**4 - 84 * x**5 + 70 * x**6 - 20 * x**7
+
+    q, *rest = basis.evaluate(np.array([0.0, 2.0, 4.0, 6.0]), 3)
+    second = basis.evaluate(2.0 + 2.0 * x)[0] @ way
+
+    np.testing.assert_allclose(q @ way, [0.0, 0.5, -1.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(rest, 0.0, atol=1e-14)
+    np.testing.assert_allclose(second, 0.5 - 1.5 * s, atol=1e-14)
+    # Its greatest speed is 35/16 of the mean one; the bound is within a hundredth of it.
+    speed = 1.5 / 2.0 * 35.0 / 16.0
+    assert speed <= basis.bounds(way[None])[1, 0] <= 1.01 * speed
+
+
+def test_a_number_of_harmonics_means_the_first_ones() -> None:
+    number, listed = RestToRestFourier(3, 10.0), RestToRestFourier((1, 2, 3), 10.0)
+    time = np.linspace(0.0, 10.0, 7)
+
+    np.testing.assert_array_equal(number.evaluate(time), listed.evaluate(time))
+    assert number.description == "Fourier series of 3 harmonics, period 10 s"
+    assert listed.description == "Fourier series of harmonics 1, 2, 3, period 10 s"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_are_made_by_name(family: str) -> None:
+    basis = make_basis(family, harmonics=[1, 2, 5], period=12.0, ramp=1.0, periods=3, points=5)
+
+    assert family_of(basis) == family
+    expected = {"fourier": 12.0, "ramped_fourier": 2.0 + 36.0, "point_to_point": 12.0}
+    assert basis.duration == pytest.approx(expected[family])
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("chirp", {}, r"family is 'chirp'; there is 'fourier', 'ramped_fourier', 'point_to_point'"),
+        ("fourier", {"harmonics": 1}, r"harmonics = 1: at least 2 are needed, as the motion must start and end at"),
+        ("fourier", {"harmonics": (3,)}, r"harmonics = \(3,\): at least 2 are needed"),
+        ("fourier", {"harmonics": (1, 2, 2)}, r"harmonics = \(1, 2, 2\): chosen harmonics are whole numbers from 1 on"),
+        ("ramped_fourier", {"harmonics": (0, 1)}, r"harmonics = \(0, 1\): chosen harmonics are whole numbers from 1"),
+        ("ramped_fourier", {"harmonics": (1, 2.5)}, r"harmonics = \(1, 2.5\): chosen harmonics are whole numbers"),
+        ("ramped_fourier", {"harmonics": 0}, r"harmonics = 0: at least 1 are needed; 5 is usual"),
+        ("ramped_fourier", {"period": -2.0}, r"period = -2 s must be a positive number of seconds"),
+        ("ramped_fourier", {"ramp": 0.0}, r"ramp = 0 s must be a positive number of seconds"),
+        ("ramped_fourier", {"periods": 0}, r"periods = 0: the series must be played at least once"),
+        ("point_to_point", {"points": 0}, r"points = 0: at least 1 way point is needed"),
+        ("point_to_point", {"period": float("inf")}, r"segment = inf s must be a positive number of seconds"),
+    ],
+)
+def test_impossible_families_are_named(family: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExcitationError, match=message):
+        make_basis(family, **changes)
+
+
+@pytest.mark.parametrize("order", [-1, 6])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_derivatives_go_from_0_to_5(family: str, order: int) -> None:
+    with pytest.raises(ExcitationError, match=f"order = {order}: a motion has derivatives of order 0 to 5"):
+        make_basis(family).evaluate(np.zeros(1), order)
+
+
+def test_a_grid_needs_a_step() -> None:
+    with pytest.raises(ExcitationError, match=r"step = 0 s between times must be above 0"):
+        make_basis().grid(0.0)

@@ -1,0 +1,241 @@
+"""Limits in space: where Pinocchio says that points are, how near segments truly are, exact slopes, and no surprise
+between samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.excitation.limits import Motion, SpaceLimit
+from jointbench.excitation.limits.collision import CollisionLimit, colliding_pairs
+from jointbench.excitation.limits.faces import Face, FaceLimit
+from jointbench.excitation.limits.kernels import distances, nearest_points
+from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
+from jointbench.robot import Array, Capsule, Robot
+from jointbench.tests.excitation.any_tree import any_tree, pinocchio_places, read_tree
+
+KINDS = ["RRR", "RRPM", "PRRMR", "RPRRRPR"]
+
+# Sums of a hundred products of lengths of order one in double precision; URDFs are read in the same precision.
+ROUNDING = 1e-12
+
+
+def at_rest(q: Array) -> Motion:
+    still = np.zeros_like(q)
+    return q, still, still, still
+
+
+def tree_and_limits(kinds: str, seed: int, tmp_path: Path) -> tuple[str, Robot, tuple[SpaceLimit, ...]]:
+    text = any_tree(kinds, seed)
+    robot = read_tree(text, tmp_path)
+    tip = WorkspacePoint(f"l{len(kinds)}", (0.1, -0.2, 0.3), (-3.0, -3.0, -3.0), (3.0, 3.0, 3.0))
+    names = {capsule.link for capsule in robot.capsules}
+    faces = Workspace(-2.0, (tip,), excepted=tuple(product(names, names))).limits(robot)
+    # Made by itself, as some of its capsules overlap at home.
+    return text, robot, (*faces, CollisionLimit(robot, np.array(robot.home), colliding_pairs(robot), 0.01))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kinds", KINDS)
+def test_points_are_where_pinocchio_places_them(kinds: str, seed: int, tmp_path: Path) -> None:
+    """Usage is 0 at home and 1 where the ball touches the face, in between the share of the way."""
+    text, robot, limits = tree_and_limits(kinds, seed, tmp_path)
+    q = np.vstack([robot.home, np.random.default_rng(seed).uniform(-1.0, 1.0, (5, robot.n_joints))])
+    faces = [limit for limit in limits if isinstance(limit, FaceLimit)]
+    assert len(faces) == 2
+    for limit in faces:
+        usage = limit.usage(at_rest(q))
+        np.testing.assert_allclose(usage[0], 0.0, atol=ROUNDING)
+        for scalar, face in enumerate(limit.faces):
+            along = pinocchio_places(text, robot, q, face.joint, np.array(face.local))[:, face.axis]
+            outermost = along + face.side * face.radius
+            expected = (outermost - outermost[0]) / (face.at - outermost[0])
+            np.testing.assert_allclose(usage[:, scalar], expected, rtol=ROUNDING, atol=ROUNDING)
+            assert limit.distance(scalar, usage[1, scalar]) == pytest.approx(face.side * (face.at - outermost[1]))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kinds", KINDS)
+def test_capsules_are_as_near_as_sampled_axes(kinds: str, seed: int, tmp_path: Path) -> None:
+    """The nearest of 200 x 200 points of two axes are no nearer, and not farther by more than their spacing."""
+    text, robot, limits = tree_and_limits(kinds, seed, tmp_path)
+    (limit,) = (limit for limit in limits if isinstance(limit, CollisionLimit))
+    q = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, robot.n_joints))
+    usage = limit.usage(at_rest(q))
+    shares = np.linspace(0.0, 1.0, 201)[:, None]
+    for scalar, pair in enumerate(limit.pairs):
+        ends: list[Array] = []
+        for capsule in (robot.capsules[i] for i in pair):
+            points = (np.array(capsule.start), np.array(capsule.end))
+            if capsule.joint >= 0:
+                ends += [pinocchio_places(text, robot, q, capsule.joint, point) for point in points]
+            else:
+                ends += [np.tile(point, (len(q), 1)) for point in points]
+        needed = sum(robot.capsules[i].radius for i in pair) + limit.clearance
+        for k in range(len(q)):
+            a, b, c, d = (end[k] for end in ends)
+            one, other = a + shares * (b - a), c + shares * (d - c)
+            sampled = np.linalg.norm(one[:, None] - other, axis=2).min()
+            apart = limit.distance(scalar, usage[k, scalar]) + needed
+            spacing = (np.linalg.norm(b - a) + np.linalg.norm(d - c)) / 400.0
+            # Where the axes nearly cross, usage has lost half of the digits of their distance.
+            lost = ROUNDING if sampled > needed else 1e-8
+            assert sampled - spacing - lost <= apart <= sampled + lost
+            assert apart >= needed or usage[k, scalar] == pytest.approx(1.5 - 0.5 * (apart / needed) ** 2)
+            assert apart < needed or usage[k, scalar] == pytest.approx(needed / apart)
+
+
+def special_segments() -> Array:
+    """Pairs of segments, shape (n, 4, 3): at random, parallel, nearly so, on one line, crossing, and points."""
+    rng = np.random.default_rng(5)
+    pairs = rng.normal(size=(400, 4, 3))
+    pairs[50:100, 3] = pairs[50:100, 2] + rng.normal(size=(50, 1)) * (pairs[50:100, 1] - pairs[50:100, 0])
+    pairs[100:200, 3] = pairs[100:200, 2] + pairs[100:200, 1] - pairs[100:200, 0]
+    pairs[100:200, 3] += rng.normal(size=(100, 3)) * 10.0 ** rng.uniform(-12.0, -3.0, (100, 1))
+    line = pairs[200:250, :1] + rng.normal(size=(50, 4, 1)) * (pairs[200:250, 1:2] - pairs[200:250, :1])
+    pairs[200:250] = line
+    middle = pairs[250:300, :2].mean(axis=1)
+    pairs[250:300, 2:] = middle[:, None] + rng.normal(size=(50, 1, 3)) * np.array([[-1.0], [2.0]])
+    pairs[300:330, 1] = pairs[300:330, 0]
+    pairs[330:360, 3] = pairs[330:360, 2]
+    pairs[360:400, 1] = pairs[360:400, 0]
+    pairs[360:400, 3] = pairs[360:400, 2]
+    return pairs
+
+
+def test_nearest_points_of_any_two_segments() -> None:
+    """No move along either segment brings the points nearer: the condition of a convex problem's minimum."""
+    pairs = special_segments()
+    n = len(pairs)
+    zero, one = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    shares, apart, found = np.empty((n, 2)), np.empty((n, 3)), np.empty((n, 1))
+    nearest_points(pairs, zero, one, shares, apart)
+    distances(pairs, zero[:1], one[:1], found)
+    u, v = pairs[:, 1] - pairs[:, 0], pairs[:, 3] - pairs[:, 2]
+    between = pairs[:, 2] + shares[:, 1:] * v - pairs[:, 0] - shares[:, :1] * u
+    np.testing.assert_allclose(apart, between, atol=ROUNDING)
+    np.testing.assert_allclose(found[:, 0], np.linalg.norm(between, axis=1), atol=ROUNDING)
+    assert np.all((shares >= 0.0) & (shares <= 1.0))
+    for share, slope in ((shares[:, 0], -np.sum(apart * u, axis=1)), (shares[:, 1], np.sum(apart * v, axis=1))):
+        # Axes within 1e-6 of parallel count as such: the slope is off by that, times lengths of order one to ten.
+        slack = 1e-4
+        assert np.all(slope[share < 1.0] >= -slack)
+        assert np.all(slope[share > 0.0] <= slack)
+    # Crossing in the first one's middle.
+    np.testing.assert_allclose(found[250:300], 0.0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kinds", KINDS)
+def test_gradients_are_those_of_central_differences(kinds: str, seed: int, tmp_path: Path) -> None:
+    _, robot, limits = tree_and_limits(kinds, seed, tmp_path)
+    n, step = robot.n_joints, 1e-6
+    q = np.random.default_rng(seed).uniform(-1.0, 1.0, (4, n))
+    for limit in limits:
+        scalars = np.arange(len(limit.names))
+        for position in q:
+            motion = at_rest(np.tile(position, (len(scalars), 1)))
+            slopes = limit.gradient(motion, scalars)
+            moved = np.concatenate([position + step * np.eye(n), position - step * np.eye(n)])
+            usage = limit.usage(at_rest(moved))
+            expected = ((usage[:n] - usage[n:]) / (2.0 * step)).T
+            # Rounding, 1e-16 / step, and step² times third derivatives below 1e3.
+            np.testing.assert_allclose(slopes[0], expected, atol=1e-8, rtol=1e-7)
+            assert not any(slope.any() for slope in slopes[1:])
+
+
+def circling(robot: Robot, seed: int, size: float) -> tuple[Array, Array, Array]:
+    """Amplitudes and phases (3 harmonics, n_joints), and bounds (6, n_joints) of what `moved` makes of them."""
+    rng = np.random.default_rng(seed)
+    amplitudes, phases = size * rng.uniform(0.0, 1.0, (3, robot.n_joints)), rng.uniform(0.0, 6.3, (3, robot.n_joints))
+    harmonics = np.arange(1.0, 4.0)
+    bounds = np.array([harmonics**order @ amplitudes for order in range(6)])
+    return amplitudes, phases, bounds
+
+
+def moved(robot: Robot, amplitudes: Array, phases: Array, time: Array) -> Array:
+    angle = time[:, None, None] * np.arange(1.0, 4.0)[:, None] + phases
+    return np.array(robot.home) + np.sum(amplitudes * np.sin(angle), axis=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kinds", KINDS)
+def test_usage_between_samples_is_bounded(kinds: str, seed: int, tmp_path: Path) -> None:
+    _, robot, limits = tree_and_limits(kinds, seed, tmp_path)
+    amplitudes, phases, bounds = circling(robot, seed, 0.5)
+    for limit in limits:
+        for samples in (40, 400):
+            time = np.linspace(0.0, 2.0 * np.pi, 50 * samples + 1)
+            usage = limit.usage(at_rest(moved(robot, amplitudes, phases, time)))
+            coarse = usage[::50]
+            larger = np.maximum(coarse[:-1], coarse[1:])
+            above = (usage[:-1].reshape(samples, 50, -1) - larger[:, None]).max(axis=(0, 1))
+            allowed = limit.between(bounds, 2.0 * np.pi / samples)
+            assert np.all(above <= allowed + ROUNDING)
+
+
+def pointer(capsules: tuple[Capsule, ...], robot: Robot) -> Robot:
+    """One joint that turns about z."""
+    turning = dataclasses.replace(
+        robot.joints[0],
+        rotation=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        origin=(0.0, 0.0, 0.0),
+        axis=(0.0, 0.0, 1.0),
+    )
+    return dataclasses.replace(
+        robot, joints=(turning,), drives=robot.drives[:1], home=(0.3,), capsules=capsules, frames=()
+    )
+
+
+def test_the_bound_between_samples_is_no_larger_than_one_joint_makes_it(cobot: Robot) -> None:
+    """A point that circles evenly passes its highest y between two samples: r (1 - cos(ωh/2)) above both."""
+    robot = pointer((), cobot)
+    limit = FaceLimit(robot, np.array(robot.home), [Face("y", 0, (0.8, 0.0, 0.0), 0.0, 1, 1, 1.0)])
+    speed, step = 2.0, 0.05
+    q = np.pi / 2.0 + np.array([[-0.5], [0.0], [0.5]]) * speed * step
+    usage = limit.usage(at_rest(q))[:, 0]
+    (allowed,) = limit.between(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
+    assert usage[0] == pytest.approx(usage[2])
+    # The next term of the cosine is (ωh/2)²/12 of the first: 2e-4.
+    assert allowed == pytest.approx(usage[1] - usage[0], rel=3e-4)
+    assert allowed > usage[1] - usage[0]
+
+
+def test_the_bound_between_samples_when_passing_a_ball(cobot: Robot) -> None:
+    """The tip of a pointer passes a ball on the base: the excess is within the bound, and more than a third of it."""
+    radius, clearance = 0.1, 0.02
+    hand = Capsule("hand", 0, (0.8, 0.0, 0.0), (0.8, 0.0, 0.0), radius)
+    robot = pointer((Capsule("base", -1, (0.0, 1.025, 0.0), (0.0, 1.025, 0.0), radius), hand), cobot)
+    limit = CollisionLimit(robot, np.array(robot.home), ((0, 1),), clearance)
+    speed, step = 2.0, 0.02
+    q = np.pi / 2.0 + np.array([[-0.5], [0.0], [0.5]]) * speed * step
+    usage = limit.usage(at_rest(q))[:, 0]
+    (allowed,) = limit.between(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
+    assert usage[1] == pytest.approx(0.22 / 0.225)
+    assert allowed / 3.0 < usage[1] - usage[0] < allowed
+
+
+@pytest.mark.parametrize("depth", [0.0, 1e-9, 0.01, 0.1])
+def test_crossing_axes_give_finite_numbers(depth: float, cobot: Robot) -> None:
+    """A beam across the base's, at most 1.5 and without a slope where the axes meet; ever less the farther apart."""
+    beam = Capsule("beam", 0, (-1.0, 0.0, depth), (1.0, 0.0, depth), 0.1)
+    robot = pointer((Capsule("base", -1, (0.0, -1.0, 0.0), (0.0, 1.0, 0.0), 0.1), beam), cobot)
+    limit = CollisionLimit(robot, np.array(robot.home), ((0, 1),), 0.0)
+    q = np.array([[0.0], [0.3], [np.pi / 2.0]])  # the last is parallel to the base's, to rounding
+    assert limit.usage(at_rest(q)) == pytest.approx(1.5 - 0.5 * (depth / 0.2) ** 2)
+    assert limit.distance(0, limit.usage(at_rest(q))[0, 0]) == pytest.approx(depth - 0.2)
+    (by_position, *_) = limit.gradient(at_rest(q), np.zeros(3, dtype=np.int64))
+    np.testing.assert_allclose(by_position, 0.0, atol=ROUNDING)  # the depth does not change
+
+
+def test_limits_reach_other_processes(tmp_path: Path) -> None:
+    _, robot, limits = tree_and_limits("RRPM", 0, tmp_path)
+    motion = at_rest(np.array([robot.home]) + 0.1)
+    for limit, copy in zip(limits, pickle.loads(pickle.dumps(limits)), strict=True):
+        np.testing.assert_array_equal(limit.usage(motion), copy.usage(motion))
+        assert limit.names == copy.names
