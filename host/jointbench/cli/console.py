@@ -18,7 +18,16 @@ class Console:
     def say(self, text: str = "") -> None:
         """One line, after wiping a progress line."""
         self._wipe()
-        print(text, file=self.stream, flush=True)
+        shown = text if self.can_say(text) else text.encode("ascii", "replace").decode("ascii")
+        print(shown, file=self.stream, flush=True)
+
+    def can_say(self, text: str) -> bool:
+        """Whether the stream has all characters of a text."""
+        try:
+            text.encode(self.stream.encoding or "ascii")
+        except UnicodeEncodeError:
+            return False
+        return True
 
     def progress(self, text: str) -> None:
         """Redraws the progress line, ten times a second at most."""

@@ -20,9 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for module in VERBS:
         sentence = (module.__doc__ or "").splitlines()[0]
-        verb = verbs.add_parser(
-            module.VERB, help=sentence, description=sentence, epilog=f"example: {module.EXAMPLE}"
-        )
+        verb = verbs.add_parser(module.VERB, help=sentence, description=sentence, epilog=f"example: {module.EXAMPLE}")
         module.add_arguments(verb)
         verb.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
         verb.set_defaults(module=module)

@@ -4,57 +4,159 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from jointbench.cli import braille
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
-from jointbench.cli.tables import table
-from jointbench.excitation import FourierExcitation, plan_excitation, random_excitation
+from jointbench.cli.interruption import Interruption
+from jointbench.cli.plan_options import (
+    add_arguments,
+    check_options,
+    motion_settings,
+    noise_of,
+    prior_of,
+    search_settings,
+    workspace_of,
+)
+from jointbench.cli.plan_tables import plan_text
+from jointbench.cli.plan_words import plan_words
+from jointbench.cli.result import Check, Result
+from jointbench.errors import ExcitationError, MissingExtra
+from jointbench.excitation import plan_excitation, random_excitation
+from jointbench.excitation.plan import STARTS
+from jointbench.report.plan_evidence import PlanEvidence
+from jointbench.report.plan_picture import check_picture, plan_picture
 from jointbench.robot import load_robot
 
 VERB = "plan"
 EXAMPLE = "jointbench plan cobot6 --out excitation.json"
 
+__all__ = ["EXAMPLE", "VERB", "add_arguments", "run"]
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """ROBOT and the shape of the series."""
-    parser.add_argument("robot", metavar="ROBOT", help="a name of the library or the path of a robot .toml")
-    parser.add_argument("--out", metavar="FILE", default="excitation.json", help="where the plan goes (%(default)s)")
-    parser.add_argument("--harmonics", type=int, default=5, metavar="N", help="of the Fourier series (%(default)s)")
-    parser.add_argument(
-        "--period", type=float, default=20.0, metavar="S",
-        help="seconds, for boards a whole multiple of 0.032 (%(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same plan (%(default)s)")
-    parser.add_argument(
-        "--random", action="store_true", help="a random feasible motion instead of the best one: to verify a model on"
-    )
+_INSTANTS = 601
+_BAR = 20
+_FEW_JOINTS = 8
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Plans, shows the margins to each limit, and writes the plan as JSON."""
+    """Plans, writes the plan as JSON, says and draws what it does; exit code 1 where it is not proved feasible."""
+    check_options(options)
+    picture = Path(options.picture or Path(options.out).with_suffix(".png"))
+    if options.picture:
+        check_picture(picture)
+    if picture == Path(options.out):
+        raise ExcitationError(f"{picture} cannot be both the plan (--out) and its picture; name another")
     robot = load_robot(options.robot)
+    workspace, noise, prior = workspace_of(options, robot), noise_of(options, robot), prior_of(options, robot)
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
-    if options.random:
-        plan = random_excitation(robot, options.harmonics, options.period, options.seed)
-    else:
-        plan = plan_excitation(
-            robot, options.harmonics, options.period, seed=options.seed,
-            progress=lambda start, step, cond: console.progress(f"start {start + 1}, step {step}: {cond:.1f}"),
-        )
-    console.say(f"condition number {plan.condition_number:.1f}, period {plan.period:g} s; left to each limit:")
-    console.say(margins_table(plan))
+    for line in plan_words(options, robot, workspace):
+        console.say(line)
+    motion: dict[str, Any] = motion_settings(options) | {
+        "workspace": workspace, "prior": prior, "seed": options.seed,
+    }  # fmt: skip
+    told = progress_line(console, options)
+    search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": told}
+    try:
+        with Interruption() as interruption:
+            plan = random_excitation(robot, **motion) if options.random else plan_excitation(robot, **motion, **search)
+    except KeyboardInterrupt:
+        console.say("stopped before a first motion was found: no plan is written")
+        raise
     Path(options.out).write_text(json.dumps(plan.to_dict(), indent=1) + "\n", encoding="utf-8")
+    if interruption.happened:
+        console.say("stopped by Ctrl-C: this is the best so far")
+    evidence = PlanEvidence.of(robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples)
+    console.say("\n" + plan_text(evidence))
+    draw_positions(console, evidence)
     console.say(f"plan: {options.out}")
-    fields = {"condition_number": plan.condition_number, "plan": options.out}
-    return Result("plan", options.seed, fields=fields)
+    drawn = draw_picture(console, picture, evidence)
+    fields = plan_fields(evidence) | {
+        "plan": options.out, "picture": drawn, "stopped_by_ctrl_c": interruption.happened,
+    }  # fmt: skip
+    return Result("plan", options.seed, plan_checks(evidence), fields)
 
 
-def margins_table(plan: FourierExcitation) -> str:
-    """What is left to each limit, a line per joint."""
-    rows = [
-        [m.joint, *(f"{x:.0%}" if x is not None else "–" for x in (m.position, m.velocity, m.acceleration, m.torque))]
-        for m in plan.margins
+def progress_line(console: Console, options: argparse.Namespace) -> Callable[[int, int, float], None]:
+    """A bar of the searches that are done, or of the time; which was told last; and the best value so far."""
+    began = time.monotonic()
+    words = (options.objective or "condition_number").replace("_", " ")
+    starts = options.starts or STARTS
+
+    def show(start: int, step: int, best: float) -> None:
+        passed = time.monotonic() - began
+        done = max(start / starts, passed / (options.time_limit or math.inf))
+        bar = "#" * round(_BAR * min(done, 1.0))
+        value = f"{best:.5g}" if math.isfinite(best) else "none yet"
+        console.progress(
+            f"[{bar:{_BAR}}] {passed:.0f} s, start {start + 1} of {starts}, step {step}: best {words} {value}"
+        )
+
+    return show
+
+
+def draw_positions(console: Console, evidence: PlanEvidence) -> None:
+    """Each joint's position between its limits over the motion, where the stream has the characters for it."""
+    if not console.can_say(braille.ALPHABET):
+        return
+    position = evidence.traces[0]
+    chosen = np.linspace(0, len(evidence.time) - 1, _INSTANTS).astype(int)
+    curves = [
+        braille.Curve(name, position.values[chosen, j], low, high, position.units[j])
+        for j, (name, (low, high)) in enumerate(zip(evidence.robot.joint_names, position.limits.tolist(), strict=True))
     ]
-    return table(("joint", "position", "velocity", "acceleration", "torque"), rows)
+    height = 3 if len(curves) <= _FEW_JOINTS else 2
+    console.say("\npositions between their limits:")
+    console.say(braille.picture(curves, evidence.excitation.duration, height=height))
+
+
+def draw_picture(console: Console, path: Path, evidence: PlanEvidence) -> Path | None:
+    """The picture as a file; None where nothing can draw it."""
+    console.progress("drawing")
+    try:
+        plan_picture(path, evidence)
+    except MissingExtra as error:
+        console.say(f"no picture: {error}")
+        return None
+    console.say(f"picture: {path}")
+    return path
+
+
+def plan_checks(evidence: PlanEvidence) -> tuple[Check, ...]:
+    """Every limit is kept at every time, and every joint stays within the robot's own limits."""
+    return (
+        Check("limits_broken", len(evidence.certificate.violations), "<=", 0, "limits"),
+        Check("smallest_margin_between_samples", evidence.smallest_margin, ">=", 0.0, "of the usable limit"),
+        Check("smallest_joint_margin", evidence.excitation.tightest.smallest, ">=", 0.0, "of the joint's limit"),
+    )
+
+
+def plan_fields(evidence: PlanEvidence) -> dict[str, object]:
+    """What a plan tells in JSON."""
+    plan, certificate = evidence.excitation, evidence.certificate
+    return {
+        "family": plan.family,
+        "motion": plan.basis.description,
+        "duration_s": plan.duration,
+        "objective": plan.objective,
+        "objective_value": plan.objective_value,
+        "condition_number": plan.condition_number,
+        "scaled_condition_number": evidence.scaled_condition_number,
+        "joints": [asdict(margins) for margins in plan.margins],
+        "distances_m": dict(plan.distances),
+        "certificate": {
+            "feasible": certificate.feasible,
+            "worst": certificate.worst,
+            "samples": certificate.samples,
+            "margins": certificate.margins,
+            "violations": certificate.violations,
+        },
+        "parameters": evidence.weak.to_dict(),
+    }

@@ -32,8 +32,12 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         """The check as plain values."""
         return {
-            "name": self.name, "value": self.value, "relation": self.relation, "limit": self.limit,
-            "unit": self.unit, "ok": self.ok,
+            "name": self.name,
+            "value": self.value,
+            "relation": self.relation,
+            "limit": self.limit,
+            "unit": self.unit,
+            "ok": self.ok,
         }
 
     def __str__(self) -> str:
@@ -60,7 +64,9 @@ class Result:
     def to_dict(self, seconds: float) -> dict[str, Any]:
         """The frame as plain values; `seconds` is how long the command took."""
         frame = {
-            "command": self.command, "seed": self.seed, "seconds": round(seconds, 3),
+            "command": self.command,
+            "seed": self.seed,
+            "seconds": round(seconds, 3),
             "checks": [check.to_dict() for check in self.checks],
         }
         return frame | dict(self.fields)

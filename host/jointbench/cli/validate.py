@@ -49,8 +49,13 @@ def validation_table(validation: Validation) -> str:
     rows = [
         [name, f"{rms:.3f}", f"{relative:.1%}", f"{share:.0%}", f"{everywhere:.1%}", verdict.word]
         for name, rms, relative, share, everywhere, verdict in zip(
-            validation.joint_names, validation.rms, validation.relative, validation.error.share,
-            validation.error_all.relative, validation.joint_verdicts, strict=True,
+            validation.joint_names,
+            validation.rms,
+            validation.relative,
+            validation.error.share,
+            validation.error_all.relative,
+            validation.joint_verdicts,
+            strict=True,
         )
     ]
     heads = ("joint", "rms [N·m]", "relative", "of the time", "relative, all rows", "verdict")

@@ -1,0 +1,204 @@
+"""What `plan` can be told: the motion, what it is for, where it may go, and how it is searched for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jointbench.dynamics import BaseParameters, base_parameters
+from jointbench.errors import ExcitationError
+from jointbench.excitation import FAMILIES
+from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.limits.workspace_file import read_workspace
+from jointbench.excitation.objectives.objective import CRITERIA
+from jointbench.robot import Robot
+
+_ONLY_FOR = {
+    "harmonics": ("fourier", "ramped_fourier"),
+    "ramp": ("ramped_fourier",),
+    "periods": ("ramped_fourier",),
+    "points": ("point_to_point",),
+}
+"""Families that each setting says something of."""
+
+_OF_THE_SEARCH = ("objective", "starts", "time_limit", "workers", "scheduler")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ROBOT, and all options in groups."""
+    parser.add_argument("robot", metavar="ROBOT", help="a name of the library or the path of a robot .toml or .urdf")
+    parser.add_argument("--out", metavar="FILE", default="excitation.json", help="where the plan goes (%(default)s)")
+    parser.add_argument("--picture", metavar="FILE", help=".png, .svg or .pdf (a .png beside the plan)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same plan (%(default)s)")
+    parser.add_argument(
+        "--random", action="store_true", help="a random feasible motion instead of the best one: to verify a model on"
+    )
+    _add_motion(parser.add_argument_group("the motion"))
+    _add_purpose(parser.add_argument_group("what it is for"))
+    _add_room(parser.add_argument_group("where it may go"))
+    _add_search(parser.add_argument_group("how it is searched for"))
+
+
+def _add_motion(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--family", choices=tuple(FAMILIES), default="fourier",
+        help="a series at rest at its ends; a free one between two ramps; moves through way points (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--harmonics", type=_harmonics, metavar="N|LIST", help="how many, or which, as 1,2,3,5 leaves one out (5)"
+    )
+    group.add_argument(
+        "--period", type=float, default=20.0, metavar="S",
+        help="of the series, or of all moves; for boards a whole multiple of 0.032 s (%(default)g)",
+    )  # fmt: skip
+    group.add_argument("--ramp", type=float, metavar="S", help="seconds of each ramp (2)")
+    group.add_argument("--periods", type=int, metavar="N", help="of the series between its ramps (1)")
+    group.add_argument("--points", type=int, metavar="N", help="way points between the moves (10)")
+
+
+def _add_purpose(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--objective", choices=tuple(CRITERIA), help="what is made least (condition_number)")
+    group.add_argument(
+        "--samples", type=int, default=150, metavar="N", help="times at which the regressor is taken (%(default)s)"
+    )
+    group.add_argument(
+        "--noise", type=_numbers, metavar="NM", help="standard deviation of torque, one number or one a joint: 1,1,0.2"
+    )
+    group.add_argument(
+        "--prior",
+        metavar="MODEL",
+        help="a model.json of an earlier fit: torque is predicted from it, and σ is relative to its values",
+    )
+
+
+def _add_room(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--workspace", metavar="FILE", help="a .toml with the table, boxes for points, and clearance")
+    group.add_argument("--table-height", type=float, metavar="M", help="metres in the base frame; all stays above it")
+
+
+def _add_search(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--starts", type=int, metavar="N", help="random motions that the search begins with")
+    group.add_argument("--time-limit", type=float, metavar="S", help="seconds, then the best so far")
+    group.add_argument("--workers", type=int, metavar="N", help="processes on this machine")
+    group.add_argument("--scheduler", metavar="URL", help="of a Dask cluster instead, such as tcp://10.0.0.1:8786")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse options that would say nothing, and files that could not be written, before anything is planned.
+
+    Raises:
+        ExcitationError: an option of another family, of a search where none is made, or of two that exclude each other;
+            a seed below 0, or a file in no folder.
+    """
+    for name in ("out", "picture"):
+        file = getattr(options, name)
+        if file is not None and not Path(file).parent.is_dir():
+            raise ExcitationError(f"{_flag(name)} {file}: there is no folder {Path(file).parent}; name another place")
+    if options.seed < 0:
+        raise ExcitationError(f"--seed is {options.seed}; it must be 0 or above")
+    for name, families in _ONLY_FOR.items():
+        if getattr(options, name) is not None and options.family not in families:
+            raise ExcitationError(
+                f"{_flag(name)} says nothing about --family {options.family}: it is for {' and '.join(families)}"
+            )
+    for name in _OF_THE_SEARCH:
+        if options.random and getattr(options, name) is not None:
+            raise ExcitationError(f"{_flag(name)} says nothing about --random, which does not search; leave one out")
+    if options.workers is not None and options.scheduler is not None:
+        raise ExcitationError("--workers are processes of this machine, --scheduler has its own; leave one out")
+    if options.objective == "relative_sigma" and options.noise is None:
+        raise ExcitationError("--objective relative_sigma needs --noise: the standard deviation of the torque [N·m]")
+
+
+def motion_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of the motion, for a planner; what is not said is left to it."""
+    return _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
+
+
+def search_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of the search and of what it is for."""
+    return _said(options, ("samples", *_OF_THE_SEARCH))
+
+
+def _said(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def workspace_of(options: argparse.Namespace, robot: Robot) -> Workspace | None:
+    """Where the robot may move: not into itself, as far as its capsules tell, whatever else is said; None for anywhere.
+
+    Raises:
+        ExcitationError: the table is given twice.
+        WorkspaceError: the file cannot be read.
+    """
+    workspace = read_workspace(options.workspace) if options.workspace else Workspace()
+    if options.table_height is None:
+        return workspace if options.workspace or robot.capsules else None
+    if workspace.table_height is not None:
+        raise ExcitationError(
+            f"--table-height {options.table_height:g} m: {options.workspace} has its table at "
+            f"{workspace.table_height:g} m; leave one out"
+        )
+    return replace(workspace, table_height=options.table_height)
+
+
+def noise_of(options: argparse.Namespace, robot: Robot) -> tuple[float, ...] | None:
+    """Standard deviation of each joint's torque [N·m or N].
+
+    Raises:
+        ExcitationError: neither one number nor one for each joint.
+    """
+    if options.noise is None:
+        return None
+    if len(options.noise) not in (1, robot.n_joints):
+        raise ExcitationError(
+            f"--noise has {len(options.noise)} numbers; give one, or {robot.n_joints}, one for each of "
+            f"{', '.join(robot.joint_names)}"
+        )
+    return options.noise * robot.n_joints if len(options.noise) == 1 else options.noise
+
+
+def prior_of(options: argparse.Namespace, robot: Robot) -> Mapping[str, float] | None:
+    """Full parameters of an earlier fit that together make its torque: each group's sum on the one that leads it.
+
+    Raises:
+        ExcitationError: the model is of another robot.
+        ModelFileError: the file cannot be read, or is none.
+    """
+    if options.prior is None:
+        return None
+    from jointbench.identification import load_model
+
+    model = load_model(options.prior)
+    base: BaseParameters = base_parameters(robot)
+    if model.base.names != base.names:
+        raise ExcitationError(
+            f"--prior {options.prior} is a model of robot {model.robot.name!r}, whose base parameters are not those of "
+            f"{robot.name!r}; give one that was fitted to the same robot"
+        )
+    values = dict.fromkeys(base.full_names, 0.0)
+    return values | dict(zip(base.leading_names, model.parameters.tolist(), strict=True))
+
+
+def _harmonics(text: str) -> int | tuple[int, ...]:
+    try:
+        numbers = tuple(int(number) for number in text.split(",") if number.strip())
+    except ValueError:
+        numbers = ()
+    if not numbers:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of harmonics nor a list such as 1,2,3,5")
+    return numbers if "," in text else numbers[0]
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor a list such as 1,1,0.2") from None
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,59 @@
+"""The picture by which a plan is judged before anything moves: every joint in its limits, what is told, and the arm."""
+
+from __future__ import annotations
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jointbench.errors import MissingExtra, ReportError
+
+if TYPE_CHECKING:
+    from jointbench.report.plan_evidence import PlanEvidence
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a picture that could not be made, before there is anything to show.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ReportError: its name ends in nothing known.
+    """
+    if Path(path).suffix.lower() not in FORMATS:
+        raise ReportError(f"picture {path}: its name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("a picture needs matplotlib, which is not installed; run: pip install jointbench[report]")
+
+
+def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
+    """Draw a plan into a file, an older one of this name being replaced.
+
+    Args:
+        path: ends in one of FORMATS.
+        evidence: the plan.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ReportError: the file's name ends in nothing known, or it cannot be written.
+    """
+    check_picture(path)
+    from jointbench.report.plan_figure import plan_figure
+    from jointbench.report.theme import house_style
+
+    path, buffer = Path(path), io.BytesIO()
+    kind = path.suffix.lower()[1:]
+    # Without the day and the name of what drew it, the same plan gives the same bytes.
+    nameless = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+    with house_style():
+        plan_figure(evidence).savefig(buffer, format=kind, metadata=nameless[kind])
+    try:
+        path.write_bytes(buffer.getvalue())
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
+    return path

@@ -1,0 +1,309 @@
+"""`plan` as its user meets it: what it says, writes, draws and refuses."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import io
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from jointbench.cli import plan as verb
+from jointbench.cli.console import Console
+from jointbench.cli.main import main
+from jointbench.excitation import Excitation, random_excitation
+from jointbench.identification import fit
+from jointbench.report import plan_picture
+from jointbench.robot import load_robot
+from jointbench.tests.report.recordings import PERIOD_S, recorded_run
+
+
+def planned(tmp_path: Path, *more: str, robot: str = "rehab_arm") -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON of a random plan."""
+    out, result = tmp_path / "plan.json", tmp_path / "result.json"
+    code = main(["plan", robot, "--random", "--out", str(out), "--json", str(result), *more])
+    return code, json.loads(result.read_text()) if result.exists() else {}
+
+
+def test_a_short_search_writes_a_feasible_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "plan.json"
+    arguments = ["plan", "rehab_arm", "--objective", "e_optimal", "--starts", "1", "--time-limit", "3"]
+    assert main([*arguments, "--out", str(out), "--json", str(tmp_path / "r.json")]) == 0
+
+    said, result = capsys.readouterr(), json.loads((tmp_path / "r.json").read_text())
+    assert "planning an excitation for rehab_arm: Fourier series of 5 harmonics, period 20 s" in said.out
+    assert "least e optimal of the base regressor at 150 samples" in said.out
+    assert "feasible at every time, between samples too" in said.out
+    assert said.err == ""  # no progress line where there is no terminal
+    plan = Excitation.from_dict(json.loads(out.read_text()))
+    assert plan.objective == "e_optimal"
+    assert result["objective_value"] == plan.objective_value
+    assert {check["name"]: check["ok"] for check in result["checks"]} == {
+        "limits_broken": True,
+        "smallest_margin_between_samples": True,
+        "smallest_joint_margin": True,
+    }
+
+
+def test_the_tables_say_what_the_plan_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, result = planned(tmp_path, "--family", "ramped_fourier", "--harmonics", "1,2,4", "--ramp", "3", "--periods", "2")
+
+    said = capsys.readouterr().out
+    assert "Fourier series of harmonics 1, 2, 4, period 20 s, 2 times between ramps of 3 s; 46 s in all" in said
+    robot = load_robot("rehab_arm")
+    plan = Excitation.from_dict(json.loads((tmp_path / "plan.json").read_text()))
+    q, dq, _ = plan.evaluate(np.linspace(0.0, plan.duration, 46_001))
+    rows = [line.split() for line in said.splitlines() if line.startswith("  j")]
+    for j, name in enumerate(robot.joint_names):
+        position, peaks, *_ = (row for row in rows if row[0] == name)
+        low, high = np.rad2deg([q[:, j].min(), q[:, j].max()])
+        assert [float(word.replace("−", "-")) for word in (position[1], position[3])] == pytest.approx(
+            [low, high], abs=0.06
+        )  # one decimal is shown
+        assert float(peaks[1]) == pytest.approx(np.rad2deg(np.abs(dq[:, j]).max()), rel=0.006)  # three digits are
+        assert float(peaks[3]) == pytest.approx(np.rad2deg(robot.velocity_limits[j]))
+        assert int(position[-1]) == plan.margins[j].reversals
+    assert result["duration_s"] == 46.0
+
+
+def test_positions_are_drawn_where_the_stream_has_the_dots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned(tmp_path)
+    assert "┤" in capsys.readouterr().out
+
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+    assert planned(tmp_path)[0] == 0
+    stream.seek(0)
+    said = stream.read()
+    assert "feasible at every time" in said
+    assert "positions between" not in said
+
+
+def test_the_picture_is_beside_the_plan_or_where_it_is_named(tmp_path: Path) -> None:
+    _, result = planned(tmp_path)
+    assert result["picture"] == str(tmp_path / "plan.png")
+    assert matplotlib.image.imread(tmp_path / "plan.png").shape[1] > 1000
+
+    _, result = planned(tmp_path, "--picture", str(tmp_path / "other.svg"))
+    assert (tmp_path / "other.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_without_matplotlib_the_plan_is_written_and_the_way_to_a_picture_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan_picture, "find_spec", lambda name: None)
+    code, result = planned(tmp_path)
+
+    assert (code, result["picture"]) == (0, None)
+    assert "no picture: " in (said := capsys.readouterr().out)
+    assert "pip install jointbench[report]" in said
+    assert (tmp_path / "plan.json").exists()
+    assert planned(tmp_path, "--picture", str(tmp_path / "a.png"))[0] == 2  # asked for, so it is said before planning
+
+
+def test_a_plan_that_breaks_a_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def too_large(*settings: Any, **more: Any) -> Excitation:
+        plan = random_excitation(*settings, **more)
+        return dataclasses.replace(plan, weights=3.0 * plan.weights)
+
+    monkeypatch.setattr(verb, "random_excitation", too_large)
+    code, result = planned(tmp_path)
+
+    assert code == 1
+    assert not result["certificate"]["feasible"]
+    assert not next(check for check in result["checks"] if check["name"] == "limits_broken")["ok"]
+    assert f"not feasible: {result['certificate']['violations'][0]}"[:60] in capsys.readouterr().out
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(robot: Any, **settings: Any) -> Excitation:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return random_excitation(robot)
+
+    monkeypatch.setattr(verb, "plan_excitation", interrupted)
+    result = tmp_path / "r.json"
+    arguments = ["plan", "rehab_arm", "--out", str(tmp_path / "plan.json"), "--json", str(result)]
+    before = signal.getsignal(signal.SIGINT)
+    assert main(arguments) == 0
+    assert "stopped by Ctrl-C: this is the best so far" in capsys.readouterr().out
+    assert json.loads(result.read_text())["stopped_by_ctrl_c"] is True
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_before_anything_was_found_leaves_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(robot: Any, **settings: Any) -> Excitation:
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("not reached")
+
+    monkeypatch.setattr(verb, "plan_excitation", interrupted)
+    assert main(["plan", "rehab_arm", "--out", str(tmp_path / "plan.json")]) == 130
+    assert "no plan is written" in capsys.readouterr().out
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_the_progress_line_tells_the_best_and_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Console, "progress", lambda self, text: said.append(text))
+    show = verb.progress_line(Console(), argparse.Namespace(objective=None, starts=None, time_limit=None))
+    show(2, 31, 57.123456)
+    show(0, 0, float("inf"))
+    assert said[0] == "[#####               ] 0 s, start 3 of 8, step 31: best condition number 57.123"
+    assert said[1].endswith("none yet")
+    timed = verb.progress_line(Console(), argparse.Namespace(objective=None, starts=1000, time_limit=1e-9))
+    timed(0, 1, 1.0)
+    assert said[2].startswith("[####################] ")
+    assert all(len(line) < 100 for line in said)
+
+
+def test_a_table_and_boxes_are_kept_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace = tmp_path / "cell.toml"
+    workspace.write_text(
+        'version = 1\ntable_mm = 0\nclearance_mm = 5\n[[points]]\nlink = "flange_and_tool"\nhighest_mm = { x = 300 }\n'
+    )
+    code, result = planned(tmp_path, "--workspace", str(workspace), robot="cobot6")
+
+    assert code == 0
+    assert "within its workspace: table at 0 m, 1 point in a box, 7 capsules kept 5 mm apart" in capsys.readouterr().out
+    named = "highest x of point 'flange_and_tool'"
+    assert result["distances_m"][named] >= 0.0
+    assert result["certificate"]["margins"][named] >= 0.0
+
+
+def test_capsules_are_kept_apart_without_being_asked_for(tmp_path: Path) -> None:
+    _, result = planned(tmp_path, robot="cobot6")
+    assert min(result["distances_m"].values()) >= 0.0
+    assert any("capsules 'forearm'" in name for name in result["certificate"]["margins"])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of cobot6, fitted to a recording."""
+    robot = load_robot("cobot6")
+    fitted = fit(recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=1), 11, "fit"))
+    return fitted.save(tmp_path_factory.mktemp("prior") / "model.json")
+
+
+def test_noise_and_a_prior_judge_parameters_by_their_size(tmp_path: Path, model: Path) -> None:
+    noise = ("--noise", ",".join(["0.1"] * 6))
+    alone = planned(tmp_path, *noise, robot="cobot6")[1]["parameters"]
+    told = planned(tmp_path, *noise, "--prior", str(model), robot="cobot6")[1]["parameters"]
+    assert alone["judged_by"] == told["judged_by"] == "relative_sigma"
+    assert any("j1.coulomb" in sentence for sentence in alone["assumptions"])  # the robot's file has no friction
+    assert not any("no prior value" in sentence for sentence in told["assumptions"])
+
+
+def test_torque_is_predicted_from_a_prior(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def share(*options: str) -> float:
+        joints = planned(tmp_path, "--random", *options, robot="cobot6")[1]["joints"]
+        return 1.0 - float(joints[5]["torque"])
+
+    alone, told = share(), share("--prior", str(model))
+    assert f"80% of torque, as {model} predicts it" in capsys.readouterr().out
+    assert told > alone  # it knows the friction, which the robot's file does not
+
+
+def test_a_prior_of_another_robot_is_refused(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(tmp_path, "--noise", "1", "--prior", str(model))[0] == 2
+    assert "a model of robot 'cobot6', whose base parameters are not those of 'rehab_arm'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ramp", "2"], "--ramp says nothing about --family fourier: it is for ramped_fourier"),
+        (["--periods", "2"], "--periods says nothing about --family fourier"),
+        (["--points", "4"], "it is for point_to_point"),
+        (["--family", "point_to_point", "--harmonics", "5"], "it is for fourier and ramped_fourier"),
+        (["--random", "--starts", "3"], "--starts says nothing about --random"),
+        (["--random", "--time-limit", "3"], "--time-limit says nothing about --random"),
+        (["--random", "--objective", "d_optimal"], "--objective says nothing about --random"),
+        (["--workers", "2", "--scheduler", "tcp://a:1"], "leave one out"),
+        (["--objective", "relative_sigma"], "needs --noise"),
+        (["--noise", "1,2"], "--noise has 2 numbers; give one, or 5, one for each of j1, j2, j3, j4, j5"),
+        (["--noise", "-1", "--starts", "1"], "positive standard deviations"),
+        (["--harmonics", "1"], "at least 2 are needed"),
+        (["--picture", "plan.gif"], "must end in .png, .svg or .pdf"),
+        (["--out", "plan.png"], "cannot be both the plan"),
+        (["--workspace", "nowhere.toml"], "nowhere.toml cannot be read"),
+        (["--workers", "0"], "workers = 0"),
+        (["--samples", "3"], "samples"),
+        (["--seed", "-1"], "--seed is -1; it must be 0 or above"),
+        (["--out", "nowhere/plan.json"], "there is no folder nowhere"),
+        (["--picture", "nowhere/plan.png"], "there is no folder nowhere"),
+    ],
+)
+def test_what_says_nothing_or_cannot_be_is_refused_in_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "rehab_arm", *options]) == 2
+
+    said = capsys.readouterr().err
+    assert said.startswith("jointbench plan: ")
+    assert words in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_tables_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = tmp_path / "cell.toml"
+    cell.write_text("version = 1\ntable_mm = -30\n")
+    assert planned(tmp_path, "--workspace", str(cell), "--table-height", "0", robot="cobot6")[0] == 2
+    assert "has its table at -0.03 m; leave one out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--harmonics", "many"], ["--harmonics", ","], ["--noise", "1,x"]])
+def test_mistyped_numbers_are_wrong_use(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "cobot6", *option])
+    assert ended.value.code == 2
+    assert repr(option[1]) in capsys.readouterr().err
+
+
+def test_chosen_harmonics_reach_the_planner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {}
+
+    def remember(plan: Callable[..., Excitation]) -> Callable[..., Excitation]:
+        def call(robot: Any, **settings: Any) -> Excitation:
+            asked.update(settings)
+            return random_excitation(robot)
+
+        return call
+
+    monkeypatch.setattr(verb, "plan_excitation", remember(verb.plan_excitation))
+    more = ["--harmonics", "1,3,5", "--noise", "0.5", "--starts", "3", "--workers", "2", "--time-limit", "9"]
+    assert main(["plan", "rehab_arm", "--out", str(tmp_path / "p.json"), "--objective", "relative_sigma", *more]) == 0
+    assert asked.pop("progress") is not None
+    assert asked == {
+        "family": "fourier",
+        "harmonics": (1, 3, 5),
+        "period": 20.0,
+        "samples": 150,
+        "objective": "relative_sigma",
+        "noise": (0.5,) * 5,
+        "prior": None,
+        "workspace": None,
+        "starts": 3,
+        "workers": 2,
+        "time_limit": 9.0,
+        "seed": 0,
+    }
