@@ -1,4 +1,4 @@
-"""Benchmarks: what the wire costs, what the firmware costs, what the boards' filters do, and what dynamics cost."""
+"""Benchmarks: what wire, firmware, dynamics and plans cost, and what the boards' filters do."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
+from tools.excitation_bench.verb import excitation
 from tools.filter_bench.verb import filters
 from tools.firmware_bench.errors import CountFailed
 from tools.firmware_bench.verb import firmware
@@ -159,6 +160,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
     "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
     "regressor": (regressor, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
+    "excitation": (excitation, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
 }
 
 
