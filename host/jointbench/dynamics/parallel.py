@@ -63,20 +63,19 @@ class _Crew:
         self._lock = Lock()
         self._called = Event()
         self._job: Job | None = None
-        self._busy = 0
         for thread in range(1, n_threads()):
             Thread(target=self._work, args=(thread,), name="jointbench", daemon=True).start()
 
     def begin(self, job: Job) -> bool:
         """Call for help with a job; false where they still have another one."""
-        from jointbench.dynamics.kernels.sharing import announce
+        from jointbench.dynamics.kernels.sharing import announce, are_back
 
         with self._lock:
-            if self._job is not None or self._busy:
+            if self._job is not None or not are_back(self.counters):
                 return False
             self._job = job
-            waiting = announce(self.counters)
-        if waiting < n_threads() - 1:
+            listening = announce(self.counters)
+        if listening < n_threads() - 1:
             self._called.set()
         return True
 
@@ -91,23 +90,29 @@ class _Crew:
         while True:
             self._called.wait()
             self._called.clear()
-            while hear_of_next(self.counters, self._help(thread)):
-                pass
+            last, helped = self._help(thread)
+            # One that came just as this thread stopped listening did not call it.
+            while hear_of_next(self.counters, last, helped) or self._number() != last:
+                last, helped = self._help(thread)
 
-    def _help(self, thread: int) -> int:
-        """Do what is left of the job, and return its number."""
-        from jointbench.dynamics.kernels.sharing import number_of
+    def _help(self, thread: int) -> tuple[int, bool]:
+        """Do what is left of the job; returns its number, and whether there was one."""
+        from jointbench.dynamics.kernels.sharing import join, number_of
 
         with self._lock:
             job, number = self._job, number_of(self.counters)
-            self._busy += job is not None
+            if job is not None:
+                join(self.counters)
         if job is not None:
             with suppress(MemoryError):  # then the others do it: a kernel takes pieces only when it has all it needs
                 job(thread, self.counters)
-            del job  # and with it the arrays that it fills
-            with self._lock:
-                self._busy -= 1
-        return number
+        return number, job is not None
+
+    def _number(self) -> int:
+        from jointbench.dynamics.kernels.sharing import number_of
+
+        with self._lock:
+            return number_of(self.counters)
 
 
 @cache

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from jointbench.dynamics.kernels.compiled import instruction, kernel
 
 Counters: TypeAlias = NDArray[np.int64]
-"""How many pieces were taken (more than there are, in the end), how many are done, of which job, and how many threads
-listen for the next job."""
+"""How many pieces were taken (more than there are, in the end), how many are done, of which job, how many listen
+for the next one, and how many threads are not yet back from this one."""
 
-_TAKEN, _DONE, _JOB, _LISTENING = range(4)
+_TAKEN, _DONE, _JOB, _LISTENING, _AWAY = range(5)
 
 # How often a thread looks for the next job: about 0.1 ms, if no other process wants the core.
 _LOOKS = 400
+
+# How often one looks whether the others are back: about 0.02 ms. Then they hear of the next job at once.
+_GLANCES = 80
 
 _let_others_run: Any = types.ExternalFunction("sched_yield", types.int32())
 
@@ -60,13 +63,14 @@ def _seen(typingctx: Any, counters: Any, which: Any) -> Any:
 
 
 @instruction
-def _listen(typingctx: Any, counters: Any, change: Any) -> Any:
-    """Change how many listen."""
+def _change(typingctx: Any, counters: Any, which: Any, by: Any) -> Any:
+    """Change a counter."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", _counter(context, builder, sig, args[:1], _LISTENING), args[1], "acq_rel")
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        return builder.atomic_rmw("add", builder.gep(data, [args[1]]), args[2], "acq_rel")
 
-    return types.int64(counters, types.int64), codegen
+    return types.int64(counters, types.int64, types.int64), codegen
 
 
 @kernel
@@ -76,25 +80,36 @@ def wait(counters: Counters, pieces: int) -> None:
     # than it has cores, the other thread may be one of those that wait for this one's.
     while _seen(counters, _DONE) < pieces:
         _let_others_run()
+    for _ in range(_GLANCES):
+        if _seen(counters, _AWAY) == 0:
+            break
+        _let_others_run()
 
 
 @kernel
-def hear_of_next(counters: Counters, last: int) -> bool:
-    """Whether, within a moment, a thread has begun with another job than the last one: it then waits for no lock."""
-    _listen(counters, 1)
+def hear_of_next(counters: Counters, last: int, helped: int) -> bool:
+    """Whether, within a moment, a thread has begun with another job than the last one: it then waits for no lock.
+
+    Args:
+        counters: of the jobs.
+        last: number of the last job.
+        helped: 1 where this thread comes back from it, else 0.
+    """
+    _change(counters, _LISTENING, 1)
+    _change(counters, _AWAY, -helped)
     heard = False
     for _ in range(_LOOKS):
         heard = _seen(counters, _JOB) != last and _seen(counters, _TAKEN) > 0
         if heard:
             break
         _let_others_run()
-    _listen(counters, -1)
+    _change(counters, _LISTENING, -1)
     return heard
 
 
 def new_counters() -> Counters:
     """Counters of no job."""
-    return np.zeros(4, dtype=np.int64)
+    return np.zeros(5, dtype=np.int64)
 
 
 def announce(counters: Counters) -> int:
@@ -102,6 +117,17 @@ def announce(counters: Counters) -> int:
     counters[:_JOB] = 0
     counters[_JOB] += 1
     return int(counters[_LISTENING])
+
+
+@kernel
+def join(counters: Counters) -> None:
+    """Be one of those who are away with the job."""
+    _change(counters, _AWAY, 1)
+
+
+def are_back(counters: Counters) -> bool:
+    """Whether nobody is away with a job any more."""
+    return int(counters[_AWAY]) == 0
 
 
 def number_of(counters: Counters) -> int:
