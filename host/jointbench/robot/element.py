@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 from jointbench.errors import RobotFileError
 from jointbench.robot.arrays import Vector3
 
+_MOST_BYTES = 16 << 20  # what is read takes some ten times as much memory; a humanoid's file has about 0.1 MiB
+
 
 class Element:
     """One element of a robot file in XML; `where` names it in errors, such as "arm.urdf: joint 'j3'"."""
@@ -95,11 +97,16 @@ def read_xml(path: Path) -> Element:
     """Read an XML file that anybody may have written: no document type, and so no entities but the five of XML.
 
     Raises:
-        RobotFileError: it cannot be read, is not XML, or has a document type.
+        RobotFileError: it cannot be read, is not XML, is longer than 16 MiB, or has a document type.
     """
     try:
-        parser = ElementTree.XMLParser(target=_Builder(path.name))
-        return Element(ElementTree.fromstring(path.read_bytes(), parser), path.name)
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise RobotFileError(
+                f"robot file {path} is longer than {_MOST_BYTES >> 20} MiB; keep meshes and the like in other files"
+            )
+        return Element(ElementTree.fromstring(content, ElementTree.XMLParser(target=_Builder(path.name))), path.name)
     except OSError as error:
         raise RobotFileError(f"robot file {path} cannot be read: {error}") from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:

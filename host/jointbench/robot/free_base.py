@@ -46,9 +46,11 @@ def on_free_base(robot: Robot) -> Robot:
 
 
 def _on_free_base(robot: Robot, base_link: Link) -> Robot:
-    name = base_link.name
+    # A link may be called like a joint, which two joints may not.
+    taken = {joint.name for joint in robot.joints}
+    name = f"link {base_link.name}" if base_link.name in taken else base_link.name
     between = [Link(f"{name}.{each}", neglected=True) for each in _BEFORE]
-    six = tuple(_base_joint(i, link.name, link) for i, link in enumerate([*between, base_link]))
+    six = tuple(_base_joint(i, link.name, link) for i, link in enumerate([*between, replace(base_link, name=name)]))
     joints = tuple(
         replace(
             joint,

@@ -57,7 +57,7 @@ def read_robot_file(path: Path) -> Robot:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise RobotFileError(f"robot file {path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise RobotFileError(f"robot file {path} is not TOML: {error}") from error
     return _robot(Table(values, path.name))
 
@@ -70,7 +70,7 @@ def _robot(table: Table) -> Robot:
     drives: list[Drive] = []
     home: list[float] = []
     for entry in table.tables("joints"):
-        name = entry.text("name")
+        name = entry.name("name")
         entry.where = f"{table.where}: joint {name!r}"
         if entry.has("mimic"):
             joints.append(_mimicking(entry, name, joints))
@@ -86,12 +86,15 @@ def _robot(table: Table) -> Robot:
     frames, base_link, part_faults = _fixed(table, joints, base_link)
     _check_unique(table, "joint", [joint.name for joint in joints])
     links = [joint.link.name for joint in joints] + [frame.name for frame in frames]
+    for kind, names in (("joint", [joint.name for joint in joints]), ("link", links)):
+        if _BASE in names:
+            table.fault(f"{kind} {_BASE!r} has the name of what the robot stands on; choose another")
     _check_unique(table, "link", [*links, base_link.name] if base_link else links)
     robot = Robot(
-        name=table.text("name"),
+        name=table.name("name"),
         joints=tuple(joints),
         drives=tuple(drives),
-        couplings=_couplings(table, [joint.name for joint in joints if joint.mimic is None]),
+        couplings=_couplings(table, drives),
         gravity=cast(Vector3, table.numbers("gravity_m_s2", 3, STANDARD_GRAVITY)),
         home=tuple(home),
         source=table.text("source"),
@@ -101,7 +104,9 @@ def _robot(table: Table) -> Robot:
         part_faults=part_faults,
     )
     _check_unique(table, "drive", [drive.name for drive in robot.drive_train.drives])
-    for entry in table.tables("payloads"):
+    payloads = table.tables("payloads")
+    _check_unique(table, "payload", [entry.name("name") for entry in payloads])
+    for entry in payloads:
         robot = _loaded(entry, robot)
     robot = replace(robot, capsules=tuple(_capsule(entry, robot) for entry in table.tables("capsules")))
     table.finish()
@@ -184,7 +189,7 @@ def _fixed(
     frames: list[Frame] = []
     links = [base_link, *(joint.link for joint in joints)]
     for entry in table.tables("fixed"):
-        name = entry.text("name")
+        name = entry.name("name")
         entry.where = f"{table.where}: fixed {name!r}"
         joint = _parent(entry, joints)
         rotation, origin = _placement(entry)
@@ -201,7 +206,7 @@ def _fixed(
 
 
 def _loaded(table: Table, robot: Robot) -> Robot:
-    name = table.text("name")
+    name = table.name("name")
     center = cast(Vector3, tuple(1e-3 * value for value in table.numbers("center_of_mass_mm", 3)))
     inertia = (_inertia(table.table("inertia_kg_m2")),) if table.has("inertia_kg_m2") else ()
     robot = with_payload(robot, name, table.text("on"), table.positive("mass_kg"), center, *inertia)
@@ -255,7 +260,7 @@ def _link(table: Table, joint_name: str) -> Link:
 
 def _body(entry: Table, default_name: str) -> Link:
     """Read a body whose inertia may be left out as unknown."""
-    name = entry.text("name", default_name)
+    name = entry.name("name", default_name)
     assumed = entry.flag("assumed", False)
     keys = ("mass_kg", "center_of_mass_mm", "inertia_kg_m2")
     given = [key for key in keys if entry.has(key)]
@@ -295,7 +300,7 @@ def _drive_of(table: Table, joint: Joint) -> Drive:
 
 def _drive(table: Table, joint_name: str, ratio: float) -> Drive:
     drive = Drive(
-        name=table.text("name", joint_name),
+        name=table.name("name", joint_name),
         joint=joint_name,
         kind=cast(Literal["direct", "harmonic"], table.text("kind", allowed=DRIVE_KINDS)),
         ratio=ratio,
@@ -334,15 +339,21 @@ def _check_unique(table: Table, kind: str, names: list[str]) -> None:
             table.fault(f"{kind} {name!r} is named {names.count(name)} times; names must differ")
 
 
-def _couplings(table: Table, joint_names: list[str]) -> tuple[Coupling, ...]:
+def _couplings(table: Table, drives: list[Drive]) -> tuple[Coupling, ...]:
+    """Read which joints share motors; `drives` are those of the independent joints."""
     couplings: list[Coupling] = []
+    kinds = {drive.joint: drive.kind for drive in drives}
     for entry in table.tables("couplings"):
-        name = entry.text("name")
+        name = entry.name("name")
         entry.where = f"{table.where}: coupling {name!r}"
         joints = entry.texts("joints")
+        if not joints:
+            entry.fault("joints = [] couples nothing; name the joints that share motors")
         for joint in joints:
-            if joint not in joint_names:
-                entry.fault(f"no joint {joint!r}; the joints are {', '.join(joint_names)}")
+            if joint not in kinds:
+                entry.fault(f"no joint {joint!r}; the joints are {', '.join(kinds)}")
+            if kinds[joint] == "none":
+                entry.fault(f"joint {joint!r} has no motor; give it a [joints.drive], or leave it out")
             if any(joint in other.joints for other in couplings) or joints.count(joint) > 1:
                 entry.fault(f"joint {joint!r} is coupled twice; a joint belongs to one coupling")
         beyond = entry.tables("drives")
@@ -353,7 +364,7 @@ def _couplings(table: Table, joint_names: list[str]) -> tuple[Coupling, ...]:
             most = max(range(len(joints)), key=lambda j: abs(row[j]))
             if row[most] == 0.0:
                 motor.fault("its row of matrix is 0: it drives nothing; give motor turns per joint turn")
-            motor.text("name")
+            motor.name("name")
             more.append(_drive(motor, joints[most], row[most]))
             motor.finish()
         entry.finish()

@@ -36,6 +36,13 @@ class Table:
             self.fault(f"{key} = {value!r} must be one of {', '.join(map(repr, allowed))}")
         return value
 
+    def name(self, key: str, default: str | None = None) -> str:
+        """Read a string that names something: it must not be empty, nor go over several lines."""
+        value = self.text(key, default)
+        if not value.strip() or not value.isprintable():
+            self.fault(f"{key} = {value!r} is no name; write at least one letter, in one line")
+        return value
+
     def flag(self, key: str, default: bool) -> bool:
         """Read true or false."""
         value = self._value(key, default)
@@ -114,9 +121,13 @@ class Table:
         return default
 
     def _number(self, key: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        try:
+            number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+        except OverflowError:  # a whole number may be of any length
+            number = math.inf
+        if not math.isfinite(number):
             self.fault(f"{key} = {value!r} must be a finite number")
-        return float(value)
+        return number
 
     def _row(self, key: str, value: Any, length: int) -> tuple[float, ...]:
         items = tuple(cast(list[Any], value)) if isinstance(value, (list, tuple)) else ()

@@ -239,19 +239,22 @@ def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> s
                 f"link {edge.child!r} already hangs on joint {carried[edge.child]!r}; closed loops are not read"
             )
         carried[edge.child] = edge.name
+    if not links:
+        document.fault("has no element <link>; a robot needs at least two")
     roots = [name for name in links if name not in carried]
     if len(roots) != 1:
         document.fault(
             f"{len(roots)} links hang on no joint ({', '.join(roots) or 'the joints form a loop'}); "
             f"exactly one must be the base"
         )
-    reached, parents = {roots[0]}, [roots[0]]
-    while parents:
-        below = [edge.child for edge in edges if edge.parent in parents]
-        reached.update(below)
-        parents = below
+    below: dict[str, list[str]] = {}
+    for edge in edges:
+        below.setdefault(edge.parent, []).append(edge.child)
+    reached = [roots[0]]
+    for name in reached:  # which grows on the way
+        reached += below.get(name, ())
     if len(reached) < len(links):
-        lost = ", ".join(name for name in links if name not in reached)
+        lost = ", ".join(sorted(set(links).difference(reached)))
         document.fault(f"links {lost} hang on each other in a loop, and not on {roots[0]!r}")
     return roots[0]
 
@@ -289,10 +292,11 @@ def _range(limit: Element, kind: str) -> tuple[float, float]:
 def _axis(joint: Element) -> Vector3:
     element = joint.child("axis")
     axis = np.array(element.vector("xyz", (1.0, 0.0, 0.0)) if element else (1.0, 0.0, 0.0))
-    length = float(np.linalg.norm(axis))
-    if length < 1e-6:
+    size = float(np.abs(axis).max())
+    if size < 1e-6:
         joint.fault("its <axis> is zero; give the direction it moves about or along")
-    return _vector(axis / length)
+    axis = axis / size  # so that no square is beyond all numbers
+    return _vector(axis / np.linalg.norm(axis))
 
 
 def _vector(array: Array) -> Vector3:

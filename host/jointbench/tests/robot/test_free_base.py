@@ -1,5 +1,6 @@
 """Bases that are free to move: what robot files and URDF say of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,9 @@ def test_six_joints_that_nothing_drives_carry_it(tmp_path: Path) -> None:
     assert [joint.parent for joint in freed.joints[6:]] == [5, 6]
     with pytest.raises(FixedBase, match="the base of robot 'arm' does not move"):
         on_free_base(freed)
+
+
+def test_a_joint_may_have_the_name_of_the_base_link(tmp_path: Path) -> None:
+    """Its row and its parameters must stay its own."""
+    freed = on_free_base(replace(load(tmp_path, FLOATING), base_link=Link("a")))
+    assert freed.joint_names[5:] == ("link a", "a", "b")

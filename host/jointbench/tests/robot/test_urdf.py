@@ -165,3 +165,15 @@ def test_more_joints_than_allowed_are_refused(tmp_path: Path) -> None:
         load(tmp_path, chain(41))
     with pytest.raises(RobotFileError, match="no joint moves"):
         load(tmp_path, chain(0))
+
+
+def test_an_axis_of_any_length_is_a_direction(tmp_path: Path) -> None:
+    robot = load(tmp_path, TREE.replace('xyz="1 2 -2"', 'xyz="1e300 2e300 -2e300"'))
+    assert robot.joints[robot.joint_names.index("push")].axis == pytest.approx((1 / 3, 2 / 3, -2 / 3))
+
+
+def test_a_file_beyond_all_size_is_not_read_as_xml(tmp_path: Path) -> None:
+    with pytest.raises(RobotFileError, match="longer than 16 MiB"):
+        load(tmp_path, TREE.replace("</robot>", f"<!--{' ' * 2**24}--></robot>"))
+    with pytest.raises(RobotFileError, match="has no element <link>"):
+        load(tmp_path, '<robot name="nothing"/>')
