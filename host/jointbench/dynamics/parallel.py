@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from threading import Event, Lock, Thread
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,17 +29,26 @@ def share(job: Job, pieces: int) -> None:
         job: takes pieces by `counters` until none is left (`kernels.sharing`).
         pieces: how many there are.
     """
-    from jointbench.dynamics.kernels.sharing import new_counters, wait
+    from jointbench.dynamics.kernels.sharing import close, new_counters, wait
 
     crew = _crew(os.getpid()) if pieces >= _WORTHWHILE and n_threads() > 1 else None
-    if crew is None or not crew.begin(job):
+    if crew is None:
         job(0, new_counters())
         return
     try:
-        job(0, crew.counters)
-        wait(crew.counters, pieces)
+        if crew.begin(job):
+            job(0, crew.counters)
+            wait(crew.counters, pieces)
+        else:
+            job(0, new_counters())
+    except BaseException:
+        if crew.job is job:
+            close(crew.counters)
+        raise
     finally:
-        crew.end()
+        # No call, as Ctrl-C may come before any: then the crew would keep a job whose caller is gone.
+        if crew.job is job:
+            crew.job = None
 
 
 @cache
@@ -54,6 +64,10 @@ class _Crew:
 
     To wake a thread takes some 50 us, in which this one has often done it all: so they stay awake for a moment after
     each job, as the next often follows at once, and hear of it from its counters, without the interpreter's lock.
+
+    Attributes:
+        counters: of the job's pieces.
+        job: what they help with; its caller takes it away again.
     """
 
     def __init__(self) -> None:
@@ -61,35 +75,31 @@ class _Crew:
 
         self.counters = new_counters()
         self._lock = Lock()
-        self._called = Event()
-        self._job: Job | None = None
-        for thread in range(1, n_threads()):
-            Thread(target=self._work, args=(thread,), name="jointbench", daemon=True).start()
+        # Not an Event: Ctrl-C inside of one can leave it locked for ever; these calls are single instructions.
+        self._calls: SimpleQueue[None] = SimpleQueue()
+        self.job: Job | None = None
+        with suppress(RuntimeError):  # the system allows no more threads: those that there are do it all
+            for thread in range(1, n_threads()):
+                Thread(target=self._work, args=(thread,), name="jointbench", daemon=True).start()
 
     def begin(self, job: Job) -> bool:
         """Call for help with a job; false where they still have another one."""
         from jointbench.dynamics.kernels.sharing import announce, are_back
 
         with self._lock:
-            if self._job is not None or not are_back(self.counters):
+            if self.job is not None or not are_back(self.counters):
                 return False
-            self._job = job
             listening = announce(self.counters)
-        if listening < n_threads() - 1:
-            self._called.set()
+            self.job = job
+        for _ in range(n_threads() - 1 - listening - self._calls.qsize()):
+            self._calls.put(None)
         return True
-
-    def end(self) -> None:
-        """Have nobody begin with the job any more."""
-        with self._lock:
-            self._job = None
 
     def _work(self, thread: int) -> None:
         from jointbench.dynamics.kernels.sharing import hear_of_next
 
         while True:
-            self._called.wait()
-            self._called.clear()
+            self._calls.get()
             last, helped = self._help(thread)
             # One that came just as this thread stopped listening did not call it.
             while hear_of_next(self.counters, last, helped) or self._number() != last:
@@ -100,7 +110,7 @@ class _Crew:
         from jointbench.dynamics.kernels.sharing import join, number_of
 
         with self._lock:
-            job, number = self._job, number_of(self.counters)
+            job, number = self.job, number_of(self.counters)
             if job is not None:
                 join(self.counters)
         if job is not None:

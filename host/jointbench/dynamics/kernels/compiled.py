@@ -16,7 +16,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # reduction of angles in motion.py lives on sums being done in the order in which they are written.
 _FASTMATH = {"contract"}
 
-_SOURCES = f"{crc32(b''.join(path.read_bytes() for path in sorted(Path(__file__).parent.glob('*.py')))):08x}"
+# All that kernels are made of: these files, and those whose records and constants they take.
+_HERE = Path(__file__).parent
+_MADE_OF = (*sorted(_HERE.glob("*.py")), *(_HERE.parent / f"{name}.py" for name in ("batch", "chosen_columns", "tree")))
+_SOURCES = f"{crc32(b''.join(path.read_bytes() for path in _MADE_OF)):08x}"
 
 
 def inlined(function: _Function) -> _Function:

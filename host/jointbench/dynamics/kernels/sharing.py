@@ -26,6 +26,9 @@ _LOOKS = 400
 # How often one looks whether the others are back: about 0.02 ms. Then they hear of the next job at once.
 _GLANCES = 80
 
+# More pieces than any batch has.
+_ALL = 2**40
+
 _let_others_run: Any = types.ExternalFunction("sched_yield", types.int32())
 
 _ONE = ir.Constant(ir.IntType(64), 1)
@@ -117,6 +120,12 @@ def announce(counters: Counters) -> int:
     counters[:_JOB] = 0
     counters[_JOB] += 1
     return int(counters[_LISTENING])
+
+
+@kernel
+def close(counters: Counters) -> None:
+    """Leave no piece to be taken, as its caller is gone: what one has begun with it ends, some microseconds later."""
+    _change(counters, _TAKEN, _ALL)
 
 
 @kernel

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from jointbench.dynamics import inverse_dynamics, parallel, regressor, tree
 from jointbench.dynamics.tree import tree_of
@@ -208,3 +210,37 @@ def test_a_tree_is_made_once_and_goes_with_its_robot(random_robot: RandomRobot) 
     del robot
     gc.collect()
     assert key not in tree._trees
+
+
+def test_whose_call_is_interrupted_leaves_no_job_behind(random_motion: RandomMotion) -> None:
+    """Else all later calls would do without help, and what is left of the job would be written after the call."""
+    motion = random_motion(load_robot("cobot6"), 1000, 0)
+    regressor(load_robot("cobot6"), *motion)  # which calls the helpers together
+    taken: list[int] = []
+
+    def interrupted(thread: int, counters: NDArray[np.int64]) -> None:
+        if thread == 0:
+            raise KeyboardInterrupt
+        taken.append(thread)
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel.share(interrupted, 1000)
+    crew = parallel._crew(os.getpid())
+    assert crew.job is None
+    assert crew.counters[0] > 1000
+
+
+def test_where_no_thread_can_be_started_one_does_it_all(
+    monkeypatch: pytest.MonkeyPatch, random_motion: RandomMotion
+) -> None:
+    robot = load_robot("cobot6")
+    motion = random_motion(robot, 1000, 0)
+    expected = regressor(robot, *motion)
+
+    def refused(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", refused)
+    crew = parallel._Crew()
+    monkeypatch.setattr(parallel, "_crew", lambda process: crew)
+    np.testing.assert_array_equal(regressor(robot, *motion), expected)
