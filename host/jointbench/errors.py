@@ -154,3 +154,15 @@ class FixedBase(JointbenchError, ValueError):
 
 class SchedulerUnreachable(JointbenchError, ConnectionError):
     """Raised when the scheduler of a Dask cluster does not answer."""
+
+
+class ExportError(JointbenchError, ValueError):
+    """Raised when a model cannot be written in a format: nothing can have such values, or the format no such thing."""
+
+
+class ImpossibleParameters(JointbenchError, ValueError):
+    """Raised when an estimate is too far from everything that is physically possible to be taken for noise."""
+
+
+class PhysicalSolverFailed(JointbenchError, ArithmeticError):
+    """Raised when the search for physically possible parameters ends without an answer."""

@@ -28,9 +28,11 @@ from jointbench.cli.plan_options import (
 from jointbench.cli.plan_tables import plan_text
 from jointbench.cli.plan_words import plan_words
 from jointbench.cli.result import Check, Result
+from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
-from jointbench.excitation import plan_excitation, random_excitation
+from jointbench.excitation import make_basis, plan_excitation, random_excitation
 from jointbench.excitation.plan import STARTS
+from jointbench.excitation.samples import check_samples
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_picture import check_picture, plan_picture
 from jointbench.robot import load_robot
@@ -54,6 +56,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if picture == Path(options.out):
         raise ExcitationError(f"{picture} cannot be both the plan (--out) and its picture; name another")
     robot = load_robot(options.robot)
+    check_samples(options.samples, make_basis(**motion_settings(options)), robot, base_parameters(robot).rank)
     workspace, noise, prior = workspace_of(options, robot), noise_of(options, robot), prior_of(options, robot)
     for warning in robot.warnings:
         console.say(f"warning: {warning}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -91,12 +93,12 @@ def check_options(options: argparse.Namespace) -> None:
 
     Raises:
         ExcitationError: an option of another family, of a search where none is made, or of two that exclude each other;
-            a seed below 0, or a file in no folder.
+            a seed below 0, or a file that cannot be written.
     """
     for name in ("out", "picture"):
         file = getattr(options, name)
-        if file is not None and not Path(file).parent.is_dir():
-            raise ExcitationError(f"{_flag(name)} {file}: there is no folder {Path(file).parent}; name another place")
+        if file is not None:
+            _check_place(_flag(name), file)
     if options.seed < 0:
         raise ExcitationError(f"--seed is {options.seed}; it must be 0 or above")
     for name, families in _ONLY_FOR.items():
@@ -111,6 +113,17 @@ def check_options(options: argparse.Namespace) -> None:
         raise ExcitationError("--workers are processes of this machine, --scheduler has its own; leave one out")
     if options.objective == "relative_sigma" and options.noise is None:
         raise ExcitationError("--objective relative_sigma needs --noise: the standard deviation of the torque [N·m]")
+
+
+def _check_place(flag: str, file: str) -> None:
+    """Refuse a file that could not be written, before a search is spent on it."""
+    path = Path(file)
+    if not file or path.is_dir():
+        raise ExcitationError(f"{flag} {file!r} is a folder, or no name; name a file")
+    if not path.parent.is_dir():
+        raise ExcitationError(f"{flag} {file}: there is no folder {path.parent}; name another place")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ExcitationError(f"{flag} {file} may not be written; name another place")
 
 
 def motion_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -149,7 +162,7 @@ def noise_of(options: argparse.Namespace, robot: Robot) -> tuple[float, ...] | N
     """Standard deviation of each joint's torque [N·m or N].
 
     Raises:
-        ExcitationError: neither one number nor one for each joint.
+        ExcitationError: neither one positive number nor one for each joint.
     """
     if options.noise is None:
         return None
@@ -157,6 +170,10 @@ def noise_of(options: argparse.Namespace, robot: Robot) -> tuple[float, ...] | N
         raise ExcitationError(
             f"--noise has {len(options.noise)} numbers; give one, or {robot.n_joints}, one for each of "
             f"{', '.join(robot.joint_names)}"
+        )
+    if not all(0.0 < value < math.inf for value in options.noise):
+        raise ExcitationError(
+            f"--noise {', '.join(map(str, options.noise))}: these must be positive standard deviations of torque"
         )
     return options.noise * robot.n_joints if len(options.noise) == 1 else options.noise
 

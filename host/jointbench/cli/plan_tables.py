@@ -99,10 +99,13 @@ def _wrapped(sentence: str, indent: str = "") -> str:
 
 
 def _range(low: float, high: float) -> str:
+    low, high = round(low, 1) + 0.0, round(high, 1) + 0.0  # no "−0.0"
     return f"{low:.1f} … {high:.1f}".replace("-", "−")
 
 
 def _peak(trace: Trace, joint: int) -> str:
+    if not trace.says(joint):
+        return _NONE
     limit = float(trace.limits[joint, 1])
     peak = float(trace.peak[joint])
     if not math.isfinite(limit):

@@ -8,15 +8,12 @@ import numpy as np
 
 from jointbench.dynamics import BaseParameters
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.basis import Basis, fine_times
 from jointbench.excitation.limits import Limit, TorqueLimit
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.margins import motion_margins, space_margins
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.robot import Array, Robot
-
-_MARGIN_STEP = 1e-3
-"""Time step [s] at which margins are looked for."""
 
 
 def assemble(
@@ -44,7 +41,7 @@ def assemble(
     """
     home = np.array(robot.home, dtype=np.float64)
     q, dq, ddq, _ = motion_at(basis, home, weights, basis.sample_times(samples))
-    fine = motion_at(basis, home, weights, basis.grid(_MARGIN_STEP))
+    fine = motion_at(basis, home, weights, fine_times(basis))
     return Excitation(
         robot_name=robot.name,
         basis=basis,

@@ -17,11 +17,12 @@ from jointbench.excitation.families.make_basis import make_basis
 from jointbench.excitation.limits import USABLE_MOTION, USABLE_TORQUE, usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
+from jointbench.excitation.samples import check_samples
 from jointbench.excitation.search.blindness import refuse_blind
 from jointbench.excitation.search.multistart import Effort, Progress, best_found
 from jointbench.excitation.search.problem import Problem
 from jointbench.excitation.search.workers import crew_of
-from jointbench.excitation.settings import check_samples
+from jointbench.excitation.settings import check_seed
 from jointbench.robot import Robot
 
 STARTS = 8
@@ -112,7 +113,7 @@ def plan_excitation(
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
     base = base_parameters(robot, drives=drives) if base is None else base
     criterion = Objective.of(robot, base, objective, noise=noise, prior=prior, emphasis=emphasis)
-    check_samples(samples, robot.n_joints, base.rank)
+    check_samples(samples, basis, robot, base.rank)
     limits = (
         *usable_limits(robot, motion_share=motion_share, torque_share=torque_share, prior=prior),
         *(workspace.limits(robot) if workspace else ()),
@@ -133,7 +134,6 @@ def _check_search(starts: int, iterations: int, batch: int, seed: int, time_limi
     """
     if min(starts, iterations, batch) < 1:
         raise ExcitationError(f"starts = {starts}, iterations = {iterations} and batch = {batch} must be at least 1")
-    if seed < 0:
-        raise ExcitationError(f"seed = {seed} must be 0 or above")
+    check_seed(seed)
     if time_limit is not None and not time_limit > 0.0:
         raise ExcitationError(f"time_limit = {time_limit:g} s must be above 0, or None for no limit")

@@ -1,4 +1,4 @@
-"""Random excitations: where optimisation starts, and motions to verify a model on."""
+"""Random excitations: motions to verify a model on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 from jointbench.dynamics import base_parameters
 from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.families.make_basis import make_basis
-from jointbench.excitation.limits import Limit, joint_limits, usable_limits
+from jointbench.excitation.limits import joint_limits, usable_limits
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.workspace import Workspace
-from jointbench.robot import Array, Robot
+from jointbench.excitation.samples import least_samples
+from jointbench.excitation.settings import check_seed
+from jointbench.robot import Robot
 
 _SAMPLES = 150
+_FILLED = 0.6, 1.0
 
 
 def random_excitation(
@@ -53,37 +55,19 @@ def random_excitation(
         The excitation.
 
     Raises:
-        ExcitationError: an unknown family, or a setting that is impossible for it.
+        ExcitationError: an unknown family, a setting that is impossible for it, an unknown parameter in `prior`, or a
+            seed below 0.
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
         WorkspaceError: the workspace does not suit the robot.
     """
+    check_seed(seed)
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
     limits = (*usable_limits(robot, prior=prior), *(workspace.limits(robot) if workspace else ()))
+    samples = max(_SAMPLES, least_samples(basis))
     rng = np.random.default_rng(seed)
-    weights = random_weights(robot, basis, rng, joint_limits(robot))
-    weights *= rng.uniform(0.6, 1.0, (robot.n_joints, 1))
-    weights = scale_into_limits(limits, basis, np.array(robot.home), weights)
-    return assemble(robot, base_parameters(robot), basis, weights, _SAMPLES, seed, limits=limits)
-
-
-def random_weights(
-    robot: Robot, basis: Basis, rng: np.random.Generator, limits: Sequence[Limit] | None = None
-) -> Array:
-    """Feasible random weights, each joint up to its tightest limit unless others ask for less.
-
-    Args:
-        robot: the robot.
-        basis: of the motion.
-        rng: what is drawn from.
-        limits: to keep; `usable_limits` where not given.
-
-    Returns:
-        Shape (n_joints, basis.size).
-
-    Raises:
-        InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
-    """
     # Passive joints are held at home.
     weights = rng.standard_normal((robot.n_joints, basis.size)) * robot.modelled[:, None]
-    kept = usable_limits(robot) if limits is None else limits
-    return scale_into_limits(kept, basis, np.array(robot.home), weights, fill=1.0)
+    weights = scale_into_limits(joint_limits(robot), basis, np.array(robot.home), weights, fill=1.0)
+    weights *= rng.uniform(*_FILLED, (robot.n_joints, 1))
+    weights = scale_into_limits(limits, basis, np.array(robot.home), weights)
+    return assemble(robot, base_parameters(robot), basis, weights, samples, seed, limits=limits)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import Excitation
+from jointbench.excitation.families.basis import fine_times
 from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify, motion_at
 from jointbench.excitation.limits.workspace import Workspace
@@ -18,11 +19,6 @@ from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.report.plan_traces import Trace, plan_traces
 from jointbench.robot import Array, Robot
-
-_STEP = 1e-3
-"""Time step [s] of what is shown; what is proved is proved at every time."""
-
-_MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +81,7 @@ class PlanEvidence:
         sampled = motion_at(basis, home, weights, basis.sample_times(samples))[:3]
         columns = Information.of(robot, base).columns(sampled)
         lengths = np.maximum(np.linalg.norm(columns, axis=0), np.finfo(np.float64).tiny)
-        time = basis.grid(max(_STEP, basis.duration / _MOST_STEPS))
+        time = fine_times(basis)  # what is proved is proved at every time
         return cls(
             robot=robot,
             excitation=excitation,

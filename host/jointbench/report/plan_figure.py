@@ -114,6 +114,12 @@ def _nearest(evidence: PlanEvidence) -> list[str]:
 
 def _draw_trace(axes: Axes, evidence: PlanEvidence, trace: Trace, joint: int) -> None:
     """One quantity of one joint between its limits, with what it uses of them."""
+    if not trace.says(joint):
+        axes.set_yticks([])
+        axes.annotate("–", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=PALETTE.muted)
+        mark_time(axes, evidence.time)
+        axes.tick_params(labelsize=8)
+        return
     low, high = trace.limits[joint].tolist()
     values = trace.values[:, joint]
     axes.plot(*thin(evidence.time, values, _BINS), color=PALETTE.measured, linewidth=1.0)

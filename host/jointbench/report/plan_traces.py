@@ -25,6 +25,7 @@ class Trace:
         name: position, velocity, acceleration, jerk or torque.
         values: shape (n_samples, n_joints).
         limits: of the robot itself, lowest and highest, shape (n_joints, 2); infinite where a joint has none.
+            What nothing is said of, as the torque of a passive joint, is not a number, here and in `values`.
         units: of each joint.
         either_way: what may come on top to both sides, as Coulomb's friction does, shape (n_joints,).
     """
@@ -55,6 +56,10 @@ class Trace:
         """Share of the limit that the peak is; of a range of positions, the share that is visited; (n_joints,)."""
         low, high = self.limits.T
         return (self.highest - self.lowest) / (high - low) if self.name == "position" else self.peak / high
+
+    def says(self, joint: int) -> bool:
+        """Whether anything is said of a joint."""
+        return not bool(np.isnan(self.limits[joint, 1]))
 
     @property
     def unit(self) -> str:
@@ -97,10 +102,11 @@ def _torque(robot: Robot, motion: Motion, limit: TorqueLimit) -> Trace:
     """What the limit predicts: its upward and downward usage differ by twice the torque, and add up to Coulomb's."""
     usage = limit.usage(motion)
     upwards, downwards = np.split(usage, 2, axis=1)
-    largest = robot.torque_limits
+    said = np.where(robot.modelled, 1.0, np.nan)
+    largest = said * robot.torque_limits
     return Trace(
         "torque",
-        0.5 * (upwards - downwards) * limit.allowed,
+        0.5 * (upwards - downwards) * said * limit.allowed,
         np.column_stack([-largest, largest]),
         tuple(torque_unit(robot, joint) for joint in range(robot.n_joints)),
         0.5 * (upwards + downwards)[0] * limit.allowed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from jointbench.robot import Array
 
 HIGHEST_DERIVATIVE = 5
 """What a basis can be differentiated to: the bound of torque between samples needs the fourth, and one to spare."""
+
+_ROUNDING = 1e-12  # of a duration
+
+_STEP, _PER_CYCLE, _MOST_STEPS = 1e-3, 100, 200_000
+"""Step [s] between times at which a motion is shown, least number in a cycle, and most of them, for memory's sake."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,10 @@ class Basis(Protocol):
 
     @property
     def fastest_cycle(self) -> float:
-        """Shortest time in which it swings to and fro [s]: what a grid in time must resolve."""
+        """Shortest time in which what repeats swings to and fro [s]: what a grid in time must resolve.
+
+        What comes before it and after it, such as a ramp, is one swing each.
+        """
         ...
 
     @property
@@ -84,6 +92,29 @@ class Basis(Protocol):
     def sample_times(self, samples: int) -> Array:
         """Times [s] to judge the motion at, spread over it, none where it must rest: there sign(0) says nothing."""
         ...
+
+
+class Stretch(NamedTuple):
+    """A part of a motion: when it begins and ends, and its fastest cycle [s]."""
+
+    start: float
+    stop: float
+    cycle: float
+
+
+def stretches(basis: Basis) -> list[Stretch]:
+    """All that a motion does, once: what comes before what repeats, one period of that, and what comes after it."""
+    start, period, times = basis.repetition.start, basis.repetition.period, basis.repetition.times
+    last, duration = start + times * period, basis.duration
+    into, back = Stretch(0.0, start, start), Stretch(last, duration, duration - last)
+    whole = into, Stretch(start, start + period, basis.fastest_cycle), back
+    return [stretch for stretch in whole if stretch.cycle > _ROUNDING * duration]
+
+
+def fine_times(basis: Basis) -> Array:
+    """Times [s] over a whole motion, at which it is shown: a millisecond apart, or less where it is fast."""
+    step = min(_STEP, *(stretch.cycle / _PER_CYCLE for stretch in stretches(basis)))
+    return basis.grid(max(step, basis.duration / _MOST_STEPS))
 
 
 def check_order(order: int) -> None:

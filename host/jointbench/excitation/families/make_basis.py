@@ -45,7 +45,7 @@ def make_basis(
         case "ramped_fourier":
             return RampedFourier(harmonics, period, ramp, periods)
         case "point_to_point":
-            return PointToPoint(points, period / (points + 1))
+            return PointToPoint(points, period / max(points + 1, 1))
         case _:
             raise unknown_family(family)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Repetition, check_order, grid_between, times_between
 from jointbench.excitation.families.septic import septic_bounds, septic_values
+from jointbench.excitation.settings import MOST, check_duration
 from jointbench.robot import Array
 
 
@@ -25,7 +25,7 @@ class PointToPoint:
         segment: how long each move takes [s].
 
     Raises:
-        ExcitationError: no points, or a segment that is not a positive number.
+        ExcitationError: no points or too many, or a segment that is no duration.
 
     Source: the polynomial of least degree with these ends, as in Biagiotti & Melchiorri, Trajectory Planning for
         Automatic Machines and Robots, Springer 2008, sec. 2.1.6.
@@ -36,10 +36,11 @@ class PointToPoint:
 
     def __post_init__(self) -> None:
         """Refuse what is no move."""
-        if self.points < 1:
-            raise ExcitationError(f"points = {self.points}: at least 1 way point is needed; 10 is usual")
-        if not (math.isfinite(self.segment) and self.segment > 0.0):
-            raise ExcitationError(f"segment = {self.segment:g} s must be a positive number of seconds; 2 s is usual")
+        if not 1 <= self.points <= MOST:
+            raise ExcitationError(
+                f"points = {self.points}: at least 1 way point is needed, and at most {MOST}; 10 is usual"
+            )
+        check_duration("segment", self.segment, "a move of 2 s is usual")
 
     @property
     def size(self) -> int:

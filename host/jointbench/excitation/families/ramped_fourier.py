@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +17,7 @@ from jointbench.excitation.families.basis import (
 )
 from jointbench.excitation.families.septic import coefficients_at_start, septic_bounds, septic_values
 from jointbench.excitation.families.waves import in_words, orders_of, repeats_within, wave_bounds, waves
-from jointbench.excitation.settings import check_series
+from jointbench.excitation.settings import check_duration, check_series
 from jointbench.robot import Array
 
 
@@ -40,7 +39,7 @@ class RampedFourier:
         periods: how often the series is repeated between its ramps.
 
     Raises:
-        ExcitationError: no harmonics, one twice, or a duration or count that is not positive.
+        ExcitationError: no harmonics, one twice or too high, a duration that is none, or no periods.
 
     Source: series of Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997.
     """
@@ -53,8 +52,7 @@ class RampedFourier:
     def __post_init__(self) -> None:
         """Refuse what is no series, or no ramp."""
         check_series(self.harmonics, self.period, least=1)
-        if not (math.isfinite(self.ramp) and self.ramp > 0.0):
-            raise ExcitationError(f"ramp = {self.ramp:g} s must be a positive number of seconds; 2 s is usual")
+        check_duration("ramp", self.ramp, "2 s is usual")
         if self.periods < 1:
             raise ExcitationError(f"periods = {self.periods}: the series must be played at least once")
 
@@ -70,8 +68,8 @@ class RampedFourier:
 
     @property
     def fastest_cycle(self) -> float:
-        """Cycle of the highest harmonic, or a ramp where that is shorter [s]."""
-        return min(self.period / float(self.orders.max()), self.ramp)
+        """Cycle of the highest harmonic [s]."""
+        return self.period / float(self.orders.max())
 
     @property
     def repetition(self) -> Repetition:

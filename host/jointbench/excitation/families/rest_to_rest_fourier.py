@@ -33,7 +33,7 @@ class RestToRestFourier:
         period: [s].
 
     Raises:
-        ExcitationError: fewer than two harmonics, one twice, or a period that is not a positive number.
+        ExcitationError: fewer than two harmonics, one twice or too high, or a period that is no duration.
 
     Source: Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.basis import Basis, stretches
 from jointbench.excitation.limits import Limit, Motion
 from jointbench.robot import Array
 
@@ -57,19 +57,20 @@ class LimitConstraints:
             limits: to keep.
             basis: of the motion.
             home: [rad or m], shape (n_joints,).
-            per_cycle: samples per fastest cycle of the basis, at least; a few more make the sections equal.
+            per_cycle: samples per fastest cycle of each stretch of the basis; a few more make the sections equal.
             sections_per_cycle: in which each limit is watched.
             heeded: as the attribute.
         """
-        repeated = basis.repetition
-        again = (repeated.times - 1) * repeated.period  # what is repeated is watched once
-        duration = basis.duration - again
-        cycles = duration / basis.fastest_cycle
-        sections = max(1, round(sections_per_cycle * cycles))
-        samples = sections * -(-round(per_cycle * cycles) // sections)
-        time = (np.arange(samples, dtype=np.float64) + 0.5) * (duration / samples)
-        time += np.where(time > repeated.start + repeated.period, again, 0.0)
-        return LimitConstraints(tuple(limits), np.asarray(home), np.stack(basis.evaluate(time, 3)), sections, heeded)
+        samples = -(-per_cycle // sections_per_cycle)
+        times: list[Array] = []
+        sections = 0
+        for start, stop, cycle in stretches(basis):  # what is repeated is watched once
+            here = max(1, round(sections_per_cycle * (stop - start) / cycle))
+            middles = np.arange(here * samples, dtype=np.float64) + 0.5
+            times.append(start + middles * ((stop - start) / len(middles)))
+            sections += here
+        phi = np.stack(basis.evaluate(np.concatenate(times), 3))
+        return LimitConstraints(tuple(limits), np.asarray(home), phi, sections, heeded)
 
     def values_and_jacobian(self, weights: Array) -> tuple[Array, Array]:
         """What is left, shape (n_constraints,), and its Jacobian by the weights flattened, (n_constraints, size)."""

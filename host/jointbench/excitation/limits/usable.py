@@ -10,6 +10,8 @@ from jointbench.dynamics import drive_parameter_names, known_drive_parameters
 from jointbench.excitation.limits.joint import USABLE_MOTION, joint_limits
 from jointbench.excitation.limits.limit import Limit
 from jointbench.excitation.limits.torque import USABLE_TORQUE, torque_limit
+from jointbench.excitation.prior import check_prior
+from jointbench.excitation.settings import check_share
 from jointbench.robot import PARAMETER_NAMES, Array, Robot
 
 
@@ -33,8 +35,11 @@ def usable_limits(
         prior: values of full parameters by name that the robot's file does not know, or better ones (SI).
 
     Raises:
+        ExcitationError: a share is not above 0 and at most 1, or `prior` has an unknown name or what is no number.
         InfeasibleExcitation: home is not inside a joint's position limits, or a limit allows no motion.
     """
+    check_share("motion_share", motion_share)
+    check_share("torque_share", torque_share)
     torque = torque_limit(robot, home, torque_share, *_believed(robot, prior or {}))
     return (*joint_limits(robot, home, motion_share), *(() if torque is None else (torque,)))
 
@@ -43,6 +48,7 @@ def _believed(robot: Robot, prior: Mapping[str, float]) -> tuple[Array | None, A
     """Standard parameters of the links, None where one is not known, and parameters of the drives."""
     if not prior:
         return robot.standard_parameters, None
+    check_prior(robot, prior)
     links = np.full((len(robot.joints), len(PARAMETER_NAMES)), np.nan)
     for joint, own in zip(robot.joints, links, strict=True):
         if joint.link.neglected:

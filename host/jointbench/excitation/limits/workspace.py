@@ -44,8 +44,11 @@ class WorkspacePoint:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not all(map(math.isfinite, self.offset)):
+        if len(self.offset) != 3 or not all(map(math.isfinite, self.offset)):
             raise WorkspaceError(f"point on {self.link!r}: offset {self.offset} m must be three finite numbers")
+        for name, corner in (("lowest", self.lowest), ("highest", self.highest)):
+            if len(corner) != 3:
+                raise WorkspaceError(f"point on {self.link!r}: {name} {corner} m must be three numbers, x, y and z")
         for axis, low, high in zip("xyz", self.lowest, self.highest, strict=True):
             if not low < high:
                 raise WorkspaceError(

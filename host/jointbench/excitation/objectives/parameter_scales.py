@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns, regressor
 from jointbench.dynamics.drive_columns import known_drive_parameters
-from jointbench.errors import ExcitationError
+from jointbench.excitation.prior import check_prior
 from jointbench.robot import PARAMETER_NAMES, Array, Robot
 
 UNKNOWN_TORQUE_SHARE = 0.05
@@ -78,19 +78,12 @@ def parameter_scales(robot: Robot, base: BaseParameters, prior: Mapping[str, flo
 
 def _known_parameters(robot: Robot, base: BaseParameters, prior: Mapping[str, float]) -> Array:
     """Full parameters, not a number where unknown, shape (n_full,)."""
+    check_prior(robot, prior)
     known = dict(zip(drive_parameter_names(robot), known_drive_parameters(robot).tolist(), strict=True))
     for joint in robot.joints:
         if joint.link.standard_parameters is not None:
             of_link = zip(PARAMETER_NAMES, joint.link.standard_parameters.tolist(), strict=True)
             known |= {f"{joint.name}.{parameter}": value for parameter, value in of_link}
-    for name, value in prior.items():
-        if name not in base.full_names:
-            raise ExcitationError(
-                f"prior value of {name!r}: robot {robot.name!r} has no such parameter; there is "
-                f"{base.full_names[0]} … {base.full_names[-1]}"
-            )
-        if not np.isfinite(value):
-            raise ExcitationError(f"prior value of {name!r} is {value:g}; leave it out where it is not known")
     known |= prior
     return np.array([known.get(name, np.nan) for name in base.full_names])
 

@@ -19,7 +19,7 @@ Room: TypeAlias = Callable[[Array], tuple[Array, Array]]
 Told: TypeAlias = Callable[[float, float], bool]
 """Told the value, and by how much all constraints are broken, after every iteration; True ends the descent."""
 
-_WATCHED = 0.5
+WATCHED = 0.5
 """Constraints of which more than this is left do not take part in a step; should it break one, it is shortened."""
 
 _ENOUGH = 1e-4
@@ -55,7 +55,7 @@ def descend(
     hessian = steepness(gradient)
     price, quiet = 0.0, 0
     for iteration in range(iterations):
-        watched = left < _WATCHED
+        watched = left < WATCHED
         found = least_quadratic(hessian, gradient, -slopes[watched], left[watched])
         if found is None:  # what is broken is broken by so little that the next step may as well leave it so
             found = least_quadratic(steepness(gradient), gradient, -slopes[watched], np.maximum(left[watched], 0.0))

@@ -14,7 +14,7 @@ from jointbench.excitation.limits.certificate import certify
 from jointbench.excitation.limits.limit_constraints import LimitConstraints
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.descent import Function
+from jointbench.excitation.search.descent import WATCHED, Function
 from jointbench.excitation.search.quadratic_program import least_quadratic
 from jointbench.robot import Array
 
@@ -122,7 +122,7 @@ class Problem:
         return value_and_gradient
 
     def room(self, x: Array) -> tuple[Array, Array]:
-        """What is left of the limits at their worst samples, and its Jacobian by the flat x."""
+        """What is left of the limits at their worst samples, and its Jacobian by the flat x; 0 far from a limit."""
         values, jacobian = self._constraints.values_and_jacobian(self.weights(x))
         return values, self._slope(jacobian.reshape(len(values), *self.unit.shape))
 
@@ -156,4 +156,4 @@ class Problem:
 
     @cached_property
     def _constraints(self) -> LimitConstraints:
-        return LimitConstraints.of(self.limits, self.basis, self.home)
+        return LimitConstraints.of(self.limits, self.basis, self.home, heeded=WATCHED)

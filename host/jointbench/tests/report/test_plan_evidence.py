@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from jointbench.cli.plan_tables import plan_text
 from jointbench.dynamics import drive_parameter_names, inverse_dynamics
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.excitation.limits import torque_limit, usable_limits
@@ -34,6 +35,19 @@ def test_a_feasible_plan_says_so_and_what_is_tightest(evidence: PlanEvidence) ->
     assert evidence.certificate.worst in evidence.answer
     assert 0.0 <= evidence.smallest_margin == pytest.approx(min(evidence.certificate.margins.values()))
     assert any(name.startswith("table under") for name in evidence.certificate.margins)
+
+
+def test_of_a_passive_joint_no_torque_is_said() -> None:
+    robot = load_robot("rehab_arm")
+
+    evidence = PlanEvidence.of(robot, random_excitation(robot))
+
+    torque = named(evidence.traces, "torque")
+    assert [torque.says(joint) for joint in range(5)] == [True, True, True, True, False]
+    assert np.isnan(torque.peak[4])
+    assert all(named(evidence.traces, "position").says(joint) for joint in range(5))
+    assert np.ptp(named(evidence.traces, "position").values[:, 4]) == 0.0
+    assert [line.split()[-1] for line in plan_text(evidence).splitlines() if line.startswith("  j5")] == ["0", "–"]
 
 
 def test_a_plan_that_is_too_large_is_named_with_its_limit(evidence: PlanEvidence) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES, PointToPoint, RampedFourier, RestToRestFourier, make_basis
+from jointbench.excitation.families.basis import Basis, fine_times, stretches
 from jointbench.excitation.families.make_basis import family_of
 from jointbench.robot import Array
 
@@ -211,12 +212,47 @@ def test_families_are_made_by_name(family: str) -> None:
         ("ramped_fourier", {"ramp": 0.0}, r"ramp = 0 s must be a positive number of seconds"),
         ("ramped_fourier", {"periods": 0}, r"periods = 0: the series must be played at least once"),
         ("point_to_point", {"points": 0}, r"points = 0: at least 1 way point is needed"),
+        ("point_to_point", {"points": -1}, r"points = -1: at least 1 way point is needed"),
+        ("point_to_point", {"points": 201}, r"points = 201: at least 1 way point is needed, and at most 200"),
+        ("fourier", {"harmonics": 201}, r"harmonics = 201: the highest may be number 200"),
+        ("ramped_fourier", {"harmonics": (1, 10**9)}, r"harmonics = \(1, 1000000000\): the highest may be number 200"),
+        (
+            "fourier",
+            {"period": 1e300},
+            r"period = 1e\+300 s must be a positive number of seconds, from 0.001 to 100000",
+        ),
+        ("ramped_fourier", {"ramp": float("nan")}, r"ramp = nan s must be a positive number of seconds"),
         ("point_to_point", {"period": float("inf")}, r"segment = inf s must be a positive number of seconds"),
     ],
 )
 def test_impossible_families_are_named(family: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ExcitationError, match=message):
         make_basis(family, **changes)
+
+
+@pytest.mark.parametrize("ramp", [1e-3, 2.0])
+def test_stretches_are_the_ramps_and_one_period(ramp: float) -> None:
+    basis = RampedFourier((2, 6), 10.0, ramp, 3)
+
+    into, series, back = stretches(basis)
+
+    assert into == (0.0, ramp, ramp)
+    assert series == pytest.approx((ramp, ramp + 5.0, 10.0 / 6.0))
+    assert back == pytest.approx((ramp + 30.0, 2.0 * ramp + 30.0, ramp))
+    assert stretches(RestToRestFourier((2, 4), 10.0)) == [(0.0, 5.0, 2.5)]
+    assert stretches(PointToPoint(3, 0.5)) == [(0.0, 2.0, 0.5)]
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [RestToRestFourier(5, 1e-3), RestToRestFourier(5, 1e5), RampedFourier(3, 10.0, 1e-3, 2), PointToPoint(200, 1e-3)],
+)
+def test_fine_times_resolve_short_motions_and_end_for_long_ones(basis: Basis) -> None:
+    step = np.diff(fine_times(basis)).max()
+
+    cycle = min(stretch.cycle for stretch in stretches(basis))
+    assert step <= max(min(1e-3, cycle / 100.0), basis.duration / 200_000) * (1.0 + 1e-6)  # of rounding of times
+    assert len(fine_times(basis)) <= 200_003  # each break between pieces may add one
 
 
 @pytest.mark.parametrize("order", [-1, 6])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from jointbench.excitation import RestToRestFourier
+from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.limits import joint_limits, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.limit_constraints import LimitConstraints
@@ -76,6 +76,14 @@ def test_without_limits_there_are_no_constraints(cobot: Robot) -> None:
 
     assert values.shape == (0,)
     assert jacobian.shape == (0, 48)
+
+
+@pytest.mark.parametrize("ramp", [1e-3, 0.1, 2.0])
+def test_a_ramp_has_sections_of_its_own_however_short_it_is(cobot: Robot, ramp: float) -> None:
+    constraints = LimitConstraints.of(joint_limits(cobot), RampedFourier(5, 20.0, ramp, 3), np.array(cobot.home))
+
+    assert constraints.sections == 4 + 20 + 4
+    assert constraints.phi.shape[1] == 280
 
 
 @pytest.mark.parametrize("period", [3.0, 3.1, 10.0])

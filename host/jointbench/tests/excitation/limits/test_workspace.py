@@ -266,3 +266,18 @@ def test_errors_of_the_file(tmp_path: Path, before: str, after: str, message: st
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be read: "):
         read_workspace(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"offset": (0.0, 0.1)}, r"offset \(0.0, 0.1\) m must be three finite numbers"),
+        ({"offset": (0.0, 0.1, float("nan"))}, r"must be three finite numbers"),
+        ({"lowest": (0.0,)}, r"lowest \(0.0,\) m must be three numbers, x, y and z"),
+        ({"highest": (1.0, 1.0, 1.0, 1.0)}, r"highest .* m must be three numbers, x, y and z"),
+        ({"lowest": (0.0, 0.0, float("nan"))}, r"the lowest corner must be below the highest"),
+    ],
+)
+def test_a_point_that_is_none_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkspaceError, match=rf"point on 'flange_and_tool': .*{message}"):
+        WorkspacePoint("flange_and_tool", **values)
