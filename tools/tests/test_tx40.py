@@ -2,6 +2,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tools import tx40
@@ -26,7 +27,7 @@ def test_the_published_values_are_complete():
     assert len(published) == 4 * 6 + 3
     assert published["j6.coulomb"] == 0.282
     assert tx40.limit("j6.coulomb") == 20.0
-    assert tx40.limit("wrist.coulomb") == 10.0
+    assert tx40.limit("wrist.coulomb") == 6.0
 
 
 def test_the_recording_gives_the_published_values(tmp_path: Path):
@@ -37,19 +38,24 @@ def test_the_recording_gives_the_published_values(tmp_path: Path):
         pytest.skip(reason)
     code = tx40.main([str(DATA), "--out", str(tmp_path / "run"), "--json", str(tmp_path / "result.json")])
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-    assert len(result["checks"]) == 6 + 6 + 3 + 1
+    assert len(result["checks"]) == 6 + 6 + 3 + 4
     assert {"command", "seed", "seconds", "checks"} <= set(result)
     assert code == 0, [check for check in result["checks"] if not check["ok"]]
-    # A plain weighted fit is known to reach 10.0 % here; a tenth more would be another method.
-    assert result["held_out_relative"] < 0.11
+    # Both parts tell the same delay, as parts of a recording should: to four deviations, a delay being one parameter.
+    assert abs(result["held_out_delay_s"] - result["delay_s"]) < 4.0 * result["delay_sigma_s"]
+    assert result["total_relative"] < result["total_relative_without_delay"]
 
 
 def test_a_check_can_fail(tmp_path: Path):
     if not DATA.is_dir():
         pytest.skip("the public TX40 recording is not in ../shared/data/staubli_tx40")
-    from jointbench import fit
+    from jointbench import FitSettings, fit
+    from jointbench.identification.delay import given_delay
     from jointbench.recording import import_csv
 
-    model = fit(import_csv("tx40", tmp_path / "run", data=DATA))
+    run = import_csv("tx40", tmp_path / "run", data=DATA)
+    model = fit(run, settings=FitSettings(delay=0.0))
     wrong = {name: 1.5 * value for name, value in tx40.read_published().items()}
-    assert not all(check.ok for check in tx40.make_checks(model, wrong))
+    assert not all(check.ok for check in tx40.published_checks(model, wrong))
+    delay = given_delay(np.zeros(6), "as if there were none")
+    assert [check.ok for check in tx40.torque_checks(model, 0.2, delay)][::3] == [False, False]

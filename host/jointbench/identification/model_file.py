@@ -90,7 +90,7 @@ def _model(path: Path, values: dict[str, Any]) -> Model:
         lags=values["lags"],
         rows=tuple(values["rows"]),
         estimator=values["estimator"],
-        settings=FitSettings.from_dict(values["settings"]),
+        settings=FitSettings.from_dict({"delay": 0.0} | values["settings"]),
         provenance=values["provenance"],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,13 @@ from jointbench.errors import FitError
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Array, Robot
-from jointbench.signals import BoardFilter, average_periods
+from jointbench.signals import BoardFilter, FourierMotion, average_periods, fourier_motion
+
+if TYPE_CHECKING:
+    from jointbench.excitation import Excitation
+
+_MOST_HARMONICS = 10
+"""Times the plan's: beyond, positions hold vibration rather than motion."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,9 @@ class RecordedSignals:
             periods, shape (n_joints,); nan where there is only one period.
         board_filters: what the torque went through on the board, one per joint; empty where that is not known.
         sample_period: [s].
+        outliers: samples that the average over the periods left out, by each joint's position, then each one's torque,
+            shape (2 n_joints,).
+        series: the Fourier series through the positions, or None where it was not asked for.
     """
 
     time: Array
@@ -36,6 +46,8 @@ class RecordedSignals:
     noise: Array
     board_filters: tuple[BoardFilter, ...]
     sample_period: float
+    outliers: NDArray[np.intp]
+    series: FourierMotion | None = None
 
 
 def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedSignals:
@@ -44,10 +56,12 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
     Args:
         run: the recording; of a played excitation only the samples while it played are used.
         robot: tells how motor currents become joint torques.
-        settings: `position`, `torque`, `interval` and `average_periods` matter here.
+        settings: `position`, `torque`, `interval`, `average_periods`, `reject_outliers` and `motion` matter here.
 
     Raises:
-        FitError: the run does not have the signal asked for, other joints than the robot, or nothing in the interval.
+        FitError: the run does not have the signal asked for, other joints than the robot, nothing in the interval, or
+            no Fourier series where one is asked for.
+        SignalError: the Fourier series has too few samples.
     """
     samples = run.samples
     if samples.joint_names != robot.joint_names:
@@ -71,15 +85,48 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
             + f"; it covers {samples.time[0]:g} to {samples.time[-1]:g} s"
         )
     h = samples.sample_period
-    if run.excitation is None or not played.any() or not settings.average_periods:
-        unknown = np.full(robot.n_joints, np.nan)
-        return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h)
-    folded_tick, folded = run.excitation.fold(samples.play_tick, h)
-    average = average_periods(np.hstack([position, torque]), valid, folded_tick, folded)
     n = robot.n_joints
+    if run.excitation is None or not played.any() or not settings.average_periods:
+        _check_no_series(run, settings)
+        unknown, none = np.full(n, np.nan), np.zeros(2 * n, dtype=np.intp)
+        return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h, none)
+    folded_tick, folded = run.excitation.fold(samples.play_tick, h)
+    average = average_periods(
+        np.hstack([position, torque]), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
+    )
     noise = average.spread[n:] * np.sqrt(np.mean(1.0 / average.count[average.valid]))
     time = h * np.arange(folded, dtype=np.float64)
-    return RecordedSignals(time, average.mean[:, :n], average.mean[:, n:], average.valid, noise, filters, h)
+    position, torque, valid = average.mean[:, :n], average.mean[:, n:], average.valid
+    if settings.motion == "filtered":
+        return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers)
+    series, valid = _series(run, run.excitation, time, position, valid)
+    return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers, series)
+
+
+def _check_no_series(run: Run, settings: FitSettings) -> None:
+    if settings.motion == "fourier":
+        raise FitError(
+            f'run {run.path} gives no averaged periods of a known motion; motion = "fourier" needs average_periods and '
+            f'a run that was played by jointbench, or take motion = "filtered"'
+        )
+
+
+def _series(
+    run: Run, excitation: Excitation, time: Array, position: Array, valid: NDArray[np.bool_]
+) -> tuple[FourierMotion, NDArray[np.bool_]]:
+    """The Fourier series through the positions, and the valid samples of it: those of ramps are not."""
+    from jointbench.excitation import RampedFourier, RestToRestFourier  # the optimiser beside them is slow to import
+
+    basis = excitation.basis
+    if not isinstance(basis, (RampedFourier, RestToRestFourier)):
+        raise FitError(
+            f'run {run.path} played a {excitation.family} motion, which is no Fourier series; take motion = "filtered"'
+        )
+    part = basis.repetition
+    least = round(part.period / basis.fastest_cycle)
+    within = valid & (time >= part.start) & (time < part.start + part.period)
+    series = fourier_motion(time - part.start, position, within, part.period, least=least, most=_MOST_HARMONICS * least)
+    return series, within
 
 
 def _position(run: Run, settings: FitSettings) -> Array:

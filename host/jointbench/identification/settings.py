@@ -11,6 +11,8 @@ from jointbench.errors import FitError
 
 POSITIONS = ("motor", "link")
 TORQUES = ("motor", "joint")
+MOTIONS = ("filtered", "fourier")
+DELAYS = ("estimate", "estimate_per_joint")
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,17 @@ class FitSettings:
         rest_guard: rows this close to such a slow row are not fitted either [s], because the low-pass smears what
             friction does at rest. None: half a period of the cut-off.
         average_periods: average the periods of a repeated excitation sample by sample before all else.
+        reject_outliers: leave samples out of that average that lie far from the median of their phase; needs three
+            periods.
+        motion: where velocity and acceleration come from: "filtered" positions by differences, or the "fourier" series
+            through the averaged positions, where a Fourier series was played.
         position: which encoder tells the motion, "motor" or "link".
         torque: "motor" (from motor current or torque, through the drives) or "joint" (from joint torque sensors;
             then friction of motor and gear, which acts before the sensor, is not part of what is identified).
+        delay: how much later than the torque the motion was recorded [s]: one number, or one per joint; negative where
+            the torque is the later one. "estimate": one for all joints, from the recording; "estimate_per_joint".
+            None: 0 where it is known what the boards did to the torque, for then nothing else delays it; otherwise one
+            for all joints, estimated, and taken out where it explains a fifth of the torque's squared error.
         interval: use only samples from..to these times of the recording [s], to hold the rest out. None: all.
     """
 
@@ -37,21 +47,26 @@ class FitSettings:
     velocity_threshold: tuple[float, ...] | None = None
     rest_guard: float | None = None
     average_periods: bool = True
+    reject_outliers: bool = True
+    motion: Literal["filtered", "fourier"] = "filtered"
     position: Literal["motor", "link"] = "motor"
     torque: Literal["motor", "joint"] = "motor"
     interval: tuple[float, float] | None = None
+    delay: float | tuple[float, ...] | Literal["estimate", "estimate_per_joint"] | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that no recording can meet."""
-        for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval"):
-            value = getattr(self, name)
+        if isinstance(self.delay, str) and self.delay not in DELAYS:
+            words = " or ".join(map(repr, DELAYS))
+            raise FitError(f"delay = {self.delay!r} must be a number of seconds, one for each joint, or {words}")
+        for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval", "delay"):
+            value = None if isinstance(getattr(self, name), str) and name == "delay" else getattr(self, name)
             numbers = cast(tuple[Any, ...], value) if isinstance(value, tuple) else () if value is None else (value,)
             if not all(isinstance(number, (int, float)) for number in numbers):
                 raise FitError(f"{name} = {value!r} must be made of numbers")
-        if self.position not in POSITIONS:
-            raise FitError(f"position = {self.position!r} must be one of {', '.join(map(repr, POSITIONS))}")
-        if self.torque not in TORQUES:
-            raise FitError(f"torque = {self.torque!r} must be one of {', '.join(map(repr, TORQUES))}")
+        for name, words in (("position", POSITIONS), ("torque", TORQUES), ("motion", MOTIONS)):
+            if getattr(self, name) not in words:
+                raise FitError(f"{name} = {getattr(self, name)!r} must be one of {', '.join(map(repr, words))}")
         if self.rest_guard is not None and self.rest_guard < 0.0:
             raise FitError(f"rest_guard = {self.rest_guard:g} s must be 0 or more")
         if self.velocity_threshold is not None and min(self.velocity_threshold) < 0.0:

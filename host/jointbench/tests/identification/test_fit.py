@@ -4,18 +4,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.dynamics import model_columns
+from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import FitError, SignalError
-from jointbench.excitation import PointToPoint, RampedFourier
+from jointbench.excitation import Basis, PointToPoint, RampedFourier
 from jointbench.identification import FitSettings, Model, fit, validate
+from jointbench.identification.observations import observe
 from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.recording import Run
 from jointbench.robot import Coupling
 from jointbench.tests.identification.synthetic import (
     CURRENT_NOISE_A,
     FILTER,
+    FOURIER,
     arm,
     butterworth_filter,
+    excitation,
     run_of,
     synthetic_run,
     truth,
@@ -32,6 +35,7 @@ def run() -> Run:
 
 def with_samples(run: Run, **changes: Any) -> Run:
     return dataclasses.replace(run, samples=dataclasses.replace(run.samples, **changes))
+
 
 def with_gap(run: Run) -> Run:
     """The run without 600 samples of its second joint."""
@@ -119,8 +123,8 @@ def test_without_noise_the_truth_comes_out():
 
 
 def test_ignoring_the_boards_lag_would_spoil_the_inertia(run: Run):
-    """The window and the filter matter: a fit that does not know them is off by many σ."""
-    unaware = fit(with_samples(run, board_filters=None))
+    """The window and the filter matter: a fit that neither knows nor estimates them is off by many σ."""
+    unaware = fit(with_samples(run, board_filters=None), settings=FitSettings(delay=0.0))
     aware = fit(run)
     assert np.abs(aware.deviations(truth(ARM))).max() < 4.0
     assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
@@ -178,6 +182,56 @@ def test_a_gap_in_the_only_period_costs_the_rows_around_it():
     assert np.isfinite(model.parameters).all()
     assert np.abs(model.deviations(truth(ARM))).max() < 5.0
     assert sum(model.rows) < sum(fit(run).rows) - 3 * 600 // 25
+
+
+def spiked(run: Run) -> Run:
+    """The run with a torque spike of 200 N·m in its second joint, and an encoder's slip of 0.1 rad in its first."""
+    torque, position = run.samples.motor_torque, run.samples.motor_position.copy()
+    assert torque is not None
+    torque = torque.copy()
+    torque[4321, 1] += 200.0
+    position[17_000:17_003, 0] += 0.1
+    return with_samples(run, motor_torque=torque, motor_position=position)
+
+
+def test_outliers_in_one_of_three_periods_are_left_out_and_counted():
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, repeats=3)
+    settings = FitSettings()
+    outliers = recorded_signals(spiked(run), ARM, settings).outliers
+    usual = recorded_signals(run, ARM, settings).outliers
+    assert (outliers - usual).tolist() == [3, 0, 0, 0, 1, 0]
+    assert usual.sum() <= 2
+    assert np.abs(fit(spiked(run)).deviations(truth(ARM))).max() < 4.0
+    kept = fit(spiked(run), settings=FitSettings(reject_outliers=False))
+    assert kept.error.total_relative > 3.0 * fit(run).error.total_relative
+
+
+@pytest.mark.parametrize("basis", [FOURIER, RampedFourier(5, 10.0, 1.0)])
+def test_motion_from_the_known_series(basis: Basis):
+    """With a coarse encoder, differences and filter cost what the series does not."""
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, basis=basis, counts_per_turn=2000)
+    series = fit(run, settings=FitSettings(motion="fourier"))
+    assert np.sqrt(np.mean(series.deviations(truth(ARM)) ** 2)) < 1.5
+    assert series.settings.motion == "fourier"
+    base = base_parameters(ARM)
+    found, filtered = (observe(run, ARM, base, FitSettings(motion=motion)) for motion in ("fourier", "filtered"))
+    wanted = excitation(ARM, 1, basis).evaluate(found.time)
+    for order, name in ((1, "dq"), (2, "ddq")):
+        error, usual = (
+            (getattr(each.motion, name) - wanted[order])[found.complete & filtered.complete]
+            for each in (found, filtered)
+        )
+        assert np.std(error) < 0.5 * np.std(usual)
+
+
+def test_a_series_needs_one_that_was_played(run: Run):
+    with pytest.raises(FitError, match=r'gives no averaged periods of a known motion; motion = "fourier" needs'):
+        fit(dataclasses.replace(run, excitation=None), settings=FitSettings(motion="fourier"))
+    with pytest.raises(FitError, match=r"gives no averaged periods"):
+        fit(run, settings=FitSettings(motion="fourier", average_periods=False))
+    points = synthetic_run(ARM, motion_seed=1, noise_seed=1, basis=PointToPoint(4, 2.0))
+    with pytest.raises(FitError, match=r"played a point.to.point motion, which is no Fourier series"):
+        fit(points, settings=FitSettings(motion="fourier"))
 
 
 def test_validation_on_another_motion(run: Run):
@@ -253,7 +307,7 @@ def test_torque_sensors_pass_the_same_filter(run: Run):
     sensed = with_samples(run, joint_torque=run.samples.motor_torque, motor_torque=None)
     model = fit(sensed, settings=FitSettings(torque="joint"))
     assert np.abs(model.deviations(truth(ARM))).max() < 4.0
-    unaware = fit(with_samples(sensed, board_filters=None), settings=FitSettings(torque="joint"))
+    unaware = fit(with_samples(sensed, board_filters=None), settings=FitSettings(torque="joint", delay=0.0))
     assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
 
 

@@ -11,6 +11,8 @@ def test_settings_survive_a_dictionary():
     settings = FitSettings(cutoff_Hz=12.5, velocity_threshold=(0.1, 0.2), interval=(1.0, 2.0), torque="joint")
     assert FitSettings.from_dict(settings.to_dict()) == settings
     assert FitSettings.from_dict({}) == FitSettings()
+    for delay in ((0.001, -0.002), "estimate", "estimate_per_joint"):
+        assert FitSettings.from_dict(FitSettings(delay=delay).to_dict()).delay == delay
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,9 @@ def test_settings_survive_a_dictionary():
         ({"rest_guard": -1}, r"rest_guard = -1 s must be 0 or more"),
         ({"velocity_threshold": [0.1, -0.1]}, r"velocity_threshold = \[0.1, -0.1\] must be 0 or more"),
         ({"interval": [2.0, 1.0]}, r"interval = \[2.0, 1.0\] must be \[from, to\] in seconds"),
+        ({"motion": "spline"}, r"motion = 'spline' must be one of 'filtered', 'fourier'"),
+        ({"delay": "2 ms"}, r"delay = '2 ms' must be a number of seconds, one for each joint, or 'estimate' or"),
+        ({"delay": [0.001, "x"]}, r"delay = \(0.001, 'x'\) must be made of numbers"),
         ({"cutoff_Hz": "20 Hz"}, r"cutoff_Hz = '20 Hz' must be made of numbers"),
     ],
 )

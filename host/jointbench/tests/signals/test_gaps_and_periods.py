@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from jointbench.robot import Array
 from jointbench.signals import average_periods, spans
 
 
@@ -36,3 +38,63 @@ def test_rows_before_the_motion_take_no_part():
     average = average_periods(values, np.ones(3, dtype=np.bool_), np.array([-1, 0, 1]), period=2)
     assert average.mean[:, 0] == pytest.approx([1.0, 2.0])
     assert np.isnan(average.spread).all()  # one period tells nothing of the spread
+
+
+def repeated(periods: int, seed: int, period: int = 400) -> tuple[Array, NDArray[np.intp]]:
+    """Noise of 0.1 and 0.02 about a wave in two columns, and its ticks."""
+    tick = np.arange(period * periods)
+    wave = np.sin(2.0 * np.pi * tick / period)[:, None] * [1.0, 3.0]
+    return wave + [0.1, 0.02] * np.random.default_rng(seed).standard_normal(wave.shape), tick
+
+
+@pytest.mark.parametrize("periods", [3, 4, 10])
+def test_planted_outliers_are_found_counted_and_leave_no_trace(periods: int):
+    values, tick = repeated(periods, 2)
+    planted = np.random.default_rng(3).choice(len(tick), 25, replace=False)
+    planted = planted[np.unique(planted % 400, return_index=True)[1]]  # one a phase: of three, two must be right
+    spoiled = values.copy()
+    spoiled[planted, 1] += 0.5  # 25 deviations of this column
+    valid = np.ones(len(tick), dtype=np.bool_)
+    average = average_periods(spoiled, valid, tick, 400, reject_outliers=True)
+    assert set(np.flatnonzero(average.rejected)) == set(planted)
+    assert average.outliers.tolist() == [0, len(planted)]
+    assert average.count.sum() == len(tick) - len(planted)
+    without = average_periods(values, ~average.rejected, tick, 400)
+    assert np.array_equal(average.mean, without.mean)
+    assert average.spread == pytest.approx([0.1, 0.02], rel=0.1)
+    assert average_periods(spoiled, valid, tick, 400).spread[1] > 0.04  # what they do when they stay
+
+
+def test_without_outliers_next_to_nothing_is_rejected():
+    rejected = sum(
+        int(average_periods(values, np.ones(len(tick), dtype=np.bool_), tick, 400, reject_outliers=True).rejected.sum())
+        for values, tick in (repeated(periods, seed) for periods in (3, 5, 10) for seed in range(10))
+    )
+    assert rejected <= 1  # of 144 000 Gaussian values
+
+
+def test_a_phase_at_which_periods_truly_differ_is_not_thinned_out():
+    values, tick = repeated(8, 4)
+    lively = (tick % 400 >= 100) & (tick % 400 < 120)
+    values[lively] += np.random.default_rng(5).uniform(-2.0, 2.0, (160, 1))
+    average = average_periods(values, np.ones(len(tick), dtype=np.bool_), tick, 400, reject_outliers=True)
+    assert average.count[100:120].mean() > 7.5  # of 8; those at its edges have calm neighbours
+
+
+def test_steps_of_an_encoder_are_no_outliers():
+    tick = np.arange(4000)
+    values = np.round(5.0 * np.sin(2.0 * np.pi * tick / 400))[:, None]
+    values[np.random.default_rng(6).choice(4000, 200, replace=False)] += 1.0  # most periods are the same to the bit
+    average = average_periods(values, np.ones(4000, dtype=np.bool_), tick, 400, reject_outliers=True)
+    assert not average.rejected.any()
+    values[777] += 10.0
+    average = average_periods(values, np.ones(4000, dtype=np.bool_), tick, 400, reject_outliers=True)
+    assert np.flatnonzero(average.rejected).tolist() == [777]
+
+
+def test_of_two_periods_neither_is_the_outlier():
+    values, tick = repeated(2, 7)
+    values[100] += 1e3
+    average = average_periods(values, np.ones(len(tick), dtype=np.bool_), tick, 400, reject_outliers=True)
+    assert not average.rejected.any()
+    assert average.outliers.tolist() == [0, 0]
