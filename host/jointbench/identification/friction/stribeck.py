@@ -1,0 +1,50 @@
+"""Friction that falls as the lubricant's film forms: Stribeck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.law import SPEED, TORQUE, VISCOSITY, Parameter, Term
+from jointbench.robot import Array
+
+
+@dataclass(frozen=True)
+class Stribeck(Term):
+    """torque = sign(v) (coulomb + static_rise exp(-(v / stribeck_speed)²)) + viscous v.
+
+    Breakaway takes coulomb + static_rise.
+
+    Source: Armstrong-Hélouvry, Dupont & Canudas de Wit, Automatica 30(7), 1994, with the exponent 2.
+    """
+
+    @property
+    def coefficients(self) -> tuple[Parameter, ...]:
+        """Coulomb, what static friction is above it, and viscous."""
+        return Parameter("coulomb", TORQUE), Parameter("static_rise", TORQUE), Parameter("viscous", VISCOSITY)
+
+    @property
+    def shapes(self) -> tuple[Parameter, ...]:
+        """The speed at which friction has fallen to 37 % of the rise."""
+        return (Parameter("stribeck_speed", SPEED),)
+
+    def shape_bounds(self, data: FrictionData) -> Array:
+        """From the slowest row, below which nothing is left of the rise, to the fastest, above which it never ends."""
+        speed = np.abs(data.velocity[data.velocity != 0.0])
+        return np.array([[speed.min(), speed.max()]])
+
+    def columns(self, data: FrictionData, shapes: Array) -> Array:
+        """sign(v), sign(v) exp(…), v."""
+        bell, sign = self._bell(data, shapes), np.sign(data.velocity)
+        straight = np.broadcast_to(data.velocity, bell.shape)
+        return np.stack([np.broadcast_to(sign, bell.shape), sign * bell, straight], axis=-1)
+
+    def by_shapes(self, data: FrictionData, shapes: Array, coefficients: Array) -> Array:
+        """static_rise sign(v) exp(…) 2 v² / stribeck_speed³."""
+        slope = 2.0 * data.velocity**2 / shapes**3
+        return (coefficients[..., 1:2] * np.sign(data.velocity) * self._bell(data, shapes) * slope)[..., None]
+
+    def _bell(self, data: FrictionData, shapes: Array) -> Array:
+        return np.exp(-((data.velocity / shapes) ** 2))
