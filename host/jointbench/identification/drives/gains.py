@@ -1,0 +1,199 @@
+"""What a motor current is worth: torque constants from two recordings, without and with a known payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.dynamics import BaseParameters, base_parameters
+from jointbench.dynamics.shapes import parameter_vector
+from jointbench.errors import FitError
+from jointbench.identification.drives.drive_signals import DriveSignals
+from jointbench.identification.drives.gain_solution import Factors, factor_estimate, solve_factors
+from jointbench.identification.drives.motor_rows import MotorRows, motor_rows
+from jointbench.identification.verdict import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
+from jointbench.robot import Array, Robot
+
+
+@dataclass(frozen=True)
+class MotorGain:
+    """What one motor's current is worth.
+
+    Attributes:
+        name: of the drive.
+        torque_constant: motor torque per current [N·m/A], gear losses in proportion to torque included; nan where the
+            two recordings do not tell it.
+        sigma: its standard deviation [N·m/A], infinite then.
+        payload_torque: what the payload asked of this motor over the rows used, root mean square [N·m], motor side.
+        verdict: the word on it.
+        efficiency: share of the torque that the gear passes on, in either direction of power; None where not asked.
+        efficiency_sigma: its standard deviation.
+        efficiency_verdict: the word on the loss, 1 - efficiency.
+    """
+
+    name: str
+    torque_constant: float
+    sigma: float
+    payload_torque: float
+    verdict: Verdict
+    efficiency: float | None = None
+    efficiency_sigma: float | None = None
+    efficiency_verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Torque constants of a robot's motors, and the model that was found with them.
+
+    Attributes:
+        robot: whose; `base` and `parameters` are of it without the payload.
+        motors: in the order of `robot.drive_train`; None of what is no motor.
+        base: base parameters of links and drives.
+        parameters: their values [SI], shape (rank,); covariance: shape (rank, rank).
+        covariance: of `parameters`.
+        current_sigma: what is left of each motor's current, standard deviation [A], shape (n_motors,).
+    """
+
+    robot: Robot
+    motors: tuple[MotorGain | None, ...]
+    base: BaseParameters
+    parameters: Array
+    covariance: Array
+    current_sigma: Array
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The word on each motor's torque constant, and on its efficiency where that was asked."""
+        known = [motor for motor in self.motors if motor is not None]
+        return tuple(word for motor in known for word in (motor.verdict, motor.efficiency_verdict) if word is not None)
+
+    @property
+    def torque_constants(self) -> Array:
+        """Motor torque per current [N·m/A], shape (n_motors,), nan where not told."""
+        return np.array([np.nan if motor is None else motor.torque_constant for motor in self.motors])
+
+
+def identify_gains(
+    robot: Robot, without: DriveSignals, loaded: DriveSignals, payload: ArrayLike, *, directions: bool = False
+) -> DriveGains:
+    """Identify every motor's torque constant from two recordings, the second with a known payload.
+
+    current_i = (1/k_i) (A_i pi + b_i), with A_i pi the torque that links and drives ask of motor i, b_i what the
+    payload asks in addition, and k_i the torque constant. Without b the scale of k and pi together would be free; so a
+    motor is told by the payload's torque on it, or by the parameters it shares with motors that are. The noise is the
+    currents', so the error to be least is theirs: Gauss-Newton over 1/k and pi, starting motor by motor, where the
+    problem is linear in 1/k and pi/k.
+
+    With `directions` each motor has two constants, k η while it drives and k/η while the load drives it.
+
+    Args:
+        robot: the robot without payload; its own torque constants are what `motor_torque` was made with.
+        without, loaded: the two recordings.
+        payload: ten standard parameters per link that the payload adds, shape (10 * n_links,): those of
+            `with_payload(robot, …)` less those of the robot.
+        directions: whether to tell efficiency from the torque constant.
+
+    Returns:
+        The constants with error bars and verdicts; a motor on which the payload has no effect is refused, not guessed.
+
+    Raises:
+        FitError: the payload has no inertia, the recordings no rows, or no motor is told at all.
+        RedundantDrives: there are more motors than joints, which may work against each other unseen.
+        ShapeError: the arrays do not match the robot.
+
+    Source: Gautier & Briot, J. Dyn. Sys. Meas. Control 136(5), 2014, for the two runs and the payload's known
+    parameters on the other side; they solve for k itself by total least squares.
+    """
+    added = parameter_vector(robot, payload)
+    if not added.any():
+        raise FitError("the payload has no mass and no inertia, and so tells no torque constant; give one that weighs")
+    _ = robot.transmission_matrix
+    base = base_parameters(robot)
+    nothing = np.zeros_like(added)
+    parts = [motor_rows(robot, base, without, nothing), motor_rows(robot, base, loaded, added)]
+    rows = MotorRows(*(np.concatenate(pieces) for pieces in zip(*parts, strict=True)))
+    if int(rows.used.sum()) <= base.rank + rows.current.shape[1]:
+        raise FitError(
+            f"{int(rows.used.sum())} rows away from rest are too few for {base.rank} parameters; record more motion"
+        )
+    nominal = np.array([drive.torque_constant for drive in robot.drive_train.drives])
+    estimate = _estimate(rows, nominal, np.full(len(nominal), directions))
+    if directions:
+        # A motor that hardly ever brakes has one constant, and its efficiency is refused.
+        told = np.max(estimate.relative_sigma, axis=0) <= WEAK_RELATIVE_SIGMA
+        estimate = estimate if told.all() else _estimate(rows, nominal, told)
+    return _result(robot, base, rows, estimate, directions)
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """Inverse constants and parameters with their joint covariance."""
+
+    factors: Factors
+    values: Array
+    covariance: Array
+    current_sigma: Array
+
+    @property
+    def relative_sigma(self) -> Array:
+        """Relative σ of each motor's constants, driving and braking, shape (2, n_motors)."""
+        return np.sqrt(np.diag(self.covariance))[self.factors.index] / self.values[self.factors.index]
+
+    def logarithms(self, motor: int) -> tuple[Array, Array]:
+        """Logarithms of a motor's 1/k, driving and braking, and their covariance."""
+        own = self.factors.index[:, motor]
+        values = self.values[own]
+        return np.log(values), self.covariance[np.ix_(own, own)] / np.outer(values, values)
+
+
+def _estimate(rows: MotorRows, nominal: Array, by_direction: NDArray[np.bool_]) -> _Estimate:
+    factors = Factors.of(by_direction)
+    inverse, parameters = solve_factors(rows, factors, nominal)
+    found = factor_estimate(rows, factors, inverse, parameters)
+    return _Estimate(factors, np.concatenate([inverse, parameters]), found.covariance, found.joint_sigma)
+
+
+def _result(robot: Robot, base: BaseParameters, rows: MotorRows, estimate: _Estimate, directions: bool) -> DriveGains:
+    motors: list[MotorGain | None] = []
+    for i, drive in enumerate(robot.drive_train.drives):
+        used = rows.used[:, i]
+        asked = float(np.sqrt(np.mean(rows.known[used, i] ** 2))) if used.any() else 0.0
+        known = drive.torque_constant != 0.0
+        motors.append(_motor(drive.name, estimate, i, asked, directions) if known else None)
+    if all(motor is None or motor.verdict.word == "refused" for motor in motors):
+        reasons = "; ".join(str(motor.verdict) for motor in motors if motor is not None)
+        raise FitError(f"no torque constant is told: {reasons}")
+    count = estimate.factors.count
+    return DriveGains(
+        robot, tuple(motors), base, estimate.values[count:], estimate.covariance[count:, count:], estimate.current_sigma
+    )
+
+
+def _motor(name: str, estimate: _Estimate, motor: int, asked: float, directions: bool) -> MotorGain:
+    """Judge one motor: in logarithms k is the mean of its two constants, the efficiency half their difference."""
+    if not np.max(estimate.relative_sigma[:, motor]) <= WEAK_RELATIVE_SIGMA:
+        left = float(estimate.current_sigma[motor])
+        reason = "it never moves away from rest in these recordings"
+        if np.isfinite(left):
+            reason = (
+                f"the payload asks {asked:.2g} N·m of this motor, whose current keeps {left:.2g} A unexplained, and "
+                f"what it shares with other motors does not tell it; let the payload weigh on it or swing about it"
+            )
+        return MotorGain(name, np.nan, np.inf, asked, Verdict(f"{name}.torque_constant", "refused", reason))
+    logs, covariance = estimate.logarithms(motor)
+    mean, half = np.array([0.5, 0.5]), np.array([-0.5, 0.5])
+    constant = float(np.exp(-mean @ logs))
+    sigma = constant * float(np.sqrt(mean @ covariance @ mean))
+    verdict = judge_parameter(f"{name}.torque_constant", constant, sigma)
+    if not directions:
+        return MotorGain(name, constant, sigma, asked, verdict)
+    if estimate.factors.index[0, motor] == estimate.factors.index[1, motor]:
+        reason = "the motor brakes, or drives, too seldom or too little in these recordings to tell the two apart"
+        word = Verdict(f"{name}.gear_loss", "refused", reason)
+        return MotorGain(name, constant, sigma, asked, verdict, efficiency_verdict=word)
+    efficiency = float(np.exp(half @ logs))
+    efficiency_sigma = efficiency * float(np.sqrt(half @ covariance @ half))
+    word = judge_parameter(f"{name}.gear_loss", 1.0 - efficiency, efficiency_sigma)
+    return MotorGain(name, constant, sigma, asked, verdict, efficiency, efficiency_sigma, word)

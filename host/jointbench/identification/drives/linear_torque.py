@@ -1,0 +1,111 @@
+"""A torque that is linear in the parameters of links and joints: what a torque sensor sees, or what a motor does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.dynamics import base_parameters, model_columns
+from jointbench.errors import FitError
+from jointbench.identification.least_squares import Estimate, weighted_least_squares
+from jointbench.identification.verdict import Verdict, judge_parameter
+from jointbench.robot import Array, Robot
+
+Side = Literal["link", "motor"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTorque:
+    """tau = W p, fitted.
+
+    Attributes:
+        robot: whose.
+        side: "link": base parameters of the links, Coulomb and viscous friction behind the sensor, its offset.
+            "motor": the same with the rotors, as `fit` does it: all friction counts as the joint's.
+        names: of p, each group in full.
+        columns: of p among those of `model_columns`, shape (p,).
+        estimate: p, its covariance, and what is left over.
+    """
+
+    robot: Robot
+    side: Side
+    names: tuple[str, ...]
+    columns: NDArray[np.intp]
+    estimate: Estimate
+
+    @property
+    def parameters(self) -> Array:
+        """Values of p [SI], shape (p,); 0 where not told."""
+        return self.estimate.parameters
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviation of each, shape (p,); infinite where not told."""
+        return np.sqrt(np.diag(self.estimate.covariance))
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The word on each parameter."""
+        values = zip(self.names, self.parameters, self.sigma, strict=True)
+        return tuple(judge_parameter(name, float(value), float(sigma)) for name, value, sigma in values)
+
+    @property
+    def offsets(self) -> Array:
+        """What the torque is off zero by at each joint, shape (n_joints,); 0 where not told."""
+        return self._of_joints("offset", self.parameters)
+
+    @property
+    def offset_sigma(self) -> Array:
+        """Standard deviation of each of them; 0 where it is no parameter of its own or not told."""
+        return self._of_joints("offset", np.where(np.isinf(self.sigma), 0.0, self.sigma))
+
+    def _of_joints(self, quantity: str, values: Array) -> Array:
+        named = dict(zip(self.names, values, strict=True))
+        return np.array([named.get(f"{name}.{quantity}", 0.0) for name in self.robot.joint_names])
+
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Torque [N·m or N] of a motion, arrays of shape (n, n_joints) each.
+
+        Raises:
+            ShapeError: the arrays differ in shape or do not match the robot.
+        """
+        full, _ = model_columns(self.robot, q, dq, ddq)
+        return (full[:, self.columns] @ self.parameters).reshape(-1, self.robot.n_joints)
+
+
+def fit_linear_torque(
+    robot: Robot, side: Side, q: Array, dq: Array, ddq: Array, torque: Array, used: NDArray[np.bool_]
+) -> LinearTorque:
+    """Fit a torque's linear model by weighted least squares.
+
+    Args:
+        robot: the robot.
+        side: which torque it is.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n, n_joints).
+        torque: [N·m or N], shape (n, n_joints).
+        used: rows to use, shape (n, n_joints).
+
+    Raises:
+        FitError: not more rows than parameters.
+        ShapeError: the arrays differ in shape or do not match the robot.
+        UnclearRank: the robot's geometry is nearly degenerate.
+    """
+    full, full_names = model_columns(robot, q, dq, ddq)
+    base = base_parameters(robot, drives=side == "motor")
+    columns, names = list(base.columns), list(base.names)
+    if side == "link":
+        for column, name in enumerate(full_names[10 * robot.n_links :], start=10 * robot.n_links):
+            if not name.endswith(".rotor_inertia"):
+                columns.append(np.intp(column))
+                names.append(name)
+    if int(used.sum()) <= len(columns):
+        raise FitError(
+            f"{int(used.sum())} rows away from rest are too few for {len(columns)} parameters; record more motion"
+        )
+    regressor = full[:, columns].reshape(*q.shape, len(columns))
+    estimate = weighted_least_squares(regressor, torque, used)
+    return LinearTorque(robot, side, tuple(names), np.array(columns, dtype=np.intp), estimate)
