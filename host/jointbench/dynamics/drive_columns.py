@@ -67,7 +67,7 @@ def drive_columns(
             columns[:, j, first + 1] = shares[j] * (dq @ others)
             columns[:, j, first + 2] = shares[j] * rubbing
         first += len(_OF_COUPLED_MOTOR)
-    return columns.reshape(-1, len(names)), names
+    return columns.reshape(dq.size, len(names)), names
 
 
 def drive_parameter_names(robot: Robot) -> tuple[str, ...]:

@@ -170,3 +170,13 @@ def test_model_columns_are_links_then_drives(
 def test_wrong_shape_is_named() -> None:
     with pytest.raises(ShapeError, match=r"dq has shape \(6,\)"):
         drive_columns(load_robot("cobot6"), np.zeros(6), np.zeros(6))
+
+
+def test_a_robot_without_drives_has_no_columns_of_them(random_motion: RandomMotion) -> None:
+    robot = load_robot("cobot6")
+    robot = replace(robot, drives=tuple(Drive.none(name) for name in robot.joint_names))
+    motion = random_motion(robot, 20, 0)
+
+    assert drive_columns(robot, *motion[1:])[0].shape == (120, 0)
+    np.testing.assert_array_equal(model_columns(robot, *motion)[0], regressor(robot, *motion))
+    assert base_parameters(robot).rank == 36
