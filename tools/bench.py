@@ -22,7 +22,9 @@ from tools.excitation_bench.verb import excitation
 from tools.filter_bench.verb import filters
 from tools.firmware_bench.errors import CountFailed
 from tools.firmware_bench.verb import firmware
+from tools.friction_bench.verb import friction
 from tools.kernel_compiler.errors import NotAKernel
+from tools.predictor_bench.verb import predictor
 from tools.regressor_bench.errors import PeerMissing, StartFailed
 from tools.regressor_bench.verb import regressor
 from tools.wire_bench.decoding import Speed, race
@@ -161,6 +163,8 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
     "regressor": (regressor, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
     "excitation": (excitation, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
+    "predictor": (predictor, "predictor: one torque a call, beside the regressor's way and Pinocchio"),
+    "friction": (friction, "friction: the Makkar law's fit, beside a global search and a particle swarm"),
 }
 
 

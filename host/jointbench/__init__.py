@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
-    from jointbench.excitation import Excitation, plan_excitation, random_excitation
+    from jointbench.excitation import Excitation, Workspace, plan_excitation, random_excitation, read_workspace
+    from jointbench.exporting import export
     from jointbench.identification import FitSettings, Model, Validation, fit, load_model, validate
     from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
@@ -24,7 +25,9 @@ __all__ = [
     "Robot",
     "Run",
     "Validation",
+    "Workspace",
     "base_parameters",
+    "export",
     "fit",
     "import_csv",
     "inverse_dynamics",
@@ -35,12 +38,13 @@ __all__ = [
     "open_run",
     "plan_excitation",
     "random_excitation",
+    "read_workspace",
     "record",
     "regressor",
     "validate",
 ]
 
-_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification")
+_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification", "exporting")
 
 
 def __getattr__(name: str) -> Any:

@@ -6,10 +6,24 @@ import argparse
 from collections.abc import Sequence
 from types import ModuleType
 
-from jointbench.cli import doctor, fit, flash, import_, info, list_, plan, repl, report, run, validate
+from jointbench.cli import doctor, export, fit, flash, friction, import_, info, list_, plan, repl, report, run, validate
 from jointbench.cli.carry_out import carry_out
 
-VERBS: tuple[ModuleType, ...] = (list_, info, doctor, plan, run, import_, fit, validate, report, repl, flash)
+VERBS: tuple[ModuleType, ...] = (
+    list_,
+    info,
+    doctor,
+    plan,
+    run,
+    import_,
+    friction,
+    fit,
+    validate,
+    report,
+    export,
+    repl,
+    flash,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

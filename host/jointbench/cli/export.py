@@ -1,0 +1,74 @@
+"""Write a model for other programs: URDF, MJCF, a C header, JSON or TOML."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from jointbench.cli.console import Console
+from jointbench.cli.result import Result
+from jointbench.errors import ExportError
+from jointbench.exporting.export import BODIES, SUFFIXES, export, own_urdf
+from jointbench.exporting.full_model import FullModel
+from jointbench.identification import Model, load_model
+from jointbench.robot import Array, Robot, load_robot
+
+VERB = "export"
+EXAMPLE = "jointbench export model.json --out arm.urdf --from robot.urdf"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """MODEL, the files to write, and a URDF to keep the text of."""
+    parser.add_argument("model", metavar="MODEL", help="a model.json; or a robot, with the inertias of its own file")
+    kinds = "; ".join(f"{suffix}: {meaning}" for suffix, meaning in SUFFIXES.items())
+    parser.add_argument("--out", metavar="FILE", nargs="+", required=True, help=f"where it goes, by suffix ({kinds})")
+    parser.add_argument(
+        "--zeros",
+        metavar="DEG",
+        nargs="+",
+        type=float,
+        help="where that URDF's joints are when the model's are at zero (0; mm for joints that slide)",
+    )
+    parser.add_argument("--from", metavar="URDF", dest="source", help="a URDF whose text is kept but for its inertias")
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Writes each file, and says what is in it."""
+    what = load_model(options.model) if Path(options.model).suffix == ".json" else load_robot(options.model)
+    robot = what.robot if isinstance(what, Model) else what
+    full: FullModel | None = None
+    for name in options.out:
+        suffix, subject = Path(name).suffix, what
+        if suffix in BODIES:
+            if full is None:
+                full = _full(what, console)
+            subject = full
+        source = options.source if suffix == ".urdf" else None
+        path = export(subject, name, source=source, zeros=_zeros(robot, options.zeros))
+        console.say(f"{path}: {_meaning(robot, suffix, options.source)}")
+    return Result("export", fields={"files": options.out})
+
+
+def _full(what: Model | Robot, console: Console) -> FullModel:
+    """All parameters, and how far they are from what was fitted."""
+    full = FullModel.of_model(what) if isinstance(what, Model) else FullModel.of_robot(what)
+    if full.physical is not None:
+        console.say(f"{full.physical}")
+    return full
+
+
+def _zeros(robot: Robot, given: list[float] | None) -> Array:
+    """In SI."""
+    values = np.zeros(robot.n_joints) if given is None else np.array(given)
+    if len(values) != robot.n_joints:
+        raise ExportError(f"--zeros has {len(values)} numbers; robot {robot.name!r} has {robot.n_joints} joints")
+    return values * [np.pi / 180.0 if joint.kind == "revolute" else 1e-3 for joint in robot.independent_joints]
+
+
+def _meaning(robot: Robot, suffix: str, source: str | None) -> str:
+    if suffix != ".urdf":
+        return SUFFIXES[suffix]
+    kept = source or own_urdf(robot)
+    return f"{kept} with new inertias" if kept else "written from scratch, without meshes; --from keeps those of a URDF"

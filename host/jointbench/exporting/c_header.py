@@ -1,0 +1,133 @@
+"""A C header that computes the torques of a model: C99, constant tables, nothing allocated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from string import Template
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.dynamics.tree import tree_of
+from jointbench.exporting.c_source import FUNCTIONS, HEAD, SELF_TEST, TABLES
+from jointbench.identification.predictor import DriveTorque, Predictor
+from jointbench.robot import Array, Robot
+
+_CHECKED = 8
+"""Samples of the self-test."""
+
+_HOME_SHARE = 0.4
+"""How far the self-test moves from home, as a share of the way to the nearer limit and of the other limits."""
+
+
+def c_header_text(
+    robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike, *, origin: str = ""
+) -> str:
+    """The header's text: the torque that `Predictor` computes, friction included.
+
+    It is the Newton-Euler recursion, about 180 multiplications a link. A regressor of base parameters, which carries
+    ten columns of each link down to every joint below it, takes several times as many and more code.
+
+    Args:
+        robot: its base at rest; torques of passive joints are zero.
+        standard_parameters: ten per link in link order, shape (10 * n_links,); they need not be those of bodies, and
+            every one that is zero, as the ones that lead no base parameter, is a constant that the compiler sees.
+        drive_parameters: in the order of `drive_parameter_names`, nan where not known, which counts as zero.
+        origin: where the numbers come from.
+
+    Raises:
+        ShapeError: the parameters do not match the robot.
+    """
+    links = np.asarray(standard_parameters, dtype=np.float64)
+    drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
+    predict = Predictor(robot, links, drives)
+    name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
+    name = f"robot_{name}" if name[0].isdigit() else name
+    said = {
+        "name": name, "NAME": name.upper(), "n_joints": robot.n_joints, "n_links": robot.n_links,
+        "origin": _words(origin or robot.source), "joints": _words(", ".join(robot.joint_names)),
+        "zeros": int(np.count_nonzero(links == 0.0)), "n_parameters": links.size,
+    }  # fmt: skip
+    parts = [
+        Template(HEAD).substitute(said),
+        *_tables(robot, links, name),
+        *_drive_tables(robot, DriveTorque.of(robot, drives), name),
+        Template(FUNCTIONS).substitute(said | {"drives": _drive_code(robot, name)}),
+        Template(SELF_TEST).substitute(said | _checked(robot, predict)),
+    ]
+    return "\n".join(parts)
+
+
+def _tables(robot: Robot, links: Array, name: str) -> list[str]:
+    tree = tree_of(robot)
+    integers = {"parent": tree.parent, "coordinate": tree.coordinate}
+    reals = {
+        "factor": tree.factor, "offset": tree.offset, "rotation": tree.rotation.reshape(-1, 27),
+        "origin": tree.origin, "slide": tree.slide, "axis": tree.axis, "link": links.reshape(-1, 10),
+        "gravity": tree.gravity,
+    }  # fmt: skip
+    text = [TABLES]
+    text += [_table("int", f"{name}_{key}", values) for key, values in integers.items()]
+    return text + [_table(f"{name}_real", f"{name}_{key}", values) for key, values in reals.items()]
+
+
+def _drive_tables(robot: Robot, drives: DriveTorque, name: str) -> list[str]:
+    rows = np.hstack([drives.offset[:, None], drives.inertia, drives.viscous])
+    rows[~robot.modelled] = 0.0
+    rubbing = np.flatnonzero(drives.coulomb.any(axis=0))
+    text = [
+        "/* Drives: offset, then rotor inertia and viscous friction by the speed of each joint. */",
+        _table(f"{name}_real", f"{name}_drive", rows),
+        f"#define {name.upper()}_RUBBING {len(rubbing)}",
+    ]
+    if not len(rubbing):
+        return text
+    # Each rubs at one joint's row; a motor that several joints turn has one entry for each of them.
+    return [
+        *text,
+        "/* Coulomb friction: at which joint, how much, and its speed by those of the joints. */",
+        _table("int", f"{name}_rubs_at", np.argmax(drives.coulomb[:, rubbing] != 0.0, axis=0)),
+        _table(f"{name}_real", f"{name}_coulomb", drives.coulomb[:, rubbing].sum(axis=0)),
+        _table(f"{name}_real", f"{name}_speed", drives.speeds[rubbing]),
+    ]
+
+
+def _drive_code(robot: Robot, name: str) -> str:
+    passive = np.flatnonzero(~robot.modelled).tolist()
+    return "".join(f"    tau[{j}] = 0; /* passive */\n" for j in passive)
+
+
+def _checked(robot: Robot, predict: Predictor) -> dict[str, str]:
+    """Motions within the limits, and their torques."""
+    rng = np.random.default_rng(0)
+    low, high = robot.position_limits.T
+    home = np.array(robot.home)
+    reach = np.minimum(np.minimum(home - low, high - home), np.pi)
+    scales = (reach, robot.velocity_limits, robot.acceleration_limits)
+    q, dq, ddq = (_HOME_SHARE * scale * rng.uniform(-1.0, 1.0, (_CHECKED, robot.n_joints)) for scale in scales)
+    q = q + home
+    tau = np.array([predict(*each) for each in zip(q, dq, ddq, strict=True)])
+    rows = np.stack([q, dq, ddq, tau], axis=1).reshape(_CHECKED, -1)
+    return {"n_checked": str(_CHECKED), "checked": _braces(rows)}
+
+
+def _table(kind: str, name: str, values: Array | NDArray[np.integer]) -> str:
+    size = "".join(f"[{length}]" for length in values.shape)
+    return f"static const {kind} {name}{size} = {_braces(values)};"
+
+
+def _braces(values: Array | NDArray[np.integer]) -> str:
+    if values.ndim > 1:
+        return "{\n" + ",\n".join(f"    {_braces(row)}" for row in values) + "\n}"
+    return "{" + ", ".join(_numbers(values.tolist())) + "}"
+
+
+def _numbers(values: Sequence[float]) -> Iterable[str]:
+    # A sum with 0.0 makes no minus of a zero; repr has all digits that a double has.
+    return (repr(value) if isinstance(value, int) else repr(value + 0.0) for value in values)
+
+
+def _words(text: str) -> str:
+    """Text that neither ends a comment nor begins one, nor continues a line."""
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")

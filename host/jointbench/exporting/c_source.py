@@ -1,0 +1,205 @@
+"""The C of `c_header`: what is the same for every robot; $name stands for the robot's."""
+
+HEAD = """\
+/* Inverse dynamics of $name: $origin.
+ *
+ * Joints: $joints. Positions [rad or m], velocities, accelerations, torques [N*m or N], all at the joints.
+ *
+ *     #include "this file"
+ *     double q[$n_joints], dq[$n_joints], ddq[$n_joints], tau[$n_joints];
+ *     ${name}_inverse_dynamics(q, dq, ddq, tau);
+ *
+ * Written by Jointbench. Newton-Euler recursion over $n_links links (Luh, Walker & Paul 1980), rotor inertia and
+ * friction of the drives; the base at rest. Of $n_parameters parameters of the links $zeros are zero. C99, nothing
+ * allocated; about 180 multiplications, a sine and a cosine a link, and 27 numbers of it on the stack.
+ * Define before including:
+ *   ${NAME}_FLOAT       for float instead of double
+ *   ${NAME}_SIGN(v)     for another sign of Coulomb friction, such as one that is smooth near rest
+ *   ${NAME}_SELF_TEST   for a main() that compares with $name's torques as the host computes them; 0 when they agree
+ */
+#ifndef ${NAME}_DYNAMICS_H
+#define ${NAME}_DYNAMICS_H
+
+#include <math.h>
+
+#define ${NAME}_JOINTS $n_joints
+#define ${NAME}_LINKS $n_links
+
+#ifdef ${NAME}_FLOAT
+typedef float ${name}_real;
+#define ${NAME}_SIN sinf
+#define ${NAME}_COS cosf
+#else
+typedef double ${name}_real;
+#define ${NAME}_SIN sin
+#define ${NAME}_COS cos
+#endif
+
+#ifndef ${NAME}_SIGN
+#define ${NAME}_SIGN(v) (${name}_real)(((v) > 0) - ((v) < 0))
+#endif
+"""
+
+TABLES = """\
+/* Joint i carries link i: link that carries it (-1: base); position = factor * q[coordinate] + offset; its rotation in
+ * its parent P0 + cos P1 + sin P2; its origin there, and how that slides; its axis, turning and sliding; its parameters
+ * m, mc, Ixx, Ixy, Ixz, Iyy, Iyz, Izz about its origin; SI. */"""
+
+FUNCTIONS = """\
+
+/* out += a x b */
+static inline void ${name}_add_cross(const ${name}_real a[3], const ${name}_real b[3], ${name}_real out[3])
+{
+    out[0] += a[1] * b[2] - a[2] * b[1];
+    out[1] += a[2] * b[0] - a[0] * b[2];
+    out[2] += a[0] * b[1] - a[1] * b[0];
+}
+
+/* out += m v, or m transposed */
+static inline void ${name}_add_turned(const ${name}_real m[9], int transposed, const ${name}_real v[3],
+                                      ${name}_real out[3])
+{
+    const int row = transposed ? 1 : 3, column = transposed ? 3 : 1;
+    int i;
+    for (i = 0; i < 3; i++)
+        out[i] += m[i * row] * v[0] + m[i * row + column] * v[1] + m[i * row + 2 * column] * v[2];
+}
+
+/* What moves link i feels: force and moment about its origin. */
+static inline void ${name}_load(int i, const ${name}_real omega[3], const ${name}_real alpha[3],
+                                const ${name}_real felt[3], ${name}_real force[3], ${name}_real moment[3])
+{
+    const ${name}_real *p = ${name}_link[i];
+    const ${name}_real first[3] = {p[1], p[2], p[3]};
+    const ${name}_real inertia[9] = {p[4], p[5], p[6], p[5], p[7], p[8], p[6], p[8], p[9]};
+    ${name}_real swirl[3] = {0, 0, 0}, spin[3] = {0, 0, 0};
+    int k;
+    for (k = 0; k < 3; k++) {
+        force[k] = p[0] * felt[k];
+        moment[k] = 0;
+    }
+    ${name}_add_cross(omega, first, swirl);
+    ${name}_add_cross(alpha, first, force);
+    ${name}_add_cross(omega, swirl, force);
+    ${name}_add_turned(inertia, 0, omega, spin);
+    ${name}_add_cross(first, felt, moment);
+    ${name}_add_turned(inertia, 0, alpha, moment);
+    ${name}_add_cross(omega, spin, moment);
+}
+
+/* Torque of rotor inertia and friction, added to tau. */
+static inline void ${name}_add_drives(const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
+                                      ${name}_real tau[$n_joints])
+{
+    int j, k;
+    for (j = 0; j < $n_joints; j++) {
+        const ${name}_real *d = ${name}_drive[j];
+        tau[j] += d[0];
+        for (k = 0; k < $n_joints; k++)
+            tau[j] += d[1 + k] * ddq[k] + d[1 + $n_joints + k] * dq[k];
+    }
+#if ${NAME}_RUBBING > 0
+    for (j = 0; j < ${NAME}_RUBBING; j++) {
+        ${name}_real speed = 0;
+        for (k = 0; k < $n_joints; k++)
+            speed += ${name}_speed[j][k] * dq[k];
+        tau[${name}_rubs_at[j]] += ${name}_coulomb[j] * ${NAME}_SIGN(speed);
+    }
+#endif
+}
+
+static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])
+{
+    static const ${name}_real still[3] = {0, 0, 0};
+    const ${name}_real up[3] = {-${name}_gravity[0], -${name}_gravity[1], -${name}_gravity[2]};
+    ${name}_real turn[$n_links][9], arm[$n_links][3];
+    ${name}_real omega[$n_links][3], alpha[$n_links][3], felt[$n_links][3], force[$n_links][3], moment[$n_links][3];
+    int i, k;
+
+    for (i = 0; i < $n_links; i++) {
+        const int parent = ${name}_parent[i], c = ${name}_coordinate[i];
+        const ${name}_real position = ${name}_factor[i] * q[c] + ${name}_offset[i];
+        const ${name}_real velocity = ${name}_factor[i] * dq[c], acceleration = ${name}_factor[i] * ddq[c];
+        const ${name}_real cosine = ${NAME}_COS(position), sine = ${NAME}_SIN(position);
+        const ${name}_real *fixed = ${name}_rotation[i], *axis = ${name}_axis[i];
+        const ${name}_real *w = parent < 0 ? still : omega[parent], *a = parent < 0 ? still : alpha[parent];
+        ${name}_real swirl[3] = {0, 0, 0}, there[3], spin[3], twice[3];
+
+        for (k = 0; k < 9; k++)
+            turn[i][k] = fixed[k] + cosine * fixed[9 + k] + sine * fixed[18 + k];
+        for (k = 0; k < 3; k++) {
+            arm[i][k] = ${name}_origin[i][k] + position * ${name}_slide[i][k];
+            there[k] = parent < 0 ? up[k] : felt[parent][k];
+            omega[i][k] = 0;
+            alpha[i][k] = acceleration * axis[k];
+            felt[i][k] = acceleration * axis[3 + k];
+            spin[k] = velocity * axis[k];
+            twice[k] = 2 * velocity * axis[3 + k];
+        }
+        ${name}_add_cross(w, arm[i], swirl);
+        ${name}_add_cross(a, arm[i], there);
+        ${name}_add_cross(w, swirl, there);
+        ${name}_add_turned(turn[i], 1, w, omega[i]);
+        ${name}_add_turned(turn[i], 1, a, alpha[i]);
+        ${name}_add_turned(turn[i], 1, there, felt[i]);
+        ${name}_add_cross(omega[i], spin, alpha[i]);
+        ${name}_add_cross(omega[i], twice, felt[i]);
+        for (k = 0; k < 3; k++)
+            omega[i][k] += spin[k];
+        ${name}_load(i, omega[i], alpha[i], felt[i], force[i], moment[i]);
+    }
+    for (i = 0; i < $n_joints; i++)
+        tau[i] = 0;
+    for (i = $n_links - 1; i >= 0; i--) {
+        const int parent = ${name}_parent[i];
+        const ${name}_real *axis = ${name}_axis[i];
+        ${name}_real along = 0, carried[3] = {0, 0, 0};
+        for (k = 0; k < 3; k++)
+            along += axis[k] * moment[i][k] + axis[3 + k] * force[i][k];
+        tau[${name}_coordinate[i]] += ${name}_factor[i] * along;
+        if (parent < 0)
+            continue;
+        ${name}_add_turned(turn[i], 0, force[i], carried);
+        ${name}_add_turned(turn[i], 0, moment[i], moment[parent]);
+        ${name}_add_cross(arm[i], carried, moment[parent]);
+        for (k = 0; k < 3; k++)
+            force[parent][k] += carried[k];
+    }
+    ${name}_add_drives(dq, ddq, tau);
+$drives}
+"""
+
+SELF_TEST = """\
+#ifdef ${NAME}_SELF_TEST
+#include <stdio.h>
+
+/* Samples of q, dq, ddq and the host's tau. */
+static const double ${name}_checked[$n_checked][${n_joints} * 4] = $checked;
+
+int main(void)
+{
+    /* Rounding of some hundred operations, as a share of the largest torque. */
+    const double allowed = sizeof(${name}_real) == sizeof(double) ? 1e-12 : 1e-4;
+    double worst = 0, largest = 0;
+    int i, j;
+    for (i = 0; i < $n_checked; i++) {
+        ${name}_real motion[3][$n_joints], tau[$n_joints];
+        const double *row = ${name}_checked[i];
+        for (j = 0; j < 3 * $n_joints; j++)
+            motion[j / $n_joints][j % $n_joints] = (${name}_real)row[j];
+        ${name}_inverse_dynamics(motion[0], motion[1], motion[2], tau);
+        for (j = 0; j < $n_joints; j++) {
+            const double wanted = row[3 * $n_joints + j], error = fabs((double)tau[j] - wanted);
+            worst = error > worst || error != error ? error : worst; /* also what is not a number, which stays */
+            largest = fabs(wanted) > largest ? fabs(wanted) : largest;
+        }
+    }
+    printf("$name: largest torque %.6g, largest difference to the host %.3g, allowed %.3g\\n", largest, worst,
+           allowed * largest);
+    return worst <= allowed * largest ? 0 : 1;
+}
+#endif
+
+#endif
+"""

@@ -1,0 +1,195 @@
+"""A robot with a value for every parameter: what files of other programs are written from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive_parameters
+from jointbench.dynamics.drive_terms import DriveTerms
+from jointbench.errors import ExportError, ShapeError
+from jointbench.identification import Model
+from jointbench.identification.verdict import Verdict
+from jointbench.robot import Array, Link, Robot
+from jointbench.robot.arrays import Matrix3
+from jointbench.robot.joint import as_matrix
+
+_MAGNITUDES = ("rotor_inertia", "viscous", "coulomb")
+
+
+class JointDrive(NamedTuple):
+    """What a drive does at its joint, None where that is not known; units as of `drive_columns`."""
+
+    rotor_inertia: float | None = None
+    viscous: float | None = None
+    coulomb: float | None = None
+    offset: float | None = None
+
+
+class SharedMotor(NamedTuple):
+    """A motor that several joints turn: its speed is shares @ dq; what it does at that speed, None where not known."""
+
+    name: str
+    shares: Array
+    rotor_inertia: float | None
+    viscous: float | None
+    coulomb: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class FullModel:
+    """A robot whose links and drives all have values.
+
+    Attributes:
+        robot: its kinematics; the inertias in it count for the base link alone.
+        standard_parameters: ten per link in link order, shape (10 * n_links,).
+        drive_parameters: in the order of `drive_parameter_names`, nan where not known, shape (n_drive_parameters,).
+        fitted: the model that they belong to, None where they come from somewhere else.
+        physical: the word on how far they are from it.
+    """
+
+    robot: Robot
+    standard_parameters: Array
+    drive_parameters: Array
+    fitted: Model | None = None
+    physical: Verdict | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse arrays of other lengths.
+
+        Raises:
+            ShapeError: an array does not match the robot.
+        """
+        wanted = {"standard_parameters": 10 * self.robot.n_links, "drive_parameters": len(self._names)}
+        for name, size in wanted.items():
+            shape = np.shape(getattr(self, name))
+            if shape != (size,):
+                raise ShapeError(f"{name} has shape {shape}; robot {self.robot.name!r} needs ({size},)")
+
+    @staticmethod
+    def of_robot(robot: Robot) -> FullModel:
+        """The values that the robot's own file gives.
+
+        Raises:
+            ExportError: it gives no inertia for a link.
+        """
+        values = robot.standard_parameters
+        if values is None:
+            unknown = [joint.link.name for joint in robot.joints if joint.link.standard_parameters is None]
+            raise ExportError(
+                f"robot {robot.name!r}: no inertia is given for link {', '.join(unknown)}; write it into the robot's "
+                f"file, or export a model that was fitted"
+            )
+        return FullModel(robot, values, known_drive_parameters(robot))
+
+    @staticmethod
+    def of_model(model: Model) -> FullModel:
+        """Values of all parameters that a robot can have and that give the model's base parameters, or next to them.
+
+        Raises:
+            ImpossibleParameters: the model is too far from everything that is physically possible.
+            PhysicalSolverFailed: the search for what is possible ends without an answer.
+        """
+        from jointbench.identification.physical import BaseEstimate, physical_parameters
+
+        estimate = BaseEstimate.of_covariance(model.base, model.parameters, model.covariance)
+        found = physical_parameters(estimate).require()
+        return FullModel(model.robot, found.standard_parameters, found.drive_parameters, model, found.verdict)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The moving links with these values; one whose ten are all zero has no inertia.
+
+        Raises:
+            ExportError: no body can have the inertia of a link.
+        """
+        rows = self.standard_parameters.reshape(-1, 10)
+        return tuple(_possible(_link(joint.link, row)) for joint, row in zip(self.robot.joints, rows, strict=True))
+
+    @cached_property
+    def base_link(self) -> Link | None:
+        """The body that everything hangs on, where it is free to move.
+
+        Raises:
+            ExportError: no body can have its inertia.
+        """
+        return self.robot.base_link and _possible(self.robot.base_link)
+
+    @cached_property
+    def drives(self) -> tuple[JointDrive, ...]:
+        """Of each independent joint; nothing is known of a passive one's.
+
+        Raises:
+            ExportError: a rotor's inertia or a friction is below zero.
+        """
+        known = self._known
+        return tuple(
+            JointDrive(*(known.get(f"{name}.{quantity}") for quantity in JointDrive._fields))
+            for name in self.robot.joint_names
+        )
+
+    @cached_property
+    def shared_motors(self) -> tuple[SharedMotor, ...]:
+        """Of the couplings.
+
+        Raises:
+            ExportError: a rotor's inertia or a friction is below zero.
+        """
+        terms, known, found = DriveTerms.of(self.robot), self._known, list[SharedMotor]()
+        of_joints = {f"{name}.coulomb" for name in self.robot.joint_names}
+        for column, name in enumerate(self._names):
+            if name.endswith(".coulomb") and name not in of_joints:
+                entry = int(np.flatnonzero(terms.column[terms.rubbing] == column)[0])
+                motor = name.removesuffix(".coulomb")
+                values = (known.get(f"{motor}.{quantity}") for quantity in _MAGNITUDES)
+                found.append(SharedMotor(motor, terms.speeds[:, entry], *values))
+        return tuple(found)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return drive_parameter_names(self.robot)
+
+    @cached_property
+    def _known(self) -> dict[str, float]:
+        known = {
+            name: float(value)
+            for name, value in zip(self._names, self.drive_parameters, strict=True)
+            if np.isfinite(value)
+        }
+        for name, value in known.items():
+            if name.rpartition(".")[2] in _MAGNITUDES and value < 0.0:
+                raise ExportError(
+                    f"{name} = {value:.4g} of robot {self.robot.name!r} is below zero, which no drive's can be; "
+                    f"fit with physically possible parameters"
+                )
+        return known
+
+
+def _link(link: Link, row: Array) -> Link:
+    if not np.any(row):
+        return Link(link.name, neglected=True)
+    mass = float(row[0])
+    if mass <= 0.0:
+        return replace(link, mass=mass, center_of_mass=(0.0, 0.0, 0.0), inertia_about_center_of_mass=_about(row[4:]))
+    center = row[1:4] / mass
+    x, y, z = center.tolist()
+    moved = np.array(_about(row[4:])) - mass * (center @ center * np.eye(3) - np.outer(center, center))
+    return replace(link, mass=mass, center_of_mass=(x, y, z), inertia_about_center_of_mass=as_matrix(moved))
+
+
+def _about(upper: Array) -> Matrix3:
+    matrix = np.zeros((3, 3))
+    matrix[np.triu_indices(3)] = upper
+    return as_matrix(matrix + np.triu(matrix, 1).T)
+
+
+def _possible(link: Link) -> Link:
+    if link.physical_fault:
+        raise ExportError(
+            f"link {link.name!r} cannot exist: {link.physical_fault}; fit with physically possible parameters, or "
+            f"export to .h, .json or .toml, which take any"
+        )
+    return link

@@ -1,0 +1,160 @@
+"""A model as plain tables, for JSON and TOML: everything it knows, with units."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from jointbench.dynamics.drive_columns import drive_parameter_names
+from jointbench.exporting.full_model import FullModel
+from jointbench.identification import Model
+from jointbench.recording.toml_text import toml_text
+from jointbench.report.units import parameter_unit, torque_unit
+from jointbench.robot import PARAMETER_NAMES, Joint, Robot
+
+FORMAT = "jointbench export"
+VERSION = 1
+
+
+def plain_tables(robot: Robot, full: FullModel | None, model: Model | None) -> dict[str, Any]:
+    """All that is known of a robot's dynamics.
+
+    Args:
+        robot: whose dynamics.
+        full: values of all parameters of links and drives, where there are such.
+        model: base parameters with their covariance and verdicts, where they were fitted.
+
+    Returns:
+        Nested tables of text, numbers and lists; None where a value is not known, inf where a σ is.
+    """
+    tables: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "robot": {
+            "name": robot.name,
+            "description": robot.description,
+            "source": robot.source,
+            "gravity_m_s2": robot.gravity,
+            "joints": [_joint(robot, joint) for joint in robot.joints],
+        },
+    }
+    if full is not None:
+        tables |= _full(full)
+    if model is not None:
+        tables |= _fitted(model)
+    return tables
+
+
+def json_text(tables: Mapping[str, Any]) -> str:
+    """JSON; numbers that are not finite become null."""
+    return json.dumps(_finite(tables), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def toml_tables(tables: Mapping[str, Any]) -> str:
+    """TOML; what is not known is left out."""
+    return toml_text(_known(tables))
+
+
+def _joint(robot: Robot, joint: Joint) -> dict[str, Any]:
+    return {
+        "name": joint.name,
+        "kind": joint.kind,
+        "link": joint.link.name,
+        "parent": robot.joints[joint.parent].name if joint.parent >= 0 else "base",
+        "rotation": joint.rotation,
+        "origin_m": joint.origin,
+        "axis": joint.axis,
+        "passive": joint.passive,
+        "mimic": None
+        if joint.mimic is None
+        else {
+            "joint": robot.joints[joint.mimic.joint].name,
+            "factor": joint.mimic.factor,
+            "offset": joint.mimic.offset,
+        },
+    }
+
+
+def _full(full: FullModel) -> dict[str, Any]:
+    robot = full.robot
+    rows = full.standard_parameters.reshape(-1, 10).tolist()
+    physical = full.physical and {"verdict": full.physical.word, "reason": full.physical.reason}
+    return {
+        "physical": physical,
+        "standard_parameters": [
+            {
+                "joint": joint.name,
+                "link": joint.link.name,
+                **dict(zip(PARAMETER_NAMES, row, strict=True)),
+                "units": {name: parameter_unit(robot, f"{joint.name}.{name}") for name in PARAMETER_NAMES},
+            }
+            for joint, row in zip(robot.joints, rows, strict=True)
+        ],
+        "drive_parameters": [
+            {"name": name, "value": None if math.isnan(value) else value, "unit": parameter_unit(robot, name)}
+            for name, value in zip(drive_parameter_names(robot), full.drive_parameters.tolist(), strict=True)
+        ],
+    }
+
+
+def _fitted(model: Model) -> dict[str, Any]:
+    base = zip(
+        model.names, model.base.names, model.parameters.tolist(), model.sigma.tolist(), model.parameter_verdicts,
+        strict=True,
+    )  # fmt: skip
+    error, robot = model.error, model.robot
+    joints = zip(robot.joint_names, error.rms.tolist(), error.relative.tolist(), model.joint_verdicts, strict=True)
+    return {
+        "base_parameters": [
+            {
+                "name": name,
+                "group": group,
+                "value": value,
+                "sigma": sigma,
+                "unit": parameter_unit(model.robot, name),
+                "verdict": verdict.word,
+                "reason": verdict.reason,
+            }
+            for name, group, value, sigma, verdict in base
+        ],
+        "covariance": model.covariance.tolist(),
+        "condition_number": model.condition_number,
+        "estimator": model.estimator,
+        "verdict": {"word": model.verdict.word, "reason": model.verdict.reason},
+        "joints": [
+            {
+                "name": name,
+                "torque_error_rms": rms,
+                "unit": torque_unit(robot, j),
+                "relative": relative,
+                "verdict": verdict.word,
+                "reason": verdict.reason,
+            }
+            for j, (name, rms, relative, verdict) in enumerate(joints)
+        ],
+        "settings": model.settings.to_dict(),
+        "provenance": dict(model.provenance),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast(list[Any], value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _known(value: Any) -> Any:
+    """Without None, which TOML does not have; in lists it becomes nan."""
+    if isinstance(value, Mapping):
+        return {str(key): _known(item) for key, item in cast(Mapping[Any, Any], value).items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [math.nan if item is None else _known(item) for item in cast(list[Any], value)]
+    return value

@@ -1,0 +1,1 @@
+"""What one torque costs in a control loop in Python."""
