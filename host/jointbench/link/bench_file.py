@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BenchFileError, RobotFileError
 from jointbench.robot import library_names
-from jointbench.robot.table import Table
+from jointbench.robot.table import Table, read_table
 
 VERSION = 1
 CLOCKS = ("virtual", "wall")
@@ -98,13 +97,7 @@ def read_bench_file(path: str | Path) -> BenchFile:
     """
     path = Path(path)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchFileError(f"bench file {path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BenchFileError(f"bench file {path} is not TOML: {error}") from error
-    try:
-        return _bench(Table(values, path.name), path)
+        return _bench(read_table(path, "bench"), path)
     except RobotFileError as error:  # the strict table of the robot room says it for all files
         raise BenchFileError(str(error)) from None
 

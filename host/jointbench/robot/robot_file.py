@@ -1,14 +1,12 @@
 """The robot file: a robot in TOML, modified Denavit-Hartenberg, units in the names of the keys."""
 
 import math
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from jointbench.errors import RobotFileError
 from jointbench.robot.arrays import SAME, Matrix3, Vector3
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.coupling import Coupling
@@ -18,7 +16,7 @@ from jointbench.robot.link import Link
 from jointbench.robot.payload import with_payload
 from jointbench.robot.rigid import Placed, joined
 from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
-from jointbench.robot.table import Table
+from jointbench.robot.table import Table, read_table
 
 VERSION = 1
 _BASE = "base"
@@ -53,13 +51,7 @@ def read_robot_file(path: Path) -> Robot:
     Raises:
         RobotFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RobotFileError(f"robot file {path} cannot be read: {error}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RobotFileError(f"robot file {path} is not TOML: {error}") from error
-    return _robot(Table(values, path.name))
+    return _robot(read_table(path, "robot"))
 
 
 def _robot(table: Table) -> Robot:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
+import tomllib
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from jointbench.errors import RobotFileError
@@ -134,3 +136,18 @@ class Table:
         if len(items) != length or not isinstance(value, (list, tuple)):
             self.fault(f"{key} = {value!r} must be a list of {length} numbers")
         return tuple(self._number(key, item) for item in items)
+
+
+def read_table(path: Path, what: str) -> Table:
+    """Read a TOML file, "robot" or whatever else it is called in errors.
+
+    Raises:
+        RobotFileError: it cannot be read, or is not TOML.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RobotFileError(f"{what} file {path} cannot be read: {error}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RobotFileError(f"{what} file {path} is not TOML: {error}") from error
+    return Table(values, path.name)

@@ -17,14 +17,13 @@ links = ["wrist_1", "flange_and_tool"]        # or a link and "table"
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
 from typing import cast
 
 from jointbench.errors import RobotFileError, WorkspaceError
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
 from jointbench.robot.arrays import Vector3
-from jointbench.robot.table import Table
+from jointbench.robot.table import Table, read_table
 
 VERSION = 1
 
@@ -43,13 +42,7 @@ def read_workspace(path: str | Path) -> Workspace:
     """
     path = Path(path)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkspaceError(f"workspace file {path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise WorkspaceError(f"workspace file {path} is not TOML: {error}") from error
-    try:
-        return _workspace(Table(values, path.name))
+        return _workspace(read_table(path, "workspace"))
     except RobotFileError as error:  # what every table of a file raises
         raise WorkspaceError(str(error)) from error
     except WorkspaceError as error:

@@ -78,13 +78,15 @@ class Wall:
         return motion[0][:, :1] * np.array([1.0, 0.5])
 
     def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
-        raise NotImplementedError
+        by_q, *others = (np.zeros_like(values) for values in motion)
+        by_q[:, 0] = np.array([1.0, 0.5])[which]
+        return by_q, others[0], others[1], others[2]
 
     def between(self, bounds: Array, step: float) -> Array:
-        raise NotImplementedError
+        return step**2 / 8.0 * bounds[2, 0] * np.array([1.0, 0.5])
 
     def say(self, scalar: int, usage: float) -> str:
-        raise NotImplementedError
+        return f"{self.names[scalar]}: {usage:.0%} used"
 
     def distance(self, scalar: int, usage: float) -> float:
         return (1.0 - usage) * (1.0, 2.0)[scalar]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ class Problem:
 
     robot: Robot
     workspace: Workspace
-    settings: dict[str, object]
+    settings: dict[str, Any]
     fault: str | None
 
 
@@ -69,7 +70,7 @@ def _outcome(seed: int) -> str:
 
 def _answer(problem: Problem) -> Excitation | ExcitationError | UnclearRank:
     try:
-        return plan_excitation(problem.robot, workspace=problem.workspace, **problem.settings)  # type: ignore[arg-type]
+        return plan_excitation(problem.robot, workspace=problem.workspace, **problem.settings)
     except (ExcitationError, UnclearRank) as error:
         return error
 
@@ -181,7 +182,7 @@ def _workspace(robot: Robot, rng: np.random.Generator) -> Workspace:
     return Workspace(table, points, clearance if rng.random() < 0.7 else 0.0, tuple(touching))
 
 
-def _settings(robot: Robot, rng: np.random.Generator) -> dict[str, object]:
+def _settings(robot: Robot, rng: np.random.Generator) -> dict[str, Any]:
     return {
         "family": _FAMILIES[int(rng.integers(len(_FAMILIES)))],
         "objective": _OBJECTIVES[int(rng.integers(len(_OBJECTIVES)))],
