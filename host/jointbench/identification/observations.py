@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.delay import Delay, TorqueStretch, delayed_torque, estimate_delay, given_delay
 from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.rows import Block
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Array, Robot
@@ -53,6 +55,20 @@ class Observations:
     settings: FitSettings
     delay: Delay
     outliers: NDArray[np.intp]
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.regressor.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """Columns of the regressor."""
+        return self.regressor.shape[2]
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, as an estimator takes them."""
+        yield Block(0, self.regressor, self.torque, self.moving, self.complete)
 
 
 def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings) -> Observations:
