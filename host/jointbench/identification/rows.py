@@ -80,4 +80,5 @@ class RowsInMemory:
 
     def blocks(self) -> Iterator[Block]:
         """The one block."""
-        yield Block(0, self.regressor, self.torque, self.used, self.used.any(axis=1))
+        complete: NDArray[np.bool_] = np.asarray(self.used.any(axis=1))
+        yield Block(0, self.regressor, self.torque, self.used, complete)
