@@ -17,7 +17,7 @@ from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.result import Check, Result
-from jointbench.cli.run import progress_line
+from jointbench.cli.run import WHEN_STOPPED, progress_line
 from jointbench.cli.tables import table
 from jointbench.cli.validate import validation_fields
 from jointbench.errors import JointbenchError
@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; 0, 1 when a check says no, 2 when it could not be done."""
-    return carry_out("demo", parser().parse_args(arguments), demo, (JointbenchError, BenchError))
+    errors = (JointbenchError, BenchError)
+    return carry_out("demo", parser().parse_args(arguments), demo, errors, when_stopped=WHEN_STOPPED)
 
 
 def demo(options: argparse.Namespace, console: Console) -> Result:

@@ -18,6 +18,8 @@ def carry_out(
     options: argparse.Namespace,
     act: Callable[[argparse.Namespace, Console], Result],
     errors: tuple[type[Exception], ...] = (JointbenchError,),
+    *,
+    when_stopped: str = "",
 ) -> int:
     """Carry out a command whose options have `json`.
 
@@ -26,6 +28,7 @@ def carry_out(
         options: as parsed.
         act: does it.
         errors: those whose text is for the user.
+        when_stopped: what Ctrl-C leaves behind, in a few words.
 
     Returns:
         0; 1: a verdict or check says no; 2: it could not be done; 130: stopped by Ctrl-C.
@@ -49,7 +52,8 @@ def carry_out(
         print(f"{command}: {error.filename}: {error.strerror}; name another place", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"\n{command}: stopped by Ctrl-C; motors are off, what was recorded is kept", file=sys.stderr)
+        left = f"; {when_stopped}" if when_stopped else ""
+        print(f"\n{command}: stopped by Ctrl-C{left}", file=sys.stderr)
         return 130
     if seconds > 1.0:
         console.say(f"{seconds:.0f} s in all")

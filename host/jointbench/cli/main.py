@@ -44,4 +44,5 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; exit code 0, 1 (the verdict is no) or 2 (it could not be done, and why)."""
     options = build_parser().parse_args(arguments)
-    return carry_out(f"jointbench {options.verb}", options, options.module.run)
+    left: str = getattr(options.module, "WHEN_STOPPED", "")
+    return carry_out(f"jointbench {options.verb}", options, options.module.run, when_stopped=left)

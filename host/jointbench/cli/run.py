@@ -16,6 +16,7 @@ from jointbench.recording import new_run_path, record
 
 VERB = "run"
 EXAMPLE = "jointbench run bench.toml --plan excitation.json --repeats 2"
+WHEN_STOPPED = "motors are off, what was recorded is kept"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -33,6 +33,20 @@ def test_unknown_robot_is_one_sentence_that_names_the_others(capsys):
     assert "Traceback" not in said.err
 
 
+@pytest.mark.parametrize(("arguments", "motors"), [(["run", "bench.toml"], True), (["info", "cobot6"], False)])
+def test_ctrl_c_speaks_of_motors_only_where_some_may_have_turned(arguments, motors, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(next(module for module in VERBS if arguments[0] == module.VERB), "run", interrupted)
+
+    assert main(arguments) == 130
+
+    said = capsys.readouterr().err
+    assert f"jointbench {arguments[0]}: stopped by Ctrl-C" in said
+    assert ("motors are off" in said) is motors
+
+
 def test_json_to_standard_output_is_all_there_is(capsys):
     assert main(["info", "cobot6", "--json", "-"]) == 0
 
