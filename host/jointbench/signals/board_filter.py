@@ -17,6 +17,9 @@ from jointbench.signals.boxcar import boxcar_taps
 from jointbench.signals.cic import cic_taps
 from jointbench.signals.taps import Taps
 
+_GONE = 1e-16
+"""Share of what was before that is left in the slowest section: less than rounding."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoardFilter:
@@ -76,6 +79,13 @@ class BoardFilter:
         cycles = np.asarray(frequency) * self.sample_period
         sections = [section_response(np.array(b), np.array(a), cycles) for b, a in self.sections]
         return prod(sections, start=self._decimator.response(frequency))
+
+    @property
+    def memory(self) -> int:
+        """How many ticks after the first value what was before it is forgotten, but for rounding."""
+        slowest = max((float(np.abs(np.roots(a)).max()) for _, a in self.sections), default=0.0)
+        taps = self._decimator.delays.max() / self.sample_period
+        return int(np.ceil(taps)) + 2 + (int(np.ceil(np.log(_GONE) / np.log(slowest))) if slowest > 0.0 else 0)
 
     @property
     def gain(self) -> float:

@@ -9,9 +9,16 @@ from scipy import signal
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
+from jointbench.signals.zero_phase import forwards_and_backwards
 
 _FADED = 0.01
-"""The filter's memory ends where the rest of its impulse response has this share of the whole one's norm."""
+"""The filter has settled where the rest of its impulse response has this share of the whole one's norm."""
+
+_GONE = 1e-16
+"""An edge is forgotten where the slowest part of the response to it has this share left: less than rounding."""
+
+_MANY = 1 << 16
+"""Values from which on compiled loops are worth the second that it takes to load what compiles them."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +69,25 @@ class LowPass:
                 f"{len(values)} samples are too few for a low-pass at {self.cutoff_Hz:g} Hz, which needs more than "
                 f"{self.settling}; record longer without a gap or raise cutoff_Hz"
             )
-        filtered = signal.sosfiltfilt(self._sections, values, axis=0, padlen=self.settling)
-        return cast(Array, filtered)
+        if values.size < _MANY or np.iscomplexobj(values):
+            return cast(Array, signal.sosfiltfilt(self._sections, values, axis=0, padlen=self.settling))
+        pad, columns = self.settling, values.reshape(len(values), -1)
+        longer = np.empty((len(values) + 2 * pad, columns.shape[1]))
+        longer[pad:-pad] = columns
+        longer[:pad] = 2.0 * columns[0] - columns[pad:0:-1]
+        longer[-pad:] = 2.0 * columns[-1] - columns[-2 : -pad - 2 : -1]
+        forwards_and_backwards(self._sections, self._steady, longer)
+        return longer[pad:-pad].reshape(values.shape)
 
     @property
     def settling(self) -> int:
         """How many samples away an edge (or a step) is still felt, at the level of 1 %."""
         return self._settling
+
+    @property
+    def memory(self) -> int:
+        """How many samples away an edge is not felt at all, but for rounding: where a long log may be cut to pieces."""
+        return max(self.settling, int(np.ceil(np.log(_GONE) / np.log(self._slowest_pole))))
 
     @property
     def stride(self) -> int:
@@ -81,6 +100,15 @@ class LowPass:
     @cached_property
     def _sections(self) -> Any:
         return signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="sos")
+
+    @cached_property
+    def _steady(self) -> Array:
+        return cast(Array, signal.sosfilt_zi(self._sections))
+
+    @cached_property
+    def _slowest_pole(self) -> float:
+        _, poles, _ = signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="zpk")
+        return float(np.abs(poles).max())
 
     @cached_property
     def _settling(self) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import ndimage
 
 from jointbench.robot import Array
 from jointbench.signals.low_pass import LowPass
@@ -10,6 +11,16 @@ from jointbench.signals.low_pass import LowPass
 _MOTION_SHARE = 0.99
 """Share of the velocity's power that counts as the motion. The last percent may be noise and vibration: an encoder's
 steps alone hold more than a thousandth of it in slow or coarsely measured motion."""
+
+_MEDIAN_OF = 5
+"""Samples of the median that tells what is steady beside a doubled sample and the double step behind it."""
+
+_JUMP = 0.25
+"""Share of a joint's largest steady speed by which a jump differs from the median; an encoder's steps
+stay below in all but the coarsest recordings."""
+
+_ROUNDING = 1e-9
+"""Share of the largest step below which the steady speed is rounding: an encoder so coarse tells no steady motion."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +61,29 @@ def smooth_motion(position: Array, low_pass: LowPass) -> Motion:
 def bandwidth(position: Array, sample_period: float) -> float:
     """Frequency [Hz] below which 99 % of the velocity's power lies, over all joints together.
 
-    Each joint counts alike (its spectrum is scaled to its own power); joints that do not move count nothing.
+    Each joint counts alike (its spectrum is scaled to its own power); joints that do not move count nothing. What one
+    sample does and the next takes back is no motion: steps of lost or doubled samples are left out.
 
     Args:
-        position: [rad or m], shape (n, n_joints), without gaps, n >= 3.
+        position: [rad or m], shape (n, n_joints), without gaps, n >= 3; or pieces of a long log, whose power is added,
+            shape (n_pieces, n, n_joints).
         sample_period: [s].
 
     Returns:
         The frequency; the resolution 1/(n h) where nothing moves.
     """
-    velocity = np.diff(position, axis=0) * np.hanning(len(position) - 1)[:, None]
-    power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2
+    velocity = np.diff(position, axis=-2)
+    steady = ndimage.median_filter(velocity, _MEDIAN_OF, mode="mirror", axes=(velocity.ndim - 2,))
+    fastest = np.abs(steady).max(axis=-2, keepdims=True)
+    jumps = (np.abs(velocity - steady) > _JUMP * fastest) & (
+        fastest > _ROUNDING * np.abs(velocity).max(axis=-2, keepdims=True)
+    )
+    velocity = np.where(jumps, steady, velocity) * np.hanning(velocity.shape[-2])[:, None]
+    power = np.abs(np.fft.rfft(velocity, axis=-2)) ** 2
+    frequencies = np.fft.rfftfreq(velocity.shape[-2], sample_period)
+    power = power.reshape(-1, *power.shape[-2:]).sum(axis=0)
     total = power.sum(axis=0)
     moving = total > 0.0
-    frequencies = np.fft.rfftfreq(len(velocity), sample_period)
     if not np.any(moving):
         return float(frequencies[1])
     cumulated = np.cumsum((power[:, moving] / total[moving]).mean(axis=1))

@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.robot import Array
-from jointbench.signals import average_periods, spans
+from jointbench.signals import average_periods, periods, spans
 
 
 def test_spans_are_the_stretches_without_gaps():
@@ -98,3 +98,31 @@ def test_of_two_periods_neither_is_the_outlier():
     average = average_periods(values, np.ones(len(tick), dtype=np.bool_), tick, 400, reject_outliers=True)
     assert not average.rejected.any()
     assert average.outliers.tolist() == [0, 0]
+
+
+def test_some_phases_at_a_time_give_what_all_at_once_give(monkeypatch: pytest.MonkeyPatch):
+    values, tick = repeated(9, 8)
+    values[np.random.default_rng(10).choice(len(tick), 40, replace=False), 0] += 5.0
+    valid = np.random.default_rng(9).random(len(tick)) < 0.9
+    whole = average_periods(values, valid, tick - 130, 400, reject_outliers=True)
+    monkeypatch.setattr(periods, "_TOGETHER", 5e3)
+    parts = average_periods((values[:, :1], values[:, 1:]), valid, tick - 130, 400, reject_outliers=True)
+    assert whole.rejected.sum() > 20
+    for name in ("mean", "count", "outliers", "rejected"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)
+    assert parts.spread == pytest.approx(whole.spread, rel=1e-12)
+
+
+def test_rounding_in_phases_at_rest_is_no_step_however_they_are_cut(monkeypatch: pytest.MonkeyPatch):
+    """An encoder that is read through a coupling stands still but for the last bit; its step is seen elsewhere."""
+    rng = np.random.default_rng(0)
+    step, period, repeats = 1e-3, 4000, 6
+    phase = np.tile(np.arange(period), repeats)
+    true = 1.0 + np.where(phase < 1000, 0.0, np.sin(2.0 * np.pi * (phase - 1000) / 3000.0))
+    values = step * np.rint((true + 0.3 * step * rng.standard_normal(len(true))) / step)
+    rest = phase < 1000
+    values[rest] = 1.0 + 2.2e-16 * rng.integers(-2, 3, rest.sum())
+    used = np.ones(len(values), dtype=np.bool_)
+    monkeypatch.setattr(periods, "_TOGETHER", 4e4)
+    average = average_periods(values[:, None], used, np.arange(len(values)), period, reject_outliers=True)
+    assert average.outliers.tolist() == [0]

@@ -62,3 +62,23 @@ def test_says_how_many_samples_it_needs():
     low_pass = LowPass(20.0, H)
     with pytest.raises(SignalError, match=f"40 samples are too few .* more than {low_pass.settling}"):
         low_pass.apply(np.zeros(40))
+
+
+@pytest.mark.parametrize(("cutoff", "order"), [(20.0, 4), (3.0, 1), (150.0, 5)])
+def test_many_values_are_filtered_by_compiled_loops_to_the_same_bits(cutoff: float, order: int):
+    low_pass = LowPass(cutoff, H, order)
+    few = np.random.default_rng(0).standard_normal((4000, 3))
+    many = np.tile(few[:, None, :], (1, 20, 1))
+    assert np.array_equal(low_pass.apply(many), np.tile(low_pass.apply(few)[:, None, :], (1, 20, 1)))
+
+
+@pytest.mark.parametrize(("cutoff", "order"), [(20.0, 4), (2.0, 2), (150.0, 8), (400.0, 3)])
+def test_an_edge_is_forgotten_beyond_memory(cutoff: float, order: int):
+    low_pass = LowPass(cutoff, H, order)
+    values = np.random.default_rng(1).standard_normal(30_000)
+    cut = low_pass.apply(values[10_000:])
+    apart = np.abs(cut - low_pass.apply(values)[10_000:])
+    # Rounding, of values of 1, which recursion at a low cut-off makes larger: by some (sample rate / 2 pi cut-off)².
+    assert apart[low_pass.memory :].max() < 1e-16 * max(100.0, (1.0 / (2.0 * np.pi * cutoff * H)) ** 2)
+    if low_pass.memory > 3:
+        assert apart[: low_pass.memory // 2].max() > 1e-10  # half as far it can be seen

@@ -23,6 +23,17 @@ def test_bandwidth_is_that_of_the_motion_not_of_the_encoder():
     assert bandwidth(position[:, None], H) == pytest.approx(0.25, abs=0.15)  # the window's main lobe is 0.1 Hz wide
 
 
+def test_bandwidth_is_not_that_of_doubled_samples():
+    """One sample in eighty is there twice, and the next is lost."""
+    position = np.sin(2.0 * np.pi * 0.25 * H * np.arange(20_000))[:, None]
+    kept = position.copy()
+    doubled = np.random.default_rng(0).choice(19_990, 250, replace=False)
+    kept[doubled + 1] = kept[doubled]
+    assert bandwidth(kept, H) == pytest.approx(0.25, abs=0.15)
+    pieces = kept[:16_000].reshape(4, 4000, 1)
+    assert bandwidth(pieces, H) == pytest.approx(0.25, abs=0.5)  # the main lobe of a fifth of the time
+
+
 def test_bandwidth_of_rest_is_the_resolution():
     assert bandwidth(np.zeros((1001, 2)), H) == pytest.approx(1.0)
 
@@ -31,3 +42,10 @@ def test_a_joint_at_rest_does_not_count():
     time = H * np.arange(20_000)
     moving = np.sin(2.0 * np.pi * 3.0 * time)
     assert bandwidth(np.column_stack([moving, np.zeros_like(moving)]), H) == bandwidth(moving[:, None], H)
+
+
+def test_steps_of_a_coarse_encoder_are_not_all_taken_for_jumps():
+    """Between its steps it stands still but for rounding, which is no steady speed to hold them against."""
+    time = np.arange(20000) * H
+    coarse = 0.05 * np.rint(np.sin(2.0 * np.pi * 2.0 * time) / 0.05)
+    assert bandwidth(coarse[:, None], H) >= 2.0
