@@ -37,7 +37,7 @@ class Recorded:
         """Largest error of each clock against the first one's, over the run."""
         errors = []
         for board, (clock, record) in enumerate(zip(clocks, self.records, strict=True)):
-            ticks = np.linspace(record.ticks.min(), record.ticks.max(), 100)
+            ticks = np.linspace(record.ticks.span[0], record.ticks.span[1], 100)
             errors.append(np.asarray(clock.tick_host_us(ticks)) - self.true_us(board, ticks))
         return [float(np.max(np.abs(error - errors[0]))) for error in errors]
 
@@ -85,14 +85,14 @@ def test_pings_alone_put_the_boards_within_a_fifth_of_a_millisecond(recorded: Re
     assert all(clock.pulses == 0 for clock in clocks)
     assert max(clock.residual_us for clock in clocks) < RESIDUAL_LIMIT_US  # or every run over USB would be warned of
     for board, (clock, record) in enumerate(zip(clocks, recorded.records, strict=True)):
-        at = record.ticks.max()
+        at = record.ticks.span[1]
         assert abs(clock.tick_host_us(at) - recorded.true_us(board, at)) <= clock.bound_us
 
 
 def test_ticks_by_number_would_be_seconds_off(recorded: Recorded) -> None:
     """What the alignment is for: the same tick number means another moment on every board."""
-    at = [float(recorded.true_us(board, record.ticks[0])) for board, record in enumerate(recorded.records)]
-    numbers = [int(record.ticks[0]) for record in recorded.records]
+    at = [float(recorded.true_us(board, record.ticks.first[0])) for board, record in enumerate(recorded.records)]
+    numbers = [int(record.ticks.first[0]) for record in recorded.records]
     assert np.ptp(at) < 1e6 < TICK_US * np.ptp(numbers)
 
 
@@ -103,9 +103,10 @@ def test_every_sample_stands_where_it_was_taken(recorded: Recorded) -> None:
     rows = rows + 1e6 * samples.time * (1.0 / (1.0 + 1e-6 * recorded.truth[0][1]))
     for board, record in enumerate(recorded.records):
         track = record.channels["motor_position"]
-        order = np.argsort(track.ticks)
+        ticks = track.ticks.all()
+        order = np.argsort(ticks)
         scale = samples.motor_position[samples.valid[:, board], board]
-        taken_us, raw = recorded.true_us(board, track.ticks[order]), track.values[order].astype(float)
+        taken_us, raw = recorded.true_us(board, ticks[order]), track.values[order].astype(float)
         raw *= 2.0 * np.pi / 4096.0 / recorded.run.robot.drives[board].ratio
         there = CubicSpline(taken_us - rows[0], raw)
         known = samples.valid[:, board] & (rows > taken_us[0]) & (rows < taken_us[-1])
@@ -145,4 +146,4 @@ def test_slow_channels_are_there_and_leave_no_holes(recorded: Recorded) -> None:
 def _first_tick(recorded: Recorded) -> int:
     """The tick of the timeline's first row, by the first board."""
     first_valid = int(np.flatnonzero(recorded.run.samples.valid[:, 0])[0])
-    return int(recorded.records[0].ticks.min()) - first_valid
+    return int(recorded.records[0].ticks.span[0]) - first_valid

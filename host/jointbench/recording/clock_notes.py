@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar, overload
 
 from jointbench.errors import RunError
 from jointbench.link.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
@@ -14,6 +15,47 @@ from jointwire import BodyError, Frame, MessageType
 # started again.
 _LATE_TICKS, _AHEAD_TICKS = 4096, 1 << 20
 _WORD = 1 << 32
+
+_Item = TypeVar("_Item")
+
+
+class Packed(Sequence[_Item]):
+    """Items of some whole numbers each, as few bytes as they need: boards say thousands of them in an hour."""
+
+    def __init__(self, width: int, make: Callable[..., _Item]) -> None:
+        """None yet; `make` puts an item together from its `width` numbers."""
+        self._width, self._make = width, make
+        self._numbers = array("q")
+
+    def append(self, *numbers: int) -> None:
+        """Put an item behind those before."""
+        self._numbers.extend(numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers) // self._width
+
+    @overload
+    def __getitem__(self, index: int) -> _Item: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[_Item]: ...
+
+    def __getitem__(self, index: int | slice) -> _Item | list[_Item]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(len(self))[index]]
+        start = range(len(self))[index] * self._width
+        return self._make(*self._numbers[start : start + self._width])
+
+    def __iter__(self) -> Iterator[_Item]:
+        return (self[index] for index in range(len(self)))
+
+
+def _exchanges() -> Packed[Exchange]:
+    return Packed(4, Exchange)
+
+
+def _stamps() -> Packed[tuple[int, int]]:
+    return Packed(2, lambda tick, board_us: (tick, board_us))
 
 
 @dataclass
@@ -27,8 +69,8 @@ class ClockNotes:
         restarted: whether its ticks started again; what came after that is left out.
     """
 
-    exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    stamps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    exchanges: Packed[Exchange] = field(default_factory=_exchanges)
+    stamps: Packed[tuple[int, int]] = field(default_factory=_stamps)
     pulses: list[Pulse] = field(default_factory=list[Pulse])
     restarted: bool = False
     _newest: int | None = None
@@ -50,11 +92,12 @@ class ClockNotes:
                 return self._continued(frame.body.first_tick)
             case MessageType.PONG:
                 if (tick := self._continued(frame.body.tick)) is not None:
-                    self.exchanges.append(Exchange.from_pong(frame, received_us, tick))
+                    pong = Exchange.from_pong(frame, received_us, tick)
+                    self.exchanges.append(pong.sent_us, pong.received_us, pong.tick, pong.board_us)
                 return tick
             case MessageType.STATUS:
                 if (tick := self._continued(frame.body.tick)) is not None:
-                    self.stamps.append((tick, frame.time_us))
+                    self.stamps.append(tick, frame.time_us)
                 return tick
             case MessageType.SYNC if not self.restarted:
                 self.pulses.append(Pulse.from_sync(frame, received_us))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from jointbench.link.sync import Exchange, Pulse
 from jointbench.link.tally import Tally
 from jointbench.recording.clock_notes import ClockNotes
 from jointbench.recording.record_file import Record, RecordKind, read_records
+from jointbench.recording.tracks import Ticks, Track, TrackSpool
+from jointbench.signals.mapped import file_bytes
 from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,
@@ -27,14 +30,8 @@ from jointwire import (
     decode_stream,
 )
 
-
-@dataclass(frozen=True, eq=False)
-class Track:
-    """Values of one channel: raw, at these ticks of the board, due each `every` ticks (those that it divides)."""
-
-    ticks: NDArray[np.int64]
-    values: NDArray[np.generic]
-    every: int = 1
+_TOGETHER = 2048
+"""Records that are decoded together: some 2 MB, which one to six boards take some seconds to send."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +49,12 @@ class BoardRecord:
         restarted: whether its ticks started again; what came after that is left out.
     """
 
-    ticks: NDArray[np.int64]
+    ticks: Ticks
     channels: dict[str, Track]
     played: tuple[int, ...]
     last_play_tick: int
-    exchanges: tuple[Exchange, ...]
-    stamps: tuple[tuple[int, int], ...]
+    exchanges: Sequence[Exchange]
+    stamps: Sequence[tuple[int, int]]
     pulses: tuple[Pulse, ...]
     restarted: bool
 
@@ -89,26 +86,35 @@ def decode_recording(
         limit: largest fraction of samples that may be lost in a valid run.
     """
     warnings: list[str] = []
-    read = list(read_records(path.read_bytes(), warnings))
-    records = [record for record in read if record.kind is not RecordKind.REST]
-    boards = {node: _Heard() for node in joints}
+    boards = {node: _Heard(schema, joint, warnings) for node, joint in joints.items()}
     tally = Tally(joints, limit)
     strangers: set[int] = set()
-    undecoded = 0
-    for record, content in zip(records, _contents(records, schema), strict=True):
-        if isinstance(content, str):
-            tally.add_noise(record.node)
-            undecoded += _note(content, record.node, warnings)
-        elif content.node not in boards:
-            strangers.add(content.node)
-        elif tally.add(content):
-            boards[content.node].add(content, record)
+    n_records = undecoded = 0
+    for batch in _batches(read_records(file_bytes(path), warnings)):
+        n_records += len(batch)
+        records = [record for record in batch if record.kind is not RecordKind.REST]
+        for record, content in zip(records, _contents(records, schema), strict=True):
+            if isinstance(content, str):
+                tally.add_noise(record.node)
+                undecoded += _note(content, record.node, warnings)
+            elif content.node not in boards:
+                strangers.add(content.node)
+            elif tally.add(content):
+                boards[content.node].add(content, record)
+        for heard in boards.values():
+            heard.keep()
     if strangers:
         warnings.append(f"frames of nodes {sorted(strangers)}, which are no boards of this run, are left out")
-    decoded = {node: heard.record(schema, joints[node], warnings) for node, heard in boards.items()}
+    decoded = {node: heard.record() for node, heard in boards.items()}
     again = [joints[node] for node, board in decoded.items() if board.restarted]
     warnings += [f"{joint}: the board started again during the run" for joint in again]
-    return Recording(decoded, tally.ledger(), len(read), undecoded, tuple(warnings))
+    return Recording(decoded, tally.ledger(), n_records, undecoded, tuple(warnings))
+
+
+def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Records that are decoded together."""
+    while batch := list(islice(records, _TOGETHER)):
+        yield batch
 
 
 def _contents(records: Sequence[Record], schema: int | None) -> Sequence[Frame | str]:
@@ -142,68 +148,78 @@ def _note(reason: str, node: int, warnings: list[str]) -> bool:
     return bool(reason)
 
 
-@dataclass
 class _Heard:
-    """What a board is heard to say, frame by frame."""
+    """What a board is heard to say, frame by frame, its blocks put away batch by batch."""
 
-    data: list[tuple[Frame, bytes, int]] = field(default_factory=list[tuple[Frame, bytes, int]])
-    notes: ClockNotes = field(default_factory=ClockNotes)
+    def __init__(self, schema: int | None, joint: str, warnings: list[str]) -> None:
+        self._schema, self._joint, self._warnings = schema, joint, warnings
+        self._notes = ClockNotes()
+        self._data: list[tuple[Frame, bytes, int]] = []
+        self._ticks = TrackSpool()
+        self._channels: dict[str, TrackSpool] = {}
+        self._played: dict[int, None] = {}
+        self._last_play_tick = -1
 
     def add(self, frame: Frame, record: Record) -> None:
         """Take what this frame says."""
-        tick = self.notes.add(frame, record.time_us)
+        tick = self._notes.add(frame, record.time_us)
         if tick is not None and frame.type is MessageType.DATA:
-            self.data.append((frame, record.payload, tick))
+            self._data.append((frame, record.payload, tick))
 
-    def record(self, schema: int | None, joint: str, warnings: list[str]) -> BoardRecord:
-        """Everything it said, its blocks decoded together."""
-        blocks = self._blocks(schema, joint, warnings)
-        first = np.array([tick for _, _, tick in self.data], dtype=np.int64)
-        heads = [frame.body for frame, _, _ in self.data]
-        play = [(tick, head) for tick, head in zip(first.tolist(), heads, strict=True) if head.play_tick >= 0]
+    def keep(self) -> None:
+        """Decode the blocks that came since the last time, together, and put them away."""
+        if not self._data:
+            return
+        blocks = self._blocks()
+        first = np.array([tick for _, _, tick in self._data], dtype=np.int64)
+        for frame, _, tick in self._data:
+            if frame.body.play_tick >= 0:
+                self._played[tick - frame.body.play_tick] = None
+                self._last_play_tick = max(self._last_play_tick, frame.body.play_tick + frame.body.count - 1)
         # A block's ticks follow its first one, which stands in the frame without what was above its 32 bits.
         over = first - blocks.heads["first_tick"].astype(np.int64)
-        counts = blocks.heads["count"].astype(np.int64)
+        self._ticks.append(Ticks(first, blocks.heads["count"].astype(np.int64), np.ones_like(first)))
+        for name, values in blocks.columns.items():
+            self._channels.setdefault(name, TrackSpool()).append(_ticks(blocks, name, over), values)
+        self._data.clear()
+
+    def record(self) -> BoardRecord:
+        """Everything it said."""
         return BoardRecord(
-            ticks=_runs(first, counts),
-            channels={name: _track(blocks, name, over) for name in blocks.columns},
-            played=tuple(dict.fromkeys(tick - head.play_tick for tick, head in play)),
-            last_play_tick=max((head.play_tick + head.count - 1 for _, head in play), default=-1),
-            exchanges=tuple(self.notes.exchanges),
-            stamps=tuple(self.notes.stamps),
-            pulses=tuple(self.notes.pulses),
-            restarted=self.notes.restarted,
+            ticks=self._ticks.ticks(),
+            channels={name: spool.track() for name, spool in self._channels.items()},
+            played=tuple(self._played),
+            last_play_tick=self._last_play_tick,
+            exchanges=self._notes.exchanges,
+            stamps=self._notes.stamps,
+            pulses=tuple(self._notes.pulses),
+            restarted=self._notes.restarted,
         )
 
-    def _blocks(self, schema: int | None, joint: str, warnings: list[str]) -> Blocks:
-        """All blocks; one whose length is not what its head says is left out."""
-        node = self.data[0][0].node if self.data else 0
+    def _blocks(self) -> Blocks:
+        """The blocks; one whose length is not what its head says is left out."""
+        node = self._data[0][0].node if self._data else 0
         try:
-            return decode_stream(b"".join(payload + b"\0" for _, payload, _ in self.data), schema).samples(node)
+            return decode_stream(b"".join(payload + b"\0" for _, payload, _ in self._data), self._schema).samples(node)
         except BodyError:
             good: list[tuple[Frame, bytes, int]] = []
-            for each in self.data:
+            for each in self._data:
                 try:
                     decode_samples(each[0])
                     good.append(each)
                 except BodyError as error:
-                    warnings.append(f"{joint}: {error}; the frame is left out")
-            self.data = good
-            return self._blocks(schema, joint, warnings)
+                    self._warnings.append(f"{self._joint}: {error}; the frame is left out")
+            self._data = good
+            return self._blocks()
 
 
-def _track(blocks: Blocks, name: str, over: NDArray[np.int64]) -> Track:
-    """A channel of all blocks, its ticks moved by what stands above their 32 bits."""
+def _ticks(blocks: Blocks, name: str, over: NDArray[np.int64]) -> Ticks:
+    """Ticks of a channel in all blocks that have it, moved by what stands above their 32 bits."""
     channel = CHANNEL_BY_NAME[name]
     has = blocks.heads["channels"] >> channel.bit & 1 == 1
-    heads, over = blocks.heads[has], over[has]
+    heads = blocks.heads[has]
     every = 1 << (heads["dividers"].astype(np.int64) >> 4 * channel.kind & 0xF)
     first = heads["first_tick"].astype(np.int64)
+    due = -(-first // every) * every
     counts = (first + heads["count"] - 1) // every - (first - 1) // every
-    return Track(blocks.ticks(name) + np.repeat(over, counts), blocks.columns[name], int(every.min()))
-
-
-def _runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(first, counts) + within
+    return Ticks(due + over[has], counts, every)

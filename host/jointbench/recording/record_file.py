@@ -19,9 +19,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from jointbench.signals.mapped import FileBytes, let_go
+
 _HEADER = struct.Struct("<IIQBB")
 _CHECKED = struct.Struct("<IQBB")  # the header without its CRC
 _NEXT_SIZE = 1 << 16  # bytes of a payload; a frame has some 1100, and noise is cut into pieces as it is read
+_PASSED = 1 << 22  # bytes of a mapped file that may stay in memory behind the reader
 _FSYNC_S = 1.0  # at most this much of the wall clock's time is lost when the power fails
 
 
@@ -178,14 +181,18 @@ class _DiskSync:
             raise self._error
 
 
-def scan_records(data: bytes) -> Iterator[Record | Damage]:
+def scan_records(data: FileBytes) -> Iterator[Record | Damage]:
     """Records of a file's bytes and what stands between them, in order; together they are the whole file.
 
-    After damage, of a length too, reading goes on at the next record whose CRC holds; one of more than `_NEXT_SIZE`
-    bytes is not looked for, or damage in a file of an hour would be looked through for minutes.
+    Of a mapped file (`file_bytes`) pages are let go of as they are passed. After damage, of a length too, reading goes
+    on at the next record whose CRC holds; one of more than `_NEXT_SIZE` bytes is not looked for, or damage in a file of
+    an hour would be looked through for minutes.
     """
-    position = 0
+    position = passed = 0
     while position < len(data):
+        if position - passed > _PASSED:
+            let_go(data)
+            passed = position
         end = _end_of_record(data, position)
         if end is None:
             following = next((p for p in range(position + 1, len(data)) if _end_of_record(data, p, _NEXT_SIZE)), None)
@@ -200,7 +207,7 @@ def scan_records(data: bytes) -> Iterator[Record | Damage]:
         position = end
 
 
-def read_records(data: bytes, warnings: list[str]) -> Iterator[Record]:
+def read_records(data: FileBytes, warnings: list[str]) -> Iterator[Record]:
     """Records of a file's bytes, in order; what cannot be read is named in `warnings` and nothing is guessed."""
     for found in scan_records(data):
         if isinstance(found, Record):
@@ -209,7 +216,7 @@ def read_records(data: bytes, warnings: list[str]) -> Iterator[Record]:
             warnings.append(str(found))
 
 
-def _end_of_record(data: bytes, position: int, most: int = 1 << 32) -> int | None:
+def _end_of_record(data: FileBytes, position: int, most: int = 1 << 32) -> int | None:
     """Where the record at this byte ends, None if there is no whole one of at most that size whose CRC holds."""
     body = position + _HEADER.size
     if body > len(data):

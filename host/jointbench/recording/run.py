@@ -106,7 +106,7 @@ def open_run(path: str | Path) -> Run:
         excitation=_excitation(directory, provenance),
         repeats=int(provenance.get("repeats", 0)),
         provenance=provenance,
-        sha256=hashlib.sha256(data.read_bytes()).hexdigest(),
+        sha256=_sha256(data),
         warnings=warnings,
         clocks=clocks,
     )
@@ -131,6 +131,11 @@ def save_samples(directory: str | Path, samples: Samples, provenance: Mapping[st
     write_samples(unfinished, samples)
     os.replace(unfinished, path / SAMPLES)
     return path
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _excitation(directory: Path, provenance: dict[str, Any]) -> Excitation | None:
@@ -234,7 +239,7 @@ def _check_result(directory: Path, recording: Recording) -> list[str]:
     warnings: list[str] = []
     if result["outcome"] != "finished":
         warnings.append(f"the run was {result['outcome']}")
-    promised, digest = result["frames_sha256"], hashlib.sha256((directory / FRAMES).read_bytes()).hexdigest()
+    promised, digest = result["frames_sha256"], _sha256(directory / FRAMES)
     if promised != digest:
         warnings.append(
             f"frames.bin has changed since it was recorded: {recording.n_records} of {result['records']} records are "

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import RunError, ShapeError
+from jointbench.recording.npz import read_npz, write_npz
 from jointbench.robot import Array
 from jointbench.signals import BoardFilter
 
 _PER_JOINT = (
     "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
+    "joint_velocity",
 )  # fmt: skip
 _CORNERS = 4
 
@@ -47,6 +50,8 @@ class Samples:
         temperature: of each motor [K], (n, n_joints), or None where no board measures it.
         foot_force: at the corners of each joint's board, front left, front right, rear right, rear left [N],
             (n, n_joints, 4), or None where there are no feet.
+        joint_velocity: as the log tells it [rad/s or m/s], (n, n_joints), or None. Nothing is fitted to it; checks hold
+            it against the positions.
     """
 
     time: Array
@@ -63,6 +68,7 @@ class Samples:
     bus_voltage: Array | None = None
     temperature: Array | None = None
     foot_force: Array | None = None
+    joint_velocity: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse arrays whose shapes disagree.
@@ -92,7 +98,7 @@ class Samples:
 
 
 def write_samples(path: Path, samples: Samples) -> None:
-    """Write samples losslessly (float64, no pickle) as a compressed .npz file; what is None is left out."""
+    """Write samples losslessly (float64, no pickle) as an .npz file; what is None is left out."""
     columns: dict[str, Any] = {field.name: getattr(samples, field.name) for field in fields(samples)}
     filters: tuple[BoardFilter, ...] | None = columns.pop("board_filters")
     columns["joint_names"] = np.array(samples.joint_names)
@@ -102,19 +108,17 @@ def write_samples(path: Path, samples: Samples) -> None:
         columns["filter_counts"] = np.array([len(each) for each in sections])
         columns["filter_cic_order"] = np.array([each.cic_order for each in filters])
         columns["filter_window"] = np.array([each.window for each in filters])
-    with path.open("wb") as file:
-        np.savez_compressed(file, **{name: value for name, value in columns.items() if value is not None})
+    write_npz(path, {name: np.asarray(value) for name, value in columns.items() if value is not None})
 
 
 def read_samples(path: Path) -> Samples:
-    """Read what `write_samples` wrote.
+    """Read what `write_samples` wrote: the arrays stay in the file, and are read where they are looked at.
 
     Raises:
         RunError: the file is damaged or holds something else.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            columns: dict[str, Any] = {name: archive[name] for name in archive.files}
+        columns: dict[str, Any] = {**read_npz(path)}
         joint_names = tuple(str(name) for name in columns.pop("joint_names"))
         sample_period = float(columns.pop("sample_period"))
         filters = _take_filters(columns, sample_period)
@@ -122,7 +126,7 @@ def read_samples(path: Path) -> Samples:
         absent = {name: None for name in (*_PER_JOINT, "foot_force") if name not in columns}
         arrays = cast(dict[str, Any], columns | absent)
         return Samples(joint_names=joint_names, board_filters=filters, sample_period=sample_period, **arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise RunError(f"{path} holds no samples: {error}; import the recording again") from error
 
 

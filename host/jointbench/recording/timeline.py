@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,12 @@ from jointbench.errors import RunError
 from jointbench.link.identity import Facts
 from jointbench.link.sync import BoardClock
 from jointbench.recording.clock_notes import clocks_of
-from jointbench.recording.decode import BoardRecord, Track
+from jointbench.recording.decode import BoardRecord
 from jointbench.recording.samples import Samples
+from jointbench.recording.tracks import Ticks, Track
 from jointbench.robot import Array, Robot
 from jointbench.signals import BiquadCoefficients, BoardFilter
+from jointbench.signals.mapped import give_back, pieces, scratch
 from jointwire import CHANNELS
 
 RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %
@@ -26,6 +28,10 @@ _SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
 _CORNERS = tuple(f"foot_force_{corner}" for corner in (1, 2, 3, 4))
 _OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")  # a channel that one joint lacks is none
 _OF_ANY = ("bus_voltage", "temperature", *_CORNERS)
+_MEASURED = (
+    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
+    "foot_force",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,19 +80,26 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Where the rows of the timeline lie on one board's ticks: row r at `first` + r, or at `ticks`[r] in between."""
+    """Where the rows of the timeline lie on one board's ticks: row r at `first` + r, or in between, by two clocks."""
 
     count: int
     first: int
-    ticks: Array | None
+    clocks: tuple[BoardClock, BoardClock] | None = None
 
-    def take(self, track: Track) -> Array:
-        """A channel's value in each row, NaN where there is none."""
-        if self.ticks is not None:
-            return _interpolated(track, self.ticks)
-        values = np.full(self.count, np.nan)
-        values[track.ticks - self.first] = track.values
+    def take(self, track: Track, part: slice) -> Array:
+        """A channel's value in some rows, NaN where there is none."""
+        first, end = self.first + part.start, self.first + part.stop
+        if self.clocks is not None:
+            master, own = self.clocks
+            return _interpolated(track, np.asarray(own.ticks_at(master.tick_host_us(np.arange(first, end)))))
+        values = np.full(part.stop - part.start, np.nan)
+        ticks, found = track.between(first, end)
+        values[ticks - first] = found
         return values
+
+    def sampled(self, ticks: Ticks, part: slice) -> NDArray[np.bool_]:
+        """In which of some rows the board sampled."""
+        return np.isfinite(self.take(Track(ticks, np.broadcast_to(1.0, len(ticks))), part))
 
 
 def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], common_ticks: bool) -> Timeline:
@@ -112,18 +125,30 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
     clocks = list(by_joint.values())
     rows = _rows_by_clock(records, clocks) if clocks else _rows_by_tick(records)
     count = rows[0].count
-    sampled = [Track(record.ticks, np.ones(len(record.ticks))) for record in records]
-    valid = np.isfinite(np.stack([row.take(each) for row, each in zip(rows, sampled, strict=True)], axis=1))
-    play_tick, warnings = _play_ticks(boards, clocks, rows)
-    columns, valid = _to_si(robot, facts, _scaled(boards, rows), valid)
+    names = _streamed(boards)
+    columns: dict[str, NDArray[Any]] = {
+        "time": scratch((count,), np.float64),
+        "play_tick": scratch((count,), np.int64),
+        "valid": scratch((count, len(boards)), np.bool_),
+    }
+    play, warnings = _playing(boards, clocks, rows)
+    for part in pieces(count):
+        row = np.arange(part.start, part.stop)
+        valid = np.stack([each.sampled(record.ticks, part) for each, record in zip(rows, records, strict=True)], axis=1)
+        values, valid = _to_si(robot, facts, _scaled(boards, rows, names, part), valid)
+        played = np.where((row >= play.start) & (row < play.stop), row - play.origin, -1)
+        values |= {"time": row * period, "play_tick": played}
+        for name, each in (values | {"valid": valid}).items():
+            if name not in columns:
+                columns[name] = scratch((count, *each.shape[1:]), np.float64)
+            columns[name][part] = each
+            give_back(columns[name])
     samples = Samples(
-        time=np.arange(count, dtype=np.float64) * period,
         joint_names=tuple(fact.joint for fact in facts),
-        play_tick=play_tick,
-        valid=valid,
         board_filters=tuple(fact.filter for fact in facts),
         sample_period=period,
-        **columns,
+        **{name: columns.get(name) for name in _MEASURED},
+        **{name: columns[name] for name in ("time", "play_tick", "valid")},
     )
     return Timeline(samples, by_joint, (*_clock_warnings(by_joint), *warnings))
 
@@ -141,30 +166,28 @@ def _rows_by_tick(records: Sequence[BoardRecord]) -> list[_Rows]:
     """Rows of boards that count the same ticks; those of one that wrapped before it was heard are whole turns off."""
     heard = [record.ticks for record in records if len(record.ticks)]
     turns = [
-        round((int(record.ticks[0]) - int(heard[0][0])) / _WORD) * _WORD if len(record.ticks) else 0
+        round((int(record.ticks.first[0]) - int(heard[0].first[0])) / _WORD) * _WORD if len(record.ticks) else 0
         for record in records
     ]
     spans = [
-        (int(record.ticks.min()) - turn, int(record.ticks.max()) - turn)
+        (record.ticks.span[0] - turn, record.ticks.span[1] - turn)
         for record, turn in zip(records, turns, strict=True)
         if len(record.ticks)
     ]
     start, end = min(first for first, _ in spans), max(last for _, last in spans)
-    return [_Rows(end - start + 1, start + turn, None) for turn in turns]
+    return [_Rows(end - start + 1, start + turn) for turn in turns]
 
 
 def _rows_by_clock(records: Sequence[BoardRecord], clocks: Sequence[BoardClock]) -> list[_Rows]:
     """Rows at the ticks of the first board, over all the time that any board sampled."""
     spans = [
-        clocks[0].ticks_at(clock.tick_host_us(np.array([record.ticks.min(), record.ticks.max()])))
+        clocks[0].ticks_at(clock.tick_host_us(np.array(record.ticks.span)))
         for clock, record in zip(clocks, records, strict=True)
         if len(record.ticks)
     ]
     start = int(np.ceil(min(float(first) for first, _ in spans) - _SAME_TICK))
     count = int(np.floor(max(float(last) for _, last in spans) + _SAME_TICK)) - start + 1
-    host_us = clocks[0].tick_host_us(start + np.arange(count))
-    others = [_Rows(count, 0, np.asarray(clock.ticks_at(host_us))) for clock in clocks[1:]]
-    return [_Rows(count, start, None), *others]
+    return [_Rows(count, start), *(_Rows(count, start, (clocks[0], clock)) for clock in clocks[1:])]
 
 
 def _interpolated(track: Track, at: Array) -> Array:
@@ -172,12 +195,16 @@ def _interpolated(track: Track, at: Array) -> Array:
     values = np.full(len(at), np.nan)
     if not len(track.ticks):
         return values
-    grid = track.ticks // track.every
+    every = track.ticks.every
+    ticks, found = track.between(int(np.floor(at.min())) - 3 * every, int(np.ceil(at.max())) + 3 * every + 1)
+    if not len(ticks):
+        return values
+    grid = ticks // every
     first = int(grid.min()) - 2  # two missing ones at either end, so that each place has four neighbours
     known = np.full(int(grid.max()) - first + 3, np.nan)
-    known[grid - first] = track.values
-    place = at / track.every - first
-    wanted = (np.abs(place - np.rint(place)) * track.every <= 0.5) & (place >= 1.0) & (place < len(known) - 2)
+    known[grid - first] = found
+    place = at / every - first
+    wanted = (np.abs(place - np.rint(place)) * every <= 0.5) & (place >= 1.0) & (place < len(known) - 2)
     left = np.floor(place[wanted]).astype(np.int64)
     f = place[wanted] - left
     before, here, there, after = (known[left + step] for step in (-1, 0, 1, 2))
@@ -192,30 +219,40 @@ def _interpolated(track: Track, at: Array) -> Array:
     return values
 
 
-def _play_ticks(
+class _Playing(NamedTuple):
+    """Rows from `start` up to but without `stop` were played; trajectory tick 0 lies at the row `origin`."""
+
+    start: int
+    stop: int
+    origin: int
+
+
+def _playing(
     boards: Sequence[tuple[BoardFacts, BoardRecord]], clocks: Sequence[BoardClock], rows: Sequence[_Rows]
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Trajectory tick of each row: boards start together, so one origin holds for all."""
-    play_tick = np.full(rows[0].count, -1, dtype=np.int64)
+) -> tuple[_Playing, list[str]]:
+    """Which rows the trajectory was played in: boards start together, so one origin holds for all."""
     origins: list[tuple[str, float]] = []
     for index, (fact, record) in enumerate(boards):
         for tick in record.played:
             at = clocks[0].ticks_at(clocks[index].tick_host_us(tick)) if clocks and index else tick
             origins.append((fact.joint, float(at) - (rows[0] if clocks else rows[index]).first))
     if not origins:
-        return play_tick, []
+        return _Playing(0, 0, 0), []
     # With clocks of their own, boards start at their nearest ticks: the first board's are those of the rows.
     own = [value for joint, value in origins if joint == boards[0][0].joint] if clocks else []
     origin = round(float(np.median(own or [value for _, value in origins])))
     last = max(record.last_play_tick for _, record in boards)
-    first_row, end_row = max(origin, 0), min(origin + last + 1, rows[0].count)
-    play_tick[first_row:end_row] = np.arange(first_row, end_row) - origin
+    playing = _Playing(max(origin, 0), min(origin + last + 1, rows[0].count), origin)
     apart = {joint: value - origin for joint, value in origins if abs(value - origin) >= 1.0}
-    return play_tick, [f"{joint} started {ticks:+.4g} samples from the others" for joint, ticks in apart.items()]
+    return playing, [f"{joint} started {ticks:+.4g} samples from the others" for joint, ticks in apart.items()]
 
 
-def _scaled(boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows]) -> dict[str, Array]:
-    """Each channel that was streamed, in SI, NaN where it is missing, shape (rows, boards)."""
+def _streamed(boards: Sequence[tuple[BoardFacts, BoardRecord]]) -> list[str]:
+    """Channels that can be used.
+
+    Raises:
+        RunError: a board sent nothing, or not the position.
+    """
     names = [name for name in _OF_ALL if all(name in record.channels for _, record in boards)]
     names += [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
     if silent := [fact.joint for fact, record in boards if not record.channels]:
@@ -223,11 +260,18 @@ def _scaled(boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Ro
     if "motor_position" not in names:
         needed = f"with bit {_CHANNELS['motor_position'].bit} set"
         raise RunError(f"not every board streamed motor_position; set register stream.channels {needed} and run again")
-    nothing = np.full(rows[0].count, np.nan)
+    return names
+
+
+def _scaled(
+    boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows], names: Sequence[str], part: slice
+) -> dict[str, Array]:
+    """Each of these channels in some rows, in SI, NaN where it is missing, shape (rows, boards)."""
+    nothing = np.full(part.stop - part.start, np.nan)
     return {
         name: np.stack(
             [
-                fact.scaled(name, row.take(record.channels[name])) if name in record.channels else nothing
+                fact.scaled(name, row.take(record.channels[name], part)) if name in record.channels else nothing
                 for row, (fact, record) in zip(rows, boards, strict=True)
             ],
             axis=1,
@@ -238,7 +282,7 @@ def _scaled(boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Ro
 
 def _to_si(
     robot: Robot, facts: Sequence[BoardFacts], scaled: dict[str, Array], valid: NDArray[np.bool_]
-) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+) -> tuple[dict[str, Array], NDArray[np.bool_]]:
     """Motor and link sides of the joints; a joint whose coupled neighbour is missing is missing itself."""
     order = [robot.joint_index(fact.joint) for fact in facts]
     matrix: Array = robot.transmission_matrix[np.ix_(order, order)]
@@ -260,18 +304,15 @@ def _to_si(
         "motor_position": joint("motor_position", inverse),
         "link_position": joint("link_position"),
         "motor_current": joint("motor_current"),
-        "motor_torque": None,
+        "motor_torque": joint("motor_current", torque_mix),
         "joint_torque": joint("joint_torque"),
         "bus_voltage": scaled.get("bus_voltage"),
         "temperature": scaled.get("temperature"),
-        "foot_force": None,
     }
-    if "motor_current" in scaled:
-        columns["motor_torque"] = joint("motor_current", torque_mix)
     if any(name in scaled for name in _CORNERS):
         none = np.full(valid.shape, np.nan)
         columns["foot_force"] = np.stack([scaled.get(name, none) for name in _CORNERS], axis=2)
-    return columns, valid
+    return {name: values for name, values in columns.items() if values is not None}, valid
 
 
 def _whole(known: NDArray[np.bool_], mixed: NDArray[np.bool_]) -> NDArray[np.bool_]:

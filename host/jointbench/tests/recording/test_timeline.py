@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointbench.errors import RunError
-from jointbench.recording import Recorder, Run, open_run, save_samples
-from jointbench.recording.decode import Track
+from jointbench.recording import Recorder, Run, open_run, save_samples, timeline
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
+from jointbench.recording.tracks import Ticks, Track
 from jointbench.robot import load_robot
+from jointbench.signals.mapped import pieces
 from jointbench.tests.link.true_clock import TICK_US, WORD, TrueClock
 from jointbench.tests.recording.board_stream import (
     BLOCK,
@@ -141,6 +142,16 @@ def test_the_same_motion_is_seen_at_the_same_time(tmp_path: Path, seed: int, syn
     np.testing.assert_allclose(found, true, atol=2.0 if sync else 30.0)
 
 
+def test_clocks_place_samples_alike_however_many_rows_are_laid_out_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = desk(3, seconds=4).record(tmp_path / "run", {2: range(20, 22)}).samples
+    monkeypatch.setattr(timeline, "pieces", lambda n: pieces(n, 101))
+    parts = open_run(tmp_path / "run").samples
+    for name in ("motor_position", "motor_current", "temperature", "valid", "play_tick", "time"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)
+
+
 def test_a_gap_stays_a_gap_and_is_no_longer_than_it_was(tmp_path: Path) -> None:
     run = desk(7, sync=True).record(tmp_path / "run", {2: range(100, 103)})
     missing = ~run.samples.valid
@@ -223,7 +234,7 @@ def test_interpolation_is_exact_for_cubics(shift: float, coefficients: list[floa
     ticks = np.arange(0, 80, every)
     polynomial = np.polynomial.Polynomial(np.array(coefficients) / 40.0 ** np.arange(4))
     at = np.arange(8, 60, dtype=np.float64) + np.float64(shift)
-    found = _interpolated(Track(ticks, polynomial(ticks), every), at)
+    found = _interpolated(Track(Ticks.of(ticks, every), polynomial(ticks)), at)
     nearest = np.abs(at / every - np.round(at / every)) * every <= 0.5
     assert np.array_equal(np.isfinite(found), nearest)
     np.testing.assert_allclose(found[nearest], polynomial(at[nearest]), rtol=1e-9, atol=1e-9)
@@ -231,7 +242,7 @@ def test_interpolation_is_exact_for_cubics(shift: float, coefficients: list[floa
 
 def test_interpolation_at_the_ticks_gives_the_samples_themselves() -> None:
     values = np.random.default_rng(0).integers(-(2**31), 2**31, 50)
-    track = Track(np.delete(np.arange(50), [20, 21]), np.delete(values, [20, 21]))
+    track = Track(Ticks.of(np.delete(np.arange(50), [20, 21])), np.delete(values, [20, 21]))
     found = _interpolated(track, np.arange(-3.0, 53.0))
     expected = np.full(56, np.nan)
     expected[3:53] = values

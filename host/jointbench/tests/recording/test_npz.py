@@ -1,0 +1,98 @@
+"""Archives of arrays: what was written comes back, lies in the file, and damage is seen."""
+
+import errno
+import mmap
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.recording.npz import read_npz, write_npz
+from jointbench.signals.mapped import Spool, part_of, pieces, scratch
+
+RNG = np.random.default_rng(0)
+ARRAYS = {
+    "values": RNG.standard_normal((1000, 6)),
+    "flags": RNG.random((1000, 6)) < 0.5,
+    "names": np.array(["j1", "gelenk_ö"]),
+    "period": np.array(1e-3),
+    "across": np.asfortranarray(RNG.standard_normal((30, 4))),
+    "none": np.empty((0, 3)),
+}
+
+
+@pytest.mark.parametrize("write", [write_npz, lambda path, arrays: np.savez(path, **arrays),
+                                   lambda path, arrays: np.savez_compressed(path, **arrays)])  # fmt: skip
+def test_it_comes_back_and_numpy_reads_it_too(tmp_path: Path, write):
+    path = tmp_path / "arrays.npz"
+    write(path, ARRAYS)
+    with np.load(path) as archive:
+        for found in (read_npz(path), archive):
+            assert sorted(found) == sorted(ARRAYS)
+            for name, values in ARRAYS.items():
+                np.testing.assert_array_equal(found[name], values)
+                assert found[name].dtype == values.dtype
+
+
+def test_arrays_lie_in_the_file_where_a_processor_likes_them(tmp_path: Path):
+    path = tmp_path / "arrays.npz"
+    write_npz(path, ARRAYS)
+    found = read_npz(path)
+    assert isinstance(base_of(found["values"]), mmap.mmap)
+    assert not found["values"].flags.writeable
+    assert all(found[name].ctypes.data % 64 == 0 for name in ("values", "flags"))
+    again = tmp_path / "again.npz"
+    write_npz(again, found)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def base_of(values):
+    while isinstance(values, np.ndarray):
+        values = values.base
+    return values.obj if isinstance(values, memoryview) else values
+
+
+@pytest.mark.parametrize("at", [0.3, 0.5, 0.9])
+def test_a_damaged_byte_is_seen(tmp_path: Path, at: float):
+    path = tmp_path / "arrays.npz"
+    write_npz(path, {"values": ARRAYS["values"]})
+    data = bytearray(path.read_bytes())
+    data[int(at * len(data))] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"values\.npy in it is damaged"):
+        read_npz(path)
+
+
+def test_objects_are_not_loaded(tmp_path: Path):
+    path = tmp_path / "arrays.npz"
+    np.savez(path, bad=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="Python objects"):
+        read_npz(path)
+
+
+@pytest.mark.parametrize("rows", [10, 500_000])  # in memory, and in a file
+def test_scratch_arrays_hold_what_is_written_part_by_part(rows: int):
+    values = scratch((rows, 6), np.float64)
+    assert isinstance(base_of(values), mmap.mmap) == (rows > 10)
+    for part in pieces(rows, 70_000):
+        values[part] = np.arange(part.start, part.stop)[:, None]
+        part_of(values, slice(0, 1))  # its pages are given back
+    total = sum(float(part_of(values, part).sum()) for part in pieces(rows))
+    assert total == 6 * rows * (rows - 1) / 2
+    np.testing.assert_array_equal(part_of(values, np.array([rows - 1, 0]))[:, 0], [rows - 1, 0])
+
+
+def test_a_full_disk_is_named_with_the_folder_to_change(monkeypatch: pytest.MonkeyPatch):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as the system raises it of a file without a name
+
+    def raises(*_: object) -> None:
+        raise full
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", raises)
+    with pytest.raises(OSError, match=r"No space left .*\(TMPDIR\)") as told:
+        scratch((500_000, 6), np.float64)
+    assert told.value.filename.startswith(tempfile.gettempdir())
+    with pytest.raises(OSError, match=r"\(TMPDIR\)"):
+        Spool(np.float64).append(np.zeros(500_000))
