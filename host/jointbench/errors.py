@@ -45,6 +45,10 @@ class FitError(JointbenchError, ValueError):
     """Raised when a fit or validation is asked of a run that cannot give it."""
 
 
+class NotSimulable(FitError):
+    """Raised when a robot cannot be simulated with the parameters at hand: they are no body's, or do not follow."""
+
+
 class ModelFileError(JointbenchError, ValueError):
     """Raised when a model file cannot be read or was written by something else."""
 
@@ -166,3 +170,15 @@ class ImpossibleParameters(JointbenchError, ValueError):
 
 class PhysicalSolverFailed(JointbenchError, ArithmeticError):
     """Raised when the search for physically possible parameters ends without an answer."""
+
+
+class IncomparableModels(JointbenchError, ValueError):
+    """Raised when two models' parameters do not stand for the same things."""
+
+
+class FleetError(JointbenchError, ValueError):
+    """Raised when a fleet is asked for with impossible settings, or none of its runs can be fitted."""
+
+
+class LogCheckError(JointbenchError, ValueError):
+    """Raised when a log has too little in one piece to be looked at."""

@@ -21,12 +21,12 @@ from jointbench.recording.run_directory import (
     FRAMES,
     PROVENANCE,
     RESULT,
-    ROBOT,
     SAMPLES,
     SCHEMA,
     read_provenance,
     read_result,
     read_robot,
+    robot_file,
 )
 from jointbench.recording.samples import read_samples
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
@@ -94,9 +94,9 @@ def _read_provenance(path: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
     except (KeyError, TypeError, ValueError) as error:
         first = Finding(PROVENANCE, False, f"its boards lack node or joint: {error!r}", advice=_COPY)
     try:
-        second = Finding(ROBOT, True, f"{len(read_robot(path).joint_names)} joints")
+        second = Finding(robot_file(path).name, True, f"{len(read_robot(path).joint_names)} joints")
     except (JointbenchError, OSError) as error:
-        second = Finding(ROBOT, False, str(error), advice=_COPY)
+        second = Finding(robot_file(path).name, False, str(error), advice=_COPY)
     return provenance, [first, second]
 
 

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.dynamics import model_parameter_names
-from jointbench.errors import ImportedDataError
+from jointbench.errors import ImportedDataError, MappingError
 from jointbench.recording.csv_table import CsvTable, read_csv_table
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples
 from jointbench.recording.samples import Samples
-from jointbench.recording.time_grid import TimeGrid, even_grid, grid_of_times
-from jointbench.robot import Array
+from jointbench.recording.time_grid import TimeGrid, UnevenTimes, even_grid, grid_of_times, uneven_times
+from jointbench.robot import Array, Robot
 
 
-def import_csv(
-    mapping: str | Path, directory: str | Path | None = None, *, data: str | Path | None = None
-) -> Run:
+def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data: str | Path | None = None) -> Run:
     """Import somebody's log: read it as its mapping says, and save it as a run.
 
-    What was recorded is not changed: no value is smoothed, interpolated or left out but by the mapping, the run keeps
-    a copy of the mapping and the hashes of the log's files.
+    What was recorded is not changed: no value is smoothed, interpolated or left out but by the mapping. The run keeps
+    a copy of the mapping and the hashes of the log's files. See `check_log` for what may be wrong with it.
 
     Args:
         mapping: path of a mapping .toml, or the name of one that comes with the package.
         directory: of the run, to create. None: a new one in the folder `runs`.
-        data: folder of the log's files. None: that of the mapping.
+        data: folder of the log's files; or a file that takes the place of the mapping's only one. None: the mapping's
+            folder.
 
     Returns:
         The run.
@@ -41,19 +42,39 @@ def import_csv(
             a gap, or there are too few rows.
         RunError: the directory exists.
     """
-    described = read_mapping(mapping)
-    folder = Path(data) if data is not None else Path(mapping).parent
+    place = Path(data) if data is not None else Path(mapping).parent
+    if data is not None and not place.exists():
+        raise ImportedDataError(
+            f"the log's data {place}: there is no such file or folder; give the folder of the log's files, or the one "
+            f"file (--data, or data= in Python)"
+        )
+    folder = place.parent if place.is_file() else place
+    described = read_mapping(mapping, folder)
+    if place.is_file():
+        described = _with_file(described, place.name)
     tables = _read_tables(described, folder)
     first, end = _row_range(described, tables)
-    samples = _samples(described, tables, first, end)
+    grid, known = _grid(described, tables, first, end)
+    samples = _samples(described, tables, grid, known, first, end)
     where = Path(directory) if directory is not None else new_run_path("runs", described.robot.name, "import")
-    save_samples(where, samples, _provenance(described, tables, first, end))
+    save_samples(where, samples, _provenance(described, tables, grid, first, end))
     (where / "mapping.toml").write_text(described.text, encoding="utf-8")
     return open_run(where)
 
 
+def _with_file(mapping: Mapping, path: str) -> Mapping:
+    if len(mapping.files) != 1:
+        paths = ", ".join(file.path for file in mapping.files)
+        raise MappingError(
+            f"mapping {mapping.name} takes {len(mapping.files)} files, {paths}; give the folder they are in instead of "
+            f"the file {path}"
+        )
+    return replace(mapping, files=(replace(mapping.files[0], path=path),))
+
+
 def _read_tables(mapping: Mapping, folder: Path) -> tuple[CsvTable, ...]:
-    channels = [channel for channel in (mapping.position, mapping.torque, mapping.joint_torque) if channel is not None]
+    given = (mapping.position, mapping.velocity, mapping.torque, mapping.joint_torque)
+    channels = [channel for channel in given if channel is not None]
     tables: list[CsvTable] = []
     for index, file in enumerate(mapping.files):
         wanted = [column for channel in channels if channel.file == index for column in channel.columns]
@@ -86,85 +107,93 @@ def _row_range(mapping: Mapping, tables: tuple[CsvTable, ...]) -> tuple[int, int
     return start, stop
 
 
-def _samples(mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: int) -> Samples:
+def _grid(
+    mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: int
+) -> tuple[TimeGrid | UnevenTimes, NDArray[np.bool_]]:
+    """Where the rows taken stand in time, and which of them are not known to be wrong."""
     known = np.ones(len(tables[0].values), dtype=np.bool_)
     for start, stop in mapping.invalid_rows:
         known[start:stop] = False
     wanted = np.zeros_like(known)
     wanted[first:end] = True
+    time = mapping.time
     for index, table in enumerate(tables):
         measured = np.repeat((known & wanted)[:, None], len(table.columns), axis=1)
-        if mapping.time is not None and mapping.time.file == index:
-            measured[:, table.columns.index(mapping.time.column)] = wanted  # a row of unknown time has no place at all
+        if time is not None and time.file == index:
+            measured[:, table.columns.index(time.column)] = wanted  # a row of unknown time has no place at all
         table.check_finite(measured)
-    grid = _grid(mapping, tables, first, end)
-    robot = mapping.robot
-    valid = np.zeros((grid.length, robot.n_joints), dtype=np.bool_)
-    valid[grid.places] = known[first:end, None]
-    position = _placed(mapping.position, tables, grid, first, end)
-    if mapping.position.side == "motor":
-        position = position @ np.linalg.inv(robot.transmission_matrix).T
-    current, torque = _motor(mapping, tables, grid, first, end)
-    sensor = mapping.joint_torque
-    return Samples(
-        time=grid.time,
-        joint_names=robot.joint_names,
-        # The only position that was measured, whichever side of the gear it was on.
-        motor_position=position,
-        link_position=None,
-        motor_current=current,
-        motor_torque=torque,
-        joint_torque=None if sensor is None else _placed(sensor, tables, grid, first, end),
-        play_tick=np.full(grid.length, -1, dtype=np.int64),
-        valid=valid,
-        board_filters=None,
-        sample_period=grid.sample_period,
-    )
-
-
-def _motor(
-    mapping: Mapping, tables: tuple[CsvTable, ...], grid: TimeGrid, first: int, end: int
-) -> tuple[Array | None, Array | None]:
-    """Motor current, where that was logged, and joint torque from the motors."""
-    if mapping.torque is None:
-        return None, None
-    robot = mapping.robot
-    values = _placed(mapping.torque, tables, grid, first, end)
-    if mapping.torque.side == "joint":
-        return None, values
-    if not mapping.torque.is_current:
-        return None, values @ robot.transmission_matrix
-    constants = np.array([drive.torque_constant for drive in robot.drives])
-    return values, (values * constants) @ robot.transmission_matrix
-
-
-def _placed(channel: Channel, tables: tuple[CsvTable, ...], grid: TimeGrid, first: int, end: int) -> Array:
-    """A channel in SI on the grid, nan where no row stands."""
-    table = tables[channel.file]
-    cells = np.column_stack([table.column(name) for name in channel.columns])[first:end]
-    values = np.full((grid.length, len(channel.columns)), np.nan)
-    values[grid.places] = channel.scale * cells + channel.zero
-    return values
-
-
-def _grid(mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: int) -> TimeGrid:
-    if mapping.time is None:
+    known = known[first:end]
+    if time is None:
         assert mapping.sample_period is not None
-        return even_grid(end - first, first, mapping.sample_period)
-    table = tables[mapping.time.file]
-    return grid_of_times(
-        mapping.time.factor * table.column(mapping.time.column)[first:end],
-        table.lines[first:end],
+        return even_grid(end - first, first, mapping.sample_period), known
+    table = tables[time.file]
+    times, lines = time.factor * table.column(time.column)[first:end], table.lines[first:end]
+    if time.resample:
+        return uneven_times(times, lines, table.name, known, sample_period=mapping.sample_period), known
+    grid = grid_of_times(
+        times,
+        lines,
         table.name,
         sample_period=mapping.sample_period,
         tolerance=mapping.time_tolerance,
         allow_gaps=mapping.allow_gaps,
     )
+    return grid, known
 
 
-def _provenance(mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: int) -> dict[str, Any]:
+def _samples(
+    mapping: Mapping,
+    tables: tuple[CsvTable, ...],
+    grid: TimeGrid | UnevenTimes,
+    known: NDArray[np.bool_],
+    first: int,
+    end: int,
+) -> Samples:
+    robot = mapping.robot
+
+    def placed(channel: Channel) -> Array:
+        table = tables[channel.file]
+        cells = np.column_stack([table.column(name) for name in channel.columns])[first:end]
+        return grid.place(channel.scale * cells + channel.zero)
+
+    def motion(channel: Channel) -> Array:
+        values = placed(channel)
+        return values @ np.linalg.inv(robot.transmission_matrix).T if channel.side == "motor" else values
+
+    current, torque = (None, None) if mapping.torque is None else _motor(robot, mapping.torque, placed(mapping.torque))
+    return Samples(
+        time=grid.time,
+        joint_names=robot.joint_names,
+        # The only position that was measured, whichever side of the gear it was on.
+        motor_position=motion(mapping.position),
+        link_position=None,
+        motor_current=current,
+        motor_torque=torque,
+        joint_torque=None if mapping.joint_torque is None else placed(mapping.joint_torque),
+        joint_velocity=None if mapping.velocity is None else motion(mapping.velocity),
+        play_tick=np.full(len(grid.time), -1, dtype=np.int64),
+        valid=np.repeat(grid.place_known(known)[:, None], robot.n_joints, axis=1),
+        board_filters=None,
+        sample_period=grid.sample_period,
+    )
+
+
+def _motor(robot: Robot, channel: Channel, values: Array) -> tuple[Array | None, Array]:
+    """Motor current, where that was logged, and joint torque from the motors."""
+    if channel.side == "joint":
+        return None, values
+    if not channel.is_current:
+        return None, values @ robot.transmission_matrix
+    constants = np.array([drive.torque_constant for drive in robot.drives])
+    return values, (values * constants) @ robot.transmission_matrix
+
+
+def _provenance(
+    mapping: Mapping, tables: tuple[CsvTable, ...], grid: TimeGrid | UnevenTimes, first: int, end: int
+) -> dict[str, Any]:
     digest = hashlib.sha256(mapping.text.encode()).hexdigest()
-    return {
+    uneven = {"resampled": {"jitter_s": grid.jitter, "gaps": grid.gaps}} if isinstance(grid, UnevenTimes) else {}
+    return uneven | {
         "kind": "import",
         "robot": mapping.robot_reference,
         "source": mapping.source,

@@ -1,7 +1,7 @@
 """The mapping file: what the columns of somebody's log mean, so that it becomes a run.
 
 version = 1
-robot = "tx40"                       # a name of the robot library, or a path relative to this file
+robot = "tx40"                       # a name of the robot library, or a path relative to this file, or to the data
 sample_rate_Hz = 5000                # or a table [time] with column and unit ("s", "ms", "us", "ns")
 # first_row = 0, end_row = 45000     data rows to take, counted from 0, end_row not taken
 # invalid_rows = [[100, 120]]        data rows known to be wrong
@@ -19,13 +19,23 @@ side = "motor"                       # of the gear: "motor" goes through the rob
 # file = "log.csv"                   which one, where there are several
 # gain = 1, offset = 0               SI value = (gain x cell + offset) x unit
 
+[velocity]                           # of the same form; nothing is fitted to it, checks hold it against the positions
+
+[time]                               # where the log has times
+column = "t"
+unit = "ms"
+# resample = true                    uneven times: interpolate onto an even grid, and mark what lies in gaps invalid
+
 [fit]                                # settings that fits of this run start from (see FitSettings)
+
+"?" stands for what is still to be filled in; a mapping that holds one is refused, and says what.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -39,9 +49,15 @@ from jointbench.robot.table import Table
 
 VERSION = 1
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+VELOCITY_UNITS = {
+    "rad/s": 1.0, "deg/s": math.pi / 180.0, "rpm": math.pi / 30.0, "m/s": 1.0, "mm/s": 1e-3,
+}  # fmt: skip
 POSITION_UNITS = {"rad": 1.0, "deg": math.pi / 180.0, "m": 1.0, "mm": 1e-3, "counts": 2.0 * math.pi}
 TORQUE_UNITS = {"N·m": 1.0, "Nm": 1.0, "mN·m": 1e-3, "mNm": 1e-3, "N": 1.0}
 CURRENT_UNITS = {"A": 1.0, "mA": 1e-3}
+
+TO_FILL_IN = "?"
+"""Stands in a proposed mapping for what nobody but its user knows."""
 
 _PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
 """Keys of a channel that may be one value for all joints or a list of one for each."""
@@ -78,11 +94,12 @@ class Channel:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Where the time of each row stands, and its unit in seconds."""
+    """Where the time of each row stands, its unit in seconds, and whether to interpolate where times are uneven."""
 
     file: int
     column: str
     factor: float
+    resample: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +115,7 @@ class Mapping:
         position: of motors or joints.
         torque: of the motors, or None.
         joint_torque: of torque sensors at the joints, or None.
+        velocity: of motors or joints, or None.
         time: the time column, or None where `sample_period` says it all.
         sample_period: [s], or None where the time column tells.
         rows: first and one past the last data row to take; None for all from or to there.
@@ -116,6 +134,7 @@ class Mapping:
     position: Channel
     torque: Channel | None
     joint_torque: Channel | None
+    velocity: Channel | None
     time: TimeColumn | None
     sample_period: float | None
     rows: tuple[int | None, int | None]
@@ -131,8 +150,12 @@ def mapping_names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
 
-def read_mapping(name_or_path: str | Path) -> Mapping:
+def read_mapping(name_or_path: str | Path, data: Path | None = None) -> Mapping:
     """Read a mapping by the name of one that comes with the package, or from a file.
+
+    Args:
+        name_or_path: of the mapping.
+        data: folder of the log, where a robot file is looked for that does not lie beside the mapping.
 
     Raises:
         MappingError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
@@ -143,7 +166,7 @@ def read_mapping(name_or_path: str | Path) -> Mapping:
     except tomllib.TOMLDecodeError as error:
         raise MappingError(f"mapping {path.name} is not TOML: {error}") from error
     try:
-        return _mapping(values, text, path)
+        return _mapping(values, text, path, data)
     except (RobotFileError, UnknownRobot) as error:
         raise MappingError(str(error)) from error
 
@@ -163,14 +186,14 @@ def _find(name_or_path: str | Path) -> tuple[str, Path]:
         ) from error
 
 
-def _mapping(values: dict[str, Any], text: str, path: Path) -> Mapping:
+def _mapping(values: dict[str, Any], text: str, path: Path, data: Path | None) -> Mapping:
     table = Table(values, f"mapping {path.name}")
+    if open_entries := list(_to_fill_in(values)):
+        table.fault(f"still to be filled in: {', '.join(open_entries)}; what is wanted stands beside each in the file")
     version = table.number("version")
     if version != VERSION:
         table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
-    reference = table.text("robot")
-    if reference not in library_names():
-        reference = str(path.parent / reference)
+    reference = _robot_reference(table.text("robot"), path.parent, data)
     robot = load_robot(reference)
     files = tuple(_file(entry) for entry in table.tables("files"))
     if not files:
@@ -194,6 +217,7 @@ def _mapping(values: dict[str, Any], text: str, path: Path) -> Mapping:
         source=table.text("source", ""),
         files=files,
         position=_channel(table, "position", values, robot, files, POSITION_UNITS),
+        velocity=_channel(table, "velocity", values, robot, files, VELOCITY_UNITS) if table.has("velocity") else None,
         torque=torque,
         joint_torque=sensor,
         time=time,
@@ -206,6 +230,23 @@ def _mapping(values: dict[str, Any], text: str, path: Path) -> Mapping:
     )
     table.finish()
     return mapping
+
+
+def _to_fill_in(values: Any, name: str = "") -> Iterator[str]:
+    """Names of the entries that are still "?"."""
+    if isinstance(values, dict):
+        for key, value in cast(dict[str, Any], values).items():
+            yield from _to_fill_in(value, f"{name}.{key}" if name else key)
+    elif values == TO_FILL_IN or (isinstance(values, list) and TO_FILL_IN in values):
+        yield name
+
+
+def _robot_reference(name: str, folder: Path, data: Path | None) -> str:
+    """A name of the library, or the path of a file beside the mapping, or else in the data's folder."""
+    if name in library_names():
+        return name
+    places = [folder / name] if data is None else [folder / name, data / name]
+    return str(next((place for place in places if place.is_file()), places[0]))
 
 
 def _file(table: Table) -> LogFile:
@@ -230,7 +271,7 @@ def _time(table: Table, files: tuple[LogFile, ...]) -> tuple[TimeColumn | None, 
         return None, period
     entry = table.table("time")
     factor = TIME_UNITS[entry.text("unit", allowed=tuple(TIME_UNITS))]
-    time = TimeColumn(_file_index(entry, files), entry.text("column"), factor)
+    time = TimeColumn(_file_index(entry, files), entry.text("column"), factor, entry.flag("resample", False))
     entry.finish()
     return time, period
 

@@ -15,10 +15,15 @@ from jointbench.errors import RunError
 from jointbench.link.ledger import Ledger
 from jointbench.recording.toml_text import toml_text
 from jointbench.robot import Robot, library_names, load_robot
+from jointbench.robot.urdf import read_urdf
 
 VERSION = 1
-PROVENANCE, ROBOT, SCHEMA = "run.toml", "robot.toml", "schema.json"
+PROVENANCE, SCHEMA = "run.toml", "schema.json"
+ROBOT, ROBOT_URDF = "robot.toml", "robot.urdf"
 FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before the first mark of an XML file."""
+
 _RESULT_ENTRIES = {
     "outcome": str, "records": int, "first_us": int | None, "last_us": int | None, "frames_sha256": str, "ledger": dict,
 }  # fmt: skip
@@ -27,7 +32,7 @@ _RESULT_ENTRIES = {
 def create_run_directory(
     directory: str | Path, provenance: Mapping[str, Any], files: Mapping[str, bytes] | None = None
 ) -> Path:
-    """Create a run's directory with robot.toml (a copy of the robot file) and run.toml (everything else known).
+    """Create a run's directory with a copy of the robot file (robot.toml or robot.urdf) and run.toml (all else known).
 
     The directory appears with all of its files at once: whoever finds it, after a crash too, can read its provenance.
 
@@ -46,9 +51,9 @@ def create_run_directory(
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
     name = str(provenance["robot"])
-    robot, text = load_robot(name), _robot_text(name)
+    robot, (copy, text) = load_robot(name), _robot_copy(name)
     values = {"version": VERSION, "jointbench": package_version(), **provenance, "robot": robot.name}
-    content = {ROBOT: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
+    content = {copy: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
     path = Path(directory)
     if path.exists():
         raise RunError(f"run directory {path} exists already; a run is never written over, name another")
@@ -71,6 +76,11 @@ def read_provenance(path: Path) -> dict[str, Any]:
         RunError: the directory has no readable run.toml, or one of another version.
     """
     if not path.is_dir():
+        if path.suffix == ".zip" or (path.parts[:1] and path.parts[0].endswith(":")):
+            raise RunError(
+                f"{path} is no directory; only `jointbench fit`, without --together, reads runs from .zip files and "
+                f"URLs: unpack or copy it here"
+            )
         raise RunError(f"{path} is not a run: there is no such directory; runs are directories that hold a run.toml")
     try:
         values = tomllib.loads((path / PROVENANCE).read_text(encoding="utf-8"))
@@ -118,9 +128,22 @@ def common_ticks(provenance: Mapping[str, Any]) -> bool:
     return bool(provenance.get("common_ticks", provenance["clock"] == "virtual"))
 
 
+def robot_file(path: Path) -> Path:
+    """A run's own copy of its robot file: robot.urdf where that is what was copied, else robot.toml."""
+    return path / ROBOT_URDF if (path / ROBOT_URDF).is_file() else path / ROBOT
+
+
 def read_robot(path: Path) -> Robot:
-    """Load the robot that was recorded, from the run's own copy of its file."""
-    return load_robot(path / ROBOT)
+    """Load the robot that was recorded, from the run's own copy of its file.
+
+    Raises:
+        UnknownRobot: there is no copy.
+        RobotFileError: an entry in it is wrong.
+    """
+    copy = robot_file(path)
+    if copy.name == ROBOT and copy.is_file() and copy.read_bytes().lstrip(_BLANK).startswith(b"<"):
+        return read_urdf(copy)  # of a run imported when every copy was named robot.toml
+    return load_robot(copy)
 
 
 def package_version() -> str:
@@ -131,7 +154,9 @@ def package_version() -> str:
         return "source"
 
 
-def _robot_text(name: str) -> bytes:
+def _robot_copy(name: str) -> tuple[str, bytes]:
+    """Name and content of the copy of a robot file."""
     if name in library_names():
-        return (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_bytes()
-    return Path(name).read_bytes()
+        return ROBOT, (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_bytes()
+    path = Path(name)
+    return ROBOT_URDF if path.suffix == ".urdf" else ROBOT, path.read_bytes()

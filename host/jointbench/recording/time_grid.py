@@ -1,4 +1,4 @@
-"""The even grid of times that samples stand on, and which of its places a log fills."""
+"""The even grid of times that samples stand on, and what a log puts on its places."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import ImportedDataError
+from jointbench.errors import ImportedDataError, SignalError
 from jointbench.robot import Array
+from jointbench.signals import resample
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,73 @@ class TimeGrid:
     def time(self) -> Array:
         """Times of all places [s], shape (length,)."""
         return self.start + self.sample_period * np.arange(self.length, dtype=np.float64)
+
+    def place(self, values: Array) -> Array:
+        """Values of the rows, shape (rows, n), on the grid, nan where no row stands, shape (length, n)."""
+        placed = np.full((self.length, values.shape[1]), np.nan)
+        placed[self.places] = values
+        return placed
+
+    def place_known(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which places hold a row that is known, of a mask of the rows."""
+        placed = np.zeros(self.length, dtype=np.bool_)
+        placed[self.places] = known
+        return placed
+
+
+@dataclass(frozen=True, eq=False)
+class UnevenTimes:
+    """Rows at uneven times, and the even grid that their values are interpolated onto.
+
+    Attributes:
+        rows: time of each row [s], rising.
+        known: rows that values may come from, shape (rows,).
+        time: of the grid's places [s], shape (length,).
+        covered: places with known rows around them, shape (length,).
+        sample_period: [s].
+        jitter: root mean square of what steps between rows differ from the sample period, gaps apart [s].
+        gaps: stretches of the grid that no known row is near.
+    """
+
+    rows: Array
+    known: NDArray[np.bool_]
+    time: Array
+    covered: NDArray[np.bool_]
+    sample_period: float
+    jitter: float
+    gaps: int
+
+    def place(self, values: Array) -> Array:
+        """Values of the rows, shape (rows, n), interpolated onto the grid, nan in gaps, shape (length, n)."""
+        return resample(self.rows, values, self.known, sample_period=self.sample_period).values
+
+    def place_known(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which places values can be interpolated to; `known` must be that of the grid."""
+        assert np.array_equal(known, self.known)
+        return self.covered
+
+
+def uneven_times(
+    time: Array, lines: NDArray[np.intp], file: str, known: NDArray[np.bool_], *, sample_period: float | None
+) -> UnevenTimes:
+    """Make an even grid for rows at uneven times.
+
+    Args:
+        time: of each row [s].
+        lines: of the file, for messages.
+        file: its name, for messages.
+        known: rows that values may come from.
+        sample_period: of the grid [s]; None: the median spacing.
+
+    Raises:
+        ImportedDataError: times that repeat or go back, or are nowhere regular enough to interpolate.
+    """
+    _check_rising(time, lines, file)
+    try:
+        made = resample(time, time[:, None], known, sample_period=sample_period)
+    except SignalError as error:
+        raise ImportedDataError(f"{file}: {error}") from error
+    return UnevenTimes(time, known, made.time, made.valid, made.sample_period, made.jitter, made.gaps)
 
 
 def even_grid(rows: int, first_row: int, sample_period: float) -> TimeGrid:
@@ -56,15 +124,8 @@ def grid_of_times(
     Raises:
         ImportedDataError: times that repeat or go back, are unevenly spaced, or leave a gap that is not allowed.
     """
+    _check_rising(time, lines, file)
     steps = np.diff(time)
-    back = np.flatnonzero(steps <= 0.0)
-    if len(back):
-        row = int(back[0])
-        what = "is there twice" if steps[row] == 0.0 else f"comes after {time[row]:.9g} s"
-        raise ImportedDataError(
-            f"{file}, line {lines[row + 1]}: time {time[row + 1]:.9g} s {what}; times must rise from row to row: "
-            f"remove the row, or give sample_rate_Hz instead of [time]"
-        )
     period = float(np.median(steps)) if sample_period is None else sample_period
     periods = np.maximum(np.round(steps / period), 1.0)
     _check_jitter(time, steps - periods * period, lines, file, period, tolerance)
@@ -83,6 +144,20 @@ def grid_of_times(
     return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places)
 
 
+def _check_rising(time: Array, lines: NDArray[np.intp], file: str) -> None:
+    steps = np.diff(time)
+    back = np.flatnonzero(steps <= 0.0)
+    if not len(back):
+        return
+    row, repeats = int(back[0]), int(np.sum(steps == 0.0))
+    what = "is there twice" if steps[row] == 0.0 else f"comes after {time[row]:.9g} s"
+    count = f"; {repeats} of {len(time)} rows repeat the time before" if repeats > 1 else ""
+    raise ImportedDataError(
+        f"{file}, line {lines[row + 1]}: time {time[row + 1]:.9g} s {what}{count}; times must rise from row to row: "
+        f"remove the row, or give sample_rate_Hz instead of [time] where rows are evenly spaced in truth"
+    )
+
+
 def _check_jitter(
     time: Array, deviation: Array, lines: NDArray[np.intp], file: str, period: float, tolerance: float
 ) -> None:
@@ -93,7 +168,6 @@ def _check_jitter(
         raise ImportedDataError(
             f"{file}: times are uneven: {uneven} of {len(deviation)} steps are off a sample period of {period:.6g} s "
             f"by more than {tolerance:.0%} of it, most at line {lines[row + 1]} (t = {time[row + 1]:.9g} s, "
-            f"{share:.0%}); "
-            f"nothing is interpolated: record with even sampling, or raise time_tolerance if the sampling was even and "
-            f"only the time stamps jitter"
+            f"{share:.0%}); nothing is interpolated unasked: set resample = true in [time] to have it done, or raise "
+            f"time_tolerance if the sampling was even and only the time stamps jitter"
         )

@@ -280,8 +280,11 @@ def test_a_row_range_beyond_the_file(tmp_path: Path, table):
 
 def test_missing_things_are_named(tmp_path: Path, table):
     path = write(tmp_path, table)
-    with pytest.raises(ImportedDataError, match=r"log.csv cannot be read in .*: there is no such file"):
+    with pytest.raises(ImportedDataError, match=r"nowhere: there is no such file or folder; give the folder"):
         import_csv(path, tmp_path / "run", data=tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ImportedDataError, match=r"log.csv cannot be read in .*: there is no such file"):
+        import_csv(path, tmp_path / "run", data=tmp_path / "empty")
     (tmp_path / "log.csv").write_text("")
     with pytest.raises(ImportedDataError, match=r"log.csv is empty"):
         bring(path)
@@ -290,7 +293,7 @@ def test_missing_things_are_named(tmp_path: Path, table):
         bring(path)
     with pytest.raises(ImportedDataError, match=r"log.csv has no column 'tc'; its columns are t, pa, pb, ta, tb"):
         bring(write(tmp_path, table, mapping=MAPPING.replace('"tb"', '"tc"')))
-    with pytest.raises(MappingError, match=r"mapping 'nothing.toml' cannot be read .* comes with the package: tx40"):
+    with pytest.raises(MappingError, match=r"mapping 'nothing.toml' cannot be read .* comes with the package: .*tx40"):
         import_csv("nothing.toml")
 
 

@@ -1,0 +1,103 @@
+"""A first look at a CSV file of which nothing is known: what separates its cells, its header, its numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from jointbench.errors import ImportedDataError
+from jointbench.robot import Array
+
+LOOKED_AT = 20_000
+"""Rows that are looked at: enough to tell units and order."""
+
+_FEWEST = 20
+"""Rows below which nothing is told."""
+
+_MOSTLY = 0.5
+"""Share of numbers from which on a column is one of numbers, with gaps, rather than of words."""
+
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True, eq=False)
+class CsvColumns:
+    """The first rows of a CSV file.
+
+    Attributes:
+        path: of the file.
+        delimiter: between its cells.
+        has_header: whether its first line names the columns.
+        names: of the columns; their numbers, counted from 1, where there is no header.
+        values: rows without a gap, nan in columns of words, shape (rows, n_columns).
+        label: by which a mapping calls it, None where it is the only file.
+    """
+
+    path: Path
+    delimiter: str
+    has_header: bool
+    names: tuple[str, ...]
+    values: Array
+    label: str | None = None
+
+
+def look_at_csv(path: Path) -> CsvColumns:
+    """Look at the first rows of a CSV file.
+
+    Raises:
+        ImportedDataError: it cannot be read, holds no table, no row is as long as the first one, or its numbers have
+            decimal commas.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(islice(file, LOOKED_AT + 1))
+    except OSError as error:
+        raise ImportedDataError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
+    except UnicodeDecodeError as error:
+        raise ImportedDataError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+    first = [line for line in lines[:20] if line.strip()]
+    delimiter = max(_DELIMITERS, key=lambda each: min((line.count(each) for line in first), default=0))
+    rows = [row for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row]
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise ImportedDataError(
+            f"{path} holds no table: {len(rows)} lines, {len(rows[0]) if rows else 0} cells in the first one; cells "
+            f"must be separated by one of {', '.join(map(repr, _DELIMITERS))}"
+        )
+    width = len(rows[0])
+    has_header = sum(_is_number(cell) for cell in rows[0]) < width / 2.0
+    body = [row for row in rows[has_header:] if len(row) == width]
+    if not body:
+        raise ImportedDataError(
+            f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to be "
+            f"separated by {delimiter!r}: mend the first line, or the rows' ends"
+        )
+    if any("," in cell and _is_number(cell.replace(",", ".")) for cell in body[0]):
+        raise ImportedDataError(f"{path}: its numbers have decimal commas; save them with decimal points")
+    names = tuple(cell.strip() for cell in rows[0]) if has_header else tuple(str(k + 1) for k in range(width))
+    values = np.array([[float(cell) if _is_number(cell) else np.nan for cell in row] for row in body])
+    whole = _whole_rows(values)
+    if len(whole) < _FEWEST:
+        raise ImportedDataError(
+            f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything"
+        )
+    return CsvColumns(path, delimiter, has_header, names, whole)
+
+
+def _whole_rows(values: Array) -> Array:
+    """Rows without a gap in those columns that hold mostly numbers."""
+    known = np.isfinite(values)
+    numeric = known.mean(axis=0) > _MOSTLY
+    return values[known[:, numeric].all(axis=1)]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

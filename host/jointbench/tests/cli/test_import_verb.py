@@ -1,0 +1,88 @@
+"""`jointbench import` as its user meets it: a mapping proposed, filled in, imported, and what looks wrong said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.cli.main import main
+from jointbench.recording import Run, open_run
+from jointbench.robot import Array
+from jointbench.tests.identification.log_check.logs import position_of, simulated_log, torque_of, turned
+
+
+@pytest.fixture(scope="module")
+def log() -> Run:
+    return simulated_log(Path("log"))
+
+
+def write(folder: Path, run: Run, torque: Array) -> Path:
+    n = run.robot.n_joints
+    header = [f"{name}{k}" for name in ("q", "dq", "tau") for k in range(1, n + 1)]
+    values = np.hstack([position_of(run), np.array(run.samples.joint_velocity), torque])
+    path = folder / "log.csv"
+    np.savetxt(path, np.column_stack([run.samples.time, values]), delimiter=",", header=",".join(["t", *header]),
+               comments="", fmt="%.7g")  # fmt: skip
+    return path
+
+
+def test_propose_look_import(tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    path, mapping = write(tmp_path, log, torque_of(log)), tmp_path / "mapping.toml"
+    proposing = ["import", "--robot", "cobot6", "--csv", str(path), "--propose", str(mapping)]
+    assert main(proposing) == 0
+    said = capsys.readouterr().out
+    assert "position.unit = rad: " in said
+    assert f"then: jointbench import {mapping}" in said
+    assert main(proposing) == 2
+    assert "exists already; a mapping is never written over" in capsys.readouterr().err
+    assert main(["import", str(mapping), "--out", str(tmp_path / "run"), "--json", "-"]) == 0
+    said = capsys.readouterr()
+    result = json.loads(said.out)
+    assert result["log"]["word"] == "fine"
+    assert {"limits", "velocity", "signs and order"} <= {finding["name"] for finding in result["log"]["findings"]}
+    assert "the log looks fine: " in said.err
+    assert open_run(tmp_path / "run").robot.name == "cobot6"
+
+
+def test_a_log_that_looks_wrong_is_saved_and_exits_1(
+    tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, mapping = write(tmp_path, log, turned(torque_of(log), 1)), tmp_path / "mapping.toml"
+    assert main(["import", "--robot", "cobot6", "--csv", str(path), "--propose", str(mapping)]) == 0
+    assert main(["import", str(mapping), "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().out
+    assert "  wrong: swapped sign j2: the sign is swapped in motor torque" in said
+    assert "    write gain = -1 for it in [torque]" in said
+    assert open_run(tmp_path / "run").samples.n_samples == log.samples.n_samples
+    repaired = mapping.read_text(encoding="utf-8").replace("[torque]\n", "[torque]\ngain = [1, -1, 1, 1, 1, 1]\n")
+    mapping.write_text(repaired, encoding="utf-8")
+    assert main(["import", str(mapping), "--out", str(tmp_path / "again")]) == 0
+
+
+def test_what_is_open_is_said_twice(tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    path, mapping = tmp_path / "log.csv", tmp_path / "mapping.toml"
+    values = np.hstack([position_of(log), torque_of(log)])
+    np.savetxt(path, values, delimiter=",", fmt="%.7g")
+    assert main(["import", "--robot", "cobot6", "--csv", str(path), "--propose", str(mapping), "--json", "-"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["to_fill_in"] == ["sample_rate_Hz", "torque.unit", "torque.side"]
+    assert "fill in sample_rate_Hz, torque.unit, torque.side, then: jointbench import" in said.err
+    assert main(["import", str(mapping)]) == 2
+    assert "still to be filled in: sample_rate_Hz, torque.unit, torque.side" in capsys.readouterr().err
+
+
+def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "tx40", "--data", str(tmp_path / "log.csv")]) == 2
+    assert f"the log's data {tmp_path / 'log.csv'}: there is no such file or folder; give" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--propose", "m.toml"], ["m.toml", "--robot", "cobot6"], ["--robot", "cobot6", "--csv", "log.csv"]],
+)
+def test_half_a_command_says_what_is_wanted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", *arguments]) == 2
+    assert "give a mapping to import (jointbench import mapping.toml), or --robot, --csv" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Findings judge themselves; what cannot be looked at is said; a file without inertias still tells something."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.identification.log_check import Finding, LogCheck, check_log
+from jointbench.identification.log_check.explained import Causes, unexplained
+from jointbench.identification.log_check.log_signals import LogSignals
+from jointbench.recording import Run
+from jointbench.robot import Link
+from jointbench.signals import Motion
+from jointbench.tests.identification.log_check.logs import (
+    altered,
+    exchanged,
+    log_of,
+    position_of,
+    simulated_log,
+    torque_of,
+    turned,
+)  # fmt: skip
+
+
+def finding(value: float) -> Finding:
+    return Finding("limits", ("j1",), value, 0.1, 0.5, "outside", "do this")
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (0.0, "fine"),
+        (0.0999, "fine"),
+        (0.1, "suspicious"),
+        (0.5, "wrong"),
+        (math.inf, "wrong"),
+        (math.nan, "suspicious"),
+    ],
+)
+def test_a_finding_judges_its_figure(value: float, word: str) -> None:
+    assert finding(value).word == word
+    assert str(finding(value)).startswith(f"{word}: limits")
+
+
+def test_a_check_is_as_bad_as_its_worst_finding() -> None:
+    assert LogCheck((), ()).word == "fine"
+    assert LogCheck((finding(0.0), finding(0.2)), ()).word == "suspicious"
+    check = LogCheck((finding(0.7), finding(0.2), finding(0.0)), ("velocities: none",))
+    assert check.verdict == "the log looks wrong: 1 wrong, 1 suspicious, 1 fine"
+    assert check.warnings == (
+        "wrong: limits j1: outside; do this",
+        "suspicious: limits j1: outside; do this",
+    )
+    assert list(check.lines())[-1] == "  not looked at: velocities: none"
+    plain = check.to_dict()
+    assert plain["word"] == "wrong"
+    assert plain["findings"][0]["advice"] == "do this"
+    assert plain["findings"][2]["advice"] == ""
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_figure_that_json_does_not_know_is_null(value: float) -> None:
+    plain = finding(value).to_dict()
+    assert plain["value"] is None
+    json.dumps(plain, allow_nan=False)
+
+
+@pytest.fixture(scope="module")
+def log() -> Run:
+    return simulated_log(Path("run"))
+
+
+@pytest.mark.parametrize("name", ["tx40", "nursing_arm", "rehab_arm", "modular7", "gorobot2"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_file_whose_masses_are_off_by_two_is_no_fault_of_the_log(name: str, seed: int) -> None:
+    check = check_log(simulated_log(Path(name), name, seed, off_by=2.0))
+    assert check.word == "fine", "\n".join(check.lines())
+
+
+def test_gaps_are_no_fault(log: Run) -> None:
+    valid = np.array(log.samples.valid)
+    position, torque = position_of(log), torque_of(log)
+    valid[4000:4300] = False
+    position[4000:4300] = torque[4000:4300] = np.nan
+    samples = replace(log.samples, valid=valid, motor_position=position, motor_torque=torque, joint_velocity=None)
+    check = check_log(replace(log, samples=samples))
+    assert check.word == "fine", "\n".join(check.lines())
+
+
+def test_a_log_in_crumbs_cannot_be_looked_at(log: Run) -> None:
+    valid = np.array(log.samples.valid)
+    valid[::50] = False
+    check = check_log(replace(log, samples=replace(log.samples, valid=valid)))
+    assert check.findings == ()
+    assert "no stretch of" in check.left_out[0]
+
+
+def without_inertias(run: Run) -> Run:
+    bare = tuple(replace(joint, link=Link(joint.link.name)) for joint in run.robot.joints)
+    return replace(run, robot=replace(run.robot, joints=bare))
+
+
+def test_without_inertias_friction_tells_signs_and_order_of_some(log: Run) -> None:
+    bare = without_inertias(altered(log))
+    check = check_log(bare)
+    assert check.word == "fine", "\n".join(check.lines())
+    assert any("gives its links no mass" in reason for reason in check.left_out)
+    names = bare.robot.joint_names
+    found = {
+        each.joints
+        for j in range(len(names))
+        for each in check_log(altered(bare, torque=turned(torque_of(bare), j))).findings
+        if each.name == "swapped sign" and each.word != "fine"
+    }
+    # Joints without gravity: 1 turns about the vertical, and little hangs on the wrist.
+    assert {("j1",), ("j5",), ("j6",)} <= found
+    check = check_log(altered(bare, torque=exchanged(torque_of(bare), 0, 5)))
+    assert [each.joints for each in check.findings if each.name == "exchanged"] == [("j1", "j6")]
+
+
+def test_what_explains_a_torque_is_not_negative(log: Run) -> None:
+    rng = np.random.default_rng(5)
+    q = rng.standard_normal((400, log.robot.n_joints))
+    motion = Motion(q, rng.standard_normal(q.shape), rng.standard_normal(q.shape))
+    causes = Causes.of_motion(log.robot, motion)
+    assert causes.rigid is not None
+    torque = 3.0 + 0.7 * causes.rigid[:, 2] + 2.0 * causes.resisting[0, :, 2] + 5.0 * causes.resisting[2, :, 2]
+    assert unexplained(torque, causes, 2) == 0.02  # all of it, down to what no file explains
+    assert unexplained(-torque, causes, 2) > 0.95
+    assert unexplained(1000.0 * torque, causes, 2) > 0.1
+    assert unexplained(1000.0 * torque, causes, 2, scale=1000.0) == 0.02
+    assert unexplained(np.full(400, 7.0), causes, 2) == 1.0
+
+
+def test_of_a_long_log_parts_are_looked_at(log: Run) -> None:
+    position, torque = np.tile(position_of(log), (60, 1)), np.tile(torque_of(log), (60, 1))
+    run = log_of(Path("long"), log.robot, position, torque)
+    run.samples.valid[:: len(log.samples.time)] = False  # the motion does not end where it begins
+    check = check_log(run)
+    assert check.word == "fine", "\n".join(check.lines())
+    signals = LogSignals.of_run(run)
+    assert len(signals.position) <= 420_000
+    assert signals.pieces[-1].stop == len(signals.position)
