@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import TORQUE, VISCOSITY, Parameter, Term, spread
 from jointbench.robot import Array
 
@@ -29,3 +32,11 @@ class Asymmetric(Term):
         """Sign and velocity of the one direction, then of the other."""
         forward, backward = np.maximum(data.velocity, 0.0), np.minimum(data.velocity, 0.0)
         return spread(np.stack([np.sign(forward), forward, np.sign(backward), backward], axis=-1), shapes)
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """Sign and speed of the one direction, then of the other."""
+        kinds = product((1, -1), (Form.SIGN, Form.SPEED))
+        return tuple(
+            Element(form, coefficient, direction=direction)
+            for (direction, form), coefficient in zip(kinds, coefficients, strict=True)
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import TORQUE, VISCOSITY, Parameter, Term, spread
 from jointbench.robot import Array
 
@@ -23,6 +25,11 @@ class CoulombViscous(Term):
     def columns(self, data: FrictionData, shapes: Array) -> Array:
         """sign(v) and v."""
         return spread(np.stack([np.sign(data.velocity), data.velocity], axis=-1), shapes)
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """sign(v) and v."""
+        coulomb, viscous = coefficients
+        return Element(Form.SIGN, coulomb), Element(Form.SPEED, viscous)
 
 
 @dataclass(frozen=True)

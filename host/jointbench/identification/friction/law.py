@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -12,6 +13,7 @@ import numpy as np
 
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element
 from jointbench.robot import Array
 
 
@@ -59,6 +61,11 @@ class Term(ABC):
         """Parameters it is not linear in; all are positive."""
         return ()
 
+    @property
+    def bends(self) -> tuple[str, ...]:
+        """Of each shape the coefficient that it shapes: where that is zero, so is what there is to shape."""
+        return ()
+
     def coefficient_bounds(self, data: FrictionData) -> Array:
         """Least and largest value of each coefficient, shape (n_coefficients, 2)."""
         return np.array([[parameter.lower, np.inf] for parameter in self.coefficients])
@@ -70,6 +77,16 @@ class Term(ABC):
     def by_shapes(self, data: FrictionData, shapes: Array, coefficients: Array) -> Array:
         """Derivative of the torque by each shape, shape (…, n, n_shapes), for coefficients (…, n_coefficients)."""
         return np.empty((*shapes.shape[:-1], data.n_rows, 0))
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """The same torque as a sum of elements.
+
+        Raises:
+            FitError: it is none of velocity and load alone.
+        """
+        raise FitError(
+            f"{', '.join(parameter.name for parameter in self.coefficients)}: no friction that velocity and load tell"
+        )
 
 
 @dataclass(frozen=True)
@@ -103,6 +120,11 @@ class Law:
     def names(self) -> tuple[str, ...]:
         """Names of all parameters."""
         return tuple(parameter.name for parameter in self.parameters)
+
+    @cached_property
+    def bends(self) -> dict[str, str]:
+        """Of each shape, by name, the coefficient that it shapes."""
+        return {shape.name: name for term in self.terms for shape, name in zip(term.shapes, term.bends, strict=True)}
 
     def columns(self, data: FrictionData, shapes: Array) -> Array:
         """Torque per unit of each coefficient, shape (…, n, n_coefficients), for shapes (…, n_shapes)."""
@@ -143,6 +165,19 @@ class Law:
         """Derivative of the torque by each parameter, shape (…, n, n_parameters)."""
         coefficients, shapes = self.split(parameters)
         return np.concatenate([self.columns(data, shapes), self.by_shapes(data, shapes, coefficients)], axis=-1)
+
+    def elements(self, parameters: Array) -> tuple[Element, ...]:
+        """The same torque as a sum of elements.
+
+        Raises:
+            FitError: it depends on more than velocity and load, or there are not as many parameters.
+        """
+        coefficients, shapes = (each.tolist() for each in self.split(parameters))
+        return tuple(
+            element
+            for term, linear, bent in self._parts
+            for element in term.elements(coefficients[linear], shapes[bent])
+        )
 
     def split(self, parameters: Array) -> tuple[Array, Array]:
         """Coefficients and shapes out of all parameters.

@@ -29,12 +29,12 @@ EXTRAS = ("offset", "load", "temperature", "inertia")
 """What may be added to it with "+"."""
 
 
-def friction_law(name: str, data: FrictionData) -> Law:
+def friction_law(name: str, data: FrictionData | None = None) -> Law:
     """The law of a name such as "stribeck" or "makkar+load+temperature".
 
     Args:
         name: one of `SPEED_TERMS`, and any of `EXTRAS` after it.
-        data: a temperature term refers to the mean of its temperatures, in whole kelvins.
+        data: a temperature term refers to the mean of its temperatures, in whole kelvins; None: to room temperature.
 
     Raises:
         FitError: no law has this name.
@@ -46,7 +46,8 @@ def friction_law(name: str, data: FrictionData) -> Law:
             f"friction law {name!r} is not known; a law is one of {', '.join(SPEED_TERMS)}, and may have "
             f"{', '.join('+' + each for each in EXTRAS)} after it, each once"
         )
-    reference = ROOM_K if data.temperature is None else float(np.round(data.temperature.mean()))
+    warm = None if data is None else data.temperature
+    reference = ROOM_K if warm is None else float(np.round(warm.mean()))
     extra: dict[str, Term] = {
         "offset": Offset(),
         "load": Load(),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import SHARE, Parameter, Term, spread
 from jointbench.robot import Array
 
@@ -33,3 +35,7 @@ class Load(Term):
         if data.load is None:
             raise FitError("a friction law with load needs the load of each row; give it, or a law without load")
         return spread((np.abs(data.load) * np.sign(data.velocity))[:, None], shapes)
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """|load| sign(v)."""
+        return (Element(Form.LOAD, coefficients[0]),)

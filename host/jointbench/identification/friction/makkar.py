@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import PER_SPEED, TORQUE, VISCOSITY, Parameter, Term
 from jointbench.robot import Array
 
@@ -39,6 +41,11 @@ class Makkar(Term):
         """γ2, γ3, γ5."""
         return Parameter("gamma2", PER_SPEED), Parameter("gamma3", PER_SPEED), Parameter("gamma5", PER_SPEED)
 
+    @property
+    def bends(self) -> tuple[str, ...]:
+        """γ1 the first two, γ4 the last."""
+        return "gamma1", "gamma1", "gamma4"
+
     def coefficient_bounds(self, data: FrictionData) -> Array:
         """None negative, and γ1 not out of all proportion."""
         return np.array([[0.0, _LARGEST_RISE * np.abs(data.torque).max()], [0.0, np.inf], [0.0, np.inf]])
@@ -59,3 +66,10 @@ class Makkar(Term):
         slope = data.velocity * (1.0 - np.tanh(shapes[..., None] * data.velocity) ** 2)
         factors = np.stack([coefficients[..., 0], -coefficients[..., 0], coefficients[..., 1]], axis=-1)
         return np.swapaxes(factors[..., None] * slope, -1, -2)
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """The three tanh, and v."""
+        gamma1, gamma4, gamma6 = coefficients
+        factors = (gamma1, -gamma1, gamma4)
+        bent = (Element(Form.TANH, factor, shape) for factor, shape in zip(factors, shapes, strict=True))
+        return *bent, Element(Form.SPEED, gamma6)

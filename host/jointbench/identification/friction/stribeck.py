@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import SPEED, TORQUE, VISCOSITY, Parameter, Term
 from jointbench.robot import Array
 
@@ -30,6 +32,11 @@ class Stribeck(Term):
         """The speed at which friction has fallen to 37 % of the rise."""
         return (Parameter("stribeck_speed", SPEED),)
 
+    @property
+    def bends(self) -> tuple[str, ...]:
+        """The rise."""
+        return ("static_rise",)
+
     def shape_bounds(self, data: FrictionData) -> Array:
         """From the slowest row, below which nothing is left of the rise, to the fastest, above which it never ends."""
         speed = np.abs(data.velocity[data.velocity != 0.0])
@@ -45,6 +52,11 @@ class Stribeck(Term):
         """static_rise sign(v) exp(…) 2 v² / stribeck_speed³."""
         slope = 2.0 * data.velocity**2 / shapes**3
         return (coefficients[..., 1:2] * np.sign(data.velocity) * self._bell(data, shapes) * slope)[..., None]
+
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+        """sign(v), sign(v) exp(…), v."""
+        coulomb, rise, viscous = coefficients
+        return Element(Form.SIGN, coulomb), Element(Form.BELL, rise, shapes[0]), Element(Form.SPEED, viscous)
 
     def _bell(self, data: FrictionData, shapes: Array) -> Array:
         return np.exp(-((data.velocity / shapes) ** 2))

@@ -69,14 +69,31 @@ def variable_projection(data: FrictionData, law: Law) -> Array:
         found = _project(data, law, np.zeros((1, 0)))
     else:
         bounds = np.log(law.shape_bounds(data))
-        grid = _grid(bounds)
-        squares = _project(_thinned(data), law, grid).squares
-        starts = _project(data, law, grid[_valleys(squares, len(bounds))])
-        found = _descend(data, law, starts, bounds, _FIRST_ITERATIONS, _NEAR)
+        found = _in_valleys(data, law, bounds)
         found = _descend(data, law, found.pick(np.argsort(found.squares)[:_KEPT]), bounds, _ITERATIONS, _NEAR)
         found = _descend(data, law, found.pick(np.argsort(found.squares)[:1]), bounds, _ITERATIONS, _ARRIVED)
     best = int(np.argmin(found.squares))
     return np.concatenate([found.coefficients[best], np.exp(found.log_shapes[best])])
+
+
+def valleys(data: FrictionData, law: Law) -> Array:
+    """Parameters in each of the valleys that `variable_projection` descends into, above the bottom, the best first.
+
+    Returns:
+        Parameters, shape (n_valleys, n_parameters).
+    """
+    if not law.shapes:
+        return variable_projection(data, law)[None]
+    found = _in_valleys(data, law, np.log(law.shape_bounds(data)))
+    return np.hstack([found.coefficients, np.exp(found.log_shapes)])[np.argsort(found.squares)]
+
+
+def _in_valleys(data: FrictionData, law: Law, bounds: Array) -> _Points:
+    """Some steps down from the best points of the grid; bounds are those of the shapes' logarithms."""
+    grid = _grid(bounds)
+    squares = _project(_thinned(data), law, grid).squares
+    starts = _project(data, law, grid[_valleys(squares, len(bounds))])
+    return _descend(data, law, starts, bounds, _FIRST_ITERATIONS, _NEAR)
 
 
 def _grid(bounds: Array) -> Array:

@@ -1,0 +1,17 @@
+"""Friction laws as part of a model: fitted together with all else, with error bars and verdicts."""
+
+from jointbench.identification.friction_in_model.fit import FrictionLaws, LawFit, fit_with_laws
+from jointbench.identification.friction_in_model.joint_laws import CHOOSE, JointLaws, asked_laws
+from jointbench.identification.friction_in_model.law_rows import PredictedRows
+from jointbench.identification.friction_in_model.model_friction import ModelFriction
+
+__all__ = [
+    "CHOOSE",
+    "FrictionLaws",
+    "JointLaws",
+    "LawFit",
+    "ModelFriction",
+    "PredictedRows",
+    "asked_laws",
+    "fit_with_laws",
+]
