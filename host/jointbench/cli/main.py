@@ -6,7 +6,22 @@ import argparse
 from collections.abc import Sequence
 from types import ModuleType
 
-from jointbench.cli import doctor, export, fit, flash, friction, import_, info, list_, plan, repl, report, run, validate
+from jointbench.cli import (
+    compare,
+    doctor,
+    export,
+    fit,
+    flash,
+    friction,
+    import_,
+    info,
+    list_,
+    plan,
+    repl,
+    report,
+    run,
+    validate,
+)
 from jointbench.cli.carry_out import carry_out
 
 VERBS: tuple[ModuleType, ...] = (
@@ -19,6 +34,7 @@ VERBS: tuple[ModuleType, ...] = (
     friction,
     fit,
     validate,
+    compare,
     report,
     export,
     repl,

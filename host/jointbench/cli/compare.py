@@ -1,0 +1,154 @@
+"""Say whether two models of a robot differ, in which parameters and by how much torque."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from jointbench.cli.console import Console
+from jointbench.cli.judgement import finite
+from jointbench.cli.result import Result
+from jointbench.cli.tables import table
+from jointbench.errors import FitError
+from jointbench.identification import Model, load_model
+from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
+from jointbench.identification.observations import observe
+from jointbench.identification.verdict import GOOD_RELATIVE_ERROR
+from jointbench.recording import open_run
+from jointbench.recording.run_directory import PROVENANCE
+from jointbench.signals import Motion
+
+VERB = "compare"
+EXAMPLE = "jointbench compare runs/before runs/after"
+
+_MODEL = "model.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A and B, the motion on which torques are compared, and what counts as different."""
+    parser.add_argument("a", metavar="A", help="a model.json, or a run directory with its model")
+    parser.add_argument("b", metavar="B", help="another one, of the same robot or one of its kind")
+    parser.add_argument(
+        "--on", metavar="RUN", help="the run on whose motion torques are compared (A's own, or any within the limits)"
+    )
+    often = "how often equal models are called different (%(default)g)"
+    parser.add_argument("--level", type=float, default=LEVEL, metavar="P", help=often)
+    enough = "share of a joint's torque up to which a difference does not matter (%(default)g)"
+    parser.add_argument("--margin", type=float, default=GOOD_RELATIVE_ERROR, metavar="SHARE", help=enough)
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Compares and prints; exit code 1 when the models differ."""
+    places = [_model_file(Path(given)) for given in (options.a, options.b)]
+    a, b = (load_model(place) for place in places)
+    check_comparable(a, b)
+    source = options.on or _own_run(places[0], a)
+    motion = motion_of(source, a) if source else None
+    comparison = compare(a, b, motion=motion, level=options.level, margin=options.margin)
+    console.say(parameters_table(comparison))
+    console.say()
+    console.say(torques_table(comparison))
+    console.say(f"  on {f'the motion of {source}' if source else 'random states within the limits of the robot'}")
+    if comparison.same_data:
+        console.say("both share a recording, so how their errors go together is not known: σ is the largest possible")
+    console.say(f"{comparison.answer}: {comparison.reason}")
+    fields = comparison_fields(comparison) | {"a": places[0], "b": places[1], "motion": source or "random states"}
+    return Result("compare", fields=fields, refused=comparison.differs)
+
+
+def motion_of(source: str | Path, model: Model) -> Motion:
+    """The motion of a run, filtered as for the model's fit."""
+    run = open_run(source)
+    rows = observe(run, model.robot, model.base, dataclasses.replace(model.settings, interval=None))
+    return Motion(*(values[rows.complete] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)))
+
+
+def comparison_fields(comparison: Comparison) -> dict[str, object]:
+    """What a comparison tells in JSON."""
+    return {
+        "verdict": comparison.answer,
+        "verdict_reason": comparison.reason,
+        "p_value": finite(comparison.p_value),
+        "chi_square": comparison.test.chi_square,
+        "degrees_of_freedom": comparison.test.freedom,
+        "same_data": comparison.same_data,
+        "different": comparison.different,
+        "parameters": {name: _parameter(comparison, k) for k, name in enumerate(comparison.names)},
+        "torque": {name: _torque(comparison, joint) for joint, name in enumerate(comparison.joint_names)},
+    }
+
+
+def _parameter(comparison: Comparison, k: int) -> dict[str, float | None]:
+    a, b = (float(value) if np.isfinite(sigma) else None for value, sigma in zip(
+        comparison.values[:, k], comparison.sigmas[:, k], strict=True
+    ))  # fmt: skip
+    return {
+        "a": a,
+        "b": b,
+        "difference": None if a is None or b is None else b - a,
+        "sigma": finite(float(comparison.sigma[k])),
+        "p_value": finite(float(comparison.p_values[k])),
+        "detectable": finite(float(comparison.detectable[k])),
+    }
+
+
+def _torque(comparison: Comparison, joint: int) -> dict[str, object]:
+    differences = {
+        part: {"rms": float(torque.rms[joint]), "sigma": float(torque.sigma[joint])}
+        for part, torque in comparison.torques.items()
+    }
+    torque_rms = float(comparison.torques["all"].torque[joint])
+    return {"torque_rms": torque_rms, "at_most": finite(float(comparison.at_most[joint])), "difference": differences}
+
+
+def parameters_table(comparison: Comparison) -> str:
+    """Every base parameter in both models, their difference by its σ, and whether it is one."""
+    rows = [
+        [
+            name,
+            f"{a:.4g}" if np.isfinite(sigma_a) else "–",
+            f"{b:.4g}" if np.isfinite(sigma_b) else "–",
+            *([f"{b - a:+.3g}", f"{sigma:.2g}", f"{(b - a) / sigma:+.1f}"] if np.isfinite(sigma) else ["–"] * 3),
+            "differs" if name in comparison.different else "" if np.isfinite(sigma) else "not told by both",
+        ]
+        for name, a, b, sigma_a, sigma_b, sigma in zip(
+            comparison.names, *comparison.values, *comparison.sigmas, comparison.sigma, strict=True
+        )
+    ]
+    return table(("parameter", "A", "B", "B - A", "σ", "in σ", ""), rows)
+
+
+def torques_table(comparison: Comparison) -> str:
+    """Each joint's difference of torque beside what chance makes of it, and what it is made of."""
+    torques = comparison.torques
+    rows = [
+        [
+            name,
+            f"{torques['all'].torque[joint]:.3g}",
+            *(f"{torques[part].rms[joint]:.2g} ± {torques[part].sigma[joint]:.1g}" for part in torques),
+            f"{comparison.at_most[joint]:.1%}" if np.isfinite(comparison.at_most[joint]) else "not known",
+        ]
+        for joint, name in enumerate(comparison.joint_names)
+    ]
+    return table(("joint", "torque, rms", *(f"difference, {part}" for part in torques), "at most"), rows)
+
+
+def _model_file(given: Path) -> Path:
+    if not given.is_dir():
+        return given
+    if not (given / _MODEL).is_file():
+        raise FitError(
+            f"{given} holds no {_MODEL}; fit the run first, `jointbench fit {given}`, or give a model file in its place"
+        )
+    return given / _MODEL
+
+
+def _own_run(place: Path, model: Model) -> Path | None:
+    """The run a model was fitted to, where it is still there: the folder the model is in, or what the model names."""
+    for folder in (place.parent, Path(str(model.provenance.get("run", "")) or "-")):
+        if (folder / PROVENANCE).is_file():
+            return folder
+    return None
