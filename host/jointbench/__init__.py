@@ -12,23 +12,38 @@ if TYPE_CHECKING:
     from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
     from jointbench.excitation import Excitation, Workspace, plan_excitation, random_excitation, read_workspace
     from jointbench.exporting import export
-    from jointbench.identification import FitSettings, Model, Validation, fit, load_model, validate
+    from jointbench.identification import (
+        Comparison,
+        FitSettings,
+        Fleet,
+        Model,
+        Validation,
+        compare,
+        fit,
+        fit_fleet,
+        load_model,
+        validate,
+    )
     from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
     from jointbench.robot import Robot, library_names, load_robot
 
 __all__ = [
     "Bench",
+    "Comparison",
     "Excitation",
     "FitSettings",
+    "Fleet",
     "Model",
     "Robot",
     "Run",
     "Validation",
     "Workspace",
     "base_parameters",
+    "compare",
     "export",
     "fit",
+    "fit_fleet",
     "import_csv",
     "inverse_dynamics",
     "library_names",

@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from jointbench.cli import fit_options
 from jointbench.cli.console import Console
+from jointbench.cli.fleet import add_fleet_arguments, fit_many, is_fleet
+from jointbench.cli.friction_laws import friction_fields, friction_table
+from jointbench.cli.judgement import by_name, finite, information_fields, residual_fields, verdict_fields
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Model
 from jointbench.identification import fit as identify
-from jointbench.recording import open_run
+from jointbench.identification.log_check import check_log
+from jointbench.recording import Run, open_run
 from jointbench.robot import load_robot
 
 VERB = "fit"
@@ -18,49 +23,97 @@ EXAMPLE = "jointbench fit runs/2026-05-04T101500Z-cobot6-excitation"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """RUN, and where the model goes."""
-    parser.add_argument("run", metavar="RUN", help="a run directory")
-    parser.add_argument("--robot", metavar="ROBOT", help="another robot file than the run's own copy")
-    parser.add_argument("--out", metavar="FILE", help="where the model goes (model.json in the run directory)")
+    """RUNs, where models go, the estimator and its rows."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    fit_options.add_arguments(parser)
+    add_fleet_arguments(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Fits, prints verdicts, writes the model; exit code 1 when a joint is refused or the run is invalid."""
-    run = open_run(options.run)
-    for warning in run.warnings:
-        console.say(f"warning: {warning}")
-    model = identify(run, load_robot(options.robot) if options.robot else None)
-    path = model.save(options.out or Path(options.run) / "model.json")
+    """Fits, prints verdicts, writes the model; exit code 1 when a joint is refused or a run is invalid."""
+    chosen = fit_options.fit_options(options)
+    if is_fleet(options.run) and not options.together:
+        return fit_many(options, console, chosen._asdict())
+    runs = [_opened(name, console) for name in options.run]
+    model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
+    path = model.save(options.out or Path(options.run[0]) / "model.json")
     console.say(parameters_table(model))
+    if model.friction is not None:
+        console.say(friction_table(model.friction))
     console.say()
-    for verdict in model.joint_verdicts:
-        console.say(f"  {verdict}")
+    for line in words(model):
+        console.say(line)
     console.say(f"model: {path}")
-    refused = model.verdict.word == "refused" or not run.is_valid
+    refused = model.verdict.word == "refused" or not all(run.is_valid for run in runs)
     return Result("fit", fields=fit_fields(model) | {"model": path}, refused=refused)
+
+
+def _opened(name: str, console: Console) -> Run:
+    """A run, with what looks wrong about it said."""
+    run = open_run(name)
+    for warning in (*run.warnings, *check_log(run).warnings):
+        console.say(f"warning: {warning}")
+    return run
+
+
+def words(model: Model) -> list[str]:
+    """What a model says about itself, line by line."""
+    joints = model.robot.joint_names
+    lines = [f"  {verdict}" for verdict in model.joint_verdicts]
+    lines.append(model.whiteness.sentence(joints))
+    lines += [f"delay: {delay.source}, {delay.reason}" for delay in model.delays]
+    if model.outliers.any():
+        n = len(joints)
+        listed = ", ".join(
+            f"{name} {position} of position and {torque} of torque"
+            for name, position, torque in zip(joints, model.outliers[:n], model.outliers[n:], strict=True)
+            if position or torque
+        )
+        lines.append(f"outliers left out of the averages over periods: {listed}")
+    lines += [f"estimator: {model.estimator}", *(f"  {note}" for note in model.notes)]
+    lines.append(str(model.physical_verdict))
+    return lines
 
 
 def fit_fields(model: Model) -> dict[str, object]:
     """What a fit tells in JSON."""
+    joints = model.robot.joint_names
     return {
-        "condition_number": model.condition_number,
-        "fit_rms": dict(zip(model.robot.joint_names, model.fit_rms.tolist(), strict=True)),
-        "fit_relative": dict(zip(model.robot.joint_names, model.fit_relative.tolist(), strict=True)),
+        "estimator": {"name": model.estimator, "options": model.options, "figures": model.figures},
+        "notes": model.notes,
+        "condition_number": finite(model.condition_number),
+        "fit_rms": by_name(joints, model.fit_rms),
+        "fit_relative": by_name(joints, model.fit_relative),
+        "fit_r_squared": by_name(joints, model.error.r_squared),
+        "rows": dict(zip(joints, model.rows, strict=True)),
+        "lags": model.lags,
+        "delays": [
+            {"seconds": by_name(joints, delay.seconds), "sigma": by_name(joints, delay.sigma), "source": delay.source}
+            for delay in model.delays
+        ],
+        "outliers": model.outliers,
+        "physical": {"word": model.physical_verdict.word, "reason": model.physical_verdict.reason},
+        **verdict_fields(model.verdict, model.joint_verdicts),
+        **residual_fields(joints, model.whiteness),
+        **information_fields(joints, model.information),
         "parameters": {
-            name: {"value": value, "sigma": sigma, "verdict": verdict.word}
+            name: {"value": value, "sigma": finite(sigma), "verdict": verdict.word, "reason": verdict.reason}
             for name, value, sigma, verdict in zip(
                 model.names, model.parameters.tolist(), model.sigma.tolist(), model.parameter_verdicts, strict=True
             )
         },
+        "friction": friction_fields(model.friction),
     }
 
 
 def parameters_table(model: Model) -> str:
-    """Every base parameter with its standard deviation and verdict."""
+    """Every base parameter with its standard deviation and verdict, but those that friction laws stand for."""
+    replaced = {} if model.friction is None else model.friction.replaced
     rows = [
         [name, f"{value:.4g}", f"{sigma:.2g}", verdict.word]
         for name, value, sigma, verdict in zip(
             model.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True
         )
+        if name not in replaced
     ]
     return table(("parameter", "value", "σ", "verdict"), rows)

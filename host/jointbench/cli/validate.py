@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jointbench.cli.console import Console
+from jointbench.cli.judgement import by_name, finite, information_fields, residual_fields, verdict_fields
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model
@@ -28,6 +29,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say(f"warning: {warning}")
     validation = judge(load_model(options.model), run)
     console.say(validation_table(validation))
+    console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
     refused = validation.verdict.word == "refused" or not run.is_valid
     return Result("validate", fields=validation_fields(validation), refused=refused)
@@ -37,26 +39,33 @@ def validation_fields(validation: Validation) -> dict[str, object]:
     """What a validation tells in JSON."""
     names = validation.joint_names
     return {
-        "verification_rms": dict(zip(names, validation.rms.tolist(), strict=True)),
-        "verification_relative": dict(zip(names, validation.relative.tolist(), strict=True)),
-        "verification_relative_all_rows": dict(zip(names, validation.error_all.relative.tolist(), strict=True)),
+        "verification_rms": by_name(names, validation.rms),
+        "verification_relative": by_name(names, validation.relative),
+        "verification_relative_all_rows": by_name(names, validation.error_all.relative),
+        "verification_total_relative": finite(validation.total_relative),
+        "verification_r_squared": by_name(names, validation.r_squared),
         "verdicts": {verdict.name: verdict.word for verdict in validation.joint_verdicts},
+        **verdict_fields(validation.verdict, validation.joint_verdicts),
+        **residual_fields(names, validation.whiteness),
+        **information_fields(names, validation.information),
     }
 
 
 def validation_table(validation: Validation) -> str:
     """Torque error a joint, and its verdict."""
     rows = [
-        [name, f"{rms:.3f}", f"{relative:.1%}", f"{share:.0%}", f"{everywhere:.1%}", verdict.word]
-        for name, rms, relative, share, everywhere, verdict in zip(
+        [name, f"{rms:.3f}", f"{relative:.1%}", f"{r2:.4f}", f"{share:.0%}", f"{everywhere:.1%}", word, verdict.word]
+        for name, rms, relative, r2, share, everywhere, word, verdict in zip(
             validation.joint_names,
             validation.rms,
             validation.relative,
+            validation.r_squared,
             validation.error.share,
             validation.error_all.relative,
+            validation.whiteness.words,
             validation.joint_verdicts,
             strict=True,
         )
     ]
-    heads = ("joint", "rms [N·m]", "relative", "of the time", "relative, all rows", "verdict")
+    heads = ("joint", "rms [N·m]", "relative", "R²", "of the time", "relative, all rows", "residual", "verdict")
     return table(heads, rows)

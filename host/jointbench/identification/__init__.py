@@ -1,6 +1,8 @@
 """From a run to a judged model: observations, weighted least squares, error bars, verdicts, validation."""
 
+from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.fit import fit
+from jointbench.identification.fleet import Fleet, fit_fleet
 from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
 from jointbench.identification.settings import FitSettings
@@ -8,4 +10,17 @@ from jointbench.identification.torque_error import TorqueError
 from jointbench.identification.validation import Validation, validate
 from jointbench.identification.verdict import Verdict
 
-__all__ = ["FitSettings", "Model", "TorqueError", "Validation", "Verdict", "fit", "load_model", "validate"]
+__all__ = [
+    "Comparison",
+    "FitSettings",
+    "Fleet",
+    "Model",
+    "TorqueError",
+    "Validation",
+    "Verdict",
+    "compare",
+    "fit",
+    "fit_fleet",
+    "load_model",
+    "validate",
+]

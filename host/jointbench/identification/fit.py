@@ -1,72 +1,118 @@
-"""Identify a robot's model from a run."""
+"""Identify a robot's model from one run or several."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping
-from importlib import metadata
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import scipy
+from numpy.typing import NDArray
 
-from jointbench.dynamics import base_parameters
+from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import FitError
-from jointbench.identification.least_squares import weighted_least_squares
+from jointbench.identification.estimators import Estimator, Problem, make_estimator
+from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
+from jointbench.identification.fitted_rows import Recorded, best_information, fitted_rows, modelled_torque
+from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
 from jointbench.identification.model import Model
-from jointbench.identification.observations import Observations, observe
+from jointbench.identification.motor_side import felt_by_sensor
+from jointbench.identification.observations import observe
+from jointbench.identification.provenance import provenance, provenance_of_all
+from jointbench.identification.rows import Rows
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import torque_error
+from jointbench.identification.torque_error import ErrorSums, TorqueError
+from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.recording.run import Run
-from jointbench.robot import Robot
+from jointbench.robot import Array, Robot
 
-ESTIMATORS = ("wls",)
+Settings = FitSettings | Mapping[str, Any] | None
+"""All of them, or those that are not to be the run's own."""
+
+__all__ = ["ESTIMATORS", "fit", "provenance", "run_settings"]
 
 
 def fit(
-    run: Run, robot: Robot | None = None, *, estimator: Literal["wls"] = "wls", settings: FitSettings | None = None
+    runs: Run | Sequence[Run],
+    robot: Robot | None = None,
+    *,
+    estimator: str | Estimator = DEFAULT,
+    options: Mapping[str, Any] | None = None,
+    settings: Settings | Sequence[Settings] = None,
+    friction: FrictionLaws | None = None,
 ) -> Model:
-    """Identify base parameters of links and drives from a run, with error bars and a verdict.
+    """Identify base parameters of links and drives from runs, with error bars and a verdict.
 
-    tau = regressor(q, dq, ddq) @ parameters, by least squares with each joint weighted by its residual.
+    tau = regressor(q, dq, ddq) @ parameters, by the estimator of this name. Several runs are observed each by itself,
+    with a cut-off, a delay and noise levels of its own, and make one model. Where some have torque sensors at the
+    joints and others motor currents, the model is that of the sensors, and the currents tell of the links alone.
 
     Args:
-        run: of a motion that excites the robot.
-        robot: the robot that was recorded; None: the one the run names.
-        estimator: "wls".
-        settings: None: those of the run's mapping where it was imported with some, else `FitSettings()`.
+        runs: one, or several of the same robot, of motions that excite it.
+        robot: the robot that was recorded; None: the one the first run names.
+        estimator: "wls" where nothing else is said, or another of `ESTIMATORS`; or an estimator's record itself.
+        options: of the estimator by name, such as {"loss": "bisquare"}; they are the fields of its record.
+        settings: for all runs, or one for each. None: those of a run's mapping where it was imported with some, else
+            `FitSettings()`; a mapping, such as {"cutoff_Hz": 30.0}: the same but for these.
+        friction: a law for all joints, such as "stribeck" or "makkar+load", or laws by joint, in place of Coulomb and
+            viscous friction; "choose" leaves a joint's to the data. None: none.
 
     Returns:
         The model; look at its verdicts before using it.
 
     Raises:
-        FitError: the run lacks a signal, has too few rows, or does not belong to the robot.
+        FitError: a run lacks a signal, has too few rows, or does not belong to the robot; an estimator or option is not
+            known, or cannot do this.
         SignalError: the cut-off does not suit the sample rate.
         UnclearRank: the robot's geometry is nearly degenerate.
     """
-    if estimator not in ESTIMATORS:
-        raise FitError(f"estimator {estimator!r} is not known; the estimators are {', '.join(ESTIMATORS)}")
-    robot = robot or run.robot
+    chosen = make_estimator(estimator, options)
+    given = (runs,) if isinstance(runs, Run) else tuple(runs)
+    if not given:
+        raise FitError("no run is given to fit; give one or more")
+    robot = robot or given[0].robot
     base = base_parameters(robot)
-    rows = observe(run, robot, base, settings or run_settings(run))
-    _check_enough(run, robot, rows)
-    estimate = weighted_least_squares(rows.regressor, rows.torque, rows.moving)
-    predicted = rows.regressor @ estimate.parameters
-    everywhere = rows.complete[:, None] & robot.modelled
+    recorded = [
+        Recorded.of(observe(run, robot, base, each)) for run, each in zip(given, _each(given, settings), strict=True)
+    ]
+    _check_enough(given, base, recorded)
+    side, parts = modelled_torque(recorded), fitted_rows(recorded, base)
+    if side == "joint":
+        base = felt_by_sensor(base)
+    observations = tuple(each.observations for each in recorded)
+    problem = Problem(robot, base, given, observations, parts)
+    estimate, laws = (chosen(problem), None) if friction is None else fit_with_laws(chosen, problem, friction)
+    judged = [each for each in recorded if each.torque == side]
+    measured: list[Rows] = [each.measured(base) for each in judged]
+    values = estimate.parameters
+    if laws is not None:
+        measured = [
+            laws.predicted(rows, each.observations, values) for rows, each in zip(measured, judged, strict=True)
+        ]
+        values = np.ones(1)
+    error, error_all, white = _errors(judged, measured, robot.modelled, values)
     return Model(
         robot=robot,
         base=base,
         parameters=estimate.parameters,
         covariance=estimate.covariance,
         condition_number=estimate.condition_number,
-        error=torque_error(rows.torque, predicted, rows.moving, rows.complete),
-        error_all=torque_error(rows.torque, predicted, everywhere, rows.complete),
-        noise_rms=rows.noise,
+        error=error,
+        error_all=error_all,
+        whiteness=white,
+        information=best_information(judged),
+        noise_rms=_root_mean_square(np.array([each.observations.noise for each in judged])),
         lags=estimate.lags,
-        rows=tuple(int(count) for count in rows.moving.sum(axis=0)),
-        estimator=estimator,
-        settings=rows.settings,
-        provenance=provenance(run),
+        rows=tuple(int(n) for n in np.sum([each.rows for each in recorded], axis=0)),
+        estimator=chosen.name,
+        options=estimator_options(chosen),
+        figures=estimate.figures,
+        notes=(*estimate.notes, *_notes(given, recorded, robot)),
+        settings=judged[0].observations.settings,
+        delays=tuple(each.observations.delay for each in recorded),
+        outliers=np.array([each.observations.outliers for each in recorded]).sum(axis=0),
+        provenance=provenance_of_all(given, [each.observations.settings for each in recorded]),
+        made_physical=estimate.physical,
+        friction=laws,
     )
 
 
@@ -76,33 +122,79 @@ def run_settings(run: Run) -> FitSettings:
     return FitSettings.from_dict(given)
 
 
-def provenance(run: Run) -> dict[str, Any]:
-    """Where a result comes from: the run, its hash, what was recorded about it, and what computed the result."""
-    versions = {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "jointbench": _installed_version(),
-    }
-    return {"run": str(run.path), "sha256": run.sha256, "recorded": dict(run.provenance), "versions": versions}
+def _each(runs: Sequence[Run], settings: Settings | Sequence[Settings]) -> list[FitSettings]:
+    """Settings of each run."""
+    if settings is None or isinstance(settings, (FitSettings, Mapping)):
+        return [_chosen(run, settings) for run in runs]
+    if len(settings) != len(runs):
+        raise FitError(f"{len(settings)} settings are given for {len(runs)} runs; give one for all, or one for each")
+    return [_chosen(run, each) for run, each in zip(runs, settings, strict=True)]
 
 
-def _installed_version() -> str:
-    try:
-        return metadata.version("jointbench")
-    except metadata.PackageNotFoundError:
-        return "not installed"
+def _chosen(run: Run, settings: Settings) -> FitSettings:
+    if isinstance(settings, FitSettings):
+        return settings
+    return FitSettings.from_dict(run_settings(run).to_dict() | dict(settings or {}))
 
 
-def _check_enough(run: Run, robot: Robot, rows: Observations) -> None:
+def _errors(
+    recorded: Sequence[Recorded], measured: Sequence[Rows], modelled: NDArray[np.bool_], parameters: Array
+) -> tuple[TorqueError, TorqueError, Whiteness]:
+    """Errors of the torque where the joints move and over all complete rows, and how far they are noise.
+
+    A joint is judged where its torque says something, if it does in any recording.
+    """
+    n = len(modelled)
+    moving, everywhere, white, free = ErrorSums(n), ErrorSums(n), WhitenessSums(n), 0
+    silent = ~np.any([each.information.informative for each in recorded], axis=0)
+    for each, rows in zip(recorded, measured, strict=True):
+        joints, start = each.information.informative | silent, free
+        for block in rows.blocks():
+            predicted, used = block.predict(parameters), block.used & joints
+            complete = block.complete[:, None] & modelled & joints
+            moving.add(block.torque, predicted, used, block.complete)
+            everywhere.add(block.torque, predicted, complete, block.complete)
+            white.add(start + block.start, block.torque - predicted, used)
+            free = start + block.stop + 1  # a gap before the next recording
+    return moving.result(), everywhere.result(), white.result()
+
+
+def _root_mean_square(noise: Array) -> Array:
+    """Over runs that know it, nan where none does."""
+    known = np.isfinite(noise)
+    squares = np.sum(np.where(known, noise, 0.0) ** 2, axis=0)
+    count = known.sum(axis=0)
+    return np.sqrt(np.divide(squares, count, out=np.full(noise.shape[1], np.nan), where=count > 0))
+
+
+def _notes(runs: Sequence[Run], recorded: Sequence[Recorded], robot: Robot) -> list[str]:
+    """What a reader must know of the runs, in sentences."""
+    notes: list[str] = []
+    for run, each in zip(runs, recorded, strict=True):
+        where = f"run {run.path}: " if len(runs) > 1 else ""
+        notes += [
+            f"{where}{reason}; its rows are left out"
+            for reason in each.information.reasons(robot, each.torque).values()
+        ]
+    if len({each.torque for each in recorded}) > 1:
+        motors = ", ".join(str(run.path) for run, each in zip(runs, recorded, strict=True) if each.torque == "motor")
+        notes.append(
+            f"the model is that of the joint torque sensors; of the motor currents of {motors} all that drives add is "
+            f"taken out, so that they tell of the links alone"
+        )
+    return notes
+
+
+def _check_enough(runs: Sequence[Run], base: BaseParameters, recorded: Sequence[Recorded]) -> None:
     """Refuse a fit with fewer rows than parameters that act on them."""
-    used = int(rows.moving.sum())
-    rank = rows.regressor.shape[2]
-    if used <= rank:
-        per_joint = ", ".join(
-            f"{name} {count}" for name, count in zip(robot.joint_names, rows.moving.sum(axis=0), strict=True)
-        )
-        raise FitError(
-            f"run {run.path} gives {used} rows away from rest ({per_joint}) for {rank} parameters; "
-            f"record more motion, or lower velocity_threshold"
-        )
+    rows = np.sum([each.rows for each in recorded], axis=0)
+    if rows.sum() > base.rank:
+        return
+    per_joint = ", ".join(f"{name} {count}" for name, count in zip(base.robot.joint_names, rows, strict=True))
+    reasons = [why for each in recorded for why in each.information.reasons(base.robot, each.torque).values()]
+    silent = f"; {'; '.join(reasons)}" if reasons else ""
+    which = f"run {runs[0].path} gives" if len(runs) == 1 else f"the {len(runs)} runs give"
+    raise FitError(
+        f"{which} {rows.sum()} rows away from rest ({per_joint}) for {base.rank} parameters; "
+        f"record more motion, or lower velocity_threshold{silent}"
+    )

@@ -1,27 +1,37 @@
 """Weighted least squares with error bars that know that residuals are neither equal nor independent."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.identification.newey_west import long_run_covariance
+from jointbench.identification.rows import Rows, RowsInMemory
+from jointbench.identification.sandwich import Score, sandwich
+from jointbench.identification.solution import Solution, condition_number, solve
+from jointbench.identification.triangles import Triangles, compress
 from jointbench.robot import Array
 
-_SINGULAR = 1e-10
-"""Singular value of the scaled regressor, relative to the largest, under which a direction is not excited at all."""
-
-_UNTOLD = 1e-6
-"""Share of a parameter in unexcited directions above which the data cannot tell it."""
+if TYPE_CHECKING:
+    from jointbench.identification.physical import PhysicalParameters
 
 _PASSES = 3
 """The first pass has equal weights; each other takes the joints' weights from the residuals of the pass before."""
 
+TOLD_BY_PRIOR = "told_by_prior"
+"""Among an estimate's figures: parameters that a prior tells rather than the data."""
 
-@dataclass(frozen=True)
+_ENOUGH_FREEDOM = 0.5
+"""Share of its rows that a recording of a joint must have left over to tell its own noise: what little the fit leaves
+of fewer passes for exact, and would then rule the fit."""
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
-    """A least-squares estimate and what is known about its error.
+    """An estimate of parameters and what is known about its error.
 
     Attributes:
         parameters: shape (p,); 0 where not told.
@@ -29,6 +39,10 @@ class Estimate:
         condition_number: of the regressor as it is, neither scaled nor weighted, over the rows used.
         joint_sigma: standard deviation of the residual per joint, nan for a joint without rows, shape (n_joints,).
         lags: length of the window of Newey and West: for how many rows residuals count as correlated.
+        inflation: how many times the variances are those that noise without correlation would give, on average.
+        notes: what a reader must know, in sentences.
+        figures: the same as numbers and words by name, as plain values.
+        physical: the physically possible parameters, of estimators that make them.
     """
 
     parameters: Array
@@ -36,19 +50,35 @@ class Estimate:
     condition_number: float
     joint_sigma: Array
     lags: int
+    inflation: float = 1.0
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    physical: PhysicalParameters | None = None
 
 
 def weighted_least_squares(regressor: Array, torque: Array, used: NDArray[np.bool_]) -> Estimate:
     """Estimate parameters from torque rows, each joint weighted by the inverse of its residual's deviation.
 
-    pi = argmin Σ_kj (torque_kj - regressor_kj @ pi)² / sigma_j² over the rows used. The covariance is the sandwich
-    B S B with B = (Σ x xᵀ / sigma²)⁻¹ and S the long-run covariance of the scores Σ_j x_kj r_kj / sigma_j², so that
-    it stays right when residuals are coloured, shared between joints, or grow with the motion.
+    As `least_squares`, of rows in memory.
 
     Args:
         regressor: shape (n, n_joints, p), rows evenly spaced in time.
         torque: shape (n, n_joints).
         used: rows to use, shape (n, n_joints); more than p of them.
+    """
+    return least_squares([RowsInMemory(regressor, torque, used)])
+
+
+def least_squares(parts: Sequence[Rows]) -> Estimate:
+    """Estimate parameters from torque rows, each joint of each recording weighted by its residual's deviation.
+
+    pi = argmin Σ_kj (torque_kj - regressor_kj @ pi)² / sigma_j² over the rows used. The covariance is the sandwich
+    B S B with B = (Σ x xᵀ / sigma²)⁻¹ and S the long-run covariance of the scores Σ_j x_kj r_kj / sigma_j², so that
+    it stays right when residuals are coloured, shared between joints, or grow with the motion. The rows are read
+    once to compress them, which suffices for the parameters, and again for the scores.
+
+    Args:
+        parts: rows of one recording each, with the same columns; more than p rows in all.
 
     Returns:
         The estimate.
@@ -56,62 +86,77 @@ def weighted_least_squares(regressor: Array, torque: Array, used: NDArray[np.boo
     Source: White, Econometrica 48(4), 1980, with the leverages of MacKinnon & White, J. Econometrics 29(3), 1985;
     Newey & West, Econometrica 55(3), 1987; weights by joint as in Gautier, IEEE CDC, 1997.
     """
-    n, n_joints, p = regressor.shape
-    rows, values = regressor[used], torque[used]
-    time, joint = np.nonzero(used)
-    scale = np.linalg.norm(rows, axis=0)
-    scale[scale == 0.0] = 1.0
-    solution = _solve(rows / scale, values)
-    weight = np.ones(len(values))
-    sigma = _joint_sigma(solution, weight, joint, n_joints)
-    for _ in range(_PASSES - 1):
-        # A joint without rows, or one fitted to the last bit, has no deviation to weigh by.
-        weight = 1.0 / np.where(sigma > 0.0, sigma, 1.0)[joint]
-        solution = _solve(rows / scale * weight[:, None], values * weight)
-        sigma = _joint_sigma(solution, weight, joint, n_joints)
+    triangles = compress(parts)
+    weights = joint_weights(triangles)
+    return judged(parts, triangles, weights, solve(triangles, weights))
 
-    influence = np.zeros((n, p))
-    np.add.at(influence, time, solution.influence)
-    long_run = long_run_covariance(influence)
-    covariance = long_run.covariance / np.outer(scale, scale)
+
+def joint_weights(triangles: Triangles, more: Array | None = None) -> Array:
+    """Inverse deviation of each group's residual, taken anew from pass to pass; shape (n_groups,)."""
+    weights = np.ones(len(triangles.counts))
+    for _ in range(_PASSES - 1):
+        squares, freedom = solve(triangles, weights, more).variances(triangles, weights)
+        sigma = _deviations(triangles, squares, freedom)
+        # A joint without rows, or one fitted to the last bit, has no deviation to weigh by.
+        weights = 1.0 / np.where(sigma > 0.0, sigma, 1.0)
+    return weights
+
+
+def _deviations(triangles: Triangles, squares: Array, freedom: Array) -> Array:
+    """Of each group's residual; of a recording too short for that, the joint's over all of them."""
+    shape = (-1, triangles.n_joints)
+    of_all = np.broadcast_to(
+        _mean(squares.reshape(shape).sum(axis=0), freedom.reshape(shape).sum(axis=0)), squares.reshape(shape).shape
+    ).ravel()
+    enough = freedom > _ENOUGH_FREEDOM * triangles.counts
+    return np.sqrt(np.where(enough, _mean(squares, freedom), of_all))
+
+
+def _mean(squares: Array, freedom: Array) -> Array:
+    return np.divide(squares, freedom, out=np.zeros_like(squares), where=freedom > 0.0)
+
+
+def judged(
+    parts: Sequence[Rows], triangles: Triangles, weights: Array, solution: Solution, *,
+    score: Score | None = None, prior: Array | None = None,
+) -> Estimate:  # fmt: skip
+    """A solution with its error bars.
+
+    Args:
+        parts: the rows.
+        triangles: of them, as solved.
+        weights: of their groups, shape (n_groups,).
+        solution: of them.
+        score: as of `sandwich`.
+        prior: rows of what was known beside the data, in its own σ, shape (n, p): its error counts as well.
+    """
+    long_run = sandwich(parts, weights, solution, score)
+    spread = long_run.covariance
+    if prior is not None:
+        reach = prior @ solution.factor
+        spread = spread + reach.T @ reach
+    covariance = solution.factor @ spread @ solution.factor.T
     untold = solution.untold
     covariance[untold, :] = covariance[:, untold] = 0.0
     covariance[untold, untold] = np.inf
-    parameters = np.where(untold, 0.0, solution.parameters / scale)
-    return Estimate(parameters, covariance, _condition_number(rows), sigma, long_run.lags)
+    return Estimate(
+        parameters=np.where(untold, 0.0, solution.parameters),
+        covariance=covariance,
+        condition_number=condition_number(triangles),
+        joint_sigma=joint_sigma(triangles, weights, solution),
+        lags=long_run.lags,
+        inflation=_inflation(long_run.covariance, solution.leverages(triangles, weights)),
+    )
 
 
-class _Solution(NamedTuple):
-    """Least squares of the (scaled, weighted) rows, by singular values."""
-
-    parameters: Array
-    residual: Array
-    leverage: Array
-    influence: Array
-    untold: NDArray[np.bool_]
+def _inflation(long_run: Array, leverages: Array) -> float:
+    told = float(leverages.sum())
+    return float(np.trace(long_run)) / told if told > 0.0 else 1.0
 
 
-def _solve(rows: Array, values: Array) -> _Solution:
-    u, s, vt = np.linalg.svd(rows, full_matrices=False)
-    told = s > _SINGULAR * s[0]
-    inverse = vt[told].T / s[told]
-    u = u[:, told]
-    parameters = inverse @ (u.T @ values)
-    residual = values - u @ (u.T @ values)
-    leverage = np.minimum(np.sum(u**2, axis=1), 0.999)
-    influence = (u * (residual / (1.0 - leverage))[:, None]) @ inverse.T
-    untold = (np.sum(vt[~told] ** 2, axis=0) > _UNTOLD) | ~rows.any(axis=0)
-    return _Solution(parameters, residual, leverage, influence, untold)
-
-
-def _joint_sigma(solution: _Solution, weight: Array, joint: NDArray[np.intp], n_joints: int) -> Array:
-    """Deviation of each joint's residual with the freedom its rows have left, nan for a joint without rows."""
-    squares = np.bincount(joint, (solution.residual / weight) ** 2, n_joints)
-    freedom = np.bincount(joint, 1.0 - solution.leverage, n_joints)
-    return np.sqrt(np.divide(squares, freedom, out=np.full(n_joints, np.nan), where=freedom > 0.0))
-
-
-def _condition_number(rows: Array) -> float:
-    singular = np.linalg.svd(rows, compute_uv=False)
-    rounding = len(rows) * np.finfo(np.float64).eps * singular[0]
-    return float(singular[0] / singular[-1]) if singular[-1] > rounding else float("inf")
+def joint_sigma(triangles: Triangles, weights: Array, solution: Solution) -> Array:
+    """Deviation of each joint's residual over all recordings, nan for a joint without rows, shape (n_joints,)."""
+    squares, freedom = (
+        each.reshape(-1, triangles.n_joints).sum(axis=0) for each in solution.variances(triangles, weights)
+    )
+    return np.sqrt(np.divide(squares, freedom, out=np.full(triangles.n_joints, np.nan), where=freedom > 0.0))

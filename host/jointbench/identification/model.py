@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import stats
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from jointbench.dynamics import BaseParameters, model_columns
-from jointbench.errors import FitError
+from jointbench.errors import FitError, JointbenchError
+from jointbench.identification.delay import Delay
+from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError
-from jointbench.identification.verdict import Verdict, judge_joints, judge_parameter, judge_whole
+from jointbench.identification.torque_information import TorqueInformation, unseen_parameters
+from jointbench.identification.verdict import Verdict, judge_joints, judge_parameters, judge_whole
+from jointbench.identification.whiteness import Whiteness
 from jointbench.robot import Array, Robot
+
+if TYPE_CHECKING:
+    from jointbench.identification.friction_in_model import ModelFriction
+    from jointbench.identification.physical import PhysicalParameters
+
+_BEFORE_SENSOR = "the rotor turns before the joint's torque sensor, which does not feel its inertia"
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Base parameters of a robot's links and drives, identified from a run.
+    """Base parameters of a robot's links and drives, identified from one run or several.
 
     Attributes:
         robot: whose model it is.
@@ -32,12 +42,24 @@ class Model:
         condition_number: of the base regressor over the rows that were fitted.
         error: of the fitted torque where the joints move.
         error_all: the same over all complete rows, those near rest included.
+        whiteness: how far the residuals where the joints move are noise.
+        information: whether each joint's torque varies more than its noise; of several runs in the one where it does so
+            most.
         noise_rms: standard deviation between periods of the averaged torque, per joint; nan without repeats.
         lags: for how many rows the residuals count as correlated.
         rows: how many rows were fitted, per joint.
-        estimator: "wls".
-        settings: as used, nothing left open.
-        provenance: the run, its hash, and the versions of what computed this.
+        estimator: its name.
+        options: the estimator's, by name.
+        figures: what the estimator found on its way, such as the weight it chose, by name.
+        notes: what a reader must know, in sentences.
+        settings: as used, nothing left open; of several runs those of the first whose kind of torque is modelled, the
+            others' are in `provenance`.
+        delays: of the motion behind the torque, of each run.
+        outliers: samples that averages over periods left out, by each joint's position, then each one's torque,
+            shape (2 n_joints,).
+        provenance: the runs, their hashes, and the versions of what computed this.
+        made_physical: the physically possible parameters, where the estimator made them.
+        friction: laws that joints have in place of their Coulomb and viscous friction, where there are any.
     """
 
     robot: Robot
@@ -47,12 +69,21 @@ class Model:
     condition_number: float
     error: TorqueError
     error_all: TorqueError
+    whiteness: Whiteness
+    information: TorqueInformation
     noise_rms: Array
     lags: int
     rows: tuple[int, ...]
     estimator: str
     settings: FitSettings
+    delays: tuple[Delay, ...]
+    outliers: NDArray[np.intp]
     provenance: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    notes: tuple[str, ...] = ()
+    made_physical: PhysicalParameters | None = None
+    friction: ModelFriction | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,16 +105,56 @@ class Model:
         """Torque error per joint over the fitted rows as a share of the torque."""
         return self.error.relative
 
+    @property
+    def delay(self) -> Delay:
+        """Of the motion behind the torque; of several runs that of the first."""
+        return self.delays[0]
+
+    @cached_property
+    def physical(self) -> PhysicalParameters:
+        """Parameters of all links and drives that a robot can have and that give these ones, or next to them.
+
+        Raises:
+            PhysicalSolverFailed: the search for them ends without an answer.
+            FitError: the covariance is not that of an estimate from more rows than parameters.
+        """
+        if self.made_physical is not None:
+            return self.made_physical
+        from jointbench.identification.physical import BaseEstimate, physical_parameters
+
+        return physical_parameters(BaseEstimate.of_covariance(self.base, self.parameters, self.covariance))
+
+    @cached_property
+    def physical_verdict(self) -> Verdict:
+        """The word on whether a robot can have these parameters; "refused" too where that cannot be found out."""
+        try:
+            return self.physical.verdict
+        except JointbenchError as error:
+            return Verdict("physical", "refused", f"not known: {error}")
+
+    @cached_property
+    def uninformative(self) -> Mapping[str, str]:
+        """Joints whose torque tells nothing, by name, and why."""
+        return self.information.reasons(self.robot, self.settings.torque)
+
     @cached_property
     def parameter_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each parameter, in the order of `names`."""
-        values = zip(self.names, self.parameters, self.sigma, strict=True)
-        return tuple(judge_parameter(name, float(value), float(sigma)) for name, value, sigma in values)
+        unseen = unseen_parameters(self.base, self.robot, self.uninformative)
+        if self.settings.torque == "joint":
+            unseen |= {name: _BEFORE_SENSOR for name in self.names if name.endswith(".rotor_inertia")}
+        if self.friction is not None:
+            unseen |= self.friction.replaced
+        verdicts = judge_parameters(self.names, self.parameters, self.sigma, unseen)
+        thought = self.figures.get(TOLD_BY_PRIOR, ())
+        return tuple(_rather_thought(verdict) if verdict.name in thought else verdict for verdict in verdicts)
 
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque over the fitted motion."""
-        return judge_joints(self.robot.joint_names, self.error.relative, self.error.share, self.robot.modelled)
+        return judge_joints(
+            self.robot.joint_names, self.error.relative, self.error.share, self.robot.modelled, self.uninformative
+        )
 
     @property
     def verdict(self) -> Verdict:
@@ -91,17 +162,19 @@ class Model:
         return judge_whole(self.joint_verdicts, self.error.relative)
 
     def value(self, name: str) -> float:
-        """Value of the parameter that leads the group of this name, such as "j3.coulomb" [SI].
+        """Value of the parameter that leads the group of this name, such as "j3.coulomb", or of a friction law's [SI].
 
         Raises:
-            FitError: no base parameter is led by it.
+            FitError: no base parameter is led by it, and no law has it.
         """
+        if self.friction is not None and name in self.friction.names:
+            return self.friction.value(name)
         return float(self.parameters[self._index(name)])
 
     def confidence_interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """Interval that holds the parameter's true value with probability `level`, for a model of the right form."""
         index = self._index(name)
-        half = float(stats.norm.ppf(0.5 + 0.5 * level)) * float(self.sigma[index])
+        half = float(special.ndtri(0.5 + 0.5 * level)) * float(self.sigma[index])
         return float(self.parameters[index]) - half, float(self.parameters[index]) + half
 
     def is_identified(self, name: str) -> bool:
@@ -128,7 +201,9 @@ class Model:
             ShapeError: the arrays differ in shape or do not match the robot.
         """
         columns, _ = model_columns(self.robot, q, dq, ddq)
-        return (self.base.project(columns) @ self.parameters).reshape(-1, self.robot.n_joints)
+        projected = self.base.project(columns)
+        torque = (projected @ self.parameters).reshape(-1, self.robot.n_joints)
+        return torque if self.friction is None else torque + self.friction.torque(projected, self.parameters, dq)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON; `load_model` reads it."""
@@ -143,3 +218,9 @@ class Model:
             where = f"; it is part of {', '.join(map(repr, grouped))}" if grouped else ""
             raise FitError(f"no base parameter is led by {name!r}{where}; the leaders are {', '.join(self.names)}")
         return self.names.index(name)
+
+
+def _rather_thought(verdict: Verdict) -> Verdict:
+    """The verdict on a parameter that the prior tells rather than the data: at most "weak"."""
+    word = "weak" if verdict.word == "identified" else verdict.word
+    return Verdict(verdict.name, word, f"{verdict.reason}; told by the prior of the robot's file more than by the data")

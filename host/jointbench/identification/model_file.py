@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
+from jointbench.identification.delay import Delay, given_delay
+from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.identification.model import Model
+from jointbench.identification.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError
+from jointbench.identification.torque_information import TorqueInformation
+from jointbench.identification.whiteness import Whiteness
 from jointbench.robot import Array, Capsule, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
 
+_base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
+"""Of a fleet's models all have the same robot."""
+
+_Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
+
 FORMAT = "jointbench model"
-VERSION = 2
+VERSION = 3
+_READ = (2, 3)
+"""Version 2 knew of no estimator but one, and nothing of delays, outliers, whiteness and information."""
 
 
 def write_model(model: Model, path: Path) -> Path:
@@ -26,6 +39,9 @@ def write_model(model: Model, path: Path) -> Path:
         "format": FORMAT,
         "version": VERSION,
         "estimator": model.estimator,
+        "options": model.options,
+        "figures": model.figures,
+        "notes": model.notes,
         "names": model.names,
         "groups": model.base.names,
         "parameters": model.parameters,
@@ -34,13 +50,18 @@ def write_model(model: Model, path: Path) -> Path:
         "verdicts": [dataclasses.asdict(verdict) for verdict in model.parameter_verdicts],
         "joint_verdicts": [dataclasses.asdict(verdict) for verdict in model.joint_verdicts],
         "condition_number": model.condition_number,
-        "error": dataclasses.asdict(model.error),
-        "error_all": dataclasses.asdict(model.error_all),
+        "error": model.error.to_dict(),
+        "error_all": model.error_all.to_dict(),
+        "whiteness": model.whiteness.to_dict(),
+        "information": model.information.to_dict(),
         "noise_rms": model.noise_rms,
         "lags": model.lags,
         "rows": model.rows,
         "settings": model.settings.to_dict(),
+        "delays": [dataclasses.asdict(delay) for delay in model.delays],
+        "outliers": model.outliers,
         "robot": dataclasses.asdict(model.robot),
+        "friction": None if model.friction is None else model.friction.to_dict(),
         "provenance": model.provenance,
     }
     path.write_text(json.dumps(_plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
@@ -60,8 +81,9 @@ def load_model(path: str | Path) -> Model:
         raise ModelFileError(f"model file {path} cannot be read: {error}") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ModelFileError(f"{path} is no model file: \"format\" is not {FORMAT!r}; give one that Model.save wrote")
-    if values.get("version") != VERSION:
-        raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {VERSION}")
+    if values.get("version") not in _READ:
+        known = " and ".join(map(str, _READ))
+        raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
     try:
         return _model(path, cast(dict[str, Any], values))
     except (KeyError, TypeError) as error:
@@ -72,7 +94,10 @@ def load_model(path: str | Path) -> Model:
 
 def _model(path: Path, values: dict[str, Any]) -> Model:
     robot = _robot(values["robot"])
-    base = base_parameters(robot)
+    settings = FitSettings.from_dict({"delay": 0.0} | values["settings"])
+    base = _base_parameters(robot)
+    if settings.torque == "joint":
+        base = felt_by_sensor(base)
     if list(base.leading_names) != values["names"]:
         raise ModelFileError(
             f"model file {path} groups its parameters otherwise than this release ({len(values['names'])} names, "
@@ -84,14 +109,42 @@ def _model(path: Path, values: dict[str, Any]) -> Model:
         parameters=_array(values["parameters"], np.nan),
         covariance=_array(values["covariance"], np.inf),
         condition_number=float(_array([values["condition_number"]], np.inf)[0]),
-        error=_error(values["error"]),
-        error_all=_error(values["error_all"]),
+        error=TorqueError.from_dict(values["error"]),
+        error_all=TorqueError.from_dict(values["error_all"]),
+        whiteness=_known(values, "whiteness", Whiteness, robot),
+        information=_known(values, "information", TorqueInformation, robot),
         noise_rms=_array(values["noise_rms"], np.nan),
         lags=values["lags"],
         rows=tuple(values["rows"]),
         estimator=values["estimator"],
-        settings=FitSettings.from_dict({"delay": 0.0} | values["settings"]),
+        options=_frozen(values.get("options", {})),
+        figures=values.get("figures", {}),
+        notes=tuple(values.get("notes", ())),
+        settings=settings,
+        delays=_delays(values, settings, robot),
+        outliers=np.array(values.get("outliers", [0] * 2 * robot.n_joints), dtype=np.intp),
         provenance=values["provenance"],
+        friction=ModelFriction.from_dict(laws, base) if (laws := values.get("friction")) else None,
+    )
+
+
+def _known(values: dict[str, Any], name: str, kind: type[_Kind], robot: Robot) -> _Kind:
+    return kind.from_dict(values[name]) if name in values else kind.unknown(robot.n_joints)
+
+
+def _delays(values: dict[str, Any], settings: FitSettings, robot: Robot) -> tuple[Delay, ...]:
+    if "delays" not in values:
+        seconds = np.broadcast_to(np.asarray(settings.delay, dtype=np.float64), (robot.n_joints,)).copy()
+        return (given_delay(seconds, "as an older release wrote it, which did not say where it is from"),)
+    return tuple(
+        Delay(
+            seconds=_array(delay["seconds"], np.nan),
+            sigma=_array(delay["sigma"], np.nan),
+            source=delay["source"],
+            reason=delay["reason"],
+            explained=float(_array([delay["explained"]], np.nan)[0]),
+        )
+        for delay in values["delays"]
     )
 
 
@@ -117,16 +170,6 @@ def _joint(values: dict[str, Any]) -> Joint:
     mimic = values["mimic"]
     parts: dict[str, Any] = {"link": Link(**_frozen(values["link"])), "mimic": Mimic(**mimic) if mimic else None}
     return Joint(**_frozen(values) | parts)
-
-
-def _error(values: dict[str, Any]) -> TorqueError:
-    total = values["total_relative"]
-    return TorqueError(
-        rms=_array(values["rms"], np.nan),
-        relative=_array(values["relative"], np.nan),
-        total_relative=float("nan") if total is None else float(total),
-        share=_array(values["share"], np.nan),
-    )
 
 
 def _frozen(values: dict[str, Any]) -> dict[str, Any]:

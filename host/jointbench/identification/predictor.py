@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
+from jointbench.identification.friction.element import Element
 from jointbench.identification.model import Model
 from jointbench.robot import Array, Robot
 
@@ -20,8 +22,8 @@ from jointbench.robot import Array, Robot
 def leading_parameters(model: Model) -> tuple[Array, Array]:
     """Full parameters with a model's torques: its base parameters where they lead, and zero elsewhere.
 
-    [W | D] @ full == project([W | D]) @ parameters for every motion. No body has such values; but most of them are
-    zero, and the model need not be physically possible.
+    [W | D] @ full == project([W | D]) @ parameters for every motion; what friction laws add comes beside it. No body
+    has such values; but most of them are zero, and the model need not be physically possible.
 
     Returns:
         Standard parameters, shape (10 * n_links,), and drive parameters, shape (n_drive_parameters,).
@@ -85,13 +87,17 @@ class Predictor:
     (6,)
     """
 
-    def __init__(self, robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike) -> None:
+    def __init__(
+        self, robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
+        laws: Sequence[tuple[int, Element]] = (),
+    ) -> None:  # fmt: skip
         """Prepare for a robot with these parameters.
 
         Args:
             robot: whose torque it is; zero of passive joints.
             standard_parameters: ten per link in link order, shape (10 * n_links,).
             drive_parameters: in the order of `drive_parameter_names`, shape (n_drive_parameters,).
+            laws: joint and element of friction laws, as of `ModelFriction.elements`.
 
         Raises:
             ShapeError: the parameters do not match the robot.
@@ -105,7 +111,10 @@ class Predictor:
         columns = np.vstack([drives.offset, drives.inertia, drives.viscous, rubbing])
         links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
         self._robot, self._compute = robot, torque_of_one
-        self._constants = tree_of(robot), links, columns
+        elements = np.array([(joint, *each) for joint, each in laws], dtype=np.float64).reshape(
+            -1, 1 + len(Element._fields)
+        )
+        self._constants = tree_of(robot), links, columns, elements
         # A kernel takes eight samples: the one that is asked for, and seven at rest.
         self._work = np.zeros((4, LANES, n)), new_counters()
         self._passive = np.flatnonzero(~robot.modelled)
@@ -115,7 +124,8 @@ class Predictor:
     @classmethod
     def of(cls, model: Model) -> Predictor:
         """Prepare for a model."""
-        return cls(model.robot, *leading_parameters(model))
+        laws = () if model.friction is None else model.friction.elements
+        return cls(model.robot, *leading_parameters(model), laws)
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Joint torque of one sample.

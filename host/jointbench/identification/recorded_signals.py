@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from jointbench.errors import FitError
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
+from jointbench.recording.samples import Samples
 from jointbench.robot import Array, Robot
 from jointbench.signals import BoardFilter, FourierMotion, average_periods, fourier_motion
+from jointbench.signals.mapped import give_back, part_of, pieces, scratch
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
@@ -25,11 +27,13 @@ _MOST_HARMONICS = 10
 class RecordedSignals:
     """Positions and torques of a run at its own sample rate, periods averaged where asked.
 
+    Those of a long log lie in its file: take them part by part, by `part_of`.
+
     Attributes:
         time: [s], shape (n,).
         position: [rad or m], shape (n, n_joints).
         torque: at the joints [N·m or N], shape (n, n_joints).
-        valid: samples of which all joints are known, shape (n,).
+        valid: samples of which all joints' positions and all modelled joints' torques are known, shape (n,).
         noise: what differs from period to period in the torque, as standard deviation of the mean over the
             periods, shape (n_joints,); nan where there is only one period.
         board_filters: what the torque went through on the board, one per joint; empty where that is not known.
@@ -71,13 +75,7 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         )
     position = _position(run, settings)
     torque, filters = _torque(run, robot, settings)
-    played = samples.play_tick >= 0
-    valid = np.asarray(samples.valid.all(axis=1))
-    if played.any():
-        valid &= played
-    if settings.interval is not None:
-        start, stop = settings.interval
-        valid &= (samples.time >= start) & (samples.time < stop)
+    valid, played = _valid(samples, settings, position, torque, robot.modelled)
     if not valid.any():
         raise FitError(
             f"run {run.path} has no complete sample"
@@ -86,13 +84,13 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         )
     h = samples.sample_period
     n = robot.n_joints
-    if run.excitation is None or not played.any() or not settings.average_periods:
+    if run.excitation is None or not played or not settings.average_periods:
         _check_no_series(run, settings)
         unknown, none = np.full(n, np.nan), np.zeros(2 * n, dtype=np.intp)
         return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h, none)
-    folded_tick, folded = run.excitation.fold(samples.play_tick, h)
+    folded_tick, folded = _folded(run.excitation, samples)
     average = average_periods(
-        np.hstack([position, torque]), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
+        (position, torque), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
     )
     noise = average.spread[n:] * np.sqrt(np.mean(1.0 / average.count[average.valid]))
     time = h * np.arange(folded, dtype=np.float64)
@@ -101,6 +99,37 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers)
     series, valid = _series(run, run.excitation, time, position, valid)
     return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers, series)
+
+
+def _valid(
+    samples: Samples, settings: FitSettings, position: Array, torque: Array, modelled: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], bool]:
+    """Samples to use: complete ones in the interval, of a played motion those while it played; and whether it did.
+
+    What a board sends less often than it samples is missing in between, which `Samples.valid` does not say.
+    """
+    valid = np.empty(samples.n_samples, dtype=np.bool_)
+    playing = np.empty_like(valid)
+    for part in pieces(samples.n_samples):
+        valid[part] = part_of(samples.valid, part).all(axis=1)
+        valid[part] &= np.isfinite(part_of(position, part)).all(axis=1)
+        valid[part] &= (np.isfinite(part_of(torque, part)) | ~modelled).all(axis=1)
+        playing[part] = part_of(samples.play_tick, part) >= 0
+        if settings.interval is not None:
+            start, stop = settings.interval
+            time = part_of(samples.time, part)
+            valid[part] &= (time >= start) & (time < stop)
+    played = bool(playing.any())
+    return valid & playing if played else valid, played
+
+
+def _folded(excitation: Excitation, samples: Samples) -> tuple[NDArray[np.intp], int]:
+    """Sample of the motion, played once, that each sample is of, and how many that has."""
+    tick, folded = scratch((samples.n_samples,), np.intp), 0
+    for part in pieces(samples.n_samples):
+        tick[part], folded = excitation.fold(part_of(samples.play_tick, part), samples.sample_period)
+        give_back(tick)
+    return tick, folded
 
 
 def _check_no_series(run: Run, settings: FitSettings) -> None:

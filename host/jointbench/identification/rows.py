@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,28 +13,73 @@ from numpy.typing import NDArray
 from jointbench.robot import Array
 
 
-class Block(NamedTuple):
+class JointRows(NamedTuple):
+    """What one joint's rows have of the regressor, without the columns that are zero in all of them.
+
+    Attributes:
+        parameters: which of all parameters the columns are of, shape (m,).
+        columns: one behind the other, shape (m, n).
+    """
+
+    parameters: NDArray[np.intp]
+    columns: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
     """Consecutive rows on an even grid of times: torque[k, j] ≈ regressor[k, j] @ parameters.
+
+    A joint's torque knows little of the joints before it: two thirds of a serial arm's regressor are zeros. What is
+    computed joint by joint, of `of_joint`, passes them over; `regressor` is put together only when it is asked for.
 
     Attributes:
         start: place of the first row on the grid; a block that starts where the one before ended goes on with it,
             any other place is a gap, across which nothing is correlated.
-        regressor: shape (n, n_joints, p).
+        joints: columns of each joint's rows.
+        n_parameters: how many parameters there are.
         torque: [N·m or N], shape (n, n_joints).
         used: rows to fit, shape (n, n_joints).
         complete: rows away from gaps and ends, whether fitted or near rest, shape (n,).
     """
 
     start: int
-    regressor: Array
+    joints: tuple[JointRows, ...]
+    n_parameters: int
     torque: Array
     used: NDArray[np.bool_]
     complete: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, start: int, regressor: Array, torque: Array, used: NDArray[np.bool_], complete: NDArray[np.bool_]
+    ) -> Block:
+        """Rows whose regressor is whole, shape (n, n_joints, p); nothing is copied."""
+        _, n_joints, p = regressor.shape
+        joints = tuple(JointRows(np.arange(p), regressor[:, joint].T) for joint in range(n_joints))
+        block = cls(start, joints, p, torque, used, complete)
+        block.__dict__["regressor"] = regressor  # what the property would put together
+        return block
 
     @property
     def stop(self) -> int:
         """Place after the last row."""
         return self.start + len(self.torque)
+
+    def of_joint(self, joint: int) -> JointRows:
+        """What a joint's rows have of the regressor."""
+        return self.joints[joint]
+
+    @cached_property
+    def regressor(self) -> Array:
+        """All of it, shape (n, n_joints, p)."""
+        whole = np.zeros((*self.torque.shape, self.n_parameters))
+        for joint, (parameters, columns) in enumerate(self.joints):
+            whole[:, joint, parameters] = columns.T
+        return whole
+
+    def predict(self, parameters: Array) -> Array:
+        """Torque of all rows, regressor @ parameters, shape (n, n_joints)."""
+        return np.stack([parameters[which] @ columns for which, columns in self.joints], axis=1)
 
 
 class Rows(Protocol):
@@ -81,4 +127,4 @@ class RowsInMemory:
     def blocks(self) -> Iterator[Block]:
         """The one block."""
         complete: NDArray[np.bool_] = np.asarray(self.used.any(axis=1))
-        yield Block(0, self.regressor, self.torque, self.used, complete)
+        yield Block.of(0, self.regressor, self.torque, self.used, complete)

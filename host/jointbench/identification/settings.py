@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -38,7 +39,8 @@ class FitSettings:
         delay: how much later than the torque the motion was recorded [s]: one number, or one per joint; negative where
             the torque is the later one. "estimate": one for all joints, from the recording; "estimate_per_joint".
             None: 0 where it is known what the boards did to the torque, for then nothing else delays it; otherwise one
-            for all joints, estimated, and taken out where it explains a fifth of the torque's squared error.
+            for all joints, estimated, and taken out where it explains a fifth of the torque's squared error and is no
+            longer than a quarter of the cut-off's period.
         interval: use only samples from..to these times of the recording [s], to hold the rest out. None: all.
     """
 
@@ -62,8 +64,9 @@ class FitSettings:
         for name in ("cutoff_Hz", "filter_order", "rest_guard", "velocity_threshold", "interval", "delay"):
             value = None if isinstance(getattr(self, name), str) and name == "delay" else getattr(self, name)
             numbers = cast(tuple[Any, ...], value) if isinstance(value, tuple) else () if value is None else (value,)
-            if not all(isinstance(number, (int, float)) for number in numbers):
+            if not all(_is_number(number, endless=name == "interval") for number in numbers):
                 raise FitError(f"{name} = {value!r} must be made of numbers")
+        self._check_shapes()
         for name, words in (("position", POSITIONS), ("torque", TORQUES), ("motion", MOTIONS)):
             if getattr(self, name) not in words:
                 raise FitError(f"{name} = {getattr(self, name)!r} must be one of {', '.join(map(repr, words))}")
@@ -73,6 +76,23 @@ class FitSettings:
             raise FitError(f"velocity_threshold = {list(self.velocity_threshold)} must be 0 or more for each joint")
         if self.interval is not None and not self.interval[0] < self.interval[1]:
             raise FitError(f"interval = {list(self.interval)} must be [from, to] in seconds with from below to")
+
+    def _check_shapes(self) -> None:
+        """Refuse a number for several, and several for one."""
+        given: dict[str, Any] = vars(self)
+        for name in ("cutoff_Hz", "rest_guard"):
+            if isinstance(given[name], tuple):
+                raise FitError(f"{name} = {given[name]!r} must be one number")
+        for name in ("average_periods", "reject_outliers"):
+            if not isinstance(given[name], bool):
+                raise FitError(f"{name} = {given[name]!r} must be true or false")
+        order, speeds, interval = (given[name] for name in ("filter_order", "velocity_threshold", "interval"))
+        if not isinstance(order, int):
+            raise FitError(f"filter_order = {order!r} must be a whole number, 1 to 8")
+        if speeds is not None and not (isinstance(speeds, tuple) and speeds):
+            raise FitError(f"velocity_threshold = {speeds!r} must be a list, one speed for each joint")
+        if interval is not None and not (isinstance(interval, tuple) and len(cast(tuple[Any, ...], interval)) == 2):
+            raise FitError(f"interval = {interval!r} must be [from, to] in seconds with from below to")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FitSettings:
@@ -94,3 +114,9 @@ class FitSettings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values that `from_dict` reads; None is left out."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+def _is_number(value: object, *, endless: bool) -> bool:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) or (endless and math.isinf(value))

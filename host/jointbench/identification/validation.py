@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import FitError
-from jointbench.identification.fit import provenance
 from jointbench.identification.model import Model
 from jointbench.identification.observations import observe
+from jointbench.identification.provenance import provenance
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.torque_error import TorqueError, torque_error
+from jointbench.identification.torque_information import InformationSums, TorqueInformation, noise_in_band
 from jointbench.identification.verdict import Verdict, judge_joints, judge_whole
+from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.recording.run import Run
 from jointbench.robot import Array
 
@@ -35,6 +37,8 @@ class Validation:
         moving: rows of joints away from rest, shape (n, n_joints).
         error: over the moving rows; its `share` says how many of the complete ones they are.
         error_all: over all complete rows.
+        information: whether each joint's measured torque varies more than its noise.
+        reasons: of the joints whose torque does not, by name: why nothing can be judged by it.
         provenance: of the run it was judged on.
     """
 
@@ -47,6 +51,8 @@ class Validation:
     moving: NDArray[np.bool_]
     error: TorqueError
     error_all: TorqueError
+    information: TorqueInformation
+    reasons: Mapping[str, str]
     provenance: Mapping[str, Any]
 
     @property
@@ -60,6 +66,16 @@ class Validation:
         return self.error.relative
 
     @property
+    def r_squared(self) -> Array:
+        """What part of the torque's variance about its mean is predicted, per joint where it moves."""
+        return self.error.r_squared
+
+    @cached_property
+    def whiteness(self) -> Whiteness:
+        """Correlation in time of what is left unexplained where the joints move."""
+        return whiteness(self.measured - self.predicted, self.moving)
+
+    @property
     def total_relative(self) -> float:
         """Torque error of all joints together where they move, as a share of the torque."""
         return self.error.total_relative
@@ -67,7 +83,7 @@ class Validation:
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque."""
-        return judge_joints(self.joint_names, self.error.relative, self.error.share, self.modelled)
+        return judge_joints(self.joint_names, self.error.relative, self.error.share, self.modelled, self.reasons)
 
     @property
     def verdict(self) -> Verdict:
@@ -93,19 +109,34 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     """
     used = settings or dataclasses.replace(model.settings, interval=None)
     rows = observe(run, model.robot, model.base, used)
-    if not rows.moving.any():
+    shape = (rows.n_rows, rows.n_joints)
+    measured, predicted = np.zeros((2, *shape))
+    moving, complete = np.zeros(shape, dtype=np.bool_), np.zeros(rows.n_rows, dtype=np.bool_)
+    sums = InformationSums(rows.n_joints)
+    modelled, values = (
+        (rows, model.parameters)
+        if model.friction is None
+        else (model.friction.predicted(rows, rows, model.parameters), np.ones(1))
+    )
+    for block in modelled.blocks():
+        part = slice(block.start, block.stop)
+        measured[part], predicted[part] = block.torque, block.predict(values)
+        moving[part], complete[part] = block.used, block.complete
+        sums.add(block.start, block.torque, block.used)
+    if not moving.any():
         raise FitError(f"run {run.path}: no joint moves faster than its threshold; validate on a run with motion")
-    predicted = rows.regressor @ model.parameters
-    everywhere = rows.complete[:, None] & model.robot.modelled
+    information = sums.result(noise_in_band(rows.noise, rows.filter.low_pass))
     return Validation(
         joint_names=model.robot.joint_names,
         modelled=model.robot.modelled,
         time=rows.time,
-        measured=rows.torque,
+        measured=measured,
         predicted=predicted,
-        complete=rows.complete,
-        moving=rows.moving,
-        error=torque_error(rows.torque, predicted, rows.moving, rows.complete),
-        error_all=torque_error(rows.torque, predicted, everywhere, rows.complete),
+        complete=complete,
+        moving=moving,
+        error=torque_error(measured, predicted, moving, complete),
+        error_all=torque_error(measured, predicted, complete[:, None] & model.robot.modelled, complete),
+        information=information,
+        reasons=information.reasons(model.robot, rows.settings.torque),
         provenance=provenance(run),
     )

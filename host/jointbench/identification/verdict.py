@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,10 +47,10 @@ class Verdict:
         return f"{self.name}: {self.word} ({self.reason})"
 
 
-def judge_parameter(name: str, value: float, sigma: float) -> Verdict:
-    """Judge one parameter by its value and standard deviation."""
+def judge_parameter(name: str, value: float, sigma: float, unseen: str = "") -> Verdict:
+    """Judge one parameter by its value and standard deviation; `unseen` is why it has none, where that is known."""
     if not np.isfinite(sigma):
-        return Verdict(name, "refused", "this motion does not excite it; plan one that moves its joints")
+        return Verdict(name, "refused", unseen or "this motion does not excite it; plan one that moves its joints")
     relative = sigma / abs(value) if value else float("inf")
     figures = f"{value:.4g} ± {sigma:.2g}"
     if relative <= IDENTIFIED_RELATIVE_SIGMA:
@@ -59,8 +60,28 @@ def judge_parameter(name: str, value: float, sigma: float) -> Verdict:
     return Verdict(name, "refused", f"{figures} is within 2 σ of zero")
 
 
-def judge_joint(name: str, relative_error: float, share: float) -> Verdict:
-    """Judge one joint by its relative torque error over the rows where it moves, `share` of all rows."""
+def judge_parameters(
+    names: Sequence[str], values: Array, sigmas: Array, unseen: Mapping[str, str] | None = None
+) -> tuple[Verdict, ...]:
+    """Judge all parameters; `unseen` says of some why they have no σ, as `unseen_parameters` does."""
+    why = unseen or {}
+    return tuple(
+        judge_parameter(name, float(value), float(sigma), why.get(name, ""))
+        for name, value, sigma in zip(names, values, sigmas, strict=True)
+    )
+
+
+def judge_joint(name: str, relative_error: float, share: float, uninformative: str = "") -> Verdict:
+    """Judge one joint.
+
+    Args:
+        name: of the joint.
+        relative_error: of its torque over the rows where it moves, nan without such rows.
+        share: of those rows among all.
+        uninformative: why its measured torque tells nothing, where it does not: no error can make up for that.
+    """
+    if uninformative:
+        return Verdict(name, "refused", uninformative)
     if not np.isfinite(relative_error):
         return Verdict(name, "refused", "the joint never moves away from rest in this run")
     figures = f"torque error {relative_error:.1%} of the torque over {share:.0%} of the time"
@@ -72,12 +93,26 @@ def judge_joint(name: str, relative_error: float, share: float) -> Verdict:
 
 
 def judge_joints(
-    names: tuple[str, ...], relative_errors: Array, shares: Array, modelled: NDArray[np.bool_] | None = None
+    names: tuple[str, ...],
+    relative_errors: Array,
+    shares: Array,
+    modelled: NDArray[np.bool_] | None = None,
+    reasons: Mapping[str, str] | None = None,
 ) -> tuple[Verdict, ...]:
-    """Judge all joints of a robot; nothing is said against those that are not modelled (None: all are)."""
+    """Judge all joints of a robot.
+
+    Args:
+        names: of the joints.
+        relative_errors, shares: as of `judge_joint`, shape (n_joints,).
+        modelled: nothing is said against joints that are not (None: all are), shape (n_joints,).
+        reasons: of joints whose torque tells nothing, as of `TorqueInformation.reasons`.
+    """
     known = np.ones(len(names), dtype=np.bool_) if modelled is None else modelled
+    why = reasons or {}
     return tuple(
-        judge_joint(name, float(error), float(share)) if is_known else Verdict(name, "passive", _NO_MODEL)
+        judge_joint(name, float(error), float(share), why.get(name, ""))
+        if is_known
+        else Verdict(name, "passive", _NO_MODEL)
         for name, error, share, is_known in zip(names, relative_errors, shares, known, strict=True)
     )
 

@@ -41,8 +41,8 @@ class Problem:
     prior: Prior
 
     @classmethod
-    def of(cls, estimate: BaseEstimate, prior: PriorName) -> Problem:
-        """Set it up for an estimate, with a prior by name."""
+    def of(cls, estimate: BaseEstimate, prior: PriorName, drives: tuple[Array, Array] | None = None) -> Problem:
+        """Set it up for an estimate, with a prior by name; `drives` as of `physical_parameters`."""
         base = estimate.base
         bodies = reference_bodies(base.robot)
         first = _WIDTH * base.robot.n_links
@@ -52,7 +52,7 @@ class Problem:
             block = slice(_WIDTH * place, _WIDTH * (place + 1))
             scaling[_WIDTH * link : _WIDTH * (link + 1), block] = relative_to(matrix)
         signed = np.array([not name.endswith(".offset") for name in base.full_names[first:]], dtype=np.bool_)
-        thought, units = _drives(estimate, signed)
+        thought, units = drives or _drives(estimate, signed)
         places = np.arange(n - len(units), n)
         scaling[first + np.arange(len(units)), places] = units
         rows = estimate.root @ base.grouping @ scaling

@@ -47,6 +47,7 @@ def physical_parameters(
     weight: float | None = None,
     margin: float = MARGIN,
     method: Method = "lmi",
+    drives: tuple[Array, Array] | None = None,
 ) -> PhysicalParameters:
     """Find parameters of all links and drives that a robot can have, nearest to an estimate of what the data tell.
 
@@ -65,6 +66,9 @@ def physical_parameters(
         margin: share of its reference body that each link contains at least, above 0 and up to 0.01.
         method: "lmi", an interior-point solver with matrix cones, or "log_cholesky", Newton's method without
             constraints; they agree, the second less exactly where no weight is given.
+        drives: what is thought of each drive parameter and the unit of its squares [SI], shape (n_drive_parameters,)
+            each. None: what the robot's file says, else what the estimate does; so they stay, which is right where the
+            data tell them.
 
     Returns:
         The parameters, and how far they are from the estimate.
@@ -77,7 +81,7 @@ def physical_parameters(
     IEEE RA-L 3(1), 2018; Lee, Wensing & Park, IEEE T-RO 36(1), 2020; Rucker & Wensing, IEEE RA-L 7(2), 2022.
     """
     _check(prior, weight, margin, method)
-    problem = Problem.of(estimate, prior)
+    problem = Problem.of(estimate, prior, drives)
     search = _by_cones if method == "lmi" else _by_newton
     x, status = search(problem, weight, SLIGHT[prior], margin)
     return _result(problem, x, margin, method, prior, status)

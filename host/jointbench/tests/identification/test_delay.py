@@ -150,6 +150,15 @@ def test_left_open_only_a_delay_that_explains_much_is_taken_out():
     assert clear.explained > 0.2
 
 
+def test_left_open_a_long_delay_is_doubted():
+    run = delayed_run(0.03, 1, noise=0.03)
+    found = observed(run, FitSettings(cutoff_Hz=20.0)).delay
+    assert found.source == "not told"
+    assert "a quarter of the cut-off's period, 12.5 ms: so long a shift may fit swings by chance" in found.reason
+    asked = observed(run, FitSettings(cutoff_Hz=20.0, delay="estimate")).delay
+    assert asked.seconds[0] == pytest.approx(0.03, abs=1e-3)
+
+
 def test_a_delay_beyond_the_range_is_not_made_up():
     run = delayed_run(0.4, 1, noise=0.0)
     with pytest.raises(FitError, match=r"no clear minimum over delays up to ±\d+(\.\d+)? ms"):

@@ -4,14 +4,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.dynamics import base_parameters, model_columns
+from jointbench.dynamics import base_parameters, model_columns, model_parameter_names
 from jointbench.errors import FitError, SignalError
 from jointbench.excitation import Basis, PointToPoint, RampedFourier
 from jointbench.identification import FitSettings, Model, fit, validate
 from jointbench.identification.observations import observe
 from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.recording import Run
-from jointbench.robot import Coupling
+from jointbench.robot import Array, Coupling
 from jointbench.tests.identification.synthetic import (
     CURRENT_NOISE_A,
     FILTER,
@@ -303,12 +303,30 @@ def test_settings_of_an_import_are_used_unless_others_are_given(run: Run):
     assert fit(imported, settings=FitSettings(cutoff_Hz=25.0)).settings.cutoff_Hz == 25.0
 
 
-def test_torque_sensors_pass_the_same_filter(run: Run):
-    sensed = with_samples(run, joint_torque=run.samples.motor_torque, motor_torque=None)
+def sensor_truth() -> Array:
+    """What a torque sensor at the joints feels: rotors turn before it."""
+    rotors = [name.endswith(".rotor_inertia") for name in model_parameter_names(ARM)]
+    return np.where(rotors, 0.0, truth(ARM))
+
+
+@pytest.fixture(scope="module")
+def sensed() -> Run:
+    run = synthetic_run(ARM, motion_seed=1, noise_seed=1, full_parameters=sensor_truth())
+    return with_samples(run, joint_torque=run.samples.motor_torque, motor_torque=None)
+
+
+def test_torque_sensors_pass_the_same_filter(sensed: Run):
     model = fit(sensed, settings=FitSettings(torque="joint"))
-    assert np.abs(model.deviations(truth(ARM))).max() < 4.0
+    assert np.abs(model.deviations(sensor_truth())).max() < 4.0
     unaware = fit(with_samples(sensed, board_filters=None), settings=FitSettings(torque="joint", delay=0.0))
-    assert np.abs(unaware.deviations(truth(ARM))).max() > 8.0
+    assert np.abs(unaware.deviations(sensor_truth())).max() > 8.0
+
+
+def test_torque_sensors_do_not_feel_rotors(sensed: Run):
+    model = fit(sensed, settings=FitSettings(torque="joint"))
+    verdict = model.parameter_verdicts[model.names.index("j3.rotor_inertia")]
+    assert verdict.word == "refused"
+    assert "before the joint's torque sensor" in verdict.reason
 
 
 def test_two_sections_behind_a_triangular_decimator():
@@ -323,8 +341,14 @@ def test_two_sections_behind_a_triangular_decimator():
 
 
 def test_bad_wishes_are_named(run: Run):
-    with pytest.raises(FitError, match=r"estimator 'magic' is not known; the estimators are wls"):
-        fit(run, estimator="magic")  # type: ignore[arg-type] - what a caller without a type checker may write
+    with pytest.raises(FitError, match=r"estimator 'magic' is not known; the estimators are wls, ols, irls"):
+        fit(run, estimator="magic")
+    with pytest.raises(FitError, match=r"estimator 'wls' has no option 'weight'; it has none"):
+        fit(run, options={"weight": 1})
+    with pytest.raises(FitError, match=r"2 settings are given for 1 runs; give one for all, or one for each"):
+        fit(run, settings=[None, None])
+    with pytest.raises(FitError, match=r"no run is given to fit"):
+        fit([])
     with pytest.raises(FitError, match=r"run synthetic has joints j1, j2, j3, but robot 'cobot6' has j1, j2$"[:-1]):
         fit(run, arm(2))
     with pytest.raises(FitError, match=r"has no link_position; record that channel, or fit with position"):
@@ -341,6 +365,22 @@ def test_bad_wishes_are_named(run: Run):
         fit(run, settings=FitSettings(cutoff_Hz=900.0))
     with pytest.raises(FitError, match="no joint moves faster than its threshold"):
         validate(fit(run), run, settings=FitSettings(velocity_threshold=(99.0,) * 3))
+
+
+def test_a_sample_without_torque_is_a_gap(run: Run):
+    """Boards may send a channel less often than they sample; `valid` tells of the samples."""
+    torque = run.samples.motor_torque
+    assert torque is not None
+    holes = torque.copy()
+    holes[9000, 1] = np.nan
+    valid = run.samples.valid.copy()
+    valid[9000, 1] = False
+    np.testing.assert_array_equal(
+        fit(with_samples(run, motor_torque=holes)).parameters, fit(with_samples(run, valid=valid)).parameters
+    )
+    holes[1::2] = np.nan
+    with pytest.raises(FitError, match=r"a gap has 1 samples.* record longer, with position and torque in each sample"):
+        fit(with_samples(run, motor_torque=holes), settings={"average_periods": False})
 
 
 def test_a_short_recording_is_refused_with_what_it_needs():

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
         load_model(path)
     values = json.loads(model.save(path).read_text())
     path.write_text(json.dumps(values | {"version": 9}))
-    with pytest.raises(ModelFileError, match="version 9; this release reads 2"):
+    with pytest.raises(ModelFileError, match="version 9; this release reads 2 and 3"):
         load_model(path)
     path.write_text(json.dumps({key: value for key, value in values.items() if key != "covariance"}))
     with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):
@@ -63,3 +64,29 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
     path.write_text(json.dumps(values | {"names": values["names"][:-1]}))
     with pytest.raises(ModelFileError, match="groups its parameters otherwise"):
         load_model(path)
+
+
+def test_a_file_of_the_release_before_is_read(model: Model, tmp_path: Path):
+    """It knew one estimator and said nothing of delays, outliers, whiteness and information."""
+    path = model.save(tmp_path / "model.json")
+    values: dict[str, Any] = json.loads(path.read_text())
+    new = ("options", "figures", "notes", "whiteness", "information", "delays", "outliers")
+    old: dict[str, Any] = {key: value for key, value in values.items() if key not in new} | {"version": 2}
+    for error in (old["error"], old["error_all"]):
+        del error["r_squared"]
+    path.write_text(json.dumps(old))
+    loaded = load_model(path)
+    assert np.array_equal(loaded.parameters, model.parameters)
+    assert [verdict.word for verdict in loaded.joint_verdicts] == [verdict.word for verdict in model.joint_verdicts]
+    assert loaded.delay.reason.startswith("as an older release wrote it")
+    assert np.array_equal(loaded.delay.seconds, model.delay.seconds)
+    assert loaded.whiteness.words == ("unknown", "unknown")
+    assert not loaded.uninformative
+    assert not loaded.outliers.any()
+
+
+def test_physical_parameters_of_a_model_are_found_once_and_again_from_its_file(model: Model, tmp_path: Path):
+    assert model.physical is model.physical
+    loaded = load_model(model.save(tmp_path / "model.json"))
+    np.testing.assert_allclose(loaded.physical.base_parameters, model.physical.base_parameters, atol=1e-9)
+    assert loaded.physical_verdict == model.physical_verdict

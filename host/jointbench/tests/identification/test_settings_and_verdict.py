@@ -28,6 +28,16 @@ def test_settings_survive_a_dictionary():
         ({"delay": "2 ms"}, r"delay = '2 ms' must be a number of seconds, one for each joint, or 'estimate' or"),
         ({"delay": [0.001, "x"]}, r"delay = \(0.001, 'x'\) must be made of numbers"),
         ({"cutoff_Hz": "20 Hz"}, r"cutoff_Hz = '20 Hz' must be made of numbers"),
+        ({"cutoff_Hz": float("nan")}, r"cutoff_Hz = nan must be made of numbers"),
+        ({"cutoff_Hz": [20.0, 30.0]}, r"cutoff_Hz = \(20.0, 30.0\) must be one number"),
+        ({"rest_guard": float("inf")}, r"rest_guard = inf must be made of numbers"),
+        ({"delay": float("nan")}, r"delay = nan must be made of numbers"),
+        ({"filter_order": 2.5}, r"filter_order = 2.5 must be a whole number"),
+        ({"average_periods": "no"}, r"average_periods = 'no' must be true or false"),
+        ({"velocity_threshold": 0.1}, r"velocity_threshold = 0.1 must be a list"),
+        ({"velocity_threshold": []}, r"velocity_threshold = \(\) must be a list"),
+        ({"interval": 5.0}, r"interval = 5.0 must be \[from, to\]"),
+        ({"interval": [1.0, 2.0, 3.0]}, r"interval = \(1.0, 2.0, 3.0\) must be \[from, to\]"),
     ],
 )
 def test_bad_settings_are_named(values: dict[str, object], message: str):

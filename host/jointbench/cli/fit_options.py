@@ -1,0 +1,107 @@
+"""What `fit` can be told: which estimator, and how a recording becomes rows."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, NamedTuple
+
+from jointbench.cli.friction_laws import add_friction_argument, asked_friction
+from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_help
+from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """RUNs, where the model goes, and all options in groups."""
+    parser.add_argument(
+        "run", metavar="RUN", nargs="+", help="a run directory; each of several gets its own model"
+    )
+    parser.add_argument("--together", action="store_true", help="make one model of all RUNs, which are of one robot")
+    parser.add_argument("--robot", metavar="ROBOT", help="another robot file than the run's own copy")
+    parser.add_argument(
+        "--out", metavar="FILE|DIR", help="where the model goes (model.json in the run directory), or a folder for many"
+    )
+    _add_estimator(parser.add_argument_group("the estimator", estimator_help()))
+    add_friction_argument(parser.add_argument_group("friction"))
+    _add_rows(parser.add_argument_group("the rows", "where left out as the run was imported, or from the recording"))
+
+
+def _add_estimator(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--estimator", choices=ESTIMATORS, default=DEFAULT, metavar="NAME",
+        help="one of these (%(default)s: it needs no prior and no choice, and says what noise does to it)",
+    )  # fmt: skip
+    group.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", type=_option,
+        help="of the estimator, such as loss=bisquare; repeatable",
+    )  # fmt: skip
+
+
+def _add_rows(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--cutoff-Hz", type=float, metavar="HZ", help="of the low-pass on torque, motion and regressor")
+    group.add_argument(
+        "--delay", type=_delay, metavar="S",
+        help=f"of the motion behind the torque in seconds, or {' or '.join(DELAYS)}",
+    )  # fmt: skip
+    group.add_argument("--torque", choices=TORQUES, help="from motor currents, or from torque sensors at the joints")
+    group.add_argument("--position", choices=POSITIONS, help="the encoder that tells the motion")
+    group.add_argument("--interval", type=_interval, metavar="FROM,TO", help="seconds of the recording to use")
+
+
+class FitOptions(NamedTuple):
+    """Options as `fit` takes them; plain, so that they go to other processes."""
+
+    estimator: str
+    options: dict[str, Any]
+    settings: dict[str, Any]
+    friction: str | dict[str, str] | None
+
+
+def fit_options(options: argparse.Namespace) -> FitOptions:
+    """What was asked for."""
+    names = ("cutoff_Hz", "delay", "torque", "position", "interval")
+    settings = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return FitOptions(options.estimator, dict(options.option), settings, asked_friction(options))
+
+
+def plain_value(text: str) -> Any:
+    """A number, yes or no, or none where the text is one, else the text.
+
+    >>> [plain_value(text) for text in ("3", "1e-6", "true", "none", "bisquare")]
+    [3, 1e-06, True, None, 'bisquare']
+    """
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} must be NAME=VALUE, such as loss=bisquare")
+    return name, plain_value(value)
+
+
+def _delay(text: str) -> float | str:
+    if text in DELAYS:
+        return text
+    value = plain_value(text)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    raise argparse.ArgumentTypeError(f"{text!r} must be seconds, such as 0.002, or {' or '.join(DELAYS)}")
+
+
+def _interval(text: str) -> tuple[float, float]:
+    try:
+        first, last = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be FROM,TO in seconds, such as 0,5.2") from None
+    if not first < last:
+        raise argparse.ArgumentTypeError(f"{text!r} must have FROM below TO")
+    return first, last
