@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.dynamics.tree import tree_of
 from jointbench.exporting.c_source import FUNCTIONS, HEAD, SELF_TEST, TABLES
+from jointbench.identification.friction.element import FORMS, Element
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.robot import Array, Robot
 
@@ -22,8 +23,9 @@ _HOME_SHARE = 0.4
 
 
 def c_header_text(
-    robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike, *, origin: str = ""
-) -> str:
+    robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike, *,
+    laws: Sequence[tuple[int, Element]] = (), origin: str = "",
+) -> str:  # fmt: skip
     """The header's text: the torque that `Predictor` computes, friction included.
 
     It is the Newton-Euler recursion, about 180 multiplications a link. A regressor of base parameters, which carries
@@ -34,6 +36,7 @@ def c_header_text(
         standard_parameters: ten per link in link order, shape (10 * n_links,); they need not be those of bodies, and
             every one that is zero, as the ones that lead no base parameter, is a constant that the compiler sees.
         drive_parameters: in the order of `drive_parameter_names`, nan where not known, which counts as zero.
+        laws: joint and element of friction laws, as of `ModelFriction.elements`.
         origin: where the numbers come from.
 
     Raises:
@@ -41,7 +44,7 @@ def c_header_text(
     """
     links = np.asarray(standard_parameters, dtype=np.float64)
     drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
-    predict = Predictor(robot, links, drives)
+    predict = Predictor(robot, links, drives, laws)
     name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
     name = f"robot_{name}" if name[0].isdigit() else name
     said = {
@@ -53,6 +56,7 @@ def c_header_text(
         Template(HEAD).substitute(said),
         *_tables(robot, links, name),
         *_drive_tables(robot, DriveTorque.of(robot, drives), name),
+        *_law_tables(laws, name),
         Template(FUNCTIONS).substitute(said | {"drives": _drive_code(robot, name)}),
         Template(SELF_TEST).substitute(said | _checked(robot, predict)),
     ]
@@ -90,6 +94,21 @@ def _drive_tables(robot: Robot, drives: DriveTorque, name: str) -> list[str]:
         _table("int", f"{name}_rubs_at", np.argmax(drives.coulomb[:, rubbing] != 0.0, axis=0)),
         _table(f"{name}_real", f"{name}_coulomb", drives.coulomb[:, rubbing].sum(axis=0)),
         _table(f"{name}_real", f"{name}_speed", drives.speeds[rubbing]),
+    ]
+
+
+def _law_tables(laws: Sequence[tuple[int, Element]], name: str) -> list[str]:
+    count = f"#define {name.upper()}_LAWS {len(laws)}"
+    if not laws:
+        return [count]
+    kinds = np.array([(joint, element.form, element.direction) for joint, element in laws])
+    values = np.array([(element.coefficient, element.shape) for _, element in laws])
+    forms = ", ".join(f"{form.value} {words}" for form, words in FORMS.items())
+    return [
+        count,
+        f"/* Friction laws: joint, form ({forms}) and direction (0: both); coefficient and s. */",
+        _table("int", f"{name}_law_kind", kinds),
+        _table(f"{name}_real", f"{name}_law", values),
     ]
 
 

@@ -29,10 +29,14 @@ HEAD = """\
 typedef float ${name}_real;
 #define ${NAME}_SIN sinf
 #define ${NAME}_COS cosf
+#define ${NAME}_EXP expf
+#define ${NAME}_TANH tanhf
 #else
 typedef double ${name}_real;
 #define ${NAME}_SIN sin
 #define ${NAME}_COS cos
+#define ${NAME}_EXP exp
+#define ${NAME}_TANH tanh
 #endif
 
 #ifndef ${NAME}_SIGN
@@ -87,6 +91,35 @@ static inline void ${name}_load(int i, const ${name}_real omega[3], const ${name
     ${name}_add_cross(omega, spin, moment);
 }
 
+#if ${NAME}_LAWS > 0
+/* Torque of friction laws, added to tau, which is their load. */
+static inline void ${name}_add_laws(const ${name}_real dq[$n_joints], ${name}_real tau[$n_joints])
+{
+    ${name}_real load[$n_joints];
+    int i;
+    for (i = 0; i < $n_joints; i++)
+        load[i] = tau[i] < 0 ? -tau[i] : tau[i];
+    for (i = 0; i < ${NAME}_LAWS; i++) {
+        const int joint = ${name}_law_kind[i][0], form = ${name}_law_kind[i][1];
+        const ${name}_real v = dq[joint], s = ${name}_law[i][1];
+        ${name}_real torque;
+        if (${name}_law_kind[i][2] * v < 0)
+            continue;
+        if (form == 0)
+            torque = ${NAME}_SIGN(v);
+        else if (form == 1)
+            torque = v;
+        else if (form == 2)
+            torque = ${NAME}_SIGN(v) * ${NAME}_EXP(-(v / s) * (v / s));
+        else if (form == 3)
+            torque = ${NAME}_TANH(s * v);
+        else
+            torque = ${NAME}_SIGN(v) * load[joint];
+        tau[joint] += ${name}_law[i][0] * torque;
+    }
+}
+#endif
+
 /* Torque of rotor inertia and friction, added to tau. */
 static inline void ${name}_add_drives(const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
                                       ${name}_real tau[$n_joints])
@@ -96,8 +129,14 @@ static inline void ${name}_add_drives(const ${name}_real dq[$n_joints], const ${
         const ${name}_real *d = ${name}_drive[j];
         tau[j] += d[0];
         for (k = 0; k < $n_joints; k++)
-            tau[j] += d[1 + k] * ddq[k] + d[1 + $n_joints + k] * dq[k];
+            tau[j] += d[1 + k] * ddq[k];
     }
+#if ${NAME}_LAWS > 0
+    ${name}_add_laws(dq, tau);
+#endif
+    for (j = 0; j < $n_joints; j++)
+        for (k = 0; k < $n_joints; k++)
+            tau[j] += ${name}_drive[j][1 + $n_joints + k] * dq[k];
 #if ${NAME}_RUBBING > 0
     for (j = 0; j < ${NAME}_RUBBING; j++) {
         ${name}_real speed = 0;

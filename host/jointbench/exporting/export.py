@@ -110,6 +110,9 @@ def _tables(what: Model | FullModel | Robot) -> dict[str, Any]:
 
 def _header(what: Model | FullModel | Robot) -> str:
     if isinstance(what, Model):
-        return c_header_text(what.robot, *leading_parameters(what), origin=f"fitted, verdict {what.verdict.word}")
+        laws = () if what.friction is None else what.friction.elements
+        origin = f"fitted, verdict {what.verdict.word}"
+        return c_header_text(what.robot, *leading_parameters(what), laws=laws, origin=origin)
     full = _full(what)
-    return c_header_text(full.robot, full.standard_parameters, full.drive_parameters)
+    laws = () if full.friction is None else full.friction.elements
+    return c_header_text(full.robot, full.standard_parameters, full.drive_parameters, laws=laws)

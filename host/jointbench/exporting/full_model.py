@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
+from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.identification.verdict import Verdict
 from jointbench.robot import Array, Link, Robot
 from jointbench.robot.arrays import Matrix3
@@ -46,7 +48,8 @@ class FullModel:
     Attributes:
         robot: its kinematics; the inertias in it count for the base link alone.
         standard_parameters: ten per link in link order, shape (10 * n_links,).
-        drive_parameters: in the order of `drive_parameter_names`, nan where not known, shape (n_drive_parameters,).
+        drive_parameters: in the order of `drive_parameter_names`, nan where not known, or where a friction law of the
+            fitted model stands for them, shape (n_drive_parameters,).
         fitted: the model that they belong to, None where they come from somewhere else.
         physical: the word on how far they are from it.
     """
@@ -93,11 +96,17 @@ class FullModel:
             ImpossibleParameters: the model is too far from everything that is physically possible.
             PhysicalSolverFailed: the search for what is possible ends without an answer.
         """
-        from jointbench.identification.physical import BaseEstimate, physical_parameters
+        found = model.physical.require()
+        drives = found.drive_parameters
+        if model.friction is not None:
+            lawful = [name in model.friction.replaced for name in drive_parameter_names(model.robot)]
+            drives = np.where(lawful, np.nan, drives)
+        return FullModel(model.robot, found.standard_parameters, drives, model, found.verdict)
 
-        estimate = BaseEstimate.of_covariance(model.base, model.parameters, model.covariance)
-        found = physical_parameters(estimate).require()
-        return FullModel(model.robot, found.standard_parameters, found.drive_parameters, model, found.verdict)
+    @property
+    def friction(self) -> ModelFriction | None:
+        """Friction laws of the fitted model, where it has such."""
+        return None if self.fitted is None else self.fitted.friction
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
@@ -120,15 +129,30 @@ class FullModel:
 
     @cached_property
     def drives(self) -> tuple[JointDrive, ...]:
-        """Of each independent joint; nothing is known of a passive one's.
+        """Of each independent joint; nothing is known of a passive one's. Next to a friction law where there is one.
 
         Raises:
             ExportError: a rotor's inertia or a friction is below zero.
         """
-        known = self._known
+        known = dict(self._known)
+        for joint, plain in ({} if self.friction is None else self.friction.nearest_plain).items():
+            known |= {f"{joint}.coulomb": plain.coulomb, f"{joint}.viscous": plain.viscous}
         return tuple(
             JointDrive(*(known.get(f"{name}.{quantity}") for quantity in JointDrive._fields))
             for name in self.robot.joint_names
+        )
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What Coulomb and viscous friction leave out of friction laws, for files that have no more."""
+        if self.friction is None:
+            return ()
+        friction = self.friction
+        return tuple(
+            f"{joint}: friction law {law.name} with {_values(friction.of_law(joint))} [SI]; here stands Coulomb and "
+            f"viscous friction next to it{' without load' if friction.laws.needs_load(joint) else ''}, "
+            f"{friction.nearest_plain[joint].farthest:.3g} off at most"
+            for joint, law in friction.laws.laws.items()
         )
 
     @cached_property
@@ -166,6 +190,10 @@ class FullModel:
                     f"fit with physically possible parameters"
                 )
         return known
+
+
+def _values(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in values.items())
 
 
 def _link(link: Link, row: Array) -> Link:

@@ -33,6 +33,7 @@ def mjcf_text(model: FullModel) -> str:
     lines = [
         f"<mujoco{attributes(model=robot.name)}>",
         comment(f"{robot.name}: written by Jointbench; {robot.source}"),
+        *map(comment, model.unsaid),
         *_compiler(model),
         f"<option{attributes(gravity=robot.gravity)}/>",
         "<worldbody>",

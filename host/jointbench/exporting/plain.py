@@ -12,6 +12,8 @@ import numpy as np
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model
+from jointbench.identification.friction.element import FORMS
+from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.recording.toml_text import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
 from jointbench.robot import PARAMETER_NAMES, Joint, Robot
@@ -122,6 +124,7 @@ def _fitted(model: Model) -> dict[str, Any]:
             for name, group, value, sigma, verdict in base
         ],
         "covariance": model.covariance.tolist(),
+        "friction": [] if model.friction is None else _friction(model.friction),
         "condition_number": model.condition_number,
         "estimator": model.estimator,
         "verdict": {"word": model.verdict.word, "reason": model.verdict.reason},
@@ -139,6 +142,44 @@ def _fitted(model: Model) -> dict[str, Any]:
         "settings": model.settings.to_dict(),
         "provenance": dict(model.provenance),
     }
+
+
+def _friction(friction: ModelFriction) -> list[dict[str, Any]]:
+    """Laws in place of the joints' Coulomb and viscous friction, with the elements that they are the sum of."""
+    return [
+        {
+            "joint": joint,
+            "law": law.name,
+            "verdict": verdict.word,
+            "reason": verdict.reason,
+            "fitted_speeds": list(friction.speeds[joint]),
+            "parameters": [
+                {
+                    "name": name,
+                    "value": value,
+                    "sigma": sigma,
+                    "unit": unit,
+                    "verdict": each.word,
+                    "reason": each.reason,
+                }
+                for name, value, sigma, unit, each in zip(
+                    law.names,
+                    friction.parameters[part].tolist(),
+                    friction.sigma[part].tolist(),
+                    friction.units[part],
+                    friction.of_joint(joint),
+                    strict=True,
+                )
+            ],
+            "elements": [
+                {"form": FORMS[form], "coefficient": coefficient, "s": shape, "direction": direction}
+                for form, coefficient, shape, direction in law.elements(friction.parameters[part])
+            ],
+        }
+        for (joint, law), part, verdict in zip(
+            friction.laws.laws.items(), friction.laws.parts.values(), friction.law_verdicts, strict=True
+        )
+    ]
 
 
 def _finite(value: Any) -> Any:

@@ -44,7 +44,7 @@ def urdf_text(model: FullModel) -> str:
         carrier = robot.joints[joint.parent].link.name if joint.parent >= 0 else base
         lines += _link(link.name, link)
         lines += _joint(robot, joint, carrier, drives.get(joint.name, JointDrive()))
-    lines += [comment(f"{_INDENT}{line}".strip()) for line in _shared(model)]
+    lines += [comment(f"{_INDENT}{line}".strip()) for line in (*_shared(model), *model.unsaid)]
     known = {base, *(joint.link.name for joint in robot.joints)}
     for frame in robot.frames:
         if frame.name not in known:

@@ -13,6 +13,7 @@ import pytest
 
 from jointbench.dynamics import model_columns
 from jointbench.exporting import FullModel, export
+from jointbench.identification import Model
 from jointbench.robot import Array
 from jointbench.tests.exporting.peers import ROBOTS, full_model, motion
 
@@ -32,7 +33,7 @@ def compiled(path: Path, out: Path, *options: str) -> Path:
     return out
 
 
-def in_c(full: FullModel, folder: Path) -> Callable[[Array, Array, Array], Array]:
+def in_c(full: FullModel | Model, folder: Path) -> Callable[[Array, Array, Array], Array]:
     """The header's function, taken out of a library."""
     name = full.robot.name
     header = export(full, folder / "model.h")
