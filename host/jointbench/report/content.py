@@ -24,8 +24,18 @@ class JointRow:
     verification_rms: str
     relative: str
     relative_all: str
+    r_squared: str
+    residual: str
     verdict: str
     reason: str
+
+
+@dataclass(frozen=True)
+class FitFact:
+    """Something a reader should know of how the model was made."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,7 @@ class Content:
         joints: the table under the verdict.
         torque_note: what the panels of torque show and what they leave out.
         torques, residuals: panels, one per joint.
+        fit: how the model was made, and what is left unexplained.
         parameter_note: how many of each verdict, and what the words mean.
         parameters: groups of rows.
         ledgers: of the fit's run and of the verification's.
@@ -110,6 +121,7 @@ class Content:
     torque_note: str
     torques: tuple[Panel, ...]
     residuals: tuple[Panel, ...]
+    fit: tuple[FitFact, ...]
     parameter_note: str
     parameters: tuple[ParameterGroup, ...]
     ledgers: tuple[RunTable, ...]

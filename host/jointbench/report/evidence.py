@@ -1,6 +1,7 @@
 """What a report rests on: a model, the run it was fitted to, and its validation on another."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,12 @@ from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.recording import Run
 from jointbench.report.content import Answer
+
+
+def fitted_runs(model: Model) -> list[dict[str, Any]]:
+    """What a model says of each run it was fitted to: "run", "sha256", "settings"."""
+    several = model.provenance.get("runs")
+    return list(several) if several else [{"settings": model.settings.to_dict(), **model.provenance}]
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,14 @@ class Evidence:
     @property
     def held_out(self) -> bool:
         """Whether no sample of the verification was also fitted."""
-        if self.fit_run.sha256 != self.verification_run.sha256:
-            return True
-        if self.model.settings.interval is None:
-            return False
-        first, last = self.model.settings.interval
         time = self.validation.time[self.validation.complete]
-        return not bool(np.any((time >= first) & (time <= last)))
+        for run in fitted_runs(self.model):
+            if run["sha256"] != self.verification_run.sha256:
+                continue
+            first, last = run["settings"].get("interval") or (-np.inf, np.inf)
+            if np.any((time >= first) & (time <= last)):
+                return False
+        return True
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -67,4 +75,6 @@ class Evidence:
         found = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
         if not self.held_out:
             found.append("Fit and verification share samples: the errors say nothing about other motions.")
+        if self.model.physical_verdict.word == "refused":
+            found.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
         return (*found, *self.model.robot.warnings)

@@ -7,6 +7,7 @@ import jinja2
 from jointbench.report.clock_table import clock_table
 from jointbench.report.content import Content
 from jointbench.report.evidence import Evidence
+from jointbench.report.fit_facts import fit_facts
 from jointbench.report.joint_panels import excitation_panels, residual_panels, torque_panels
 from jointbench.report.ledger_table import ledger_table
 from jointbench.report.notes import excitation_note, torque_note
@@ -39,6 +40,7 @@ def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Conten
         torque_note=torque_note(evidence),
         torques=torque_panels(model, validation),
         residuals=residual_panels(model, validation),
+        fit=fit_facts(evidence),
         parameter_note=parameter_note(model),
         parameters=parameter_groups(model),
         ledgers=tuple(ledger_table(name, run) for name, run in evidence.runs),

@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from jointbench.report.evidence import Evidence
+from jointbench.identification.estimators.registry import DEFAULT
+from jointbench.report.evidence import Evidence, fitted_runs
 
 
 def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
@@ -23,11 +24,22 @@ def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
 
 def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
     """What to type to get the report again from the recordings."""
+    model = evidence.model
     fit_run, verification_run = (shlex.quote(str(run.path)) for _, run in evidence.runs)
+    fitted = [shlex.quote(str(run["run"])) for run in fitted_runs(model)]
+    fit = f"jointbench fit {' '.join(fitted)} --together" if len(fitted) > 1 else f"jointbench fit {fit_run}"
+    if model.estimator != DEFAULT:
+        options = (f" --option {shlex.quote(f'{name}={_option(value)}')}" for name, value in model.options.items())
+        fit += f" --estimator {model.estimator}{''.join(options)}"
     return (
-        f"jointbench fit {fit_run} --out model.json",
+        f"{fit} --out model.json",
         f"jointbench report model.json {fit_run} {verification_run} --out report.html",
     )
+
+
+def _option(value: object) -> str:
+    """An estimator's option as the command line reads it."""
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
 def _recorded(evidence: Evidence) -> list[tuple[str, str]]:

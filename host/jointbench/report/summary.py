@@ -4,8 +4,11 @@ from collections import Counter
 
 from jointbench.identification import Model, Validation
 from jointbench.report.content import Fact, JointRow
-from jointbench.report.digits import column, count, percent, typeset
+from jointbench.report.digits import column, count, fixed, percent, typeset
 from jointbench.report.evidence import Evidence
+
+_R_SQUARED_DECIMALS = 4
+"""Good models differ in the third; 1.0000 is then more than anybody can measure."""
 
 
 def sentence(evidence: Evidence) -> str:
@@ -45,15 +48,19 @@ def joint_rows(model: Model, validation: Validation) -> tuple[JointRow, ...]:
             verification_rms=rms,
             relative=relative,
             relative_all=relative_all,
+            r_squared=r_squared,
+            residual=residual,
             verdict=verdict.word,
             reason="" if verdict.word == "identified" else typeset(verdict.reason),
         )
-        for verdict, fit_rms, rms, relative, relative_all in zip(
+        for verdict, fit_rms, rms, relative, relative_all, r_squared, residual in zip(
             validation.joint_verdicts,
             column(model.fit_rms.tolist()),
             column(validation.rms.tolist()),
             column((100.0 * validation.relative).tolist()),
             column((100.0 * validation.error_all.relative).tolist()),
+            (fixed(value, _R_SQUARED_DECIMALS) for value in validation.r_squared.tolist()),
+            validation.whiteness.words,
             strict=True,
         )
     )

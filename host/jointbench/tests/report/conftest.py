@@ -29,9 +29,7 @@ def imported(example: Example) -> Example:
     def strip(run: Run) -> Run:
         samples = dataclasses.replace(run.samples, play_tick=np.full(run.samples.n_samples, -1))
         provenance = {"version": 1, "robot": run.robot.name}
-        return dataclasses.replace(
-            run, samples=samples, ledger=None, excitation=None, repeats=0, provenance=provenance
-        )
+        return dataclasses.replace(run, samples=samples, ledger=None, excitation=None, repeats=0, provenance=provenance)
 
     fit_run, verification_run = strip(example.fit_run), strip(example.verification_run)
     model = fit(fit_run)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
-from jointbench.identification import validate
+from jointbench.identification import Model, validate
 from jointbench.report.evidence import Evidence
 from jointbench.report.notes import excitation_note, torque_note
 from jointbench.report.parameter_table import parameter_groups
+from jointbench.report.provenance_table import reproduce_commands
 from jointbench.report.summary import joint_rows, sentence
 
 from .recordings import Example, whole_ledger
@@ -107,3 +108,31 @@ def test_note_on_torques_counts_the_periods_between_ramps(example: Example, basi
     played = dataclasses.replace(excitation, basis=basis, weights=weights)
     run = dataclasses.replace(example.verification_run, excitation=played, repeats=3)
     assert f", the mean of its {periods} periods." in torque_note(evidence_of(example, verification_run=run))
+
+
+def of_several(example: Example, **first: Any) -> Model:
+    """The model as if it had been fitted to another run as well, the first with these settings."""
+    entry = {"run": "runs/fit", "sha256": example.fit_run.sha256, "settings": first}
+    other = {"run": "runs/other fit", "sha256": "5" * 64, "settings": {}}
+    return dataclasses.replace(example.model, provenance={"runs": [other, entry], "versions": {}})
+
+
+def test_each_run_of_a_model_of_several_counts_as_fitted(example: Example) -> None:
+    shared: dict[str, Any] = {
+        "validation": validate(example.model, example.fit_run), "verification_run": example.fit_run
+    }  # fmt: skip
+    assert not evidence_of(example, model=of_several(example), **shared).held_out
+    assert evidence_of(example, model=of_several(example, interval=[90.0, 99.0]), **shared).held_out
+    assert evidence_of(example, model=of_several(example)).held_out
+
+
+def test_commands_get_the_same_model_again(example: Example) -> None:
+    fit, report = reproduce_commands(evidence_of(example))
+    assert fit == "jointbench fit runs/fit --out model.json"
+    assert report == "jointbench report model.json runs/fit runs/verification --out report.html"
+    model = dataclasses.replace(of_several(example), estimator="irls", options={"loss": "bisquare", "tuning": None})
+    expected = (
+        "jointbench fit 'runs/other fit' runs/fit --together --estimator irls --option loss=bisquare "
+        "--option tuning=none --out model.json"
+    )
+    assert reproduce_commands(evidence_of(example, model=model))[0] == expected

@@ -62,7 +62,7 @@ def test_verdict_comes_first(page: Page, example: Example) -> None:
 
 def test_table_of_joints_holds_the_errors_of_model_and_validation(page: Page, example: Example) -> None:
     names = example.model.robot.joint_names
-    shown = {row[0]: row for row in page.rows if len(row) == 6 and row[0] in names}
+    shown = {row[0]: row for row in page.rows if len(row) == 8 and row[0] in names}
     for joint, name in enumerate(names):
         expected = (
             example.model.fit_rms[joint],
@@ -72,7 +72,9 @@ def test_table_of_joints_holds_the_errors_of_model_and_validation(page: Page, ex
         )
         # Four decimals at most, two significant digits at least: half a unit of the second digit is 5 %.
         assert [number(cell) for cell in shown[name][1:5]] == pytest.approx(expected, rel=0.05)
-        assert shown[name][5].startswith(example.validation.joint_verdicts[joint].word)
+        assert number(shown[name][5]) == pytest.approx(example.validation.r_squared[joint], abs=0.51e-4)
+        assert shown[name][6] == example.validation.whiteness.words[joint]
+        assert shown[name][7].startswith(example.validation.joint_verdicts[joint].word)
 
 
 def test_every_parameter_is_shown_with_its_sigma_and_verdict(page: Page, example: Example) -> None:
@@ -88,6 +90,45 @@ def test_every_parameter_is_shown_with_its_sigma_and_verdict(page: Page, example
         assert row[5].startswith(verdict.word)
     counts = Counter(verdict.word for verdict in model.parameter_verdicts)
     assert f"{counts['identified']} of {len(model.names)} parameters are identified" in page.text
+
+
+def test_how_the_model_was_made_is_told(page: Page, example: Example) -> None:
+    facts = {row[0]: row[1] for row in page.rows if len(row) == 2}
+    model, names = example.model, example.model.robot.joint_names
+    assert facts["Estimator"] == "wls"
+    assert facts["Physically possible"].startswith("Yes: ")
+    assert facts["Outliers"] == "No sample was left out."
+    for name, sentence in (
+        ("Delay", model.delay.reason),
+        ("Residuals of the fit", model.whiteness.sentence(names)),
+        ("Residuals of the verification", example.validation.whiteness.sentence(names, held_out=True)),
+    ):
+        assert facts[name].replace("\u00a0", "")[1:] == sentence.removesuffix(".")[1:] + "."
+
+
+def test_what_was_left_out_and_what_to_note_is_told(example: Example, tmp_path: Path) -> None:
+    outliers = example.model.outliers.copy()
+    outliers[[1, 8]] = 3, 40
+    model = dataclasses.replace(
+        example.model,
+        outliers=outliers,
+        notes=("it took 7 % more",),
+        options={"loss": "huber"},
+        figures={"scale": 1.25},
+    )
+    facts = {row[0]: row[1] for row in Page(report_of(example, tmp_path, model=model)).rows if len(row) == 2}
+    assert facts["Outliers"] == "Samples left out of the average over periods: j2 position 3, j3 torque 40."
+    assert facts["Note"] == "It took 7 % more."
+    assert facts["Estimator"] == "wls (loss huber, scale 1.25)"
+
+
+def test_parameters_that_no_robot_can_have_are_warned_of(example: Example, tmp_path: Path) -> None:
+    """As of torques whose sign is wrong: negative friction and masses."""
+    model = dataclasses.replace(example.model, parameters=-example.model.parameters)
+    page = Page(report_of(example, tmp_path, model=model))
+    facts = {row[0]: row[1] for row in page.rows if len(row) == 2}
+    assert facts["Physically possible"].startswith("No: the nearest physically possible parameters are ")
+    assert "Physically possible parameters: the nearest physically possible parameters are" in page.text
 
 
 def test_every_joint_has_its_three_pictures(page: Page, example: Example) -> None:
@@ -175,7 +216,7 @@ def test_model_that_does_not_predict_gets_a_no(example: Example, tmp_path: Path)
     page = Page(report_of(example, tmp_path, model=half, validation=validation))
     assert page.by_id["verdict"] == "no"
     assert "j1, j2, j3, j4, j5, j6 are refused" in page.text
-    assert any(row[0] == "j1" and "above 30\u00a0%" in row[5] for row in page.rows if len(row) == 6)
+    assert any(row[0] == "j1" and "above 30\u00a0%" in row[7] for row in page.rows if len(row) == 8)
 
 
 def test_imported_recording_has_no_ledger_and_no_excitation(imported: Example, tmp_path: Path) -> None:
