@@ -1,4 +1,4 @@
-"""Benchmarks: what wire, firmware, dynamics and plans cost, and what the boards' filters do."""
+"""Benchmarks: what wire, firmware, dynamics and plans cost, what the boards' filters do, how accurate fits are."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
+from tools.accuracy_bench.verb import RECORDINGS, accuracy
 from tools.excitation_bench.verb import excitation
 from tools.filter_bench.verb import filters
 from tools.firmware_bench.errors import CountFailed
 from tools.firmware_bench.verb import firmware
 from tools.friction_bench.verb import friction
+from tools.identification_bench.errors import ProcessFailed
+from tools.identification_bench.verb import identification
 from tools.kernel_compiler.errors import NotAKernel
 from tools.predictor_bench.verb import predictor
 from tools.regressor_bench.errors import PeerMissing, StartFailed
@@ -42,9 +45,17 @@ def parser() -> argparse.ArgumentParser:
     """What `./run bench` takes."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
+    options.add_argument("--recordings", type=positive, default=RECORDINGS, help="of accuracy: how many (%(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
     return options
+
+
+def positive(text: str) -> int:
+    """A whole number of at least one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+    return int(text)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -156,15 +167,17 @@ def machine() -> dict[str, Any]:
     return {"processor": model, **load, "python": platform.python_version(), **packages}
 
 
-ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel, PeerMissing, StartFailed)
+ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel, PeerMissing, StartFailed, ProcessFailed)
 VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
     "wire": (bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
     "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
     "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
     "regressor": (regressor, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
     "excitation": (excitation, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
+    "identification": (identification, "identification: many rows in half a second, an hour's log in constant memory"),
     "predictor": (predictor, "predictor: one torque a call, beside the regressor's way and Pinocchio"),
     "friction": (friction, "friction: the Makkar law's fit, beside a global search and a particle swarm"),
+    "accuracy": (accuracy, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }
 
 

@@ -1,0 +1,1 @@
+"""What identification costs: seconds for many rows, memory for long logs."""
