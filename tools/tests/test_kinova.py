@@ -31,7 +31,7 @@ def test_without_the_recordings_it_says_what_to_give(capsys: pytest.CaptureFixtu
 
 def test_a_folder_without_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert kinova.main([str(tmp_path)]) == 2
-    assert "gen3.urdf" in capsys.readouterr().err
+    assert "RecordTrajectory_quadratic.csv: there is no such file" in capsys.readouterr().err
 
 
 def test_sensors_are_predicted_better_than_by_the_vendors_model(data: Path, tmp_path: Path):

@@ -15,7 +15,8 @@ from jointbench.cli.console import Console
 from jointbench.cli.judgement import finite
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
-from jointbench.errors import FleetError
+from jointbench.errors import FleetError, IncomparableModels
+from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet import Fleet, Member, fit_fleet
 from jointbench.identification.fleet_spread import Family, Spread
 from jointbench.recording.run_url import is_pattern, local_directory
@@ -59,6 +60,8 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
     for family in fleet.families:
         console.say()
         console.say(family_text(family))
+        if family is not fleet.families[0]:
+            console.say(apart_text(fleet.families[0], family))
     if options.csv:
         write_csv(Path(options.csv), fleet.families)
         console.say(f"table: {options.csv}")
@@ -85,6 +88,15 @@ def family_text(family: Family) -> str:
     outliers = "\n".join(f"  {outlier}" for outlier in family.outliers)
     standing = f"units that stand out:\n{outliers}" if outliers else "no unit stands out"
     return f"{len(family.units)} units of {robot}\n{text}\n{standing if len(family.units) > 2 else ''}".rstrip()
+
+
+def apart_text(first: Family, other: Family) -> str:
+    """Why units are not of the first family."""
+    try:
+        check_comparable(first.models[0], other.models[0])
+    except IncomparableModels as error:
+        return f"{', '.join(other.units)} not with {first.units[0]}: {error}"
+    return ""
 
 
 def _row(spread: Spread) -> list[str]:

@@ -11,6 +11,7 @@ from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run
+from jointbench.report.evidence import Evidence
 
 VERB = "validate"
 EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verification"
@@ -27,12 +28,16 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     run = open_run(options.run)
     for warning in run.warnings:
         console.say(f"warning: {warning}")
-    validation = judge(load_model(options.model), run)
+    model = load_model(options.model)
+    validation = judge(model, run)
+    held_out = Evidence(model, run, validation, run, None).held_out
+    if not held_out:
+        console.say("warning: the model was fitted to samples of this run: the errors say nothing about other motions")
     console.say(validation_table(validation))
     console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
     refused = validation.verdict.word == "refused" or not run.is_valid
-    return Result("validate", fields=validation_fields(validation), refused=refused)
+    return Result("validate", fields=validation_fields(validation) | {"held_out": held_out}, refused=refused)
 
 
 def validation_fields(validation: Validation) -> dict[str, object]:

@@ -196,7 +196,10 @@ def _places(urls: Sequence[str], out: str | Path | None) -> list[Path]:
     for url in urls:
         directory = local_directory(url)
         if directory is None:
-            raise FleetError(f"the model of {url} cannot be put beside its run; name a folder for the models (--out DIR, or out= in Python)")
+            raise FleetError(
+                f"the model of {url} cannot be put beside its run; name a folder for the models (--out DIR, or out= in "
+                f"Python)"
+            )
         places.append(directory / MODEL)
     return places
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import ShapeError
+from jointbench.identification.ahead import ahead
 from jointbench.identification.rows import Block, JointRows
 from jointbench.robot import Array
 
@@ -89,7 +89,7 @@ class MotionRows:
 
     def blocks(self) -> Iterator[Block]:
         """All rows in order of time, computed anew: the next block while one is used, where there is a second core."""
-        return _ahead(self._computed())
+        return ahead(self._computed())
 
     def _computed(self) -> Iterator[Block]:
         modelled = np.asarray(self.base.robot.modelled)
@@ -109,12 +109,3 @@ class MotionRows:
     @cached_property
     def _columns(self) -> BaseColumns:
         return BaseColumns(self.base)
-
-
-def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks, the next one made by another thread; the kernels hold no lock of the interpreter."""
-    with ThreadPoolExecutor(1, "jointbench-rows") as other:
-        coming = other.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = other.submit(next, blocks, None)
-            yield block

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from jointbench.identification.ahead import ahead
 from jointbench.identification.newey_west import LongRun, Stretch, windowed_covariance
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.solution import Solution
@@ -23,8 +24,8 @@ _NEGLIGIBLE = 0.01
 
 _WINDOWS = 1000
 
-_LEAST_EXPECTED = 0.1
-"""With less, nearly all that tells a parameter lies within one window, and its σ would be a guess."""
+LEAST_EXPECTED = 0.1
+"""Of `expected_share`: with less, nearly all that tells a parameter lies within one window, and its σ is a guess."""
 
 Score = Callable[[int, Array], Array]
 """Score of a group's weighted residuals, by its number."""
@@ -53,7 +54,7 @@ def sandwich(parts: Sequence[Rows], weights: Array, solution: Solution, score: S
     if width * told < _NEGLIGIBLE * found.n:
         return LongRun(found.covariance, found.lags)
     share = expected_share(parts, weights, solution, width)
-    return LongRun(found.covariance / max(share, _LEAST_EXPECTED), found.lags)
+    return LongRun(found.covariance / max(share, LEAST_EXPECTED), found.lags)
 
 
 def expected_share(parts: Sequence[Rows], weights: Array, solution: Solution, width: int) -> float:
@@ -104,10 +105,7 @@ class _Terms:
             yield from self._kept
             return
         kept, size = list[Stretch](), 0
-        group, stop = -1, 0
-        for first, block in blocks_of(self._parts):
-            stretch = Stretch(first != group or block.start != stop, self._of(block, first))
-            group, stop = first, block.stop
+        for stretch in ahead(self._computed()):
             size += stretch.terms.nbytes // 2
             if size <= _KEPT_BYTES:
                 kept.append(stretch._replace(terms=stretch.terms.astype(np.float32)))
@@ -115,6 +113,12 @@ class _Terms:
                 kept.clear()
             yield stretch
         self._kept = kept if size <= _KEPT_BYTES else None
+
+    def _computed(self) -> Iterator[Stretch]:
+        group, stop = -1, 0
+        for first, block in blocks_of(self._parts):
+            yield Stretch(first != group or block.start != stop, self._of(block, first))
+            group, stop = first, block.stop
 
     def _of(self, block: Block, first: int) -> Array:
         """Terms of one block, shape (n_told, n)."""

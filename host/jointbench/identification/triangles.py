@@ -93,7 +93,7 @@ def blocks_of(parts: Sequence[Rows]) -> Iterator[tuple[int, Block]]:
 
 def group_rows(block: Block, first_group: int) -> Iterator[GroupRows]:
     """The rows of a block, joint by joint; none of joints without rows to fit."""
-    for joint, used in enumerate(block.used.T):
+    for joint, used in enumerate(np.ascontiguousarray(block.used.T)):  # of columns beside each other any() is slow
         if not used.any():
             continue
         (parameters, columns), torque = block.of_joint(joint), block.torque[:, joint]
@@ -114,8 +114,10 @@ def _add(matrix: Array, rows: GroupRows, weight: Array | None) -> None:
         part = slice(start, start + _CHUNK)
         torque = rows.torque[part]
         # Column by column in memory, as LAPACK wants it.
-        stack = np.zeros((len(columns), len(columns) + len(torque)))
+        stack = np.empty((len(columns), len(columns) + len(torque)))
         stack[:, : len(columns)] = triangle.T
+        if len(places) + 1 < len(columns):
+            stack[:, len(columns) :] = 0.0
         stack[places, len(columns) :], stack[-1, len(columns) :] = rows.columns[:, part], torque
         if weight is not None:
             stack[:, len(columns) :] *= weight[part]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -45,6 +47,13 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     Raises:
         OSError, ValueError, EOFError, zipfile.BadZipFile: it is damaged, or holds something else.
     """
+    try:
+        return _arrays_of(path)
+    except (zlib.error, lzma.LZMAError, RuntimeError) as error:  # what stands for another compression, or a password
+        raise ValueError(f"it is damaged ({error})") from error
+
+
+def _arrays_of(path: Path) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(path) as archive:
         if (damaged := archive.testzip()) is not None:

@@ -46,7 +46,8 @@ def _physical(model: Model) -> str:
 def _delays(model: Model) -> Iterator[FitFact]:
     for k, delay in enumerate(model.delays):
         which = f" in run {k + 1}" if len(model.delays) > 1 else ""
-        yield FitFact(f"Delay{which}", _sentence(delay.reason))
+        taken = "not told by this motion and taken as none: " if delay.source == "not told" else ""
+        yield FitFact(f"Delay{which}", _sentence(taken + delay.reason))
 
 
 def _outliers(model: Model) -> str:

@@ -1,10 +1,12 @@
 """Where everything came from: runs, hashes, seeds, versions, and what to type to get it again."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jointbench.identification import Model
 from jointbench.identification.estimators.registry import DEFAULT
+from jointbench.identification.settings import FitSettings
 from jointbench.report.evidence import Evidence, fitted_runs
 
 
@@ -31,10 +33,23 @@ def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
     if model.estimator != DEFAULT:
         options = (f" --option {shlex.quote(f'{name}={_option(value)}')}" for name, value in model.options.items())
         fit += f" --estimator {model.estimator}{''.join(options)}"
+    fit += "".join(_settings_flags(model))
     return (
         f"{fit} --out model.json",
         f"jointbench report model.json {fit_run} {verification_run} --out report.html",
     )
+
+
+def _settings_flags(model: Model) -> Iterator[str]:
+    """Settings that all runs were fitted with and not all were recorded or imported with."""
+    entries = fitted_runs(model)
+    used = [FitSettings.from_dict(entry["settings"]) for entry in entries]
+    own = [FitSettings.from_dict(entry.get("recorded", {}).get("fit", {})) for entry in entries]
+    for name in ("cutoff_Hz", "torque", "position", "interval"):
+        value, *others = (getattr(settings, name) for settings in used)
+        if all(other == value for other in others) and any(getattr(settings, name) != value for settings in own):
+            items = value if isinstance(value, tuple) else (value,)
+            yield f" --{name.replace('_', '-')} {','.join(str(item) for item in items)}"
 
 
 def _option(value: object) -> str:

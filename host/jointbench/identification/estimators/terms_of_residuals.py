@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from jointbench.identification.newey_west import LongRun, Stretch, windowed_covariance
 from jointbench.identification.rows import Rows
-from jointbench.identification.sandwich import expected_share
+from jointbench.identification.sandwich import LEAST_EXPECTED, expected_share
 from jointbench.identification.solution import solve
 from jointbench.identification.triangles import Triangles
 from jointbench.robot import Array
-
-_LEAST_EXPECTED = 0.1
-"""With less, nearly all that tells a parameter lies within one window, and its σ would be a guess."""
 
 
 def covariance_of_terms(
@@ -34,4 +31,4 @@ def covariance_of_terms(
     """
     found = windowed_covariance(stretches, judged)
     share = expected_share(rows, weights, solve(triangles, weights), found.lags + 1)
-    return LongRun(found.covariance / max(share, _LEAST_EXPECTED), found.lags)
+    return LongRun(found.covariance / max(share, LEAST_EXPECTED), found.lags)

@@ -26,7 +26,7 @@ _FEWEST_STUCK, _STUCK_STEPS, _STUCK_S = 3, 2.0, (0.01, 0.1)
 long a log is suspicious, and wrong."""
 
 _LIKELY = 0.05
-"""Share of its range that a joint must use with degrees, to be suspected of them: a few radians are a few degrees too."""
+"""Share of its range that a joint must use in degrees to be suspected of them: a few radians are few degrees, too."""
 
 _TURN = 2.0 * np.pi
 

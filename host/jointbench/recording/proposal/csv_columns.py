@@ -73,8 +73,8 @@ def look_at_csv(path: Path) -> CsvColumns:
     body = [row for row in rows[has_header:] if len(row) == width]
     if not body:
         raise ImportedDataError(
-            f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to be "
-            f"separated by {delimiter!r}: mend the first line, or the rows' ends"
+            f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to "
+            f"be separated by {delimiter!r}: mend the first line, or the rows' ends"
         )
     if any("," in cell and _is_number(cell.replace(",", ".")) for cell in body[0]):
         raise ImportedDataError(f"{path}: its numbers have decimal commas; save them with decimal points")

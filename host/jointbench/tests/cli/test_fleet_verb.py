@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from jointbench.cli.fleet import is_fleet
+from jointbench.cli.fleet import apart_text, is_fleet
 from jointbench.cli.main import main
 from jointbench.excitation import random_excitation
-from jointbench.identification import load_model
+from jointbench.identification import fit, load_model
+from jointbench.identification.fleet_spread import Family
 from jointbench.recording import save_samples
 from jointbench.robot import load_robot
+from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.report.recordings import PERIOD_S, recorded_run
 
 UNITS = ("arm1", "arm2", "arm3")
@@ -86,6 +88,17 @@ def test_what_is_asked_for_wrongly_is_named(folder: Path, capsys: pytest.Capture
     code, _, said = fitted(capsys, f"{folder}/none*")
     assert code == 2
     assert "stands for no run" in said
+
+
+def test_why_units_are_not_of_one_family_is_told():
+    large, small = (
+        Family((name,), (fit(synthetic_run(arm(joints), motion_seed=1, noise_seed=1)),))
+        for name, joints in (("large", 3), ("small", 2))
+    )
+    told = apart_text(large, small)
+    assert told.startswith("small not with large: models of robots ")
+    assert "the joints differ (only the first has j3; only the second nothing more)" in told
+    assert apart_text(large, large) == ""
 
 
 def test_one_run_by_its_url(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

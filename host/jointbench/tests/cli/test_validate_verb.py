@@ -57,6 +57,14 @@ def test_a_good_model_with_its_figures(folder: Path, capsys: pytest.CaptureFixtu
     assert found["verification_total_relative"] == pytest.approx(check.total_relative)
     assert "R²" in said
     assert "follows from the rows before" in said
+    assert found["held_out"]
+    assert "fitted to samples of this run" not in said
+
+
+def test_the_run_of_the_fit_is_no_other_motion(folder: Path, capsys: pytest.CaptureFixture[str]):
+    _, found, said = judged(capsys, folder, "fit")
+    assert not found["held_out"]
+    assert "warning: the model was fitted to samples of this run" in said
 
 
 def test_a_joint_below_its_noise_is_refused_in_words_and_figures(folder: Path, capsys: pytest.CaptureFixture[str]):

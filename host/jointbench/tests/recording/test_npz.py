@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,18 @@ def test_a_damaged_byte_is_seen(tmp_path: Path, at: float):
     data[int(at * len(data))] ^= 1
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"values\.npy in it is damaged"):
+        read_npz(path)
+
+
+@pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 8), (10, 14), (10, 99)])
+def test_a_damaged_word_on_how_it_is_packed_is_seen(tmp_path: Path, offset: int, value: int):
+    """In the archive's own list: encrypted, deflated, LZMA, or a method that nobody knows; it is none of these."""
+    path = tmp_path / "arrays.npz"
+    write_npz(path, ARRAYS)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + offset] = value
+    path.write_bytes(data)
+    with pytest.raises((ValueError, OSError, EOFError, zipfile.BadZipFile), match=r"."):
         read_npz(path)
 
 

@@ -128,7 +128,8 @@ def test_each_run_of_a_model_of_several_counts_as_fitted(example: Example) -> No
 
 def test_commands_get_the_same_model_again(example: Example) -> None:
     fit, report = reproduce_commands(evidence_of(example))
-    assert fit == "jointbench fit runs/fit --out model.json"
+    cutoff = example.model.settings.cutoff_Hz
+    assert fit == f"jointbench fit runs/fit --cutoff-Hz {cutoff} --out model.json"
     assert report == "jointbench report model.json runs/fit runs/verification --out report.html"
     model = dataclasses.replace(of_several(example), estimator="irls", options={"loss": "bisquare", "tuning": None})
     expected = (
@@ -136,3 +137,18 @@ def test_commands_get_the_same_model_again(example: Example) -> None:
         "--option tuning=none --out model.json"
     )
     assert reproduce_commands(evidence_of(example, model=model))[0] == expected
+
+
+def test_commands_have_the_settings_that_were_asked_for(example: Example) -> None:
+    asked: dict[str, Any] = {"cutoff_Hz": 12.5, "torque": "joint", "interval": [0.0, 5.25]}
+    runs = [
+        {"run": f"runs/{k}", "sha256": str(k), "settings": asked | {"delay": 1e-3 * k}, "recorded": recorded}
+        for k, recorded in enumerate(({"fit": {"torque": "joint"}}, {}))
+    ]
+    model = dataclasses.replace(example.model, provenance={"runs": runs, "versions": {}})
+    fit, _ = reproduce_commands(evidence_of(example, model=model))
+    assert "--together --cutoff-Hz 12.5 --torque joint --interval 0.0,5.25 --out" in fit
+    asked["interval"] = None
+    runs[0]["settings"] = asked | {"torque": "motor"}
+    fit, _ = reproduce_commands(evidence_of(example, model=model))
+    assert "--torque" not in fit  # there is no option that is one run's

@@ -99,7 +99,7 @@ def test_how_the_model_was_made_is_told(page: Page, example: Example) -> None:
     assert facts["Physically possible"].startswith("Yes: ")
     assert facts["Outliers"] == "No sample was left out."
     for name, sentence in (
-        ("Delay", model.delay.reason),
+        ("Delay", f"not told by this motion and taken as none: {model.delay.reason}"),
         ("Residuals of the fit", model.whiteness.sentence(names)),
         ("Residuals of the verification", example.validation.whiteness.sentence(names, held_out=True)),
     ):
@@ -120,6 +120,13 @@ def test_what_was_left_out_and_what_to_note_is_told(example: Example, tmp_path: 
     assert facts["Outliers"] == "Samples left out of the average over periods: j2 position 3, j3 torque 40."
     assert facts["Note"] == "It took 7 % more."
     assert facts["Estimator"] == "wls (loss huber, scale 1.25)"
+
+
+def test_a_delay_that_was_found_and_not_believed_is_told_as_that(example: Example, tmp_path: Path) -> None:
+    delays = tuple(dataclasses.replace(each, source="not told", reason="a doubt") for each in example.model.delays)
+    model = dataclasses.replace(example.model, delays=delays)
+    facts = {row[0]: row[1] for row in Page(report_of(example, tmp_path, model=model)).rows if len(row) == 2}
+    assert facts["Delay"] == "Not told by this motion and taken as none: a doubt."
 
 
 def test_parameters_that_no_robot_can_have_are_warned_of(example: Example, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_options_that_nobody_can_mean() -> None:
         InstrumentalVariables("lagged")
     with pytest.raises(FitError, match="passes = 0 must be 1 or more"):
         InstrumentalVariables(passes=0)
-    with pytest.raises(FitError, match="bandwidth_Hz = -1 must be above 0"):
+    with pytest.raises(FitError, match="bandwidth_Hz = -1 must be a number above 0"):
         InstrumentalVariables(bandwidth_Hz=-1.0)
 
 

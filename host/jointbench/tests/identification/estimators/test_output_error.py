@@ -176,7 +176,7 @@ def test_logs_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_options_that_nobody_can_mean() -> None:
     with pytest.raises(FitError, match="passes = 0 must be 1 or more"):
         OutputError(passes=0)
-    with pytest.raises(FitError, match="bandwidth_Hz = 0 must be above 0"):
+    with pytest.raises(FitError, match="bandwidth_Hz = 0 must be a number above 0"):
         OutputError(bandwidth_Hz=0.0)
 
 
