@@ -61,7 +61,10 @@ def words(model: Model) -> list[str]:
     joints = model.robot.joint_names
     lines = [f"  {verdict}" for verdict in model.joint_verdicts]
     lines.append(model.whiteness.sentence(joints))
-    lines += [f"delay: {delay.source}, {delay.reason}" for delay in model.delays]
+    runs = [f" of {Path(run['run']).name}" for run in model.provenance.get("runs", ())] or [""]
+    lines += [
+        f"delay{run}: {delay.source}, {delay.reason}" for run, delay in zip(runs, model.delays, strict=True)
+    ]
     if model.outliers.any():
         n = len(joints)
         listed = ", ".join(

@@ -44,6 +44,9 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
     if options.workers is not None and options.scheduler is not None:
         raise FleetError("--jobs are processes of this machine, --scheduler has its own; leave one out")
 
+    if options.csv and not Path(options.csv).absolute().parent.is_dir():
+        raise FleetError(f"--csv {options.csv}: no folder {Path(options.csv).parent}; make it, or name another")
+
     def told(member: Member, done: int, of: int) -> None:
         console.progress(f"{done} of {of} runs, {member.name} last")
 
@@ -77,6 +80,7 @@ def members_text(fleet: Fleet) -> str:
         verdict = member.model.verdict if member.model is not None else None
         if verdict is not None and (verdict.word != "identified" or len(fleet.members) <= _MANY):
             lines.append(f"  {member.name}: {verdict.word} ({verdict.reason}), {member.path}")
+        lines += [f"  warning: {member.name}: {warning}" for warning in member.warnings]
     return "\n".join(lines)
 
 

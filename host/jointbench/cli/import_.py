@@ -7,8 +7,10 @@ from pathlib import Path
 
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
-from jointbench.errors import MappingError
+from jointbench.errors import FitError, MappingError
+from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
+from jointbench.recording.mapping import read_mapping
 
 VERB = "import"
 EXAMPLE = (
@@ -51,6 +53,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 def _import(options: argparse.Namespace, console: Console) -> Result:
     from jointbench.identification.log_check import check_log
 
+    _check_settings(options)
     run = import_csv(options.mapping, options.out, data=options.data)
     for warning in run.warnings:
         console.say(f"warning: {warning}")
@@ -65,6 +68,18 @@ def _import(options: argparse.Namespace, console: Console) -> Result:
     console.say(f"run: {run.path}")
     fields = {"run": run.path, "samples": len(samples.time), "sha256": run.sha256, "log": check.to_dict()}
     return Result("import", fields=fields, refused=check.word == "wrong")
+
+
+def _check_settings(options: argparse.Namespace) -> None:
+    """Refuse settings of the fit that no fit would take, before they are in a run."""
+    place = Path(options.data) if options.data else Path(options.mapping).parent
+    if not place.exists():  # import says so
+        return
+    mapping = read_mapping(options.mapping, place.parent if place.is_file() else place)
+    try:
+        FitSettings.from_dict(mapping.fit)
+    except FitError as error:
+        raise MappingError(f"mapping {options.mapping}, [fit]: {error}") from error
 
 
 def _propose(options: argparse.Namespace, console: Console) -> Result:

@@ -77,8 +77,13 @@ def load_model(path: str | Path) -> Model:
     path = Path(path)
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"model file {path} cannot be read: {error}") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelFileError(f"model file {path} cannot be read: {why}; give one that `jointbench fit` wrote") from error
+    except ValueError as error:
+        raise ModelFileError(
+            f"model file {path} is no JSON ({error}); give a file that `jointbench fit` wrote, or fit the run again"
+        ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ModelFileError(f"{path} is no model file: \"format\" is not {FORMAT!r}; give one that Model.save wrote")
     if values.get("version") not in _READ:

@@ -95,9 +95,8 @@ def _row_range(mapping: Mapping, tables: tuple[CsvTable, ...]) -> tuple[int, int
     first, end = mapping.rows
     start, stop = first or 0, rows if end is None else end
     if stop > rows or start >= rows:
-        raise ImportedDataError(
-            f"{tables[0].name} has {rows} rows; first_row = {start} and end_row = {stop} ask for more"
-        )
+        asked = f"first_row = {start}" + ("" if end is None else f" and end_row = {end}")
+        raise ImportedDataError(f"{tables[0].name} has {rows} rows; {asked} ask for more")
     needed = len(model_parameter_names(mapping.robot))
     if stop - start < needed:
         raise ImportedDataError(

@@ -34,6 +34,9 @@ def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
         options = (f" --option {shlex.quote(f'{name}={_option(value)}')}" for name, value in model.options.items())
         fit += f" --estimator {model.estimator}{''.join(options)}"
     fit += "".join(_settings_flags(model))
+    if model.friction is not None:
+        laws = model.friction.laws.laws.items()
+        fit += "".join(f" --friction {shlex.quote(f'{joint}={law.name}')}" for joint, law in laws)
     return (
         f"{fit} --out model.json",
         f"jointbench report model.json {fit_run} {verification_run} --out report.html",

@@ -81,7 +81,7 @@ class Physical:
         return replace(
             estimate,
             parameters=found.base_parameters,
-            notes=(*notes, found.verdict.reason, *found.notes),
+            notes=(*notes, f"before: {found.verdict.reason}", *found.notes),
             figures={**figures, "chi_square": found.chi_square, "links_at_edge": list(found.links_at_edge)},
             physical=found,
         )

@@ -86,3 +86,15 @@ def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureF
 def test_half_a_command_says_what_is_wanted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", *arguments]) == 2
     assert "give a mapping to import (jointbench import mapping.toml), or --robot, --csv" in capsys.readouterr().err
+
+
+def test_settings_no_fit_would_take_are_refused_before_there_is_a_run(
+    tmp_path: Path, log: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, mapping = write(tmp_path, log, torque_of(log)), tmp_path / "mapping.toml"
+    assert main(["import", "--robot", "cobot6", "--csv", str(path), "--propose", str(mapping)]) == 0
+    text = mapping.read_text(encoding="utf-8")
+    mapping.write_text(text + ("" if "[fit]" in text else "[fit]\n") + 'torqe = "joint"\n', encoding="utf-8")
+    assert main(["import", str(mapping), "--out", str(tmp_path / "run")]) == 2
+    assert f"mapping {mapping}, [fit]: fit setting 'torqe' is not known" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
