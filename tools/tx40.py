@@ -15,8 +15,8 @@ from jointbench.cli.fit import fit_fields
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import ImportedDataError
-from jointbench.identification.delay import Delay
 from jointbench.identification.observations import observe
+from jointbench.identification.observations.delay import Delay
 from jointbench.recording import Run, import_csv
 
 PUBLISHED = Path(__file__).with_name("tx40_published.toml")

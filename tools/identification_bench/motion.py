@@ -6,7 +6,7 @@ import numpy as np
 
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
-from jointbench.identification.motion_rows import MotionRows
+from jointbench.identification.rows.motion_rows import MotionRows
 from jointbench.robot import Array, Robot, load_robot
 from jointbench.signals.mapped import pieces
 

@@ -15,8 +15,8 @@ from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
+from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
 from jointbench.identification.observations import observe
-from jointbench.identification.verdict import GOOD_RELATIVE_ERROR
 from jointbench.recording import open_run
 from jointbench.recording.run_directory import PROVENANCE
 from jointbench.signals import Motion

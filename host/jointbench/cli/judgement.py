@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from jointbench.identification import Verdict
-from jointbench.identification.torque_information import TorqueInformation
-from jointbench.identification.whiteness import Whiteness
+from jointbench.identification.judgement.torque_information import TorqueInformation
+from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.robot import Array
 
 

@@ -3,12 +3,12 @@
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.fit import fit
 from jointbench.identification.fleet import Fleet, fit_fleet
+from jointbench.identification.judgement.torque_error import TorqueError
+from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import TorqueError
 from jointbench.identification.validation import Validation, validate
-from jointbench.identification.verdict import Verdict
 
 __all__ = [
     "Comparison",

@@ -12,16 +12,16 @@ from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import FitError
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
-from jointbench.identification.fitted_rows import Recorded, best_information, fitted_rows, modelled_torque
 from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
+from jointbench.identification.judgement.torque_error import ErrorSums, TorqueError
+from jointbench.identification.judgement.whiteness import Whiteness, WhitenessSums
 from jointbench.identification.model import Model
-from jointbench.identification.motor_side import felt_by_sensor
 from jointbench.identification.observations import observe
+from jointbench.identification.observations.fitted_rows import Recorded, best_information, fitted_rows, modelled_torque
 from jointbench.identification.provenance import provenance, provenance_of_all
 from jointbench.identification.rows import Rows
+from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import ErrorSums, TorqueError
-from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.recording.run import Run
 from jointbench.robot import Array, Robot
 

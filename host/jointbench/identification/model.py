@@ -14,13 +14,13 @@ from scipy import special
 
 from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.errors import FitError, JointbenchError
-from jointbench.identification.delay import Delay
+from jointbench.identification.judgement.torque_error import TorqueError
+from jointbench.identification.judgement.torque_information import TorqueInformation, unseen_parameters
+from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_parameters, judge_whole
+from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
+from jointbench.identification.observations.delay import Delay
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import TorqueError
-from jointbench.identification.torque_information import TorqueInformation, unseen_parameters
-from jointbench.identification.verdict import Verdict, judge_joints, judge_parameters, judge_whole
-from jointbench.identification.whiteness import Whiteness
 from jointbench.robot import Array, Robot
 
 if TYPE_CHECKING:

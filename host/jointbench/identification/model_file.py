@@ -12,14 +12,14 @@ import numpy as np
 
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
-from jointbench.identification.delay import Delay, given_delay
 from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.judgement.torque_error import TorqueError
+from jointbench.identification.judgement.torque_information import TorqueInformation
+from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.model import Model
-from jointbench.identification.motor_side import felt_by_sensor
+from jointbench.identification.observations.delay import Delay, given_delay
+from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import TorqueError
-from jointbench.identification.torque_information import TorqueInformation
-from jointbench.identification.whiteness import Whiteness
 from jointbench.robot import Array, Capsule, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
 
 _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
@@ -78,8 +78,8 @@ def load_model(path: str | Path) -> Model:
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        why = error.strerror or str(error)
-        raise ModelFileError(f"model file {path} cannot be read: {why}; give one that `jointbench fit` wrote") from error
+        why = error.strerror or error
+        raise ModelFileError(f"model file {path} cannot be read: {why}; give one of `jointbench fit`") from error
     except ValueError as error:
         raise ModelFileError(
             f"model file {path} is no JSON ({error}); give a file that `jointbench fit` wrote, or fit the run again"

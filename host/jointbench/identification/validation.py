@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import FitError
+from jointbench.identification.judgement.torque_error import TorqueError, torque_error
+from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
+from jointbench.identification.judgement.whiteness import Whiteness, whiteness
 from jointbench.identification.model import Model
 from jointbench.identification.observations import observe
 from jointbench.identification.provenance import provenance
 from jointbench.identification.settings import FitSettings
-from jointbench.identification.torque_error import TorqueError, torque_error
-from jointbench.identification.torque_information import InformationSums, TorqueInformation, noise_in_band
-from jointbench.identification.verdict import Verdict, judge_joints, judge_whole
-from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.recording.run import Run
 from jointbench.robot import Array
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from jointbench.errors import FitError, ShapeError
-from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.observations.recorded_signals import RecordedSignals, recorded_signals
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Array, Robot

@@ -13,7 +13,7 @@ from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.gain_solution import Factors, factor_estimate, solve_factors
 from jointbench.identification.drives.motor_rows import MotorRows, motor_rows
-from jointbench.identification.verdict import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
+from jointbench.identification.judgement.verdict import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
 from jointbench.robot import Array, Robot
 
 

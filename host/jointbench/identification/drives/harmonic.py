@@ -19,7 +19,7 @@ from jointbench.identification.drives.prediction import (
     exact_motor_torque,
     motor_torque_by_stand_in,
 )
-from jointbench.identification.verdict import Verdict
+from jointbench.identification.judgement.verdict import Verdict
 from jointbench.robot import Array, Robot
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import GearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Load, torque_slopes
+from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.identification.verdict import Verdict, judge_parameter
 from jointbench.robot import Array
 
 _COUNT = len(HARMONIC_PARAMETERS)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import FitError
+from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.identification.verdict import Verdict, judge_parameter
 from jointbench.robot import Array, Robot
 
 Side = Literal["link", "motor"]

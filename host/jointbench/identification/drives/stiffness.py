@@ -9,8 +9,8 @@ from scipy import stats
 
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
+from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import weighted_least_squares
-from jointbench.identification.verdict import Verdict, judge_parameter
 from jointbench.robot import Robot
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from jointbench.identification.estimators.parameter_prior import RelativeSigma, parameter_prior
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
-from jointbench.identification.solution import solve
-from jointbench.identification.triangles import compress
+from jointbench.identification.least_squares.solution import solve
+from jointbench.identification.least_squares.triangles import compress
 
 
 @dataclass(frozen=True)

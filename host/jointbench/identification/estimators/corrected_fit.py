@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from jointbench.errors import FitError
 from jointbench.identification.estimators.terms_of_residuals import covariance_of_terms
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.newey_west import Stretch
+from jointbench.identification.least_squares.newey_west import Stretch
+from jointbench.identification.least_squares.solution import condition_number
+from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.rows import Rows
-from jointbench.identification.solution import condition_number
-from jointbench.identification.triangles import Triangles
 from jointbench.robot import Array
 
 _PASSES = 3

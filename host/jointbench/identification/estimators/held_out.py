@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Block, Rows
-from jointbench.identification.triangles import Triangles, compress
 
 _BLOCKS = 10
 _HELD = (2, 5, 8)

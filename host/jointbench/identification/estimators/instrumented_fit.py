@@ -12,8 +12,8 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.paired_rows import OtherRegressor, Pair, Pairs
 from jointbench.identification.estimators.terms_of_residuals import covariance_of_terms
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.newey_west import Stretch
-from jointbench.identification.triangles import compress
+from jointbench.identification.least_squares.newey_west import Stretch
+from jointbench.identification.least_squares.triangles import compress
 from jointbench.robot import Array
 
 _SINGULAR = 1e-10

@@ -9,8 +9,8 @@ import numpy as np
 
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, judged
-from jointbench.identification.solution import solve
-from jointbench.identification.triangles import compress
+from jointbench.identification.least_squares.solution import solve
+from jointbench.identification.least_squares.triangles import compress
 
 
 @dataclass(frozen=True)

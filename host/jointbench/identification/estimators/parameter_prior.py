@@ -8,8 +8,8 @@ import numpy as np
 
 from jointbench.dynamics import BaseParameters, known_drive_parameters
 from jointbench.errors import FitError
+from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.physical.reference_bodies import reference_bodies
-from jointbench.identification.triangles import Triangles
 from jointbench.robot import PARAMETER_NAMES, Array
 
 _WIDTH = len(PARAMETER_NAMES)

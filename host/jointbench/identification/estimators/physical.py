@@ -16,8 +16,8 @@ from jointbench.identification.estimators.parameter_prior import (
 )
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
-from jointbench.identification.solution import solve
-from jointbench.identification.triangles import Triangles, compress
+from jointbench.identification.least_squares.solution import solve
+from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.robot import Array
 
 if TYPE_CHECKING:

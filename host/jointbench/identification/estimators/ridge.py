@@ -12,9 +12,9 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.held_out import split_by_time
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged
+from jointbench.identification.least_squares.solution import solve
+from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows
-from jointbench.identification.solution import solve
-from jointbench.identification.triangles import Triangles, compress
 from jointbench.robot import Array
 
 _STRENGTHS = np.concatenate([[0.0], 10.0 ** np.arange(-10.0, 1.5, 0.5)])

@@ -11,9 +11,9 @@ import numpy as np
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged
+from jointbench.identification.least_squares.solution import Solution, solve
+from jointbench.identification.least_squares.triangles import GroupRows, Triangles, blocks_of, compress, group_rows
 from jointbench.identification.rows import Rows
-from jointbench.identification.solution import Solution, solve
-from jointbench.identification.triangles import GroupRows, Triangles, blocks_of, compress, group_rows
 from jointbench.robot import Array
 
 _TUNING = {"huber": 1.345, "bisquare": 4.685}

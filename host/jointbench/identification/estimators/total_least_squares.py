@@ -13,7 +13,7 @@ from jointbench.identification.estimators.position_noise import position_noise, 
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.settling import largest_change
 from jointbench.identification.least_squares import Estimate, least_squares
-from jointbench.identification.triangles import compress
+from jointbench.identification.least_squares.triangles import compress
 
 ERRORS = ("positions", "columns")
 

@@ -13,7 +13,7 @@ from jointbench.identification.friction.friction_fit import FrictionFit
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.particle_swarm import particle_swarm
 from jointbench.identification.friction.variable_projection import variable_projection
-from jointbench.identification.newey_west import long_run_covariance
+from jointbench.identification.least_squares.newey_west import long_run_covariance
 from jointbench.robot import Array
 
 Method = Literal["variable_projection", "particle_swarm"]

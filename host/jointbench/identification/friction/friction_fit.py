@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
-from jointbench.identification.verdict import Verdict, judge_joint, judge_parameter
+from jointbench.identification.judgement.verdict import Verdict, judge_joint, judge_parameter
 from jointbench.robot import Array
 
 _UNTOLD = "these rows do not tell it: friction is the same for other values"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from jointbench.identification.friction_in_model.law_rows import Point
 from jointbench.identification.least_squares import joint_weights
+from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows
-from jointbench.identification.triangles import Triangles, compress
 from jointbench.robot import Array
 
 STEPS = 100

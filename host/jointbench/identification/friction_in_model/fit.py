@@ -22,7 +22,7 @@ from jointbench.identification.friction_in_model.law_rows import LawRows, Point
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
 from jointbench.identification.friction_in_model.start import Starts, friction_left, starts_of
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.motor_side import WithoutMotorSide
+from jointbench.identification.rows.motor_side import WithoutMotorSide
 from jointbench.robot import Array
 
 ESTIMATORS = ("wls", "ols", "irls", "ridge")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
-from jointbench.identification.motion_rows import BaseColumns
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Block, JointRows, Rows
+from jointbench.identification.rows.motion_rows import BaseColumns
 from jointbench.robot import Array
 from jointbench.signals import Motion
 

@@ -18,9 +18,9 @@ from jointbench.identification.friction.element import Element
 from jointbench.identification.friction.laws import friction_law
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
 from jointbench.identification.friction_in_model.law_rows import Point, PredictedRows
+from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
-from jointbench.identification.verdict import Verdict, judge_parameter
 from jointbench.robot import Array
 
 _SPEEDS = 200

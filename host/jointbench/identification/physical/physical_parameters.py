@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from jointbench.errors import ImpossibleParameters
+from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.physical.base_estimate import BaseEstimate
-from jointbench.identification.verdict import Verdict
 from jointbench.robot import Array
 
 _LIKELY, _POSSIBLE = 0.05, 0.001

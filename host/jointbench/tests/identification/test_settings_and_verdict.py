@@ -3,8 +3,8 @@ import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings
-from jointbench.identification.torque_error import torque_error
-from jointbench.identification.verdict import judge_joint, judge_joints, judge_parameter, judge_whole
+from jointbench.identification.judgement.torque_error import torque_error
+from jointbench.identification.judgement.verdict import judge_joint, judge_joints, judge_parameter, judge_whole
 
 
 def test_settings_survive_a_dictionary():

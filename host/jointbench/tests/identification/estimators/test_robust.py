@@ -10,7 +10,7 @@ from jointbench.identification.estimators.robust import (
     _Huber,  # pyright: ignore[reportPrivateUsage]
 )
 from jointbench.identification.estimators.weighted import WeightedLeastSquares
-from jointbench.identification.motion_rows import MotionRows
+from jointbench.identification.rows.motion_rows import MotionRows
 from jointbench.tests.identification.estimators.exact_problem import (
     NOISE,
     bound,

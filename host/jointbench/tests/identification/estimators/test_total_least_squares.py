@@ -9,8 +9,8 @@ from jointbench.identification.estimators.corrected_fit import corrected_least_s
 from jointbench.identification.estimators.position_noise import flat_noise, noise_draws, position_noise
 from jointbench.identification.estimators.total_least_squares import TotalLeastSquares
 from jointbench.identification.least_squares import Estimate, least_squares, weighted_least_squares
+from jointbench.identification.least_squares.triangles import compress
 from jointbench.identification.rows import RowsInMemory
-from jointbench.identification.triangles import compress
 from jointbench.robot import Array
 from jointbench.tests.identification.estimators.errors_in_variables import (
     POORLY_FILTERED,

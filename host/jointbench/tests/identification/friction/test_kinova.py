@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.identification.friction import FrictionData, compare_laws
-from jointbench.identification.verdict import POOR_RELATIVE_ERROR
+from jointbench.identification.judgement.verdict import POOR_RELATIVE_ERROR
 from jointbench.robot import Array
 from jointbench.signals import LowPass, moving, rest_threshold
 

@@ -1,0 +1,248 @@
+"""Whether two models of a robot differ: in which parameters, by how much torque, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from jointbench.errors import FitError, IncomparableModels
+from jointbench.identification.comparison.multiple_tests import JointTest, holm, joint_test, single_tests
+from jointbench.identification.comparison.torque_difference import (
+    PARTS,
+    TorqueDifference,
+    motion_columns,
+    part_of,
+    states_within_limits,
+    torque_difference,
+)
+from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
+from jointbench.identification.model import Model
+from jointbench.robot import Array
+from jointbench.signals import Motion
+
+LEVEL = 0.01
+"""How often equal models are called different."""
+
+_POWER = 0.9
+_ALIKE = 1e-6
+"""Difference of two groupings' coefficients that is rounding of the robots' lengths."""
+
+Answer = Literal["same", "different", "cannot tell"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Model b against model a.
+
+    Attributes:
+        names: of the base parameters, by what leads them.
+        values: of a and of b [SI], shape (2, rank).
+        sigmas: of a and of b, infinite where not told, shape (2, rank).
+        sigma: of the difference, infinite where one of them does not tell it, shape (rank,).
+        p_values: how likely equal parameters are that far apart, corrected for their number, nan where not told by
+            both, shape (rank,).
+        test: of all that both tell at once.
+        torques: difference of torque by joint, over the motion: all of it, and that of links, drives and friction.
+        joint_names: of the joints.
+        one_sided: joints on which a parameter acts that only one model tells, shape (n_joints,).
+        same_data: whether both were fitted to a recording they share.
+        level: how often equal models are called different.
+        margin: share of a joint's torque that a difference may reach and still count as none.
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    sigmas: Array
+    sigma: Array
+    p_values: Array
+    test: JointTest
+    torques: Mapping[str, TorqueDifference]
+    joint_names: tuple[str, ...]
+    one_sided: NDArray[np.bool_]
+    same_data: bool
+    level: float
+    margin: float
+
+    @property
+    def difference(self) -> Array:
+        """Of b from a [SI], shape (rank,)."""
+        return self.values[1] - self.values[0]
+
+    @property
+    def in_sigma(self) -> Array:
+        """The difference by its σ, 0 where not told by both, shape (rank,)."""
+        return self.difference / self.sigma
+
+    @property
+    def detectable(self) -> Array:
+        """The difference that would be found nine times in ten, were it the only one tested, shape (rank,)."""
+        return (special.ndtri(_POWER) - special.ndtri(0.5 * self.level)) * self.sigma
+
+    @cached_property
+    def different(self) -> tuple[str, ...]:
+        """Parameters that differ, the surest first."""
+        if not self.differs:
+            return ()
+        order = np.argsort(self.p_values)
+        return tuple(self.names[k] for k in order if self.p_values[k] <= self.level)
+
+    @property
+    def p_value(self) -> float:
+        """Of all parameters at once; of the surest one where the σ rest on too few rows for that."""
+        if np.isfinite(self.test.p_value) or not np.isfinite(self.p_values).any():
+            return self.test.p_value
+        return float(np.nanmin(self.p_values))
+
+    @property
+    def differs(self) -> bool:
+        """Whether the models differ by more than chance."""
+        return self.p_value <= self.level
+
+    @property
+    def at_most(self) -> Array:
+        """How far torques may differ as a share of each joint's torque, with 95 % probability, shape (n_joints,)."""
+        torque = self.torques["all"]
+        unknown = np.full(len(self.joint_names), np.inf)
+        share = np.divide(torque.at_most, torque.torque, out=unknown, where=torque.torque > 0.0)
+        share[torque.at_most == 0.0] = 0.0  # passive joints
+        return np.where(self.one_sided, np.inf, share)
+
+    @property
+    def answer(self) -> Answer:
+        """Same: within the margin for sure. Cannot tell: no difference is seen, and a large one would not be."""
+        if self.differs:
+            return "different"
+        return "same" if np.isfinite(self.p_value) and bool(np.all(self.at_most <= self.margin)) else "cannot tell"
+
+    @property
+    def reason(self) -> str:
+        """The answer's figures in a sentence."""
+        from jointbench.identification.comparison.words import reason
+
+        return reason(self)
+
+
+def compare(
+    a: Model, b: Model, *, motion: Motion | None = None, level: float = LEVEL, margin: float = GOOD_RELATIVE_ERROR
+) -> Comparison:
+    """Compare two models of one robot, or of two of a kind, by their parameters and covariances.
+
+    T² = (b - a)ᵀ S⁻¹ (b - a) with S = S_a + S_b, all parameters at once first; which of them differ is named by Holm's
+    procedure. Of models that share a recording the errors are correlated in an unknown way: then 2 (S_a + S_b), which
+    the covariance of a difference never exceeds, so that nothing is called different by mistake.
+
+    Args:
+        a, b: the models.
+        motion: on which torques are compared; None: random states within the robot's limits.
+        level: how often equal models may be called different.
+        margin: share of a joint's torque up to which a difference does not matter.
+
+    Returns:
+        The comparison; look at its `answer`.
+
+    Raises:
+        IncomparableModels: the robots' joints, their parameters or lengths differ.
+        FitError: no motion is given, and the robot has no limits to stay within; or level or margin is impossible.
+    """
+    if not 0.0 < level < 1.0 or not margin > 0.0:
+        raise FitError(f"level = {level:g} must be between 0 and 1, and margin = {margin:g} above 0")
+    check_comparable(a, b)
+    same_data = bool(_recordings(a) & _recordings(b))
+    factor = 2.0 if same_data else 1.0
+    told = np.isfinite(a.sigma) & np.isfinite(b.sigma)
+    both = np.flatnonzero(told)
+    parts = tuple(factor * model.covariance[np.ix_(both, both)] for model in (a, b))
+    rows = (effective_rows(a), effective_rows(b))
+    difference = np.where(told, b.parameters - a.parameters, 0.0)
+    variances = tuple(factor * np.where(told, np.diag(model.covariance), np.inf) for model in (a, b))
+    columns = motion_columns(a.robot, a.base, states_within_limits(a.robot) if motion is None else motion)
+    by_one = np.isfinite(a.sigma) != np.isfinite(b.sigma)
+    return Comparison(
+        names=a.names,
+        values=np.array([a.parameters, b.parameters]),
+        sigmas=np.array([a.sigma, b.sigma]),
+        sigma=np.sqrt(variances[0] + variances[1]),
+        p_values=holm(single_tests(difference, variances, rows)),
+        test=joint_test(difference[both], parts, rows),
+        torques=_torques(a, columns, both, difference, parts[0] + parts[1]),
+        joint_names=a.robot.joint_names,
+        one_sided=np.asarray(columns[:, :, by_one].any(axis=(0, 2))),
+        same_data=same_data,
+        level=level,
+        margin=margin,
+    )
+
+
+def check_comparable(a: Model, b: Model) -> None:
+    """Refuse models whose parameters do not stand for the same.
+
+    Raises:
+        IncomparableModels: names the first difference.
+    """
+    for which, model in (("first", a), ("second", b)):
+        if model.friction is not None:
+            raise IncomparableModels(
+                f"the {which} model, of robot {model.robot.name!r}, has friction laws for joints "
+                f"{', '.join(model.friction.laws.laws)}, which are not compared; fit both without friction laws"
+            )
+    for what, first, second in (
+        ("the joints", a.robot.joint_names, b.robot.joint_names),
+        ("the parameters", a.base.full_names, b.base.full_names),
+        ("the base parameters", a.names, b.names),
+    ):
+        if first != second:
+            more, others = (_only(first, second), _only(second, first))
+            raise IncomparableModels(
+                f"models of robots {a.robot.name!r} and {b.robot.name!r} cannot be compared: {what} differ (only the "
+                f"first has {more}; only the second {others}); fit both with the same robot file"
+            )
+    apart = np.abs(a.base.grouping - b.base.grouping)
+    if apart.max() > _ALIKE:
+        row, column = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        raise IncomparableModels(
+            f"models of robots {a.robot.name!r} and {b.robot.name!r} cannot be compared: {a.names[row]} holds "
+            f"{a.base.grouping[row, column]:.6g} of {a.base.full_names[column]} in the first and "
+            f"{b.base.grouping[row, column]:.6g} in the second, so their lengths differ; fit both with the same robot "
+            f"file"
+        )
+
+
+def _only(first: tuple[str, ...], second: tuple[str, ...]) -> str:
+    return ", ".join(name for name in first if name not in second) or "nothing more"
+
+
+def effective_rows(model: Model) -> float:
+    """How many independent rows the model's covariance is worth.
+
+    1.5 n / (L + 1) for n rows and Bartlett's window of L lags, n at most.
+
+    Source: Priestley, Spectral Analysis and Time Series, 1981, table 6.1: the window's equivalent degrees of freedom.
+    """
+    n = float(max(model.rows, default=0))
+    return max(1.0, min(n, 1.5 * n / (model.lags + 1.0)))
+
+
+def _torques(
+    model: Model, columns: Array, both: NDArray[np.intp], difference: Array, covariance: Array
+) -> dict[str, TorqueDifference]:
+    kinds = np.array([part_of(model.names[k]) for k in both], dtype=object)
+    found: dict[str, TorqueDifference] = {}
+    for part in PARTS:
+        mine = np.flatnonzero(kinds == part) if part != "all" else np.arange(len(both))
+        chosen = both[mine]
+        found[part] = torque_difference(
+            columns[:, :, chosen], difference[chosen], covariance[np.ix_(mine, mine)], model.parameters[chosen]
+        )
+    return found
+
+
+def _recordings(model: Model) -> set[str]:
+    """Hashes of what it was fitted to."""
+    listed: list[Mapping[str, Any]] = list(model.provenance.get("runs", [])) or [model.provenance]
+    return {str(run["sha256"]) for run in listed if "sha256" in run}

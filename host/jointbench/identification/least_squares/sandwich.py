@@ -1,0 +1,144 @@
+"""The covariance of an estimate that stays right when residuals are coloured, shared between joints, or unequal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from jointbench.identification.least_squares.newey_west import LongRun, Stretch, windowed_covariance
+from jointbench.identification.least_squares.solution import Solution
+from jointbench.identification.least_squares.triangles import GroupRows, blocks_of, group_rows
+from jointbench.identification.rows import Block, Rows
+from jointbench.identification.rows.ahead import ahead
+from jointbench.robot import Array
+
+_KEPT_BYTES = 64_000_000
+"""Terms up to this size are kept for the second look at them, in single precision, which is enough of a covariance;
+more are computed again."""
+
+_LARGEST_LEVERAGE = 0.999
+
+_NEGLIGIBLE = 0.01
+"""Share of the variance that is not worth another look at the rows: half a percent of σ."""
+
+_WINDOWS = 1000
+
+LEAST_EXPECTED = 0.1
+"""Of `expected_share`: with less, nearly all that tells a parameter lies within one window, and its σ is a guess."""
+
+Score = Callable[[int, Array], Array]
+"""Score of a group's weighted residuals, by its number."""
+
+
+def sandwich(parts: Sequence[Rows], weights: Array, solution: Solution, score: Score | None = None) -> LongRun:
+    """Long-run covariance S of Σ_k Fᵀ Σ_j x_kj w score(w r_kj) / (1 - h_kj); F S Fᵀ is that of the parameters.
+
+    The residuals r are those of the solution, h the leverages of rows; terms of one time are summed over joints before
+    they are multiplied, so that what joints' residuals share counts. S is divided by the share of white noise's
+    variance that windows find in the residuals of a fit: see `expected_share`.
+
+    Args:
+        parts: the rows that were solved.
+        weights: w of each group, shape (n_groups,).
+        solution: of them.
+        score: None: the weighted residuals themselves.
+
+    Source: White, Econometrica 48(4), 1980; leverages of MacKinnon & White, J. Econometrics 29(3), 1985; windows as in
+    `long_run_covariance`.
+    """
+    terms = _Terms(parts, weights, solution, score)
+    found = windowed_covariance(terms.stretches, solution.factor)
+    told, width = solution.factor.shape[1], found.lags + 1
+    # Of a long log windows miss (L+1) n_told / n at most, which is not worth another look at it.
+    if width * told < _NEGLIGIBLE * found.n:
+        return LongRun(found.covariance, found.lags)
+    share = expected_share(parts, weights, solution, width)
+    return LongRun(found.covariance / max(share, LEAST_EXPECTED), found.lags)
+
+
+def expected_share(parts: Sequence[Rows], weights: Array, solution: Solution, width: int) -> float:
+    """What share of white noise's variance windows of `width` times are expected to find in the residuals of a fit.
+
+    Such residuals have the covariance E - H, for the parameters have taken what lies along the regressor out. With
+    v = w Fᵀ x / sqrt(1 - h) and h = |w Fᵀ x|² rows k and l of a window take away (v_k · v_l)², which is
+    H_kl² / ((1 - h_k) (1 - h_l)), so that the share is (Σ_k |v_k|² + |v_k|⁴ - Σ_windows |Σ_k v_k v_kᵀ|²) / Σ_k h_k: of
+    one mean of n terms about 1 - width / n. Of more than a thousand windows side by side as many are looked at, evenly
+    spread.
+
+    Args:
+        parts, weights, solution: as of `sandwich`.
+        width: times of a window, L + 1.
+    """
+    number, found, trace = 0, 0.0, 0.0
+    every = -(-sum(-(-len(block.torque) // width) for _, block in blocks_of(parts)) // _WINDOWS)
+    for first, block in blocks_of(parts):
+        joints = [_whitened(rows, weights, solution) for rows in group_rows(block, first)]
+        for start in range(0, len(block.torque) if joints else 0, width):
+            number += 1
+            if number % every == 0:
+                v = np.hstack([each[:, start : start + width] for each in joints])
+                squares = np.sum(v**2, axis=0)
+                products = v @ v.T if v.shape[0] < v.shape[1] else v.T @ v
+                found += float(np.sum(squares + squares**2) - np.sum(products**2))
+                trace += float(np.sum(squares / (1.0 + squares)))
+    return found / trace if trace > 0.0 else 1.0
+
+
+def _whitened(rows: GroupRows, weights: Array, solution: Solution) -> Array:
+    """The v of a joint's rows, shape (n_told, n)."""
+    reach = weights[rows.group] * (solution.factor[rows.parameters].T @ rows.columns)
+    return reach / np.sqrt(1.0 - np.minimum(np.sum(reach**2, axis=0), _LARGEST_LEVERAGE))
+
+
+class _Terms:
+    """The terms, stretch by stretch; as many as fit are kept from the first time they are asked for."""
+
+    def __init__(self, parts: Sequence[Rows], weights: Array, solution: Solution, score: Score | None) -> None:
+        self._parts, self._weights, self._solution, self._score = parts, weights, solution, score
+        self._short: dict[bytes, Array] = {}
+        self._kept: list[Stretch] | None = None
+
+    def stretches(self) -> Iterator[Stretch]:
+        """All terms, in order of time."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept, size = list[Stretch](), 0
+        for stretch in ahead(self._computed()):
+            size += stretch.terms.nbytes // 2
+            if size <= _KEPT_BYTES:
+                kept.append(stretch._replace(terms=stretch.terms.astype(np.float32)))
+            else:
+                kept.clear()
+            yield stretch
+        self._kept = kept if size <= _KEPT_BYTES else None
+
+    def _computed(self) -> Iterator[Stretch]:
+        group, stop = -1, 0
+        for first, block in blocks_of(self._parts):
+            yield Stretch(first != group or block.start != stop, self._of(block, first))
+            group, stop = first, block.stop
+
+    def _of(self, block: Block, first: int) -> Array:
+        """Terms of one block, shape (n_told, n)."""
+        sums = np.zeros((block.n_parameters, len(block.torque)))
+        for rows in group_rows(block, first):
+            sums[rows.parameters] += rows.columns * self._pulls(rows)
+        return self._solution.factor.T @ sums
+
+    def _pulls(self, rows: GroupRows) -> Array:
+        """What each row's regressor is multiplied with, shape (n,)."""
+        weight = self._weights[rows.group]
+        residual = rows.torque - self._solution.parameters[rows.parameters] @ rows.columns
+        reach = self._reach(rows) @ rows.columns
+        leverage = weight**2 * np.einsum("ij,ij->j", reach, reach)
+        score = weight * residual if self._score is None else self._score(rows.group, weight * residual)
+        return weight * score / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))
+
+    def _reach(self, rows: GroupRows) -> Array:
+        """A short matrix T with |T x| = |Fᵀ x| of a joint's columns x."""
+        key = rows.parameters.tobytes()
+        if key not in self._short:
+            self._short[key] = np.asarray(np.linalg.qr(self._solution.factor[rows.parameters].T, mode="r"))
+        return self._short[key]

@@ -1,0 +1,251 @@
+"""From recorded signals to the rows of a least-squares problem, filtered alike on both sides."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.dynamics import BaseParameters
+from jointbench.errors import FitError
+from jointbench.identification.observations.delay import Delay, estimate_delay, given_delay
+from jointbench.identification.observations.delay_rows import DelayRows
+from jointbench.identification.observations.left_open import default_cutoff, velocity_threshold
+from jointbench.identification.observations.observed_blocks import BlocksInFile, ObservedBlock
+from jointbench.identification.observations.parallel_filter import ParallelFilter
+from jointbench.identification.observations.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.observations.stretches import Stretch, cut, spread
+from jointbench.identification.rows import Block
+from jointbench.identification.settings import FitSettings
+from jointbench.recording.run import Run
+from jointbench.robot import Array, Robot
+from jointbench.signals import LowPass, Motion, spans
+
+_IN_MEMORY = 24e6
+"""Bytes of columns up to which blocks are kept in memory: some minutes of motion. Those of longer logs go to a file."""
+
+_DELAY_ROWS = 4096
+"""Rows that a delay is estimated from, stretches spread evenly over the log: it needs them all in memory at once."""
+
+_DELAY_STRETCHES = 8
+"""Over how many stretches, at least, where the log has more rows than that."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Torque rows and their regressor on an even grid of times, gaps included; a log of any length, block by block.
+
+    torque[k, j] ≈ regressor[k, j] @ base parameters, where complete[k]. Blocks are computed when they are first asked
+    for, and kept; a long log's in a file. All rows at once (`regressor`, `torque`, …) are for short logs.
+
+    Attributes:
+        filter: what torque and columns went through, with the log's signals.
+        stretches: that the log is cut into.
+        noise: standard deviation of the torque's mean between periods before filtering, or nan, shape (n_joints,).
+        settings: with everything that was left open decided.
+        delay: between torque and motion, taken out of the torque here.
+        outliers: samples that the average over periods left out, by each joint's position, then each one's torque,
+            shape (2 n_joints,).
+    """
+
+    filter: ParallelFilter
+    stretches: tuple[Stretch, ...]
+    noise: Array
+    settings: FitSettings
+    delay: Delay
+    outliers: NDArray[np.intp]
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.filter.base.robot.n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """Columns of the regressor."""
+        return self.filter.base.rank
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of time, those in gaps too."""
+        return -(-len(self.filter.signals.valid) // self.filter.low_pass.stride)
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows away from gaps and ends in order of time, as an estimator takes them."""
+        return (block.rows for block in self.observed())
+
+    def observed(self) -> Iterator[ObservedBlock]:
+        """The blocks, each with its motion."""
+        return iter(self._kept or self._computed())
+
+    @cached_property
+    def _kept(self) -> Sequence[ObservedBlock] | BlocksInFile | None:
+        """The blocks, computed once; None where no disk has room for them."""
+        if 8 * self.filter.n_columns * sum(stretch.n_rows for stretch in self.stretches) <= _IN_MEMORY:
+            return list(self._computed())
+        try:
+            return BlocksInFile(self._computed())
+        except OSError:
+            return None
+
+    def _computed(self) -> Iterator[ObservedBlock]:
+        samples = self.delay.seconds / self.filter.low_pass.sample_period
+        threshold, guard = _rest(self.settings, self.filter.low_pass)
+        for stretch in self.stretches:
+            if not stretch.n_rows:
+                continue
+            found = self.filter.columns(stretch, threshold, guard)
+            torque = self.filter.torque(stretch, float(np.abs(samples).max()))
+            complete = torque.reaches(samples)
+            rows = Block(
+                start=stretch.rows.start,
+                joints=found.joints,
+                n_parameters=self.n_parameters,
+                torque=torque.earlier(samples),
+                used=found.moving & complete[:, None],
+                complete=complete,
+            )
+            yield ObservedBlock(rows, found.motion)
+
+    @cached_property
+    def time(self) -> Array:
+        """Of all rows [s], shape (n,)."""
+        return np.asarray(self.filter.signals.time[:: self.filter.low_pass.stride])
+
+    @cached_property
+    def regressor(self) -> Array:
+        """Of all rows, filtered as the torque was, on the board and on the host, shape (n, n_joints, rank)."""
+        return self._whole((self.n_joints, self.n_parameters), lambda block: block.rows.regressor)
+
+    @cached_property
+    def torque(self) -> Array:
+        """Of all rows, filtered [N·m or N], zero of passive joints and where not complete, shape (n, n_joints)."""
+        return self._whole((self.n_joints,), lambda block: block.rows.torque)
+
+    @cached_property
+    def motion(self) -> Motion:
+        """Of all rows, filtered position and derivatives, shape (n, n_joints) each."""
+        q, dq, ddq = (
+            self._whole((self.n_joints,), lambda block, name=name: getattr(block.motion, name))
+            for name in ("q", "dq", "ddq")
+        )
+        return Motion(q, dq, ddq)
+
+    @cached_property
+    def complete(self) -> NDArray[np.bool_]:
+        """All rows away from gaps and ends, shape (n,)."""
+        return self._whole((), lambda block: block.rows.complete).astype(np.bool_)
+
+    @cached_property
+    def moving(self) -> NDArray[np.bool_]:
+        """Rows of modelled joints away from rest, shape (n, n_joints); False where not complete."""
+        return self._whole((self.n_joints,), lambda block: block.rows.used).astype(np.bool_)
+
+    def _whole(self, shape: tuple[int, ...], of: Callable[[ObservedBlock], NDArray[Any]]) -> Array:
+        """Something of all blocks in its place among all rows, zero where there is no block."""
+        whole = np.zeros((self.n_rows, *shape))
+        for block in self.observed():
+            whole[block.rows.start : block.rows.stop] = of(block)
+        return whole
+
+
+def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings) -> Observations:
+    """Turn a run into observations of the robot's base parameters.
+
+    The same zero-phase low-pass goes over torque and over each column of the regressor ("parallel filtering"), and
+    the columns also go through what the board did to the current; so no filter biases the parameters. Then two samples
+    per period of the cut-off are kept. Where motion was recorded later than torque, each row has the torque of its own
+    motion, taken between the samples before it.
+
+    A log of any length takes the memory of a stretch of some seconds. Of what is decided from the recording, speeds
+    come from all of it; the motion's band and the delay, where it is longer than a minute or two, from stretches spread
+    evenly over it.
+
+    Args:
+        run: the recording.
+        robot: its robot.
+        base: base parameters with drives.
+        settings: what is None in it is decided from the recording.
+
+    Raises:
+        FitError: the run cannot give what the settings ask for.
+        SignalError: the cut-off does not suit the sample rate.
+    """
+    signals = recorded_signals(run, robot, settings)
+    cutoff = default_cutoff(signals) if settings.cutoff_Hz is None else settings.cutoff_Hz
+    low_pass = LowPass(cutoff, signals.sample_period, settings.filter_order)
+    filtered = ParallelFilter(signals, base, low_pass)
+    parts = _parts(run, signals, low_pass)
+    stretches = tuple(cut(parts, low_pass))
+    settings = dataclasses.replace(
+        settings,
+        cutoff_Hz=cutoff,
+        velocity_threshold=velocity_threshold(settings, filtered, stretches),
+        rest_guard=0.5 / cutoff if settings.rest_guard is None else settings.rest_guard,
+    )
+    delay = _known_delay(robot, settings, signals) or _estimated_delay(run, filtered, parts, settings)
+    common = bool(np.all(delay.seconds == delay.seconds[0]))
+    decided = float(delay.seconds[0]) if common else tuple(float(each) for each in delay.seconds)
+    settings = dataclasses.replace(settings, delay=decided)
+    return Observations(filtered, stretches, signals.noise, settings, delay, signals.outliers)
+
+
+def _parts(run: Run, signals: RecordedSignals, low_pass: LowPass) -> list[slice]:
+    """Parts of the log that are long enough for the filter."""
+    least = 2 * low_pass.settling + low_pass.stride + 2
+    parts = list(spans(signals.valid, least))
+    if not parts:
+        longest = max(part.stop - part.start for part in spans(signals.valid))
+        raise FitError(
+            f"run {run.path}: its longest stretch without a gap has {longest} samples, and a low-pass at "
+            f"{low_pass.cutoff_Hz:.3g} Hz needs more than {least - 1}; record longer, with position and torque in each "
+            f"sample, or raise cutoff_Hz"
+        )
+    return parts
+
+
+def _rest(settings: FitSettings, low_pass: LowPass) -> tuple[Array, int]:
+    """Speed below which each joint is near rest, and for how many samples around that it counts as such."""
+    assert settings.velocity_threshold is not None
+    assert settings.rest_guard is not None
+    return np.array(settings.velocity_threshold), round(settings.rest_guard / low_pass.sample_period)
+
+
+def _known_delay(robot: Robot, settings: FitSettings, signals: RecordedSignals) -> Delay | None:
+    """The delay that the settings or the boards' filters tell; None where it must be estimated."""
+    given = settings.delay
+    if given is None and signals.board_filters:
+        return given_delay(np.zeros(robot.n_joints), "the boards' filters are known, and part of the regressor")
+    if given is None or isinstance(given, str):
+        return None
+    if isinstance(given, tuple) and len(given) != robot.n_joints:
+        raise FitError(
+            f"delay has {len(given)} values; robot {robot.name!r} needs one for all joints, or one for each of its "
+            f"{robot.n_joints}"
+        )
+    return given_delay(np.broadcast_to(np.asarray(given, dtype=np.float64), (robot.n_joints,)).copy(), "as set")
+
+
+def _estimated_delay(run: Run, filtered: ParallelFilter, parts: Sequence[slice], settings: FitSettings) -> Delay:
+    """Estimate the delay from rows that know their torque within the filter's memory before and after."""
+    low_pass = filtered.low_pass
+    h, limit, (threshold, guard) = low_pass.sample_period, float(low_pass.settling), _rest(settings, low_pass)
+    few = max(_DELAY_ROWS // _DELAY_STRETCHES, 1) * low_pass.stride
+    chosen = spread(cut(parts, low_pass, most=few), _DELAY_ROWS)
+    rows: list[DelayRows] = []
+    for stretch in chosen:
+        found, torque = filtered.columns(stretch, threshold, guard, rates=True), filtered.torque(stretch, limit)
+        within = torque.reaches(np.array([limit])) & torque.reaches(np.array([-limit]))
+        rows.append(DelayRows(found.joints, found.rates, torque, found.moving & within[:, None]))
+    each = settings.delay == "estimate_per_joint"
+    delay = estimate_delay(rows, filtered.base.rank, limit=limit * h, step=h, each=each)
+    if settings.delay is None:
+        return delay.if_clear(low_pass.cutoff_Hz)
+    if delay.source == "not told":
+        raise FitError(f"run {run.path}: {delay.reason}; give delay in seconds, or record livelier motion")
+    return delay

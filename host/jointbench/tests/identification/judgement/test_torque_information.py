@@ -1,0 +1,164 @@
+"""A joint whose torque varies less than its noise is refused, and so is what only it could tell."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from jointbench.identification import fit, validate
+from jointbench.identification.judgement.torque_information import (
+    InformationSums,
+    TorqueInformation,
+    noise_in_band,
+    unseen_parameters,
+)
+from jointbench.recording import Run
+from jointbench.robot import Array
+from jointbench.signals import LowPass
+from jointbench.tests.identification.synthetic import arm, synthetic_run
+
+ARM = arm(3)
+ROWS = np.arange(4000)
+EVERYWHERE = np.ones((4000, 1), dtype=np.bool_)
+
+
+def information(torque: Array, used: NDArray[np.bool_] = EVERYWHERE, block: int = 4000) -> TorqueInformation:
+    sums = InformationSums(torque.shape[1])
+    for start in range(0, len(torque), block):
+        sums.add(start, torque[start : start + block], used[start : start + block])
+    return sums.result()
+
+
+def white(deviation: float, seed: int = 0) -> Array:
+    return deviation * np.random.default_rng(seed).standard_normal((4000, 1))
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 2.0, 20.0])
+def test_variation_and_noise_are_told_apart(amplitude: float):
+    torque = 7.0 + amplitude * np.sqrt(2.0) * np.sin(2.0 * np.pi * ROWS / 20.0)[:, None] + white(1.0)
+
+    found = information(torque)
+
+    # 4000 rows tell a deviation to 2 %; of a motion at a twentieth of the rows' rate 0.7 % of its amplitude is left.
+    expected = np.hypot(1.0, 0.007 * amplitude)
+    assert found.noise[0] == pytest.approx(expected, rel=0.04)
+    # The smaller the variation beside the noise, the less its own deviation is known: that of its square is 2 %.
+    assert found.variation[0] == pytest.approx(amplitude, rel=0.02 + 0.04 / amplitude**2)
+    assert found.informative[0] == (amplitude > 1.0)
+
+
+def test_a_constant_beside_noise_is_no_information():
+    assert not information(50.0 + white(0.1)).informative[0]
+
+
+def test_a_stuck_current_is_no_information():
+    found = information(np.full((4000, 1), 0.1) * 3.0)
+    assert not found.informative[0]
+    assert found.reasons(arm(1)) == {"j1": "j1's current does not vary: it is stuck, or not connected"}
+
+
+def test_a_quiet_joint_is_information():
+    assert information(white(1e-6) + 1e-5 * np.sin(ROWS / 5.0)[:, None]).informative[0]
+
+
+def test_blocks_are_as_one():
+    torque, used = np.cumsum(white(1.0), axis=0) + white(3.0, 1), np.random.default_rng(2).random((4000, 1)) > 0.1
+    whole = information(torque, used)
+    for size in (1, 2, 7, 1000):
+        parts = information(torque, used, size)
+        # Sums in another order.
+        np.testing.assert_allclose([parts.noise, parts.variation], [whole.noise, whole.variation], rtol=1e-9)
+
+
+def test_differences_do_not_reach_across_gaps():
+    sums = InformationSums(1)
+    for start in range(0, 100):  # three rows, a gap, and another level: no four neighbours
+        sums.add(10 * start, np.full((3, 1), float(start)), np.ones((3, 1), dtype=np.bool_))
+    assert np.isnan(sums.result().noise[0])
+    assert sums.result().informative[0]
+
+
+def test_noise_between_repeats_counts_where_it_is_larger():
+    torque = white(0.1) + np.sin(ROWS / 10.0)[:, None]
+    sums = InformationSums(1)
+    sums.add(0, torque, EVERYWHERE)
+    assert sums.result(np.array([np.nan])).informative[0]
+    assert not sums.result(np.array([0.9])).informative[0]
+
+
+def test_white_noise_in_the_band():
+    low_pass = LowPass(20.0, 0.001)
+    filtered = low_pass.apply(np.random.default_rng(0).standard_normal(200_000))
+    # 200 000 samples hold 8000 independent ones: a deviation to 1 %.
+    assert noise_in_band(np.array([1.0]), low_pass)[0] == pytest.approx(filtered.std(), rel=0.03)
+
+
+def test_dictionaries_of_what_is_known_and_not():
+    for each in (information(white(1.0)), TorqueInformation.unknown(1)):
+        read = TorqueInformation.from_dict(each.to_dict())
+        np.testing.assert_array_equal([read.variation, read.noise], [each.variation, each.noise])
+    assert TorqueInformation.unknown(3).informative.all()
+
+
+def deaf(run: Run, joint: int, torque: Array) -> Run:
+    measured = run.samples.motor_torque
+    assert measured is not None
+    changed = measured.copy()
+    changed[:, joint] = torque
+    return dataclasses.replace(run, samples=dataclasses.replace(run.samples, motor_torque=changed))
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic_run(ARM, motion_seed=1, noise_seed=1)
+
+
+def test_a_joint_below_its_noise_is_refused_with_the_reason(run: Run):
+    noise = 2.0 + 0.3 * np.random.default_rng(3).standard_normal(run.samples.n_samples)
+    broken = deaf(run, 2, noise)
+
+    model = fit(broken)
+
+    joint = model.joint_verdicts[2]
+    assert joint.word == "refused"
+    assert joint.reason.startswith("j3's current is below its noise (")
+    assert joint.reason.endswith(" N·m)")
+    words = dict(zip(model.names, model.parameter_verdicts, strict=True))
+    for name in ("j3.coulomb", "j3.viscous", "j3.offset"):
+        assert words[name].word == "refused"
+        assert words[name].reason == f"seen only through j3: {joint.reason}"
+    assert words["j1.coulomb"].word == words["j2.viscous"].word == "identified"
+    assert model.value("j1.coulomb") == pytest.approx(6.0, abs=5.0 * model.sigma[model.names.index("j1.coulomb")])
+    assert model.verdict.word == "refused"
+    assert any("its rows are left out" in note for note in model.notes)
+    check = validate(fit(run), broken)
+    assert check.joint_verdicts[2] == dataclasses.replace(joint, reason=check.reasons["j3"])
+    assert check.joint_verdicts[0].word == "identified"
+
+
+def test_a_current_that_does_not_vary_is_refused_however_small_its_error(run: Run):
+    """Of a large constant a model explains nearly all, and knows nothing."""
+    model = fit(deaf(run, 2, np.full(run.samples.n_samples, 5.0)))
+    assert model.joint_verdicts[2].reason == "j3's current does not vary: it is stuck, or not connected"
+    assert not model.is_identified("j3.offset")
+
+
+def test_a_torque_that_tells_is_not_refused_for_its_noise(run: Run):
+    """Noise of half of the torque's variation costs precision, not the joint."""
+    measured = run.samples.motor_torque
+    assert measured is not None
+    loud = measured[:, 2] + 10.0 * np.random.default_rng(3).standard_normal(len(measured))
+    model = fit(deaf(run, 2, loud))
+    assert model.information.informative.all()
+    assert not model.uninformative
+
+
+def test_what_other_joints_also_see_says_which_is_missing():
+    model = fit(synthetic_run(ARM, motion_seed=1, noise_seed=1))
+    found = unseen_parameters(model.base, ARM, {"j2": "j2's current does not vary"})
+    assert found["j2.coulomb"] == "seen only through j2: j2's current does not vary"
+    assert found["j3.Ixx"] == "not told without j2: j2's current does not vary"
+    assert "j1.coulomb" not in found
+    assert "j3.coulomb" not in found
+    assert unseen_parameters(model.base, ARM, {}) == {}

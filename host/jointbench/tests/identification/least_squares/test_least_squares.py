@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+from scipy import signal
+
+from jointbench.identification.least_squares import least_squares, newey_west, weighted_least_squares
+from jointbench.identification.least_squares.newey_west import long_run_covariance
+from jointbench.identification.rows import Block, RowsInMemory
+from jointbench.tests.identification.estimators.exact_problem import InBlocks
+
+N, JOINTS, P = 600, 2, 4
+TRUTH = np.array([3.0, -1.0, 0.5, 20.0])
+SIGMA = np.array([0.1, 2.0])
+ALL = np.ones((N, JOINTS), dtype=np.bool_)
+
+
+def regressor(seed: int = 0):
+    """Smooth columns: with white ones no correlation of the noise would matter."""
+    rng = np.random.default_rng(seed)
+    slow = signal.lfilter(*signal.butter(2, 0.05), rng.standard_normal((N, JOINTS, P)), axis=0)
+    return slow / slow.std(axis=0)
+
+
+def colored(rng: np.random.Generator, correlation: float):
+    """First-order autoregressive noise of unit variance."""
+    white = rng.standard_normal((N + 200, JOINTS)) * np.sqrt(1.0 - correlation**2)
+    return signal.lfilter([1.0], [1.0, -correlation], white, axis=0)[200:]
+
+
+def repeat(x, correlation: float, runs: int = 300):
+    """Estimates and their covariances over many draws of the noise."""
+    rng = np.random.default_rng(7)
+    estimates = [
+        weighted_least_squares(x, x @ TRUTH + SIGMA * colored(rng, correlation), ALL) for _ in range(runs)
+    ]
+    return np.array([e.parameters for e in estimates]), np.array([np.diag(e.covariance) for e in estimates])
+
+
+def test_reaches_the_cramer_rao_bound_in_white_noise():
+    x = regressor()
+    information = np.einsum("kjp,kjq,j->pq", x, x, 1.0 / SIGMA**2)
+    bound = np.sqrt(np.diag(np.linalg.inv(information)))
+    parameters, variances = repeat(x, 0.0)
+    spread = parameters.std(axis=0, ddof=1)
+    # 300 draws tell a deviation to 1/sqrt(600) = 4 %; three times that.
+    assert spread == pytest.approx(bound, rel=0.12)
+    assert np.sqrt(variances.mean(axis=0)) == pytest.approx(bound, rel=0.10)
+
+
+def test_error_bars_are_honest_in_colored_noise():
+    x = regressor()
+    parameters, variances = repeat(x, 0.7)
+    spread = parameters.std(axis=0, ddof=1)
+    stated = np.sqrt(variances.mean(axis=0))
+    # The window of Newey and West leaves some of the correlation out: 15 % below at most, on top of the draws' 12 %.
+    assert np.all(stated > 0.75 * spread)
+    assert np.all(stated < 1.25 * spread)
+    # What the textbook formula would state is far too small: the test can tell.
+    information = np.einsum("kjp,kjq,j->pq", x, x, 1.0 / SIGMA**2)
+    assert np.all(np.sqrt(np.diag(np.linalg.inv(information))) < 0.6 * spread)
+
+
+def test_weights_are_the_joints_own_deviations():
+    x = regressor()
+    rng = np.random.default_rng(3)
+    estimate = weighted_least_squares(x, x @ TRUTH + SIGMA * rng.standard_normal((N, JOINTS)), ALL)
+    assert estimate.joint_sigma == pytest.approx(SIGMA, rel=0.1)  # 600 rows: 3 % standard error
+
+
+def test_exact_data_give_exact_parameters():
+    x = regressor()
+    estimate = weighted_least_squares(x, x @ TRUTH, ALL)
+    assert estimate.parameters == pytest.approx(TRUTH, rel=1e-12)
+    assert estimate.condition_number == pytest.approx(np.linalg.cond(x.reshape(-1, P)), rel=1e-9)
+
+
+def test_a_parameter_that_is_not_excited_is_said_not_to_be_told():
+    x = regressor()
+    x[..., 2] = 0.0
+    estimate = weighted_least_squares(x, x @ TRUTH + 0.1, ALL)
+    assert np.isinf(estimate.covariance[2, 2])
+    assert estimate.parameters[2] == 0.0
+    assert np.isfinite(np.diag(estimate.covariance)[[0, 1, 3]]).all()
+    assert np.isinf(estimate.condition_number)
+
+
+def test_parameters_told_only_together_are_not_told_apart():
+    x = regressor()
+    x[..., 1] = 2.0 * x[..., 0]
+    estimate = weighted_least_squares(x, x @ TRUTH + 0.1, ALL)
+    assert np.isinf(np.diag(estimate.covariance)).tolist() == [True, True, False, False]
+
+
+def test_rows_that_are_not_used_do_not_matter():
+    x = regressor()
+    rng = np.random.default_rng(5)
+    torque = x @ TRUTH + 0.1 * rng.standard_normal((N, JOINTS))
+    used = rng.random((N, JOINTS)) < 0.7
+    spoiled = np.where(used, torque, 1e9)
+    clean = weighted_least_squares(x, torque, used)
+    assert weighted_least_squares(x, spoiled, used).parameters == pytest.approx(clean.parameters, rel=1e-12)
+    assert clean.parameters == pytest.approx(TRUTH, abs=0.1)
+
+
+def test_a_joint_without_rows():
+    x = regressor()
+    used = ALL.copy()
+    used[:, 1] = False
+    estimate = weighted_least_squares(x, x @ TRUTH, used)
+    assert np.isnan(estimate.joint_sigma[1])
+    assert estimate.parameters == pytest.approx(TRUTH, rel=1e-9)
+
+
+def test_long_run_covariance_of_an_autoregression():
+    # Of a sum of n terms with correlation r the variance is n (1 + r)/(1 - r).
+    rng = np.random.default_rng(11)
+    r, n = 0.5, 50_000
+    white = rng.standard_normal((n, 1)) * np.sqrt(1.0 - r**2)
+    terms = signal.lfilter([1.0], [1.0, -r], white, axis=0)
+    long_run = long_run_covariance(terms)
+    assert long_run.covariance[0, 0] / n == pytest.approx((1.0 + r) / (1.0 - r), rel=0.1)  # window 0.3 %, draw 4 %
+    assert long_run.lags > 10
+
+
+def test_long_run_covariance_of_white_noise_needs_next_to_no_lags():
+    terms = np.random.default_rng(2).standard_normal((5000, 3))
+    long_run = long_run_covariance(terms)
+    assert long_run.lags <= 5
+    assert np.diag(long_run.covariance) / 5000 == pytest.approx(np.ones(3), rel=0.1)
+    assert np.linalg.eigvalsh(long_run.covariance).min() > 0.0
+
+
+def test_long_run_covariance_of_nothing():
+    assert long_run_covariance(np.zeros((10, 2))).covariance.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("cuts", [(1, 2, 3), tuple(range(7, N, 7)), (599,)])
+def test_many_blocks_are_one(cuts: tuple[int, ...]):
+    x = regressor()
+    torque = x @ TRUTH + SIGMA * colored(np.random.default_rng(4), 0.7)
+    used = np.random.default_rng(5).random((N, JOINTS)) < 0.9
+    block = Block.of(50, x, torque, used, np.ones(N, dtype=np.bool_))
+    whole, cut = weighted_least_squares(x, torque, used), least_squares([InBlocks(block, cuts)])
+    assert cut.parameters == pytest.approx(whole.parameters, rel=1e-10)
+    assert cut.condition_number == pytest.approx(whole.condition_number, rel=1e-9)
+    assert cut.lags == whole.lags
+    # Scores are kept in single precision; a window at a block's end begins anew where the share is looked up.
+    assert cut.covariance == pytest.approx(whole.covariance, rel=0.05, abs=1e-3 * np.abs(whole.covariance).max())
+
+
+def test_joints_may_come_in_any_order_and_unit():
+    x = regressor()
+    torque = x @ TRUTH + SIGMA * colored(np.random.default_rng(4), 0.7)
+    plain = weighted_least_squares(x, torque, ALL)
+    swapped = weighted_least_squares(x[:, ::-1], torque[:, ::-1], ALL)
+    assert swapped.parameters == pytest.approx(plain.parameters, rel=1e-10)
+    assert swapped.joint_sigma == pytest.approx(plain.joint_sigma[::-1], rel=1e-10)
+    units = np.array([1e-3, 1.0, 1e4, 7.0])
+    scaled = weighted_least_squares(x / units, torque, ALL)
+    assert scaled.parameters == pytest.approx(plain.parameters * units, rel=1e-9)
+    assert scaled.covariance == pytest.approx(plain.covariance * np.outer(units, units), rel=1e-5)
+
+
+def test_a_short_recording_takes_its_noise_from_the_others():
+    """Four rows of four parameters fit them exactly: their own noise would be none, and they would rule all."""
+    x = regressor()
+    noise = SIGMA * np.random.default_rng(6).standard_normal((N, JOINTS))
+    torque = x @ TRUTH + noise
+    long = RowsInMemory(x, torque, ALL)
+    far = x[::150] @ TRUTH + 5.0 * SIGMA
+    short = RowsInMemory(x[::150], far, ALL[::150])
+    alone, both = least_squares([long]), least_squares([long, short])
+    sigma = np.sqrt(np.diag(alone.covariance))
+    assert np.abs((both.parameters - alone.parameters) / sigma).max() < 3.0
+
+
+def test_error_bars_hold_for_few_rows_whatever_the_window(monkeypatch: pytest.MonkeyPatch):
+    """Residuals of a fit have lost what its parameters took; windows must not lose it from the error bars again."""
+    rng = np.random.default_rng(0)
+    x = signal.lfilter(*signal.butter(2, 0.1), rng.standard_normal((300, JOINTS, 30)), axis=0)
+    used = np.ones((300, JOINTS), dtype=np.bool_)
+    for lags in (0, 4, 15):
+        monkeypatch.setattr(newey_west, "_count_and_lags", lambda *_, lags=lags: (300, lags))
+        found = [
+            weighted_least_squares(x, SIGMA * rng.standard_normal((300, JOINTS)), used) for _ in range(60)
+        ]
+        errors = np.array([each.parameters for each in found])
+        stated = np.array([np.diag(each.covariance) for each in found])
+        # 60 draws of 30 parameters tell the ratio to 2 %; without the share it is 1.05, 0.90 and 0.85.
+        assert np.sqrt(np.mean(stated / np.mean(errors**2, axis=0))) == pytest.approx(1.0, abs=0.12)
