@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.identification.least_squares.triangles import Triangles, compress
-from jointbench.identification.rows import Block, Rows
+from jointbench.identification.rows import Block, ChangedRows, Rows
 
 _BLOCKS = 10
 _HELD = (2, 5, 8)
@@ -40,21 +40,12 @@ def _ends(rows: Rows) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Blocks:
+class _Blocks(ChangedRows):
     """The rows between two places that are held out, or the others."""
 
-    rows: Rows
     start: int
     stop: int
     held: bool
-
-    @property
-    def n_joints(self) -> int:
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        return self.rows.n_parameters
 
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():

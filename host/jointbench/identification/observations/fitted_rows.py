@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jointbench.dynamics import BaseParameters
 from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
 from jointbench.identification.observations.observations import Observations
-from jointbench.identification.rows import Block, Rows
+from jointbench.identification.rows import Block, ChangedRows, Rows
 from jointbench.identification.rows.motor_side import AtSensor, WithoutMotorSide
 
 
@@ -55,7 +55,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class OfJoints:
+class OfJoints(ChangedRows):
     """Rows of some joints only.
 
     Attributes:
@@ -63,18 +63,7 @@ class OfJoints:
         joints: whose are fitted, shape (n_joints,).
     """
 
-    rows: Rows
     joints: NDArray[np.bool_]
-
-    @property
-    def n_joints(self) -> int:
-        """Torques a row of time."""
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        """Columns of the regressor."""
-        return self.rows.n_parameters
 
     def blocks(self) -> Iterator[Block]:
         """The rows, of the other joints none used."""

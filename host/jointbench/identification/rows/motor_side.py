@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters, drive_parameter_names
-from jointbench.identification.rows.rows import Block, JointRows, Rows
+from jointbench.identification.rows.rows import Block, ChangedRows, JointRows
 from jointbench.robot import Array
 
 _SAME = 1e-9
@@ -34,7 +34,7 @@ def felt_by_sensor(base: BaseParameters) -> BaseParameters:
 
 
 @dataclass(frozen=True, eq=False)
-class AtSensor:
+class AtSensor(ChangedRows):
     """Rows of joint torque sensors: rotors turn before the sensor, which does not feel their inertia.
 
     Viscous, Coulomb and offset stay: here they are what bearings and cables behind the sensor, and its own zero, add.
@@ -44,18 +44,7 @@ class AtSensor:
         base: what the columns stand for.
     """
 
-    rows: Rows
     base: BaseParameters
-
-    @property
-    def n_joints(self) -> int:
-        """Torques a row of time."""
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        """Columns of the regressor, the rotors' among them."""
-        return self.rows.n_parameters
 
     def blocks(self) -> Iterator[Block]:
         """The rows, without the columns that rotor inertias lead."""
@@ -66,7 +55,7 @@ class AtSensor:
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutMotorSide:
+class WithoutMotorSide(ChangedRows):
     """Rows of motor torque with all that drives add regressed out, so that they tell of links alone.
 
     torque_j = X_j b + N_j n_j, where the columns N_j of joint j are its drives' (rotor inertia, friction, offset). With
@@ -80,18 +69,7 @@ class WithoutMotorSide:
     Source: Frisch & Waugh, Econometrica 1(4), 1933; Lovell, JASA 58(304), 1963.
     """
 
-    rows: Rows
     base: BaseParameters
-
-    @property
-    def n_joints(self) -> int:
-        """Torques a row of time."""
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        """Columns of the regressor, the drives' among them."""
-        return self.rows.n_parameters
 
     def blocks(self) -> Iterator[Block]:
         """The rows, without columns in which nothing but the drives acts."""

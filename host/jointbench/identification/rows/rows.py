@@ -128,3 +128,24 @@ class RowsInMemory:
         """The one block."""
         complete: NDArray[np.bool_] = np.asarray(self.used.any(axis=1))
         yield Block.of(0, self.regressor, self.torque, self.used, complete)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedRows:
+    """What is common to rows that are made of others, with as many joints and parameters.
+
+    Attributes:
+        rows: the others.
+    """
+
+    rows: Rows
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.rows.n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """Columns of the regressor, those that are zero now among them."""
+        return self.rows.n_parameters
