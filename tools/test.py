@@ -1,4 +1,4 @@
-"""Check the whole tree: ruff, then pyright, then every test. Further arguments go to pytest."""
+"""Check the whole tree: ruff, then pyright, then the tests, with --slow every one. Further arguments go to pytest."""
 
 import subprocess
 import sys
@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # most tests.
 PARALLEL = ["-n", "auto", "--maxprocesses", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 
+SLOW = "--slow"
+
 
 def checks(arguments: list[str]) -> dict[str, list[str]]:
     """Return the command behind each check, in the order they run: the quick ones first."""
@@ -19,8 +21,19 @@ def checks(arguments: list[str]) -> dict[str, list[str]]:
     return {
         "ruff": [*python, "ruff", "check"],
         "pyright": [*python, "basedpyright"],
-        "pytest": [*python, "pytest", *PARALLEL, *arguments],
+        "pytest": [*python, "pytest", *PARALLEL, *chosen(arguments)],
     }
+
+
+def chosen(arguments: list[str]) -> list[str]:
+    """Return the arguments for pytest: slow tests are left out unless --slow asks for them, or -m for some.
+
+    >>> chosen(["host"]), chosen(["--slow", "host"]), chosen(["-m", "slow"])
+    (['-m', 'not slow', 'host'], ['host'], ['-m', 'slow'])
+    """
+    if SLOW in arguments:
+        return [argument for argument in arguments if argument != SLOW]
+    return arguments if any(argument.startswith("-m") for argument in arguments) else ["-m", "not slow", *arguments]
 
 
 def main(arguments: list[str]) -> int:
