@@ -55,7 +55,5 @@ def _best(data: FrictionData, names: Sequence[str]) -> Choice:
     chosen = next(name for name in names if in_rows(name) == compared.best_fit.law.name)
     simplest = errors[in_rows(names[0])]
     if chosen == names[0]:
-        return Choice(chosen, f"no other law errs less on unseen rows by more than chance (rms {simplest:.3g})")
-    return Choice(
-        chosen, f"its rms error on unseen rows is {errors[in_rows(chosen)]:.3g}, of {names[0]} {simplest:.3g}"
-    )
+        return Choice(chosen, "no other law errs less on unseen rows by more than chance")
+    return Choice(chosen, f"its rms error on unseen rows is {errors[in_rows(chosen)] / simplest:.0%} of {names[0]}'s")
