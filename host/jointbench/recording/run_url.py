@@ -18,8 +18,8 @@ _WILD = "*?["
 def local_directory(url: str | Path) -> Path | None:
     """The folder a URL names on this machine, None where a run must be fetched from what it names.
 
-    >>> local_directory("file:///tmp/run"), local_directory("s3://bucket/run")
-    (PosixPath('/tmp/run'), None)
+    >>> local_directory("file:///data/run"), local_directory("s3://bucket/run")
+    (PosixPath('/data/run'), None)
     """
     text = str(url)
     if text.startswith("file://"):

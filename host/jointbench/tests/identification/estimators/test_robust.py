@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -29,12 +30,12 @@ def with_gross_errors(seed: int, share: float = 0.05) -> MotionRows:
 
 
 @pytest.mark.parametrize(("loss", "most"), [("huber", 2.0), ("bisquare", 1.2)])
-def test_gross_errors_hardly_matter(loss: str, most: float):
+def test_gross_errors_hardly_matter(loss: Literal["huber", "bisquare"], most: float):
     """Off on one side, they draw even Huber's a little; twenty σ and more, they do not exist for the bisquare."""
     found, plain = [], []
     for seed in range(20):
         problem = problem_of(with_gross_errors(seed))
-        found.append(RobustLeastSquares(loss)(problem).parameters)  # type: ignore[arg-type]
+        found.append(RobustLeastSquares(loss)(problem).parameters)
         plain.append(WeightedLeastSquares()(problem).parameters)
     off, off_plain = (
         np.sqrt(np.mean(((np.array(each) - true_parameters()) / bound(noisy_rows(0))) ** 2)) for each in (found, plain)
