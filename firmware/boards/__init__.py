@@ -26,9 +26,12 @@ Attributes
     outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick, enable 0/1, current command in mA
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
+    partner          of a board with two motors only: the second one's node, facts, inputs and outputs, as attributes of
+                     an object. wait_tick() fills its `inputs` too, with the same tick, times and edges; apply() and
+                     disable() are for both. Both have the fact board.shared_line = 1: they are two nodes of one line
 
 Methods; only now_us(), stopwatch_us() and watchdog() may allocate
-    disable()        motor off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
+    disable()        motors off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
                      before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
                      Raises EOFError when there will be no more ticks

@@ -2,9 +2,10 @@
 
 The PSRAM at 0x21000000 is a file of the host. A tick: the bench writes the inputs there and sends a byte to UART 1,
 for which the core sleeps (WFI); the board writes the outputs and sends the byte back. The byte counts ticks asked for,
-so one that a reset left over is told from the next. Time is the mailbox's alone. How long the board's own work takes is
-counted in instructions, of which this core is said to do one with each clock of its 25 MHz; a real one waits for its
-flash besides.
+so one that a reset left over is told from the next. With "partner" in config.json inputs and outputs are there twice,
+one after the other, and the first say what is received and sent. Time is the mailbox's alone. How long the board's own
+work takes is counted in instructions, of which this core is said to do one with each clock of its 25 MHz; a real one
+waits for its flash besides.
 
 wait_tick() is 44 instructions when the tick is already there, send() a store; nothing is allocated. The watchdog is
 the bench's: it resets a board that hangs.
@@ -19,10 +20,10 @@ from micropython import const
 from uctypes import bytearray_at
 
 LAYOUT = const(0x4A420003)  # "JB", version 3
-INPUTS = const(124)  # bytes before the received ones: those of the Hal, then how many are received, and the time
+INPUTS = const(124)  # bytes of a motor: those of the Hal, then how many are received, and the time
 TIME_US = const(4)
 NOW_US = const(120)
-OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
+OUTPUTS = const(16)  # bytes of a motor; the fourth word counts those to be sent
 LINE = const(512)  # bytes the line takes in a tick, each way
 
 MAILBOX = const(0x21000000)  # words: layout, bytes of a tick's inputs, starts since power on, phase (the image's)
@@ -45,11 +46,18 @@ INTERRUPT_SET = const(0xE000E100)
 INTERRUPT_UNPEND = const(0xE000E280)
 
 
+class Partner:
+    """The board's second motor."""
+
+    def __init__(self, config):
+        self.node, self.facts = config["node"], config["facts"]
+        self.inputs = bytearray_at(INPUTS_AT + INPUTS, INPUTS)
+        self.outputs = bytearray_at(OUTPUTS_AT + OUTPUTS, OUTPUTS)
+
+
 class Board:
     """Mailbox and UART 1 as a board's hardware (boards/__init__.py says what each part means)."""
 
-    INCOMING_AT = INPUTS
-    OUTGOING_AT = OUTPUTS
     kind = "mps2"
     clock_Hz = 25000000
     adc = (16000, 12, 3300)
@@ -58,9 +66,9 @@ class Board:
     sync_input = True
 
     def __init__(self):
-        self.outputs = self.outgoing = bytearray_at(OUTPUTS_AT, OUTPUTS + LINE)
+        self.outputs = bytearray_at(OUTPUTS_AT, 2 * OUTPUTS)  # of however many motors
         self.disable()
-        self.inputs = self.incoming = bytearray_at(INPUTS_AT, INPUTS + LINE)
+        self.inputs = bytearray_at(INPUTS_AT, INPUTS)
         self.reset_cause = machine.reset_cause()
         words = machine.mem32
         words[BAUD_DIVISOR] = 16
@@ -70,19 +78,27 @@ class Board:
         words[MAILBOX + OWED] = 0  # a tick taken before this start is nobody's
         counts = 16 * (2 * TURNS + 1) // 5
         self._counts_instructions = all(0 <= counted(TURNS) - counts <= 1 for _ in range(2))
-        words[MAILBOX] = LAYOUT
-        words[MAILBOX + 4] = INPUTS
-        words[MAILBOX + 8] += 1
         with open("config.json") as file:
             config = json.load(file)
         self.node = config["node"]
         self.uid = bytes.fromhex(config["uid"])
         self.facts = config["facts"]
+        motors = 2 if "partner" in config else 1
+        if motors == 2:
+            self.partner = Partner(config["partner"])
+        self.INCOMING_AT, self.OUTGOING_AT = motors * INPUTS, motors * OUTPUTS
+        self.outputs = bytearray_at(OUTPUTS_AT, self.OUTGOING_AT)
+        self.incoming = bytearray_at(INPUTS_AT, self.INCOMING_AT + LINE)
+        self.outgoing = bytearray_at(OUTPUTS_AT, self.OUTGOING_AT + LINE)
+        words[MAILBOX] = LAYOUT
+        words[MAILBOX + 4] = self.INCOMING_AT
+        words[MAILBOX + 8] += 1
 
     def disable(self):
         outputs = self.outputs
-        for k in range(4, 12):
-            outputs[k] = 0
+        for motor in range(0, len(outputs), OUTPUTS):
+            for k in range(motor + 4, motor + 12):
+                outputs[k] = 0
 
     @staticmethod
     @micropython.asm_thumb

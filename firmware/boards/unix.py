@@ -1,8 +1,9 @@
 """Emulated board: MicroPython's unix port on two pipes. Also the main.py of such a board.
 
 File 3 brings a tick's inputs and received bytes, file 4 takes its outputs and sent bytes; one message each way per
-tick, so the other end decides when time goes on. The first word sent names this layout. When file 3 ends, so does the
-process.
+tick, so the other end decides when time goes on. The first word sent names this layout, the second how long the inputs
+are: with "partner" in config.json inputs and outputs are there twice, one after the other, and the first say what is
+received and sent. When file 3 ends, so does the process.
 """
 
 import json
@@ -11,18 +12,24 @@ import struct
 from micropython import const
 
 LAYOUT = const(0x4A420003)  # "JB", version 3
-INPUTS = const(124)  # bytes before the received ones: those of the Hal, then how many are received, and the time
+INPUTS = const(124)  # bytes of a motor: those of the Hal, then how many are received, and the time
 RECEIVED = const(116)
 NOW_US = const(120)
-OUTPUTS = const(16)  # bytes before those to be sent; the fourth word counts them
+OUTPUTS = const(16)  # bytes of a motor; the fourth word counts those to be sent
 LINE = const(512)  # bytes the line takes in a tick, each way
+
+
+class Partner:
+    """The board's second motor."""
+
+    def __init__(self, config, inputs, outputs):
+        self.node, self.facts = config["node"], config["facts"]
+        self.inputs, self.outputs = inputs, outputs
 
 
 class Board:
     """The two pipes as a board's hardware (boards/__init__.py says what each part means)."""
 
-    INCOMING_AT = INPUTS
-    OUTGOING_AT = OUTPUTS
     kind = "unix"
     reset_cause = 1  # power on
     clock_Hz = 0
@@ -34,28 +41,34 @@ class Board:
     def __init__(self):
         self._from_bench = open(3, "rb")
         self._to_bench = open(4, "wb")
-        self.inputs = self.incoming = bytearray(INPUTS + LINE)
-        self.outputs = self.outgoing = bytearray(OUTPUTS + LINE)
-        self._received = memoryview(self.incoming)[INPUTS:]
-        self._message = bytearray(16)
-        struct.pack_into("<4I", self._message, 0, LAYOUT, INPUTS, 0, 0)
-        self._to_bench.write(self._message)
-        self._answering = False
-        self._sent = 0
         with open("config.json") as file:
             config = json.load(file)
         self.node = config["node"]
         self.uid = bytes.fromhex(config["uid"])
         self.facts = config["facts"]
+        motors = 2 if "partner" in config else 1
+        self.INCOMING_AT, self.OUTGOING_AT = motors * INPUTS, motors * OUTPUTS
+        self.inputs = self.incoming = bytearray(self.INCOMING_AT + LINE)
+        self.outputs = self.outgoing = bytearray(self.OUTGOING_AT + LINE)
+        if motors == 2:
+            inputs, outputs = memoryview(self.inputs)[INPUTS:], memoryview(self.outputs)[OUTPUTS:]
+            self.partner = Partner(config["partner"], inputs, outputs)
+        self._received = memoryview(self.incoming)[self.INCOMING_AT :]
+        self._message = bytearray(16)
+        struct.pack_into("<4I", self._message, 0, LAYOUT, self.INCOMING_AT, 0, 0)
+        self._to_bench.write(self._message)
+        self._answering = False
+        self._sent = 0
 
     def disable(self):
         outputs = self.outputs
-        for k in range(4, 12):
-            outputs[k] = 0
+        for motor in range(0, self.OUTGOING_AT, OUTPUTS):
+            for k in range(motor + 4, motor + 12):
+                outputs[k] = 0
 
     def wait_tick(self):
         self.flush()
-        if self._from_bench.readinto(self.inputs, INPUTS) != INPUTS:
+        if self._from_bench.readinto(self.inputs, self.INCOMING_AT) != self.INCOMING_AT:
             raise EOFError
         self._answering = True
         count = self.inputs[RECEIVED] | self.inputs[RECEIVED + 1] << 8
@@ -88,7 +101,7 @@ class Board:
         self.outputs[12] = self._sent & 0xFF
         self.outputs[13] = self._sent >> 8
         try:
-            self._to_bench.write(self.outputs, OUTPUTS + self._sent)
+            self._to_bench.write(self.outputs, self.OUTGOING_AT + self._sent)
         except OSError:  # nobody reads any more
             raise EOFError
         self._sent = 0

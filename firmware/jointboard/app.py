@@ -1,28 +1,25 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
 A tick in which nothing is sent or received allocates nothing. Memory is collected after every `COLLECT_EVERY` ticks
-that had something to send or receive and at no other time, unless it runs out. Any exception takes the motor's power,
-latches INTERNAL and keeps the board talking.
+that had something to send or receive and at no other time, unless it runs out. Any exception takes the power of the
+board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
 """
 
 import gc
 import json
-import struct
 import sys
 
 import micropython
 from micropython import const
 
-from jointboard import homing, identity, image, link, publish, registers, requests, settings, states, tick, wire
-from jointboard.registers import cells, word
-
-try:
-    from jointboard.tick_thumb import tick as step  # the same, compiled; a board without ARMv7-M has no such file
-except ImportError:
-    from jointboard.tick import tick as step
+from jointboard import rooms  # noqa: F401 - before what is compiled leaves the heap in pieces
+from jointboard import image, link, motor, publish, requests, states, tick, wire
+from jointboard.motor import step
+from jointboard.registers import cells
 
 COLLECT_EVERY = const(32)
 CTRL_C = const(3)
+EVENT_STATUS = const(4)  # as tick.py has it
 TRIAL_S = const(60)  # that a host has to confirm a new image, while the motor rests
 
 
@@ -39,9 +36,10 @@ def run(board, on_trial=False):
     try:
         _boot(board)
         _first_tick(board)
-        while not requests.leaving:
+        loop = _loop if len(_motors) == 1 else _loop_of_two
+        while not _leaving():
             try:
-                _loop(board)
+                loop(board)
             except (EOFError, image.NotConfirmed):
                 raise
             except Exception as error:
@@ -57,9 +55,14 @@ def run(board, on_trial=False):
 def _simulated(board):
     """The board itself, or one with a model in place of motor and sensors where config.json says so."""
     with open("config.json") as file:
-        parameters = json.load(file).get("sim_joint")
+        config = json.load(file)
+    if "partner" in config and not hasattr(board, "partner"):
+        raise ValueError("config.json: partner is a second motor, a board of this kind has one")
+    parameters = config.get("sim_joint")
     if parameters is None:
         return board
+    if hasattr(board, "partner"):
+        raise ValueError("config.json: sim_joint stands in for one motor, this board has two")
     from jointboard.sim_joint import SimJoint
 
     return SimJoint(board, parameters)
@@ -71,158 +74,194 @@ def _interrupt_on(byte):
 
 
 def _boot(board):
-    global _board
+    global _board, _motors
     _board = board
-    registers.set_facts(board.facts)
-    settings.load(board.uid)
-    cells[wire.REGISTER_BOARD_NODE] = board.node
-    link.share(cells[wire.REGISTER_BOARD_SHARED_LINE] != 0)
-    cells[tick.INPUTS] = link.address(board.inputs)
-    cells[tick.OUTPUTS] = link.address(board.outputs)
-    cells[tick.STATUS_IN] = tick.STATUS_TICKS
-    cells[tick.HEAT_IN] = tick.HEAT_TICKS
-    cells[tick.STILL] = tick.LONGEST_REST
-    cells[tick.STATE] = wire.STATE_BOOT
-    publish.attach(board)
-    requests.attach(board)
-    identity.attach(board, image.digest())
+    digest = image.digest()
+    if hasattr(board, "partner"):
+        from jointboard import pair
+
+        halves = pair.motors(board)
+    else:
+        halves = ((motor, board),)
+    _motors = tuple([one for one, _ in halves])
+    for one, half in halves:
+        one.boot(half, digest)
     gc.collect()
-    publish.heap_free = gc.mem_free()
+    for one in _motors:
+        one.publish.heap_free = gc.mem_free()
 
 
 def _first_tick(board):
     global _clock_runs
     received = board.wait_tick()
-    first, _, edges, _, motor_count = struct.unpack_from("<5i", board.inputs, 0)
-    edge_time = struct.unpack_from("<i", board.inputs, 112)[0]
     before = board.stopwatch_us()
-    homing.home(board.inputs)
+    for one in _motors:
+        one.first_tick()
     _clock_runs = board.stopwatch_us() != before
-    cells[tick.COUNTER] = motor_count
-    cells[tick.EDGES] = edges
-    cells[tick.TICK] = word(first - 1)
-    cells[tick.EDGE_TIME] = edge_time
-    cells[tick.STATE] = wire.STATE_DISARMED
-    step(cells)
     board.apply()
-    _receive(board.incoming, board.INCOMING_AT, received)
+    for one in _motors:
+        one.receive(board.incoming, board.INCOMING_AT, received)
 
 
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
     go, table, gap = step, link.address(cells), tick.EVENT_GAP
     line, ready, transmit = link.line, link.READY, link.transmit
+    see_to, after_errands = motor.see_to, _after_errands
     while True:
         received = wait()
         events = go(table)
         if events & gap:
-            events = _go_on_after_a_gap()
+            events = motor.go_on_after_a_gap()
         apply()  # before anything is told: a trip takes the power now
         if events:
-            _see_to(events)
+            see_to(events)
         if received:
-            _receive(board.incoming, board.INCOMING_AT, received)
+            motor.receive(board.incoming, board.INCOMING_AT, received)
         if line[ready]:
             send(transmit(room()))
         if events or received:
-            _note_time()
+            after_errands(events)
             if requests.leaving:
                 return
+
+
+def _loop_of_two(board):
+    """The same with a partner: both ticks are done, and both motors guarded, before anything is told."""
+    from jointboard import pair
+
+    wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
+    go, guard, gap, tripped = step, pair.guard, tick.EVENT_GAP, tick.EVENT_TRIP
+    first, second = _motors
+    table, other_table = link.address(first.cells), link.address(second.cells)
+    speaker, listener, ready = first.link, second.link, link.READY
+    while True:
+        received = wait()
+        events = go(table)
+        others = go(other_table)
+        if (events | others) & gap:
+            events = first.go_on_after_a_gap()
+            others = second.go_on_after_a_gap()
+        parted = guard(table, other_table, False)
+        if parted:
+            pair.trip(board, first, second, parted)
+            if parted & pair.FIRST:
+                events |= tripped
+            if parted & pair.SECOND:
+                others |= tripped
+        apply()
+        if events:
+            first.see_to(events)
+        if others:
+            second.see_to(others)
+        if received:
+            first.receive(board.incoming, board.INCOMING_AT, received)
+            second.receive(board.incoming, board.INCOMING_AT, received)
+            parted = guard(table, other_table, pair.stopped)
+            pair.stopped = False
+            if parted:
+                pair.trip(board, first, second, parted)
+                if parted & pair.FIRST:
+                    first.see_to(tripped)
+                if parted & pair.SECOND:
+                    second.see_to(tripped)
+        if not speaker.line[ready]:  # it has said all it may: frames of the two do not mix
+            speaker, listener = listener, speaker
+        if speaker.line[ready]:
+            send(speaker.transmit(room()))
+        if events or others or received:
+            _after_errands(events | others)
+            if _leaving():
+                return
+
+
+def _leaving():
+    for one in _motors:
+        if one.requests.leaving:
+            return True
+    return False
 
 
 def _say_the_rest(board):
     """REPL was asked for: its answer still has to go out, on a slow line for some ticks."""
     board.disable()
-    while not link.silent():
+    while not all([one.link.silent() for one in _motors]):
         board.wait_tick()
-        events = step(cells)
-        if events & tick.EVENT_GAP:
-            events = _go_on_after_a_gap()
+        events = []
+        for one in _motors:
+            told = step(one.cells)
+            events.append(one.go_on_after_a_gap() if told & tick.EVENT_GAP else told)
         board.apply()
-        if events:
-            _see_to(events)
-        board.send(link.transmit(board.room()))
+        for one, told in zip(_motors, events):
+            one.see_to(told)
+        for one in _motors:
+            if not one.link.silent():
+                board.send(one.link.transmit(board.room()))
+                break
     board.flush()
 
 
-def _go_on_after_a_gap():
-    publish.note_gap()
-    return step(cells)
-
-
-def _note_time():
-    """Longest tick, from its instant to the end of its work: those without errands do a part of what others do."""
-    if _clock_runs:
-        publish.longest_tick_us = max(publish.longest_tick_us, (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF)
-
-
-def _see_to(events):
-    if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
-        publish.announce(cells[tick.TICK])
-    elif events & tick.EVENT_STATUS:
-        publish.send_status()
+def _after_errands(events):
+    """What may take its time: a tick with errands is over but for this."""
+    global _errands
+    _errands += 1
+    if _errands == COLLECT_EVERY:
+        _errands = 0
+        _collect()
+    if events & EVENT_STATUS:
         _judge_trial()
-    elif events & tick.EVENT_BLOCK:
-        publish.close_block()
-    if events & tick.EVENT_SYNC:
-        publish.send_sync()
-    _collect()
+    if _clock_runs:
+        # From the tick's instant to the end of its work: ticks without errands do a part of what others do.
+        spent = (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF
+        for one in _motors:
+            one.publish.longest_tick_us = max(one.publish.longest_tick_us, spent)
+
+
+def _collect():
+    before = _board.stopwatch_us()
+    gc.collect()
+    pause = (_board.stopwatch_us() - before) & 0xFFFFFFFF
+    for one in _motors:
+        if _clock_runs:
+            one.publish.longest_gc_us = max(one.publish.longest_gc_us, pause)
+        if not _driving():
+            one.publish.heap_free = gc.mem_free()
+
+
+def _driving():
+    for one in _motors:
+        if states.driving(one.cells[tick.STATE]):
+            return True
+    return False
 
 
 def _judge_trial():
     """Once a second: a new image that nobody confirms gives way to the one before."""
     global _trial_s
-    if image.on_trial and not states.driving(cells[tick.STATE]):
+    if image.on_trial and not _driving():
         _trial_s += 1
-        if _trial_s > TRIAL_S:
+        if _trial_s > TRIAL_S * len(_motors):  # each has its own STATUS
             raise image.NotConfirmed("no host has confirmed this image for %d s" % TRIAL_S)
 
 
-def _receive(incoming, at, count):
-    end = at + count
-    turn = False
-    try:
-        while at < end and not requests.leaving:  # what comes after REPL is the interpreter's
-            at = link.receive(incoming, at, end, cells[wire.REGISTER_BOARD_NODE])
-            if link.frame_length >= 0:
-                cells[tick.SILENCE] = 0
-                turn = turn or link.turn()
-                requests.serve()
-    finally:
-        if turn:
-            publish.give_back_the_line()
-    _collect()
-
-
-def _collect():
-    global _errands
-    _errands += 1
-    if _errands == COLLECT_EVERY:
-        _errands = 0
-        before = _board.stopwatch_us()
-        gc.collect()
-        if _clock_runs:
-            publish.longest_gc_us = max(publish.longest_gc_us, (_board.stopwatch_us() - before) & 0xFFFFFFFF)
-        if not states.driving(cells[tick.STATE]):
-            publish.heap_free = gc.mem_free()
-
-
+assert EVENT_STATUS == tick.EVENT_STATUS
 _board = None
+_motors = (motor,)
 _clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
 _errands = 0
 _trial_s = 0
 
 
 def _fail(board, error):
-    """Motor off, whatever went wrong; tell it once on the console and keep telling it on the link."""
+    """Motors off, whatever went wrong; tell it once on the console and keep telling it on the link."""
     board.disable()
-    if cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] == wire.TRIP_INTERNAL:
+    if all([one.has_failed() for one in _motors]):
         return
     sys.print_exception(error, sys.stderr)
-    cells[tick.STATE] = wire.STATE_FAULT
-    cells[tick.TRIP] = wire.TRIP_INTERNAL
-    cells[tick.TRIP_VALUE] = cells[tick.TRIP_LIMIT] = 0
-    try:
-        publish.announce(cells[tick.TICK])
-    except Exception as second:  # it can be told again with the next STATUS
-        sys.print_exception(second, sys.stderr)
+    for one in _motors:
+        one.trip(wire.TRIP_INTERNAL, 0)
+    for one in _motors:
+        try:
+            one.see_to(tick.EVENT_TRIP)
+        except Exception as second:  # it can be told again with the next STATUS
+            sys.print_exception(second, sys.stderr)

@@ -14,7 +14,8 @@ from binascii import crc32
 import uctypes
 from micropython import const
 
-from jointboard import framing, tick, wire
+from jointboard import rooms, framing, tick, wire
+from jointboard.crc_tables import tables
 from jointboard.framing import (
     BLOCK_AT, BODY, BODY_LENGTH, DROPPED, FRAME, KIND, LARGEST, NEXT, NODE, PROTOCOL, READY, RESERVE, RESULT, RING,
     RING_AT, SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME,
@@ -39,10 +40,10 @@ bad_frames = 0
 
 line = array("i", bytes(4 * framing.LINE_CELLS))
 _block = bytearray(LARGEST)
-_ring = bytearray(RING + SPILL)
-_tables = array("i", bytes(4096))
+_ring = rooms.rings.pop()
 _decoder = array("i", bytes(4 * framing.CELLS))
 
+assert len(_ring) == RING + SPILL
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
 assert (SAMPLES, SPILL) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], LARGEST + LARGEST // 254 + 2)
 assert (FIRST_FROM_BOARD, FIRST_ANSWER) == (wire.MESSAGE_DATA, wire.MESSAGE_ACK)
@@ -62,16 +63,11 @@ def address(buffer):
 _decoder[FRAME] = address(received)
 line[BLOCK_AT] = address(_block)
 line[RING_AT] = address(_ring)
-line[TABLES_AT] = address(_tables)
+line[TABLES_AT] = address(tables)
 line[SCHEMA] = word(wire.SCHEMA_HASH)
 line[PROTOCOL] = wire.PROTOCOL_MAJOR
 first_sample = line[BLOCK_AT] + SAMPLES
 _line_at = address(line)  # kernels take it quicker than the array
-
-_piece = bytearray(4)
-for _k in range(1024):
-    _piece[0] = _k & 255
-    _tables[_k] = word(crc32(memoryview(_piece)[: 1 + _k // 256], 0xFFFFFFFF) ^ 0xFFFFFFFF)
 
 
 def seed(kind):

@@ -17,6 +17,8 @@ WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, wh
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
+neighbour = cells  # of the board's other motor; of this one where there is none
+
 _board = None
 _token = None  # what ARM must carry; None: no host of this protocol has said HELLO since the last ARM
 _tokens = 0
@@ -60,6 +62,8 @@ def _carry_out(kind):
         return wire.REFUSAL_NO_MOTOR, cells[wire.REGISTER_BOARD_CHANNELS]
     if not states.allowed(kind, cells[tick.STATE]):
         return wire.REFUSAL_WRONG_STATE, cells[tick.STATE]
+    if kind in states.OF_THE_BOARD and states.driving(neighbour[tick.STATE]):
+        return wire.REFUSAL_WRONG_STATE, neighbour[tick.STATE]
     return _HANDLERS[kind](*fields)
 
 

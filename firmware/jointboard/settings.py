@@ -1,8 +1,8 @@
-"""The board's calibration over a reset: its "persist" registers in settings.json, with its uid and a CRC.
+"""A motor's calibration over a reset: its "persist" registers in settings.json, with the board's uid and a CRC.
 
 A new file is written beside the old one, read back, and put in its place by renaming; the one before is kept as
-settings.old. So power may fail at any moment: the next boot takes the newest file that is whole, or the defaults.
-Milliseconds of flash writing: only while the motor rests.
+settings.old. So power may fail at any moment: the next boot takes the newest file that is whole, or the defaults. The
+second motor of a board has partner.json and so on. Milliseconds of flash writing: only while the board's motors rest.
 """
 
 import json
@@ -16,6 +16,12 @@ from jointboard.registers import cells
 SAVED = "settings.json"
 NEW = "settings.new"
 PREVIOUS = "settings.old"
+
+
+def name_files(name):
+    """Keep the values in files of this name."""
+    global SAVED, NEW, PREVIOUS
+    SAVED, NEW, PREVIOUS = name + ".json", name + ".new", name + ".old"
 
 
 def load(uid):

@@ -35,6 +35,8 @@ ALLOWED = {
 }
 
 FOR_A_MOTOR = (wire.MESSAGE_KNOTS, wire.MESSAGE_LOAD, wire.MESSAGE_ARM, wire.MESSAGE_START)
+# Longer than a tick, or the program's end: not while the other motor of the board drives, either.
+OF_THE_BOARD = (wire.MESSAGE_LOAD, wire.MESSAGE_SAVE, wire.MESSAGE_REPL, wire.MESSAGE_CONFIRM)
 
 
 def allowed(kind, state):

@@ -36,11 +36,9 @@ from jointwire import (
 FIRMWARE = Path(__file__).resolve().parents[1]
 NODE = 7
 UID = bytes.fromhex("0123456789abcdef")
-GREETING = struct.pack("<4I", 0x4A420003, 124, 0, 0)
 LINE = 512  # bytes a board takes in a tick
 TICK_PERIOD_US = 1000
 SERVED_US = 137  # after the tick, received bytes are served
-HEAP = "192k"
 NOT_ON_A_BOARD = shutil.ignore_patterns("__pycache__", "*_thumb.py")  # an x86 interpreter has no Thumb assembler
 
 
@@ -58,6 +56,7 @@ def flash(
     program: str | None = None,
     node: int = NODE,
     sim_joint: dict[str, float] | None = None,
+    partner: dict[str, Any] | None = None,
 ) -> None:
     """Write a board's folder: the firmware and its configuration; `program` replaces main.py."""
     shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=NOT_ON_A_BOARD)
@@ -67,6 +66,8 @@ def flash(
     config: dict[str, Any] = {"node": node, "uid": UID.hex(), "facts": facts or {}}
     if sim_joint is not None:
         config["sim_joint"] = sim_joint
+    if partner is not None:
+        config["partner"] = partner
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
@@ -93,6 +94,9 @@ class Outputs:
 class BoardProcess:
     """A running board. `frames` collects all it has sent, `noise` what was none; sensors keep their last values."""
 
+    GREETING = struct.pack("<4I", 0x4A420003, 124, 0, 0)
+    HEAP = "192k"
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.node: int = json.loads((folder / "config.json").read_text(encoding="utf-8"))["node"]
@@ -116,7 +120,7 @@ class BoardProcess:
         self._sequence = 0
         inputs, self._to_board = _pipe()
         self._from_board, outputs = _pipe()
-        command = [micropython(), "-X", f"heapsize={HEAP}", "main.py"]
+        command = [micropython(), "-X", f"heapsize={self.HEAP}", "main.py"]
         # A shell gives the pipes their numbers: no code of ours runs between fork and exec.
         shell = ["/bin/sh", "-c", f'exec "$@" 3</dev/fd/{inputs} 4>/dev/fd/{outputs}', "sh", *command]
         with (folder / "stderr.log").open("wb") as log:
@@ -124,7 +128,7 @@ class BoardProcess:
         self._ends = [self._to_board, self._from_board]
         os.close(inputs)
         os.close(outputs)
-        assert self._read(16) == GREETING
+        assert self._read(16) == self.GREETING
 
     def close(self) -> int:
         """End the pipes; the board's exit status."""
@@ -144,15 +148,18 @@ class BoardProcess:
         tick, enable, command, count = struct.unpack("<4i", self._read(16))
         assert tick == _signed(self.tick)
         self.last = Outputs(tick, enable, command, self._read(count))
-        for chunk in self._reader.feed(self.last.sent):
-            if isinstance(chunk.content, Frame):
-                self.frames.append(chunk.content)
-            else:
-                self.noise.append(chunk.content.reason)
+        self._take(self.last.sent)
         self.tick += 1
         if self.plant:
             self.motor_count = self.plant(self.last)
         return self.last
+
+    def _take(self, sent: bytes) -> None:
+        for chunk in self._reader.feed(sent):
+            if isinstance(chunk.content, Frame):
+                self.frames.append(chunk.content)
+            else:
+                self.noise.append(chunk.content.reason)
 
     def run(self, ticks: int) -> Outputs:
         """Several ticks; bytes queued by `send` go to the board."""

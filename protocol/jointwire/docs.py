@@ -58,6 +58,8 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "TEMPERATURE": "of the motor, above limit.temperature",
         "OVERRUN": "more ticks missed in a row than limit.missed_ticks",
         "COMMAND": "the reference itself is outside the position window",
+        "PARTNER": "of a board with two motors: the other tripped, value: by what; or was stopped, or one of the two "
+        "did not play; value: 0",
     },
     Refusal: {
         "OK": "carried out",

@@ -84,6 +84,7 @@ class Trip(IntEnum):
     TEMPERATURE = 11
     OVERRUN = 12
     COMMAND = 13
+    PARTNER = 14
 
 
 class Refusal(IntEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ QUIET_TICKS = 500
 
 @dataclass(frozen=True)
 class LoopCost:
-    """Instructions of the main loop.
+    """Instructions of the main loop; of a board with two motors a tick has two samples, and a turn serves both.
 
     Attributes:
         turn: one turn with a tick, RUNNING, in which nothing is sent; the Hal's calls included.
@@ -29,6 +30,7 @@ class LoopCost:
         bytes_per_tick: of heap, in turns with nothing sent.
         samples: that were framed.
         block: samples in a frame.
+        motors: of the board.
     """
 
     turn: float
@@ -37,10 +39,16 @@ class LoopCost:
     bytes_per_tick: float
     samples: int
     block: int
+    motors: int
+
+    @property
+    def per_tick(self) -> float:
+        """Instructions of a tick over a long time, but for collecting memory."""
+        return self.turn + self.motors * self.framing_per_sample
 
 
-def count_loop() -> LoopCost:
-    """Run the board's main loop and count.
+def count_loop(motors: int = 1) -> LoopCost:
+    """Run the main loop of a board with one motor, or with two, and count.
 
     Raises:
         LoopStopped: the board left RUNNING or dropped samples on the way, so the turns are not what they should be.
@@ -48,17 +56,19 @@ def count_loop() -> LoopCost:
     """
     block = 64
     asked = {"ticks": BLOCKS * block, "quiet_ticks": QUIET_TICKS}
-    config = {"node": 1, "uid": bytes(8).hex(), "facts": {}}
+    config: dict[str, Any] = {"node": 1, "uid": bytes(8).hex(), "facts": {"board.shared_line": motors - 1}}
+    if motors == 2:
+        config["partner"] = {"node": 2, "facts": config["facts"]}
     files = {**board_files(), "loop.json": json.dumps(asked).encode(), "config.json": json.dumps(config).encode()}
     program = (PROGRAMS / "count_loop.py").read_text(encoding="utf-8")
     written = run_program(program, files, icount=True)
     found = json.loads(written["loop_counts.json"])
-    if found["state"] != State.RUNNING or found["dropped"] or found["block"] != block:
+    if found["state"] != motors * [State.RUNNING] or found["dropped"] or found["block"] != block:
         raise LoopStopped(f"state {found['state']}, {found['dropped']} samples dropped, {found['block']} in a block")
-    return _cost(np.frombuffer(written["stamps.bin"], "<u4").astype(np.int64), found["allocated"], block)
+    return _cost(np.frombuffer(written["stamps.bin"], "<u4").astype(np.int64), found["allocated"], block, motors)
 
 
-def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int) -> LoopCost:
+def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int, motors: int = 1) -> LoopCost:
     turns = (np.diff(stamps) & 0xFFFFFFFF).reshape(-1, block)  # the first turn has no block to close yet, nor the last
     phase = int(np.argmax(np.median(turns, axis=0)))  # the turn in which a block is closed
     quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, 8:-8]  # clear of closing and of sending
@@ -68,4 +78,5 @@ def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int) -> LoopCo
     added = PER_STEP * float(turns.sum()) - turn * turns.size
     added -= PER_STEP * float((closing[closing > 4 * np.median(closing)] - np.median(closing)).sum())
     per_tick = (allocated[1] - allocated[0]) / QUIET_TICKS
-    return LoopCost(turn, added / turns.size, PER_STEP * collection, per_tick, turns.size, block)
+    samples = motors * turns.size
+    return LoopCost(turn, added / samples, PER_STEP * collection, per_tick, samples, block, motors)

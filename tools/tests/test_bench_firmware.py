@@ -20,7 +20,8 @@ from tools.kernel_compiler.source import parse_kernel
 
 WHOLE = Cost("store", 600, 300, 900, 800, 2000, 2200)
 HALF = Cost("limits", 500, 280, 800, 700, 1500, 1600)
-LOOP = LoopCost(2000.0, 400.0, 700000, 0.0, 3072, 64)
+LOOP = LoopCost(2000.0, 400.0, 700000, 0.0, 3072, 64, 1)
+PAIR = LoopCost(4000.0, 400.0, 900000, 0.0, 6144, 64, 2)
 # Counts loops of known length, from two different phases of the counter.
 KNOWN = """
 import json
@@ -79,25 +80,26 @@ def test_a_stage_costs_what_it_adds() -> None:
 
 def test_every_limit_can_be_missed() -> None:
     good = {"observer": [WHOLE]}
-    assert all(check.ok for check in make_checks([(good, LOOP), (good, LOOP)]))
+    assert all(check.ok for check in make_checks([(good, LOOP, PAIR), (good, LOOP, PAIR)]))
     dear = {"observer": [Cost("store", 6000, 300, 9000, 800, 2000, 3001)]}
     framing = dataclasses.replace(LOOP, framing_per_sample=501.0, bytes_per_tick=1.0)
-    checks = make_checks([(dear, framing), (good, LOOP)])
+    slow = dataclasses.replace(PAIR, turn=24_500.0)
+    checks = make_checks([(dear, framing, slow), (good, LOOP, PAIR)])
     assert not any(check.ok for check in checks)
 
 
 def test_a_stage_beyond_three_times_c_is_told_even_when_the_whole_is_not() -> None:
     stages = {"observer": [HALF, WHOLE]}
-    ok = {check.name: check.ok for check in make_checks([(stages, LOOP), (stages, LOOP)])}
+    ok = {check.name: check.ok for check in make_checks([(stages, LOOP, PAIR), (stages, LOOP, PAIR)])}
     assert ok["tick over C, without the call"]
     assert not ok["dearest stage over C"]
 
 
 def test_runs_are_compared_figure_by_figure() -> None:
-    runs = [({"observer": [HALF, WHOLE]}, LOOP) for _ in range(2)]
+    runs = [({"observer": [HALF, WHOLE]}, LOOP, PAIR) for _ in range(2)]
     assert differences(runs) == 0
     other = dataclasses.replace(WHOLE, called=901)
-    assert differences([runs[0], ({"observer": [HALF, other]}, dataclasses.replace(LOOP, turn=1.0))]) == 2
+    assert differences([runs[0], ({"observer": [HALF, other]}, dataclasses.replace(LOOP, turn=1.0), PAIR)]) == 2
 
 
 def test_framing_is_what_closing_and_sending_add() -> None:

@@ -1,5 +1,7 @@
 """Runs the board's real main loop on its real Hal, but for the tick's arrival: that comes at once, and is stamped.
 
+With a partner in config.json the board has two motors, which both play, and stream as on lines of their own.
+
 Every turn of the loop ends in wait_tick, which notes the counter; so the host sees what each turn took.
 """
 
@@ -10,8 +12,7 @@ import struct
 import board
 import machine
 from counting import align
-from jointboard import app, image, playback, publish, settings, tick, wire
-from jointboard.registers import cells
+from jointboard import app, image, tick, wire
 from uctypes import bytearray_at
 
 TABLE = 0x21F00000  # in the PSRAM, beyond mailbox and flash: where the next stamp goes, and the last tick
@@ -46,10 +47,14 @@ class Board(board.Board):
         add(r3, 1)
         label(GO_ON)
         str(r3, [r2, 0])
+        str(r3, [r2, 124])
         ldr(r3, [r2, 4])
         movw(r4, 1000)
         add(r3, r3, r4)
         str(r3, [r2, 4])
+        movw(r4, 128)
+        add(r2, r2, r4)
+        str(r3, [r2, 0])
         mov(r0, 0)
 
 
@@ -61,18 +66,22 @@ def stop():
 def run(ticks):
     """So many turns of the main loop."""
     machine.mem32[TABLE] = STAMPS
-    machine.mem32[TABLE + 4] = publish.now_tick() + ticks + 1
+    last = app._motors[0].publish.now_tick() + ticks + 1
+    machine.mem32[TABLE + 4] = last
+    loop = app._loop if len(app._motors) == 1 else app._loop_of_two
     try:
-        app._loop(hal)
+        loop(hal)
     except EOFError:
-        cells[tick.TICK] = publish.now_tick()
+        for motor in app._motors:
+            motor.cells[tick.TICK] = last + 1
 
 
-def play():
+def play(motor):
     """A trajectory that stands still for longer than anybody counts, near enough to where the joint is.
 
     Two bytes in five of such samples are zero, which are dearer to encode than others.
     """
+    cells, playback = motor.cells, motor.requests.playback
     cells[tick.TIMEOUT] = cells[tick.RAMP] = 1 << 30
     cells[tick.STATUS_IN] = 1 << 30
     cells[wire.REGISTER_LIMIT_POSITION_MIN], cells[wire.REGISTER_LIMIT_POSITION_MAX] = -MILLION, MILLION
@@ -91,22 +100,42 @@ def allocated(ticks):
     return gc.mem_alloc() - before
 
 
-# This file system cannot be listed.
-image.digest = lambda: bytes(32)
-settings.load = lambda uid: None
+def without_settings(motor):
+    """This file system cannot be listed."""
+    motor.settings.load = lambda uid: None
+    return motor
+
+
+def both():
+    """The second motor's modules, likewise."""
+    return without_settings(again())
+
+
+image.digest = lambda: bytes(32)  # nor can it be listed for that
 machine.mem32[TABLE] = STAMPS
 machine.mem32[TABLE + 4] = 0
 hal = Board()
-struct.pack_into("<32H", hal.inputs, 32, *(16 * [2030] + 16 * [2057]))  # some current, some torque
-publish.note_gap = stop
+sides = [hal]
+if hasattr(hal, "partner"):
+    from jointboard import pair
+
+    again, pair._again = pair._again, both
+    sides.append(hal.partner)
+for side in sides:
+    struct.pack_into("<32H", side.inputs, 32, *(16 * [2030] + 16 * [2057]))  # some current, some torque
+first = without_settings(app.motor)
+first.publish.note_gap = stop
 app._boot(hal)
 app._first_tick(hal)
-cells[tick.STATUS_IN] = 1 << 30
+for motor in app._motors:
+    motor.link.share(False)
+    motor.cells[tick.STATUS_IN] = 1 << 30
 gc.collect()
 gc.disable()
 taken = allocated(asked["quiet_ticks"]), allocated(2 * asked["quiet_ticks"])
 gc.enable()
-play()
+for motor in app._motors:
+    play(motor)
 gc.collect()
 align()
 run(asked["ticks"])
@@ -114,10 +143,11 @@ with open("stamps.bin", "wb") as file:
     file.write(bytearray_at(STAMPS, 4 * (asked["ticks"] + 1)))
 found = {
     "allocated": taken,
-    "state": cells[tick.STATE],
-    "samples": publish.samples_taken,
-    "dropped": publish.samples_dropped,
-    "block": cells[tick.BLOCK],
+    "free": gc.mem_free(),
+    "state": [motor.cells[tick.STATE] for motor in app._motors],
+    "samples": sum([motor.publish.samples_taken for motor in app._motors]),
+    "dropped": sum([motor.publish.samples_dropped for motor in app._motors]),
+    "block": first.cells[tick.BLOCK],
 }
 with open("loop_counts.json", "w") as file:
     json.dump(found, file)

@@ -1,0 +1,93 @@
+"""One motor of the board: how it starts, what its tick reports, its host's requests, its end.
+
+A board with two motors has this module, and those that keep a motor's state, twice (pair.py).
+"""
+
+import struct
+
+from jointboard import homing, identity, link, publish, registers, requests, settings, tick, wire
+from jointboard.registers import cells, word
+
+try:
+    from jointboard.tick_thumb import tick as step  # the same, compiled; a board without ARMv7-M has no such file
+except ImportError:
+    from jointboard.tick import tick as step
+
+_inputs = None
+
+
+def boot(board, image):
+    """Take facts, settings and buffers; `board` is the Hal as this motor sees it, `image` the firmware's digest."""
+    global _inputs
+    _inputs = board.inputs
+    registers.set_facts(board.facts)
+    settings.load(board.uid)
+    cells[wire.REGISTER_BOARD_NODE] = board.node
+    link.share(cells[wire.REGISTER_BOARD_SHARED_LINE] != 0)
+    cells[tick.INPUTS] = link.address(board.inputs)
+    cells[tick.OUTPUTS] = link.address(board.outputs)
+    cells[tick.STATUS_IN] = tick.STATUS_TICKS
+    cells[tick.HEAT_IN] = tick.HEAT_TICKS
+    cells[tick.STILL] = tick.LONGEST_REST
+    cells[tick.STATE] = wire.STATE_BOOT
+    publish.attach(board)
+    requests.attach(board)
+    identity.attach(board, image)
+
+
+def first_tick():
+    """Find the joint, and be DISARMED."""
+    first, _, edges, _, motor_count = struct.unpack_from("<5i", _inputs, 0)
+    homing.home(_inputs)
+    cells[tick.COUNTER] = motor_count
+    cells[tick.EDGES] = edges
+    cells[tick.TICK] = word(first - 1)
+    cells[tick.EDGE_TIME] = struct.unpack_from("<i", _inputs, 112)[0]
+    cells[tick.STATE] = wire.STATE_DISARMED
+    step(cells)
+
+
+def go_on_after_a_gap():
+    publish.note_gap()
+    return step(cells)
+
+
+def see_to(events):
+    """Tell what the tick reports."""
+    if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
+        publish.announce(cells[tick.TICK])
+    elif events & tick.EVENT_STATUS:
+        publish.send_status()
+    elif events & tick.EVENT_BLOCK:
+        publish.close_block()
+    if events & tick.EVENT_SYNC:
+        publish.send_sync()
+
+
+def receive(incoming, at, count):
+    """Serve the requests that end within the next `count` bytes."""
+    end = at + count
+    turn = False
+    try:
+        while at < end and not requests.leaving:  # what comes after REPL is the interpreter's
+            at = link.receive(incoming, at, end, cells[wire.REGISTER_BOARD_NODE])
+            if link.frame_length >= 0:
+                cells[tick.SILENCE] = 0
+                turn = turn or link.turn()
+                requests.serve()
+    finally:
+        if turn:
+            publish.give_back_the_line()
+
+
+def trip(reason, value):
+    """Latch a trip that the tick itself has not found. The caller takes the motor's power."""
+    cells[tick.STATE] = wire.STATE_FAULT
+    cells[tick.TRIP] = reason
+    cells[tick.TRIP_VALUE] = value
+    cells[tick.TRIP_LIMIT] = cells[tick.COMMAND] = 0
+
+
+def has_failed():
+    """INTERNAL is latched already."""
+    return cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] == wire.TRIP_INTERNAL
