@@ -19,6 +19,7 @@ from hil_tests.virtual_bench.hardware_faults import FAULTS, HardwareFaults, Inje
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
 from hil_tests.virtual_bench.plant import Plant
+from jointwire import MessageType, encode_frame
 
 FACTS = {"voltage.scale": 2000, "temperature.scale": 10000, "temperature.zero": -27315}
 TICK_WORD, MOTOR_COUNT, SUPPLY, TEMPERATURE, RECEIVED = 0, 4, 6, 7, 8  # of what report.py sends
@@ -62,6 +63,53 @@ def test_an_encoder_that_was_wrong_counts_on_from_where_it_is(
     for shown, move, sign in zip(first + second, during + after, [way] * len(during) + [1] * len(after), strict=True):
         expected = (expected + sign * move) % 2**16
         assert shown == expected
+
+
+@pytest.fixture
+def pair() -> HardwareFaults:
+    """Faults of a board with the nodes 1 and 2, and of another with node 3."""
+    return HardwareFaults(dict.fromkeys((1, 2, 3), FACTS), {1: 0, 2: 1, 3: 2}, 3, [(1, 2)])
+
+
+@pytest.mark.parametrize("node", [1, 2])
+def test_what_is_the_boards_strikes_both_its_motors(pair: HardwareFaults, node: int) -> None:
+    pair.inject(Injection(node, "supply", 12_000))
+    pair.inject(Injection(node, "line_silent", 0))
+    pair.inject(Injection(node, "ticks_missed", 1))
+    assert pair.passes(1, b"abc") == b""
+    assert pair.passes(3, b"abc") == b"abc"
+    assert pair.missing([1, 3]) == {1}
+    assert pair.missing([1, 3]) == set()
+    inputs = np.zeros(2, TICK_IN)
+    for place in (0, 1):
+        pair.alter(1 + place, inputs[place], inputs[place].copy())
+    assert inputs["bus_voltage"].tolist() == [6000, 6000]
+    pair.heal(3 - node)
+    assert pair.passes(1, b"abc") == b"abc"
+
+
+def test_what_is_a_motors_strikes_it_alone(pair: HardwareFaults) -> None:
+    pair.inject(Injection(2, "current_stuck", 4095))
+    pair.inject(Injection(2, "push", 5))
+    inputs = np.zeros(2, TICK_IN)
+    for place in (0, 1):
+        pair.alter(1 + place, inputs[place], inputs[place].copy())
+    assert inputs["adc"][:, 0].max(axis=1).tolist() == [0, 4095]
+    assert pair.torque.tolist() == [0, 5, 0]
+
+
+def test_a_silent_motor_loses_its_own_frames_and_no_others(pair: HardwareFaults) -> None:
+    own, other, every = (encode_frame(MessageType.PING, node, 7, nonce=node) for node in (2, 1, 255))
+    pair.inject(Injection(2, "motor_silent", 0))
+    for way in (pair.passes, pair.says):
+        assert way(1, own + other + own + every) == other + every
+        assert way(1, own[:5]) == b""
+        assert way(1, own[5:] + other[:3]) == b""  # the rest of a frame decides
+        assert way(1, other[3:]) == other
+        assert way(3, own) == own  # another line
+    assert pair.passes(1, b"\0noise\0") == b"\0noise\0"
+    pair.heal(1)
+    assert pair.says(1, own) == own
 
 
 def test_an_encoder_jumps_once(faults: HardwareFaults) -> None:

@@ -41,7 +41,8 @@ class Bench:
         message = np.zeros((), TICK_IN)
         message["tick"], message["received"] = self.tick, len(received)
         self.board.send_tick(message.tobytes() + received)
-        return self.board.receive_tick(self.tick)
+        (enable,), (command,), sent = self.board.receive_tick(self.tick)
+        return enable == 1, command, sent
 
     def until(self, text: bytes) -> bytes:
         """Ticks until the board's line has said something; a console answers in the host's time, not the board's."""

@@ -37,8 +37,8 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
         ('robot = "cobot6"', 'robot = "arm.toml"', "arm.toml': there is no such file"),
         ('plants/cobot6.toml"', 'plants/none.toml"', "plant file .*none.toml cannot be read: No such file"),
         ("node = 2", "node = 1", "node 1 has two boards"),
-        ("node = 2", "node = 255", "node = 255 must be from 1 to 254"),
-        ("node = 2", "node = 1.5", "node = 1.5 must be a whole number of at least 1"),
+        ("node = 2", "node = 255", "node = 255 must be a whole number from 1 to 254"),
+        ("node = 2", "node = 1.5", "node = 1.5 must be a whole number from 1 to 254"),
         ('joint = "j2"', 'joint = "j1"', "joint j1 has two boards"),
         ('joint = "j2"', 'joint = "elbow"', "joint = 'elbow': robot 'cobot6' has j1, j2, j3, j4, j5, j6"),
         ('url = "unix:"', 'url = "/dev/ttyACM0"', "is not emulated; .* at 'unix:', 'qemu:mps2-an385', 'qemu:', cl"),
@@ -66,6 +66,45 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
 def test_a_wrong_bench_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(BenchFileError, match=message):
         read_bench_file(changed(BENCH, tmp_path, old, new))
+
+
+PAIR = 'nodes = [1, 2]\njoints = ["j1", "j2"]'
+
+
+def of_two(folder: Path, pair: str = PAIR) -> Path:
+    """A copy of the bench file whose first two boards are one with two motors."""
+    first, second = (f'node = {node}\njoint = "j{node}"\nurl = "unix:"' for node in (1, 2))
+    return changed(BENCH, folder, f"{first}\n\n[[board]]\n{second}", f'{pair}\nurl = "unix:"')
+
+
+def test_a_board_may_have_two_motors(tmp_path: Path) -> None:
+    first, *others = read_bench_file(of_two(tmp_path)).boards
+    assert [(motor.node, motor.joint, motor.joint_index) for motor in first.motors] == [(1, "j1", 0), (2, "j2", 1)]
+    assert first.shares_line
+    assert not any(board.shares_line or board.partner for board in others)
+    backwards = read_bench_file(of_two(tmp_path, 'nodes = [9, 8]\njoints = ["j2", "j1"]')).boards[0]
+    assert [(motor.node, motor.joint_index) for motor in backwards.motors] == [(9, 1), (8, 0)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nodes = [1, 2]", "nodes = [1]", r"nodes = \[1\] must be a list of 2 numbers"),
+        ("nodes = [1, 2]", "nodes = [1, 2, 3]", r"nodes = \[1, 2, 3\] must be a list of 2 numbers"),
+        ("nodes = [1, 2]", "nodes = [1, 2.5]", "nodes = 2.5 must be a whole number from 1 to 254"),
+        ("nodes = [1, 2]", "nodes = [1, 1]", r"nodes = \[1, 1\] must differ; each motor has its own"),
+        ("nodes = [1, 2]", "nodes = [1, 3]", "node 3 has two boards"),
+        ("nodes = [1, 2]", "node = 1", "has node or joint beside nodes and joints; write node and joint for one motor"),
+        ('"j1", "j2"', '"j1"', r"joints = \['j1'\] must name 2 joints, one for each of nodes = \[1, 2\]"),
+        ('"j1", "j2"', '"j2", "j2"', r"joints = \['j2', 'j2'\] must differ"),
+        ('"j1", "j2"', '"j1", "j6"', "joint j6 has two boards"),
+        ('"j1", "j2"', '"j1", "elbow"', "joints = 'elbow': robot 'cobot6' has j1, j2, j3"),
+    ],
+)
+def test_a_wrong_board_of_two_motors_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in PAIR
+    with pytest.raises(BenchFileError, match=message):
+        read_bench_file(of_two(tmp_path, PAIR.replace(old, new)))
 
 
 def test_boards_of_a_line_share_its_speed(tmp_path: Path) -> None:

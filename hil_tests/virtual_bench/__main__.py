@@ -19,6 +19,8 @@ def main() -> int:
         description = read_bench_file(options.bench)
         if options.board:
             description = description.with_boards_at(options.board)
+        if options.modules is not None:
+            description = description.with_modules(options.modules)
         started = running_bench(description, options.plant, options.seed, options.realtime, options.out)
         with started as (live, bench, control):
             _announce(live, bench, options.realtime)
@@ -38,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
     parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
     parser.add_argument("--board", choices=EMULATED, help="what emulates every board, instead of what the file says")
+    parser.add_argument("--modules", metavar="N", help="only the first N joints of the robot, with their boards")
     parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")
     parser.add_argument("--out", type=Path, default=Path("runs/sim"), help="folder of bench.toml and the boards' files")
     parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)
@@ -53,7 +56,8 @@ def _seed(text: str) -> int:
 def _announce(live: Path, bench: Bench, realtime: bool) -> None:
     print(live)
     for entry in bench.description.boards:
-        print(f"  node {entry.node}, joint {entry.joint}: {bench.paths[entry.node]}")
+        for motor in entry.motors:
+            print(f"  node {motor.node}, joint {motor.joint}: {bench.paths[motor.node]}")
     how = (
         "any serial program can open these ports"
         if realtime

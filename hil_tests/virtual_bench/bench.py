@@ -33,7 +33,7 @@ _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way
 
 
 class Bench:
-    """All that runs: `boards` by node, and `links` by their key, the lowest node on each port."""
+    """All that runs: `boards` by the nodes of their motors, and `links` by their key, the lowest node on each port."""
 
     def __init__(self, description: BenchFile, kind: PlantKind, seed: int, folder: Path) -> None:
         """Start the boards; their folders ("flash") lie in `folder`/boards.
@@ -55,20 +55,34 @@ class Bench:
         try:
             for entry in description.boards:
                 uid = f"{seed & 0xFFFFFFFF:08x}{entry.node:08x}"
-                facts = {"board.node": entry.node, "board.shared_line": int(entry.line is not None)}
-                facts |= sensors.facts(entry.joint_index)
-                board_facts[entry.node] = facts
-                config = {"node": entry.node, "uid": uid, "facts": facts}
-                self.boards[entry.node] = emulators.start(entry, folder / "boards" / entry.joint, config)
+                configs: list[dict[str, Any]] = []
+                for motor in entry.motors:
+                    facts = {"board.node": motor.node, "board.shared_line": int(entry.shares_line)}
+                    board_facts[motor.node] = facts | sensors.facts(motor.joint_index)
+                    configs.append({"node": motor.node, "facts": board_facts[motor.node]})
+                config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
+                if configs[1:]:
+                    config["partner"] = configs[1]
+                board = emulators.start(entry, folder / "boards" / entry.joint, config)
+                self.boards |= dict.fromkeys([motor.node for motor in entry.motors], board)
             for line in description.lines:
                 link = SerialLink(line, description.link, seed)
                 self.links[link.key] = link
         except BenchError:
             self.close()
             raise
-        seats = [Seat(e.node, self.boards[e.node], e.joint_index, e.clock) for e in description.boards]
+        seats = [
+            Seat(
+                tuple(motor.node for motor in entry.motors),
+                self.boards[entry.node],
+                tuple(motor.joint_index for motor in entry.motors),
+                entry.clock,
+            )
+            for entry in description.boards
+        ]
         model = description.link
-        self._faults = HardwareFaults(board_facts, {seat.node: seat.joint for seat in seats}, robot.n_joints)
+        joints = {node: joint for seat in seats for node, joint in zip(seat.nodes, seat.joints, strict=True)}
+        self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats])
         self._lockstep = Lockstep(plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us)
         self._timeline = Timeline(self._lockstep, list(self.links.values()))
         self._consoles = Consoles(self.boards, self.links.values())
@@ -138,7 +152,7 @@ class Bench:
 
     def close(self) -> None:
         """End the boards and close their ports."""
-        for board in self.boards.values():
+        for board in dict.fromkeys(self.boards.values()):
             board.close()
         for port in self._ports:
             port.close()
@@ -173,7 +187,7 @@ class Bench:
             self.boards[node].restart()
         except BenchError as error:
             raise ControlError(f"board of node {node} does not start again: {error}") from error
-        self._told_dead.discard(node)
+        self._told_dead -= {other for other, board in self.boards.items() if board is self.boards[node]}
         return {"restarted": node}
 
     def _await_bytes(self, written: dict[str, int]) -> None:
@@ -217,7 +231,7 @@ def running_bench(
     bench = Bench(description, kind, seed, folder)
     control = None
     settings: dict[str, str | int] = {"clock": "wall" if realtime else "virtual", "plant": kind, "seed": seed}
-    settings["started_from"] = str(description.path)
+    settings["started_from"] = description.started_from
     try:
         if not realtime:
             control = ControlSocket(folder / "control")

@@ -11,14 +11,15 @@ from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.errors import BenchError, BenchFileError
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file, whole
-from jointbench.errors import JointbenchError, RobotFileError
-from jointbench.robot import Robot, load_robot
+from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
+from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
 
 VERSION = 1
 UNIX, QEMU = "unix:", "qemu:mps2-an385"
 EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU}  # urls of boards: as they may be written, as they are called here
 BAUD = 921600  # what a real board's UART is set to, and the speed of a shared line
+_MOTORS = 2  # of a board whose joints are coupled
 _HIGHEST_NODE = 254  # 255 addresses every board
 _LOWEST_BAUD = 1200
 _LARGEST_DRIFT_PPM = 10_000.0  # a hundred crystals' worth
@@ -27,17 +28,27 @@ _LONGEST_DELAY_US = 1_000_000
 
 
 @dataclass(frozen=True)
+class MotorEntry:
+    """A motor of a board: its number on the line, its joint, and that joint's place in the robot."""
+
+    node: int
+    joint: str
+    joint_index: int
+
+
+@dataclass(frozen=True)
 class BoardEntry:
     """One board of a bench file.
 
     Attributes:
-        node, joint: its number on its line, and where it sits.
+        node, joint: its number on its line, and where it sits; of two motors the first one's.
         url: what emulates it, UNIX or QEMU.
         joint_index: the joint's place in the robot.
         program: what runs instead of the firmware.
         line: name of the line it shares with the others that name it; None for a line of its own.
         baud: speed of its line; None for a line that is never the limit.
         clock: how its clock runs against true time.
+        partner: its second motor, None where it has none.
     """
 
     node: int
@@ -48,6 +59,18 @@ class BoardEntry:
     line: str | None
     baud: int | None
     clock: BoardClock
+    partner: MotorEntry | None = None
+
+    @property
+    def motors(self) -> tuple[MotorEntry, ...]:
+        """Its motors, one or two."""
+        first = MotorEntry(self.node, self.joint, self.joint_index)
+        return (first,) if self.partner is None else (first, self.partner)
+
+    @property
+    def shares_line(self) -> bool:
+        """Whether its line has other nodes: then it speaks in its turn only."""
+        return self.line is not None or self.partner is not None
 
 
 @dataclass(frozen=True)
@@ -68,7 +91,11 @@ class LinkModel:
 
 @dataclass(frozen=True)
 class BenchFile:
-    """A bench of emulated boards. `robot_reference` is the robot as the file names it, absolute when it is a path."""
+    """A bench of emulated boards.
+
+    `robot_reference` is the robot as the file names it, absolute when it is a path; `modules` is how many joints are
+    left of it where it was cut afterwards.
+    """
 
     path: Path
     name: str
@@ -79,6 +106,12 @@ class BenchFile:
     boards: tuple[BoardEntry, ...]
     link: LinkModel
     servo: Mapping[str, Mapping[str, float]]
+    modules: int | None = None
+
+    @property
+    def started_from(self) -> str:
+        """What `./run sim` was told of it."""
+        return str(self.path) if self.modules is None else f"{self.path} --modules {self.modules}"
 
     @property
     def lines(self) -> list[tuple[BoardEntry, ...]]:
@@ -97,6 +130,26 @@ class BenchFile:
     def with_boards_at(self, url: str) -> "BenchFile":
         """The same bench with every board on another emulator, a key of EMULATED."""
         return replace(self, boards=tuple(replace(board, url=EMULATED[url]) for board in self.boards))
+
+    def with_modules(self, modules: int | str) -> "BenchFile":
+        """The same bench of an arm that ends behind so many joints: robot, plant, boards and servos of these alone.
+
+        Raises:
+            BenchFileError: the robot has no such chain.
+        """
+        try:
+            robot = chain_of(self.robot, modules)
+        except NoSuchChain as error:
+            raise BenchFileError(str(error)) from error
+        return replace(
+            self,
+            robot=robot,
+            robot_reference=f"{self.robot_reference}:{robot.n_joints}",
+            plant=self.plant.of_first(robot.n_joints),
+            modules=robot.n_joints,
+            boards=tuple(board for board in self.boards if board.joint in robot.joint_names),
+            servo={joint: values for joint, values in self.servo.items() if joint in robot.joint_names},
+        )
 
 
 def read_bench_file(path: Path) -> BenchFile:
@@ -121,10 +174,10 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     if whole(table, "version", 1) != VERSION:
         table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
     reference = table.text("robot")
-    if reference.endswith((".toml", ".urdf")):
+    if split_reference(reference)[0].endswith((".toml", ".urdf")):
         reference = str((folder / reference).resolve())
     try:
-        robot = load_robot(reference)
+        robot, whole_robot = load_robot(reference), load_robot(split_reference(reference)[0])
     except JointbenchError as error:
         raise BenchFileError(f"{table.where}: {error}") from error
     plant_path = (folder / table.text("plant")).resolve()
@@ -132,7 +185,8 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     boards = tuple(_board(entry, robot, folder) for entry in table.tables("board"))
     if not boards:
         table.fault("a bench needs at least one table [[board]]")
-    for kind, values in (("node", [str(board.node) for board in boards]), ("joint", [board.joint for board in boards])):
+    motors = [motor for board in boards for motor in board.motors]
+    for kind, values in (("node", [str(motor.node) for motor in motors]), ("joint", [motor.joint for motor in motors])):
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
             table.fault(f"{kind} {twice} has two boards; every board needs its own")
@@ -144,17 +198,12 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     if table.has("servo"):
         _check_servo(table.table("servo"), servo)
     table.finish()
-    return BenchFile(path, name, robot, reference, plant_path, read_plant_file(plant_path, robot), boards, link, servo)
+    plant = read_plant_file(plant_path, whole_robot).of_first(robot.n_joints)
+    return BenchFile(path, name, robot, reference, plant_path, plant, boards, link, servo)
 
 
 def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
-    node = whole(table, "node", 1)
-    if node > _HIGHEST_NODE:
-        table.fault(f"node = {node} must be from 1 to {_HIGHEST_NODE}")
-    table.where += f" (node {node})"
-    joint = table.text("joint")
-    if joint not in robot.joint_names:
-        table.fault(f"joint = {joint!r}: robot {robot.name!r} has {', '.join(robot.joint_names)}")
+    first, *others = _motors(table, robot)
     url = table.text("url")
     if url not in EMULATED:
         table.fault(
@@ -171,7 +220,38 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
     )
     table.finish()
-    return BoardEntry(node, joint, EMULATED[url], robot.joint_index(joint), program, line, baud, clock)
+    partner = others[0] if others else None
+    return BoardEntry(first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner)
+
+
+def _motors(table: Table, robot: Robot) -> list[MotorEntry]:
+    """Read node and joint, or nodes and joints of a board with two motors."""
+    if table.has("nodes") or table.has("joints"):
+        if table.has("node") or table.has("joint"):
+            table.fault("has node or joint beside nodes and joints; write node and joint for one motor")
+        nodes = [_whole_node(table, "nodes", node) for node in table.numbers("nodes", _MOTORS)]
+        joints = table.texts("joints")
+        if len(joints) != _MOTORS:
+            table.fault(f"joints = {list(joints)} must name {_MOTORS} joints, one for each of nodes = {nodes}")
+        for key, pair in (("nodes", nodes), ("joints", joints)):
+            if len(set(pair)) < _MOTORS:
+                table.fault(f"{key} = {list(pair)} must differ; each motor has its own")
+        table.where += f" (nodes {nodes[0]} and {nodes[1]})"
+    else:
+        nodes = [_whole_node(table, "node", table.number("node"))]
+        table.where += f" (node {nodes[0]})"
+        joints = (table.text("joint"),)
+    for joint in joints:
+        if joint not in robot.joint_names:
+            key = "joint" if len(joints) == 1 else "joints"
+            table.fault(f"{key} = {joint!r}: robot {robot.name!r} has {', '.join(robot.joint_names)}")
+    return [MotorEntry(node, joint, robot.joint_index(joint)) for node, joint in zip(nodes, joints, strict=True)]
+
+
+def _whole_node(table: Table, key: str, node: float) -> int:
+    if node != int(node) or not 1 <= node <= _HIGHEST_NODE:
+        table.fault(f"{key} = {node:g} must be a whole number from 1 to {_HIGHEST_NODE}")
+    return int(node)
 
 
 def _check_servo(table: Table, servo: Mapping[str, Mapping[str, float]]) -> None:
@@ -220,11 +300,12 @@ def write_live_file(
     top["common_ticks"] = bench.common_ticks
     lines = [f"{key} = {json.dumps(value)}" for key, value in top.items()]
     for board in bench.boards:
-        entry = {"node": board.node, "joint": board.joint, "url": ports[board.node], "baud": board.baud or BAUD}
-        lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
-        lines += [f"pid = {pids[board.node]}"]
-        if board.url == UNIX:
-            lines += [f"flash = {json.dumps(str(path.parent / 'boards' / board.joint))}"]
+        for motor in board.motors:
+            entry = {"node": motor.node, "joint": motor.joint, "url": ports[motor.node], "baud": board.baud or BAUD}
+            lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
+            lines += [f"pid = {pids[motor.node]}"]
+            if board.url == UNIX:
+                lines += [f"flash = {json.dumps(str(path.parent / 'boards' / board.joint))}"]
     for joint, values in bench.servo.items():
         lines += ["", f"[servo.{json.dumps(joint)}]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from hil_tests.virtual_bench.pipe_layout import Answer
+
 
 class Board(Protocol):
     """A running board, from tick to tick; once dead it stays dead until it is restarted.
@@ -20,18 +22,15 @@ class Board(Protocol):
         ...
 
     def send_tick(self, message: bytes) -> None:
-        """Give it one tick: TICK_IN of pipe_layout, and the bytes it receives.
+        """Give it one tick: TICK_IN of pipe_layout for each motor, and the bytes it receives.
 
         Raises:
             BoardDied: the board is no longer there to take it.
         """
         ...
 
-    def receive_tick(self, tick: int) -> tuple[bool, int, bytes]:
+    def receive_tick(self, tick: int) -> Answer:
         """Wait for its answer to `tick`.
-
-        Returns:
-            Whether it enables the drive, the current it asks for [mA], and the bytes it sends.
 
         Raises:
             BoardDied: it ended, hangs, or does not speak this bench's layout.

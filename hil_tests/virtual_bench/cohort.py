@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,12 +19,17 @@ TICK_US = round(1e6 * TICK)
 
 @dataclass(frozen=True)
 class Seat:
-    """A board with its clock, and the joint it sits on (an index into the robot's joints)."""
+    """A board with its clock; of each of its motors the node, and the joint it sits on (an index into the robot's)."""
 
-    node: int
+    nodes: tuple[int, ...]
     board: Board
-    joint: int
+    joints: tuple[int, ...]
     clock: BoardClock
+
+    @property
+    def node(self) -> int:
+        """The first motor's: the board's where all its motors are meant."""
+        return self.nodes[0]
 
 
 class Cohort:
@@ -46,9 +52,13 @@ class Cohort:
         self.seats = tuple(seats)
         self._clock = seats[0].clock
         self._faults = faults
-        self._joints = np.array([seat.joint for seat in seats])
-        self._inputs = np.zeros(len(seats), TICK_IN)
-        self._edge_times = EdgeTimes(len(seats))
+        self._nodes = [node for seat in seats for node in seat.nodes]
+        self._joints = np.array([joint for seat in seats for joint in seat.joints])
+        self._inputs = np.zeros(len(self._nodes), TICK_IN)
+        self._edge_times = EdgeTimes(len(self._nodes))
+        ends = TICK_IN.itemsize * np.cumsum([0, *[len(seat.nodes) for seat in seats]])
+        self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]  # of all inputs, by board
+        self._firsts = [self._nodes.index(seat.node) for seat in seats]
         self._service_us = service_us
         self._sync_us = sync_us
         self._count = self._clock.offset_us // TICK_US
@@ -69,7 +79,7 @@ class Cohort:
         """Return the tick's message for each board, `received` being what each one's serial line brings."""
         inputs, joints, clock = self._inputs, self._joints, self._clock
         all_struck = self._faults.struck
-        struck = [place for place, seat in enumerate(self.seats) if seat.node in all_struck] if all_struck else []
+        struck = [place for place, node in enumerate(self._nodes) if node in all_struck] if all_struck else []
         before = inputs[struck]
         inputs["tick"] = self.tick
         inputs["time_us"] = _wrapped(TICK_US * self._count)
@@ -84,11 +94,11 @@ class Cohort:
         inputs["bus_voltage"] = readings.bus_voltage[joints]
         inputs["temperature"] = readings.temperature[joints]
         inputs["adc"] = readings.adc[joints]
-        inputs["received"] = [len(data) for data in received]
+        inputs["received"][self._firsts] = [len(data) for data in received]
         for place, earlier in zip(struck, before, strict=True):
-            self._faults.alter(self.seats[place].node, inputs[place], earlier)
-        together, size = inputs.tobytes(), TICK_IN.itemsize
-        return [together[size * place : size * (place + 1)] + data for place, data in enumerate(received)]
+            self._faults.alter(self._nodes[place], inputs[place], earlier)
+        together = inputs.tobytes()
+        return [together[part] + data for part, data in zip(self._parts, received, strict=True)]
 
 
 def _wrapped(count: int) -> int:

@@ -20,7 +20,8 @@ class Consoles:
         """Know each QEMU board by the link it is on."""
         self._boards: list[tuple[SerialLink, list[QemuBoard]]] = []
         for link in links:
-            on_link = [board for node in link.nodes if isinstance(board := boards[node], QemuBoard)]
+            all_on_link = dict.fromkeys(boards[node] for node in link.nodes)  # a board once, however many motors it has
+            on_link = [board for board in all_on_link if isinstance(board, QemuBoard)]
             if on_link:
                 self._boards.append((link, on_link))
         self._used: set[str] = set()

@@ -7,19 +7,19 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
-from hil_tests.virtual_bench.pipe_layout import GREETING, MAGIC, MAX_SERIAL, TICK_OUT_SIZE
+from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL, TICK_OUT_SIZE, Answer, greeting, read_outputs
 from jointbench.errors import FlashError
 from jointbench.flash import build_image, write_factory
 
-HEAP = "192k"  # what the smallest supported board has
+HEAP = {1: "192k", 2: "256k"}  # by motors: what the smallest board for them has, which compiles at boot as these do
 _START_AGAIN = 75  # exit status of a board that wants to be reset (firmware/boot/main.py)
 _MOST_STARTS = 3  # without a tick in between
 _BANNER = "jointbench: slot "  # what a board says of its image when it starts well
 _PATIENCE_MS = 10_000  # of the wall clock, for one answer: only a board that hangs takes longer
-_WORDS = struct.Struct("<4i")
+_GREETING = struct.Struct("<4I")
 # The pipes arrive as standard input and output and become 3 and 4; what the board prints goes to its log.
 _AS_BOARD = 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2'
 
@@ -51,14 +51,17 @@ def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = N
 class EmulatedBoard:
     """A running board, from tick to tick; once dead it stays dead, with `death` saying why, until it is restarted."""
 
-    def __init__(self, interpreter: Path, folder: Path) -> None:
-        """Start the program of a prepared folder.
+    def __init__(self, interpreter: Path, folder: Path, motors: int = 1) -> None:
+        """Start the program of a prepared folder, which its config.json tells of as many motors.
 
         Raises:
             BoardStartError: the process cannot be started.
         """
         self._interpreter = interpreter
         self._folder = folder
+        self._motors = motors
+        self._heap = f"heapsize={HEAP[motors]}"
+        self._words = struct.Struct(f"<{4 * motors}i")
         self._starts = 0
         (folder / "stderr.log").unlink(missing_ok=True)
         self._power_on()
@@ -82,7 +85,7 @@ class EmulatedBoard:
         try:
             with open(self._folder / "stderr.log", "ab") as log:
                 self._process = subprocess.Popen(
-                    ["/bin/sh", "-c", _AS_BOARD, "board", self._interpreter, "-X", f"heapsize={HEAP}", *program],
+                    ["/bin/sh", "-c", _AS_BOARD, "board", self._interpreter, "-X", self._heap, *program],
                     cwd=self._folder,
                     stdin=board_in,
                     stdout=board_out,
@@ -117,11 +120,8 @@ class EmulatedBoard:
             self._start_again_or_die()
             self.send_tick(message)
 
-    def receive_tick(self, tick: int) -> tuple[bool, int, bytes]:
+    def receive_tick(self, tick: int) -> Answer:
         """Wait for the board's answer to `tick`; a board that asks to be started again is, and says nothing to it.
-
-        Returns:
-            Whether it enables the drive, the current it asks for [mA], and the bytes it sends.
 
         Raises:
             BoardDied: it ended, did not answer, or does not speak this bench's layout.
@@ -130,25 +130,24 @@ class EmulatedBoard:
             answer = self._answer(tick)
         except EOFError:
             self._start_again_or_die()
-            return False, 0, b""
+            return Answer((0,) * self._motors, (0,) * self._motors, b"")
         self._starts = 0
         return answer
 
-    def _answer(self, tick: int) -> tuple[bool, int, bytes]:
+    def _answer(self, tick: int) -> Answer:
         if not self._greeted:
             self._check_greeting()
-        message = self._read(b"", TICK_OUT_SIZE + MAX_SERIAL)
-        while len(message) < TICK_OUT_SIZE:
-            message = self._read(message, TICK_OUT_SIZE)
-        answered, enable, command, sent = _WORDS.unpack_from(message)
-        if answered != tick or enable not in (0, 1) or not 0 <= sent <= MAX_SERIAL:
-            self._die(
-                f"answered tick {tick} with [tick {answered}, enable {enable}, command {command}, {sent} bytes]; "
-                f"enable must be 0 or 1 and at most {MAX_SERIAL} bytes fit a tick"
-            )
-        while len(message) < TICK_OUT_SIZE + sent:
-            message = self._read(message, TICK_OUT_SIZE + sent)
-        return enable == 1, command, message[TICK_OUT_SIZE:]
+        size = self._words.size
+        message = self._read(b"", size + MAX_SERIAL)
+        while len(message) < size:
+            message = self._read(message, size)
+        try:
+            enable, command, sent = read_outputs(self._words.unpack_from(message), tick)
+        except ValueError as error:
+            self._die(str(error))
+        while len(message) < size + sent:
+            message = self._read(message, size + sent)
+        return Answer(enable, command, message[size:])
 
     def close(self) -> None:
         """End the board: its pipes close, which it takes as power off; it is killed if it does not."""
@@ -164,11 +163,12 @@ class EmulatedBoard:
         message = b""
         while len(message) < TICK_OUT_SIZE:
             message = self._read(message, TICK_OUT_SIZE)
-        words = _WORDS.unpack(message)
-        if words != GREETING:
+        layout, inputs, *rest = _GREETING.unpack(message)
+        expected, size = greeting(self._motors)
+        if (layout, inputs, *rest) != (expected, size, 0, 0):
             self._die(
-                f"board speaks pipe layout {words[0] & 0xFFFFFFFF:#010x} with {words[1]} bytes a tick, this bench "
-                f"{MAGIC:#010x} with {GREETING[1]}; firmware and bench must come from the same checkout"
+                f"board speaks pipe layout {layout:#010x} with {inputs} bytes a tick, this bench {expected:#010x} with "
+                f"{size}; firmware and bench must come from the same checkout"
             )
         self._greeted = True
 
@@ -191,7 +191,7 @@ class EmulatedBoard:
                 raise
         self.restart()
 
-    def _die(self, reason: str) -> None:
+    def _die(self, reason: str) -> NoReturn:
         """Make sure the process is gone, put the cause together and raise it."""
         try:
             self._process.wait(timeout=0.0 if reason else 2.0)

@@ -31,9 +31,9 @@ class Emulators:
             BenchError: its emulator is missing or wrong, or the board cannot be started.
         """
         if entry.url == QEMU:
-            return QemuBoard(self._qemu, folder, self._qemu_files(config, entry.program))
+            return QemuBoard(self._qemu, folder, self._qemu_files(config, entry.program), len(entry.motors))
         prepare_flash(folder, config, entry.program)
-        return EmulatedBoard(self._interpreter, folder)
+        return EmulatedBoard(self._interpreter, folder, len(entry.motors))
 
     @functools.cached_property
     def _interpreter(self) -> Path:

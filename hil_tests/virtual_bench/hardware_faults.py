@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import ControlError
+from hil_tests.virtual_bench.silent_node import SilentNode
 
 _TOP_COUNT = 2**15 - 1  # of supply and temperature, which a sample packs into 16 bits
 _ABSOLUTE_ZERO = -273.15  # [degC]
@@ -37,14 +38,16 @@ FAULTS: dict[str, Value | None] = {
     "temperature": Value("temperature_degC", -50, 300, whole=False),
     "ticks_missed": Value("ticks", 1, 10_000),
     "line_silent": None,
+    "motor_silent": None,
     "push": Value("torque_Nm", -1000, 1000, whole=False),
 }
+_OF_BOARD = frozenset({"supply", "ticks_missed", "line_silent"})  # whichever of its motors is named
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A fault for one board; `value` is 0 where it has none."""
+    """A fault for one motor, or for its board; `value` is 0 where it has none."""
 
     node: int
     fault: str
@@ -103,19 +106,29 @@ class HardwareFaults:
 
     Attributes:
         torque: what pushes at each link from outside [N·m], by joint.
-        struck: nodes of the boards that have had a fault since the bench started: the only ones to `alter`.
+        struck: nodes of all motors of boards that have had a fault since the bench started: the only ones to `alter`.
     """
 
-    def __init__(self, facts: Mapping[int, Mapping[str, int]], joints: Mapping[int, int], n_joints: int) -> None:
+    def __init__(
+        self,
+        facts: Mapping[int, Mapping[str, int]],
+        joints: Mapping[int, int],
+        n_joints: int,
+        pairs: Iterable[tuple[int, ...]] = (),
+    ) -> None:
         """Start with none.
 
         Args:
-            facts: of each board by node, for what a count of its converters is.
-            joints: where each board sits, by node.
+            facts: of each motor by node, for what a count of its converters is.
+            joints: where each motor sits, by node.
             n_joints: of the robot.
+            pairs: nodes of the boards that have several motors.
         """
         self._facts = facts
         self._joints = joints
+        alone = [(node,) for node in facts]
+        self._nodes = {node: nodes for nodes in (*alone, *pairs) for node in nodes}  # of its board
+        self._silent: dict[tuple[int, str], SilentNode] = {}  # by node and way
         self._present: dict[int, dict[str, float]] = {}
         self._encoders: dict[int, _Encoder] = {}
         self.torque: NDArray[np.float64] = np.zeros(n_joints)
@@ -123,14 +136,20 @@ class HardwareFaults:
 
     def inject(self, injection: Injection) -> None:
         """Let a fault begin; one that is there already has its new value from now on."""
-        self._present.setdefault(injection.node, {})[injection.fault] = injection.value
-        self.struck.add(injection.node)
+        nodes = self._nodes[injection.node]
+        node = nodes[0] if injection.fault in _OF_BOARD else injection.node
+        self._present.setdefault(node, {})[injection.fault] = injection.value
+        if injection.fault == "motor_silent":
+            self._silent |= {(node, way): SilentNode(node) for way in ("to", "from") if (node, way) not in self._silent}
+        self.struck.update(nodes)
         self._set_torque(injection.node)
 
     def heal(self, node: int) -> None:
-        """End all faults of a board; an encoder counts on from where it is."""
-        self._present.pop(node, None)
-        self._set_torque(node)
+        """End all faults of a board, whichever motor's node is named; an encoder counts on from where it is."""
+        for each in self._nodes[node]:
+            self._present.pop(each, None)
+            self._silent = {key: silent for key, silent in self._silent.items() if key[0] != each}
+            self._set_torque(each)
 
     def heal_all(self) -> None:
         """End all faults of all boards."""
@@ -145,7 +164,19 @@ class HardwareFaults:
 
     def passes(self, node: int, received: bytes) -> bytes:
         """What a board's line brings it of the bytes that should come."""
-        return b"" if "line_silent" in self._present.get(node, ()) else received
+        if "line_silent" in self._present.get(node, ()):
+            return b""
+        return self._without_silent(node, "to", received)
+
+    def says(self, node: int, sent: bytes) -> bytes:
+        """What the line takes of the bytes that a board sends."""
+        return self._without_silent(node, "from", sent)
+
+    def _without_silent(self, node: int, way: str, data: bytes) -> bytes:
+        for each in self._nodes[node] if self._silent else ():
+            if (each, way) in self._silent:
+                data = self._silent[each, way].passes(data)
+        return data
 
     def alter(self, node: int, inputs: np.void, before: np.void) -> None:
         """Put what the board's sensors say with its faults into its TICK_IN; `before` is that of its last tick."""
@@ -158,8 +189,9 @@ class HardwareFaults:
         if "current_stuck" in faults:
             inputs["adc"][0] = int(faults["current_stuck"])
         facts = self._facts[node]
-        if "supply" in faults:
-            inputs["bus_voltage"] = min(round(1e3 * faults["supply"] / facts["voltage.scale"]), _TOP_COUNT)
+        supply = self._present.get(self._nodes[node][0], {}).get("supply")
+        if supply is not None:
+            inputs["bus_voltage"] = min(round(1e3 * supply / facts["voltage.scale"]), _TOP_COUNT)
         if "temperature" in faults:
             kelvin = faults["temperature"] - _ABSOLUTE_ZERO
             count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])

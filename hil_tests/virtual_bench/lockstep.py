@@ -89,7 +89,7 @@ class Lockstep:
 
     def next_tick(self, node: int) -> int:
         """Number of a board's next tick."""
-        return next(cohort.tick for cohort in self._cohorts for seat in cohort.seats if seat.node == node)
+        return next(cohort.tick for cohort in self._cohorts for seat in cohort.seats if node in seat.nodes)
 
     def step(self, lines: Mapping[int, SerialLine]) -> None:
         """Go to the event at `next_us`: all boards whose clocks tick then get their tick and answer it.
@@ -109,7 +109,8 @@ class Lockstep:
                 for seat in cohort.seats:
                     if seat.node not in missing:
                         self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
-                    self.trace.note(seat.node, cohort.tick, self._enabled[seat.joint], self._command[seat.joint])
+                    for node, joint in zip(seat.nodes, seat.joints, strict=True):
+                        self.trace.note(node, cohort.tick, self._enabled[joint], self._command[joint])
                 cohort.next_tick()
         self.next_us = min((time_us // TICK_US + 1) * TICK_US, *[cohort.due_us for cohort in self._cohorts])
 
@@ -122,7 +123,7 @@ class Lockstep:
                 try:
                     seat.board.send_tick(message)
                 except BoardDied:
-                    self._switch_off(seat.joint)
+                    self._switch_off(seat)
 
     def _hears(self, node: int, time_us: int, lines: Mapping[int, SerialLine], missing: set[int]) -> bytes:
         """Bytes for a board at its tick; they wait for one that misses it."""
@@ -132,15 +133,17 @@ class Lockstep:
         if seat.board.death is not None:
             return
         try:
-            enable, command_mA, sent = seat.board.receive_tick(tick)
+            answer = seat.board.receive_tick(tick)
         except BoardDied:
-            self._switch_off(seat.joint)
+            self._switch_off(seat)
             return
-        self._enabled[seat.joint] = enable
-        self._command[seat.joint] = 1e-3 * command_mA
-        if sent:
+        for joint, enable, command_mA in zip(seat.joints, answer.enable, answer.command, strict=True):
+            self._enabled[joint] = enable
+            self._command[joint] = 1e-3 * command_mA
+        if sent := self._faults.says(seat.node, answer.sent):
             line.sends(seat.node, sent, sends_us)
 
-    def _switch_off(self, joint: int) -> None:
-        self._enabled[joint] = False
-        self._command[joint] = 0.0
+    def _switch_off(self, seat: Seat) -> None:
+        for joint in seat.joints:
+            self._enabled[joint] = False
+            self._command[joint] = 0.0

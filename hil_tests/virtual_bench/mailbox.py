@@ -14,7 +14,7 @@ _LAYOUT, _STARTS, _PHASE, _ASKED, _WATCHDOG = 0, 8, 12, 16, 24  # where words ar
 _OUTPUTS, _INPUTS = 0x100, 0x400  # a tick's messages, as they go over the pipes of a unix board
 _RECEIVED = _INPUTS + (TICK_IN.fields or {})["received"][1]
 _WORD = struct.Struct("<I")
-_OUT = struct.Struct("<4i")
+_MOST_MOTORS = 2
 
 
 class Mailbox:
@@ -24,8 +24,9 @@ class Mailbox:
     it asks for, and the board those it has answered.
     """
 
-    def __init__(self, memory: Path) -> None:
-        """Map a file of MEMORY_SIZE bytes, and clear the mailbox: the board has no power."""
+    def __init__(self, memory: Path, motors: int) -> None:
+        """Map a file of MEMORY_SIZE bytes, and clear the mailbox: the board, with so many motors, has no power."""
+        self._out = struct.Struct(f"<{4 * motors}i")
         with memory.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), _SIZE)
         self.clear()
@@ -77,17 +78,19 @@ class Mailbox:
         _WORD.pack_into(self._map, _ASKED, self._asked & 0xFFFFFFFF)
 
     @property
-    def outputs(self) -> tuple[int, int, int, int]:
-        """Tick, enable, current command [mA] and number of bytes sent, as the board has left them."""
-        return _OUT.unpack_from(self._map, _OUTPUTS)
+    def outputs(self) -> tuple[int, ...]:
+        """Of each motor tick, enable, current command [mA] and number of bytes sent, as the board has left them."""
+        return self._out.unpack_from(self._map, _OUTPUTS)
 
     def sent(self, count: int) -> bytes:
         """Return that many bytes which the board sends."""
-        return self._map[_OUTPUTS + TICK_OUT_SIZE : _OUTPUTS + TICK_OUT_SIZE + count]
+        start = _OUTPUTS + self._out.size
+        return self._map[start : start + count]
 
     def close(self) -> None:
         """Unmap."""
         self._map.close()
 
 
-assert _OUTPUTS + TICK_OUT_SIZE + MAX_SERIAL <= _INPUTS < _INPUTS + TICK_IN.itemsize + MAX_SERIAL <= _SIZE
+assert _OUTPUTS + _MOST_MOTORS * TICK_OUT_SIZE + MAX_SERIAL <= _INPUTS
+assert _INPUTS + _MOST_MOTORS * TICK_IN.itemsize + MAX_SERIAL <= _SIZE

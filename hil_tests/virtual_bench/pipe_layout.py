@@ -1,11 +1,14 @@
 """What an emulated board and the bench say to each other over two pipes: one message in, one message out per tick."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hil_tests.virtual_bench.plant import OVERSAMPLES
 
-# Bench to board, little-endian; `received` bytes from the serial line follow. Times are the board's own [µs, modulo
-# 2^32]; sensors give raw counts, which the board's facts scale.
+# Bench to board, little-endian, once for each of the board's motors; what `received` of the first counts, bytes from
+# the serial line, follows. Times are the board's own [µs, modulo 2^32]; sensors give raw counts, which the motor's
+# facts scale.
 TICK_IN = np.dtype(
     [
         ("tick", "<i4"),
@@ -23,9 +26,37 @@ TICK_IN = np.dtype(
         ("now_us", "<i4"),  # when the received bytes are served
     ]
 )
-# Board to bench: four i32; `sent` bytes for the serial line follow.
+# Board to bench, once for each motor: four i32; as many bytes for the serial line as `sent` of the first says follow.
 TICK_OUT_SIZE = 16  # tick, enable, current command [mA], sent
 MAX_SERIAL = 512  # bytes a tick and direction: what a USB-CDC or fast UART carries in a millisecond
 # A board introduces itself once with the layout it speaks: 'JB', version 3.
 MAGIC = 0x4A420003
-GREETING = (MAGIC, TICK_IN.itemsize, 0, 0)
+
+
+class Answer(NamedTuple):
+    """What a board says to a tick: whether each of its motors has power, the current it asks for [mA], and bytes."""
+
+    enable: tuple[int, ...]
+    command: tuple[int, ...]
+    sent: bytes
+
+
+def greeting(motors: int) -> tuple[int, int]:
+    """First words of a board that speaks this layout: which it is, and bytes of a tick's inputs."""
+    return MAGIC, motors * TICK_IN.itemsize
+
+
+def read_outputs(words: tuple[int, ...], tick: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Enables, commands [mA] and the number of bytes sent, from what a board's motors answer to `tick`.
+
+    Raises:
+        ValueError: it answers another tick, or what cannot be; the text says what.
+    """
+    ticks, enable, command, sent = words[::4], words[1::4], words[2::4], words[3]
+    if {tick} != set(ticks) or not {0, 1}.issuperset(enable) or not 0 <= sent <= MAX_SERIAL:
+        said = "; ".join(f"tick {t}, enable {e}, command {c}" for t, e, c in zip(ticks, enable, command, strict=True))
+        raise ValueError(
+            f"answered tick {tick} with [{said}, {sent} bytes]; enable must be 0 or 1 and at most {MAX_SERIAL} bytes "
+            "fit a tick"
+        )
+    return enable, command, sent

@@ -11,12 +11,13 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
 from hil_tests.virtual_bench.flash_image import write_flash
 from hil_tests.virtual_bench.mailbox import BUSY, PROMPT, Mailbox
 from hil_tests.virtual_bench.patience import Patience
-from hil_tests.virtual_bench.pipe_layout import GREETING, MAGIC, MAX_SERIAL, TICK_IN
+from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL, TICK_IN, Answer, greeting, read_outputs
 from hil_tests.virtual_bench.qemu import Qemu
 
 _INSTRUCTION_TIME = 7  # 128 ns, of which firmware/boards/mps2.py counts instructions; ticks know nothing of that time
@@ -27,14 +28,15 @@ _LOOK = 0.01  # [s] of the wall clock between looks at the phase of a board that
 class QemuBoard:
     """A running board, from tick to tick (hil_tests.virtual_bench.board says what each part means)."""
 
-    def __init__(self, qemu: Qemu, folder: Path, files: Mapping[str, bytes]) -> None:
-        """Put files into a new flash, and start.
+    def __init__(self, qemu: Qemu, folder: Path, files: Mapping[str, bytes], motors: int = 1) -> None:
+        """Put files into a new flash, whose config.json tells of as many motors, and start.
 
         Raises:
             BoardStartError: the folder cannot be written, the flash is too small, or QEMU cannot be started.
         """
         self._qemu = qemu
         self._folder = folder
+        self._motors = motors
         self.memory = folder / "psram.bin"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +44,7 @@ class QemuBoard:
             self._log = (folder / "console.log").open("wb")
         except OSError as error:
             raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
-        self._mailbox = Mailbox(self.memory)
+        self._mailbox = Mailbox(self.memory, motors)
         self._power_on()
 
     def _power_on(self) -> None:
@@ -51,7 +53,7 @@ class QemuBoard:
         self._asked: int | None = None  # byte that asked for the tick being waited for
         self._greeted = False  # whether the program that runs has answered a tick
         self._starts = 0  # of its programs when it was asked
-        self._enable, self._command = False, 0
+        self._enable = self._command = (0,) * self._motors
         self._bites_in = 0  # ticks until the watchdog resets a board that hangs
         self._endless = False  # the interpreter is at work on something that does not end
         self._said = bytearray()  # by the console since the last answer
@@ -86,14 +88,14 @@ class QemuBoard:
             self._greeted = False
             self._await_prompt()
             if self.at_prompt:
-                self.type(message[TICK_IN.itemsize :])
+                self.type(message[self._motors * TICK_IN.itemsize :])
                 return
         self._starts = self._mailbox.starts
         self._asked = self._mailbox.ask(message)
         self._say(self._tick, bytes((self._asked,)))
 
-    def receive_tick(self, tick: int) -> tuple[bool, int, bytes]:
-        """Wait for its answer to `tick`; at its prompt the motor is off and the line says what the console does.
+    def receive_tick(self, tick: int) -> Answer:
+        """Wait for its answer to `tick`; at its prompt the motors are off and the line says what the console does.
 
         A board that hangs leaves its outputs as they are until its watchdog resets it. Without a watchdog it is dead.
         """
@@ -115,9 +117,9 @@ class QemuBoard:
                     self._die(f"no answer within {patience}: it hangs")
                 self._take_back()
         if self._bites_in:
-            return self._enable, self._command, b""
-        self._enable, self._command = False, 0
-        return False, 0, self.hear(MAX_SERIAL)
+            return Answer(self._enable, self._command, b"")
+        self._enable = self._command = (0,) * self._motors
+        return Answer(self._enable, self._command, self.hear(MAX_SERIAL))
 
     def type(self, data: bytes) -> None:
         """Type on the console."""
@@ -171,27 +173,25 @@ class QemuBoard:
         answers = self._hear(self._tick)
         return answers.endswith(bytes((self._asked or 0,)))
 
-    def _answer(self, tick: int) -> tuple[bool, int, bytes]:
+    def _answer(self, tick: int) -> Answer:
         self._asked = None
         if self._said:
             self._said.clear()
         if not self._greeted:
             self._check_greeting()
-        answered, enable, command, sent = self._mailbox.outputs
-        if answered != tick or enable not in (0, 1) or not 0 <= sent <= MAX_SERIAL:
-            self._die(
-                f"answered tick {tick} with [tick {answered}, enable {enable}, command {command}, {sent} bytes]; "
-                f"enable must be 0 or 1 and at most {MAX_SERIAL} bytes fit a tick"
-            )
-        self._enable, self._command = enable == 1, command
-        return self._enable, command, self._mailbox.sent(sent)
+        try:
+            self._enable, self._command, sent = read_outputs(self._mailbox.outputs, tick)
+        except ValueError as error:
+            self._die(str(error))
+        return Answer(self._enable, self._command, self._mailbox.sent(sent))
 
     def _check_greeting(self) -> None:
-        layout, size = self._mailbox.greeting
-        if (layout, size) != GREETING[:2]:
+        layout, inputs = self._mailbox.greeting
+        expected, size = greeting(self._motors)
+        if (layout, inputs) != (expected, size):
             self._die(
-                f"board speaks mailbox layout {layout:#010x} with {size} bytes a tick, this bench {MAGIC:#010x} with "
-                f"{GREETING[1]}; firmware and bench must come from the same checkout"
+                f"board speaks mailbox layout {layout:#010x} with {inputs} bytes a tick, this bench {expected:#010x} "
+                f"with {size}; firmware and bench must come from the same checkout"
             )
         self._greeted = True
 
@@ -234,7 +234,7 @@ class QemuBoard:
         self._log.flush()
         self._said += data
 
-    def _die(self, reason: str) -> None:
+    def _die(self, reason: str) -> NoReturn:
         """Make sure the process is gone, put the cause together and raise it."""
         try:
             self._process.wait(timeout=0.0 if reason else 2.0)

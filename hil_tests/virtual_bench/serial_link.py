@@ -14,7 +14,7 @@ _HOST = 0  # the client's station on a wire; boards' nodes start at 1
 
 
 class SerialLink:
-    """One port with its board, or with the boards that share its line.
+    """One port with its board, or with the boards that share its line; a board is known by its first motor's node.
 
     Without a baud rate a board takes at most a tick's worth of bytes each tick, and what it sends is with the adapter
     at once. With one there is a wire for each direction, and a shared line is a single wire for all. An adapter looks
@@ -28,16 +28,17 @@ class SerialLink:
             BenchError: the system has no pseudo-terminal left.
         """
         self.port = Port()
-        self.nodes = tuple(sorted(board.node for board in boards))
+        self.nodes = tuple(sorted(motor.node for board in boards for motor in board.motors))
         self.key = str(self.nodes[0])
         down, up, *collisions = (np.random.default_rng((seed, self.nodes[0], part)) for part in range(4))
         self._down = Delay(model.latency_us, model.jitter_us, down)
         self._up = Delay(model.latency_us, model.jitter_us, up)
         self._waiting = bytearray()  # for a board without a wire
         self._wires: tuple[Wire, ...] = ()  # to the boards, from the boards
-        baud, shared = boards[0].baud, boards[0].line is not None
+        baud, shared = boards[0].baud, boards[0].shares_line
         if baud is not None:
-            wires = [Wire(baud, (_HOST, *self.nodes), chance) for chance in collisions]
+            stations = (_HOST, *sorted(board.node for board in boards))
+            wires = [Wire(baud, stations, chance) for chance in collisions]
             self._wires = (wires[0], wires[0] if shared else wires[1])
         self.wired = baud is not None
 

@@ -26,6 +26,7 @@ def virtual_bench(
     realtime: bool = False,
     out: Path | str = "runs/sim",
     board: str | None = None,
+    modules: int | str | None = None,
 ) -> Generator[Path]:
     """Run a virtual bench while the context lasts.
 
@@ -36,6 +37,7 @@ def virtual_bench(
         realtime: run by the wall clock instead of by a client's control connection.
         out: folder for bench.toml, bench.log and the boards' files; one bench at a time may use it.
         board: what emulates every board, "unix:" or "qemu:"; without it `JOINTBENCH_BOARD`, else what the file says.
+        modules: how many joints of the robot are there, with their boards; all of them without it.
 
     Yields:
         Path of the live bench file.
@@ -54,6 +56,7 @@ def virtual_bench(
         sys.executable, "-m", "hil_tests.virtual_bench", str(Path(bench_toml).resolve()),
         "--plant", plant, "--seed", str(seed), "--out", str(folder), "--attached",
         *(["--realtime"] if realtime else []), *(["--board", board] if board else []),
+        *([] if modules is None else ["--modules", str(modules)]),
     ]  # fmt: skip
     with log_path.open("wb") as log:
         process = subprocess.Popen(
