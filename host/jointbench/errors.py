@@ -13,12 +13,20 @@ class UnknownRobot(JointbenchError, KeyError):
     """Raised when a robot is neither in the library nor a readable robot file."""
 
 
+class NoSuchChain(JointbenchError, ValueError):
+    """Raised when a robot is asked for its first joints, and it has not as many or cannot be parted there."""
+
+
 class RobotFileError(JointbenchError, ValueError):
     """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
 
 
 class UnknownJoint(JointbenchError, KeyError):
     """Raised when a robot has no joint of the given name."""
+
+
+class BadCompensation(JointbenchError, ValueError):
+    """Raised when a compensation's names clash with others, or its columns are of another shape or not finite."""
 
 
 class ShapeError(JointbenchError, ValueError):
@@ -150,6 +158,10 @@ class RedundantDrives(JointbenchError, ValueError):
 
 class UnknownStiffness(JointbenchError, ValueError):
     """Raised when it matters how far a flexible drive gives, and its stiffness is not known."""
+
+
+class UnknownInertia(JointbenchError, ValueError):
+    """Raised when it matters what a robot's links weigh, and its file does not say it."""
 
 
 class FixedBase(JointbenchError, ValueError):

@@ -1,14 +1,18 @@
 """What a robot is: links, joints, drives (direct, coupled, harmonic), limits, read from robot files."""
 
 from jointbench.robot.arrays import Array
+from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
+from jointbench.robot.chain import chain_of, split_reference
+from jointbench.robot.compensated import with_compensations
+from jointbench.robot.compensation import Compensation, sine_spring, spring
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import Drive
 from jointbench.robot.drive_train import DriveTrain
 from jointbench.robot.free_base import on_free_base
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
-from jointbench.robot.load import library_names, load_robot
+from jointbench.robot.load import from_folder, library_names, load_robot
 from jointbench.robot.passive import with_passive
 from jointbench.robot.payload import with_payload
 from jointbench.robot.robot import Frame, Robot
@@ -16,7 +20,9 @@ from jointbench.robot.robot import Frame, Robot
 __all__ = [
     "PARAMETER_NAMES",
     "Array",
+    "BevelDifferential",
     "Capsule",
+    "Compensation",
     "Coupling",
     "Drive",
     "DriveTrain",
@@ -25,10 +31,16 @@ __all__ = [
     "Link",
     "Mimic",
     "Robot",
+    "chain_of",
+    "from_folder",
     "library_names",
     "load_robot",
     "modified_dh",
     "on_free_base",
+    "sine_spring",
+    "split_reference",
+    "spring",
+    "with_compensations",
     "with_passive",
     "with_payload",
 ]

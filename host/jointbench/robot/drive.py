@@ -10,8 +10,9 @@ import numpy as np
 from jointbench.errors import UnknownStiffness
 from jointbench.robot.arrays import Array
 
-DRIVE_KINDS = ("direct", "harmonic")
-"""Kinds of drives in robot files: "direct" is any stiff transmission, "harmonic" one with a strain-wave gear."""
+DRIVE_KINDS = ("direct", "harmonic", "coupled")
+"""Kinds of drives in robot files: "direct" is any stiff transmission, "harmonic" one with a strain-wave gear, and
+"coupled" a stiff one whose ratio the joint's coupling says."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Drive:
     Attributes:
         name: unique within the robot.
         joint: name of the joint it drives (in a coupling: the joint of the same row).
-        kind: "direct", "harmonic", or "none" where nothing drives the joint.
-        ratio: motor turns per joint turn, negative where they turn against each other.
+        kind: "direct", "harmonic", "coupled", or "none" where nothing drives the joint.
+        ratio: motor turns per joint turn, negative where they turn against each other; in a coupling its matrix counts.
         torque_constant: motor torque per current [N·m/A].
         current_limit: largest magnitude of the motor current [A].
         rotor_inertia: about the motor's axis [kg·m²], where known.
@@ -36,7 +37,7 @@ class Drive:
 
     name: str
     joint: str
-    kind: Literal["direct", "harmonic", "none"]
+    kind: Literal["direct", "harmonic", "coupled", "none"]
     ratio: float
     torque_constant: float
     current_limit: float

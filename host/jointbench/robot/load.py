@@ -5,18 +5,18 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from jointbench.errors import RobotFileError, UnknownRobot
+from jointbench.robot.chain import SUFFIXES, chain_of, split_reference
 from jointbench.robot.robot import Robot
 from jointbench.robot.robot_file import read_robot_file
 from jointbench.robot.urdf import read_urdf
-
-_SUFFIXES = (".toml", ".urdf")
 
 
 def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robot:
     """Load a robot from the library by name, or from a robot file by path.
 
     Args:
-        name_or_path: a name from `library_names()`, or the path of a .toml robot file or a .urdf.
+        name_or_path: a name from `library_names()`, or the path of a .toml robot file or a .urdf. With ":N" behind it
+            only the first N joints of that robot, which must be a chain: "modular7:3".
         floating_base: whether the root link of a .urdf is free to move; a robot file says so itself.
 
     Returns:
@@ -26,19 +26,22 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
         UnknownRobot: neither a name of the library nor an existing .toml or .urdf file.
         RobotFileError: the file is there, but an entry in it is wrong; or the base is asked to move against a robot
             file that does not say so.
+        NoSuchChain: it has no such chain.
 
     >>> load_robot("cobot6").n_joints
     6
     """
-    text = str(name_or_path)
+    text, modules = split_reference(str(name_or_path))
+    if modules is not None:
+        return chain_of(load_robot(text, floating_base=floating_base), modules)
     if text in library_names():
         with resources.as_file(_library() / f"{text}.toml") as path:
             return _from_robot_file(path, floating_base)
     path = Path(text)
-    if path.suffix in _SUFFIXES and path.is_file():
+    if path.suffix in SUFFIXES and path.is_file():
         urdf = path.suffix == ".urdf"
         return read_urdf(path, floating_base=floating_base) if urdf else _from_robot_file(path, floating_base)
-    reason = "there is no such file" if path.suffix in _SUFFIXES else "not in the library"
+    reason = "there is no such file" if path.suffix in SUFFIXES else "not in the library"
     raise UnknownRobot(
         f"robot {text!r}: {reason}; the library has {', '.join(library_names())}, or give the path of a .toml robot "
         f"file or of a .urdf"
@@ -53,6 +56,11 @@ def _from_robot_file(path: Path, floating_base: bool) -> Robot:
             f"inertia"
         )
     return robot
+
+
+def from_folder(reference: str, folder: Path) -> str:
+    """A robot as a file in this folder names it: a name of the library as it is, a path from there on."""
+    return reference if split_reference(reference)[0] in library_names() else str(folder / reference)
 
 
 def library_names() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from jointbench.errors import RedundantDrives, RobotFileError, UnknownJoint
 from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
 from jointbench.robot.capsule import Capsule
+from jointbench.robot.compensation import Compensation
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import Drive
 from jointbench.robot.drive_train import DriveTrain
@@ -53,6 +54,7 @@ class Robot:
             the base frame, while `gravity` is in the world's.
         part_faults: links that are part of another one, or of a base that stands still, and why no body can have
             their inertia.
+        compensations: torques at joints beside those of links and drives, as springs bring them.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Robot:
     capsules: tuple[Capsule, ...] = ()
     base_link: Link | None = None
     part_faults: tuple[tuple[str, str], ...] = ()
+    compensations: tuple[Compensation, ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:

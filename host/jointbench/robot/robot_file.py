@@ -7,8 +7,12 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from jointbench.errors import BadCompensation
 from jointbench.robot.arrays import SAME, Matrix3, Vector3
+from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
+from jointbench.robot.compensated import with_compensations
+from jointbench.robot.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import DRIVE_KINDS, Drive
 from jointbench.robot.joint import Joint, Mimic, modified_dh
@@ -21,6 +25,7 @@ from jointbench.robot.table import Table, read_table
 VERSION = 1
 _BASE = "base"
 _ROWS = "one for each joint's own motor, then for each of [[couplings.drives]]; what no motor turns is no coupled joint"
+_COUPLING_KINDS = ("matrix", "bevel_differential")
 _SINGULAR = 1e-9  # least singular value of a coupling whose rows have length 1: rounding leaves about 1e-16
 
 
@@ -82,11 +87,12 @@ def _robot(table: Table) -> Robot:
         if _BASE in names:
             table.fault(f"{kind} {_BASE!r} has the name of what the robot stands on; choose another")
     _check_unique(table, "link", [*links, base_link.name] if base_link else links)
+    couplings = _couplings(table, drives)
     robot = Robot(
         name=table.name("name"),
         joints=tuple(joints),
-        drives=tuple(drives),
-        couplings=_couplings(table, drives),
+        drives=_coupled(table, drives, couplings),
+        couplings=couplings,
         gravity=cast(Vector3, table.numbers("gravity_m_s2", 3, STANDARD_GRAVITY)),
         home=tuple(home),
         source=table.text("source"),
@@ -101,6 +107,7 @@ def _robot(table: Table) -> Robot:
     for entry in payloads:
         robot = _loaded(entry, robot)
     robot = replace(robot, capsules=tuple(_capsule(entry, robot) for entry in table.tables("capsules")))
+    robot = _compensated(table, robot)
     table.finish()
     _check_torque(table, robot)
     return robot
@@ -206,6 +213,23 @@ def _loaded(table: Table, robot: Robot) -> Robot:
     return robot
 
 
+def _compensated(table: Table, robot: Robot) -> Robot:
+    """Read torques beside those of links and drives: what acts on which joint; how much is fitted."""
+    for entry in table.tables("compensations"):
+        name = entry.name("name")
+        entry.where = f"{table.where}: compensation {name!r}"
+        make = COMPENSATION_KINDS[entry.text("kind", allowed=tuple(COMPENSATION_KINDS))]
+        joint = entry.text("joint")
+        if joint not in robot.joint_names:
+            entry.fault(f"no joint {joint!r}; the joints are {', '.join(robot.joint_names)}")
+        entry.finish()
+        try:
+            robot = with_compensations(robot, make(name, joint))
+        except BadCompensation as error:
+            table.fault(str(error))
+    return robot
+
+
 def _capsule(table: Table, robot: Robot) -> Capsule:
     """Read the room that a link takes up, or what is fixed to one, or the base."""
     link = table.text("link")
@@ -281,7 +305,10 @@ def _drive_of(table: Table, joint: Joint) -> Drive:
     if joint.passive and not table.has("drive"):
         return Drive.none(joint.name)
     entry = table.table("drive")
-    ratio = entry.number("ratio")
+    coupled = entry.text("kind", allowed=DRIVE_KINDS) == "coupled"
+    if coupled and entry.has("ratio"):
+        entry.fault('ratio is said by the coupling of a drive of kind "coupled"; leave it out')
+    ratio = 1.0 if coupled else entry.number("ratio")
     if ratio == 0.0:
         entry.fault("ratio = 0 drives nothing; give motor turns per joint turn")
     drive = _drive(entry, joint.name, ratio)
@@ -294,7 +321,7 @@ def _drive(table: Table, joint_name: str, ratio: float) -> Drive:
     drive = Drive(
         name=table.name("name", joint_name),
         joint=joint_name,
-        kind=cast(Literal["direct", "harmonic"], table.text("kind", allowed=DRIVE_KINDS)),
+        kind=cast(Literal["direct", "harmonic", "coupled"], table.text("kind", allowed=DRIVE_KINDS)),
         ratio=ratio,
         torque_constant=table.positive("torque_constant_Nm_A"),
         current_limit=table.positive("current_limit_A"),
@@ -349,8 +376,7 @@ def _couplings(table: Table, drives: list[Drive]) -> tuple[Coupling, ...]:
             if any(joint in other.joints for other in couplings) or joints.count(joint) > 1:
                 entry.fault(f"joint {joint!r} is coupled twice; a joint belongs to one coupling")
         beyond = entry.tables("drives")
-        matrix = entry.matrix("matrix", len(joints) + len(beyond), len(joints), _ROWS)
-        _check_invertible(entry, matrix)
+        matrix = _matrix(entry, joints, len(joints) + len(beyond))
         more: list[Drive] = []
         for motor, row in zip(beyond, matrix[len(joints) :], strict=True):
             most = max(range(len(joints)), key=lambda j: abs(row[j]))
@@ -363,6 +389,28 @@ def _couplings(table: Table, drives: list[Drive]) -> tuple[Coupling, ...]:
         couplings.append(Coupling(name, joints, matrix, tuple(more)))
     _check_unique(table, "coupling", [coupling.name for coupling in couplings])
     return tuple(couplings)
+
+
+def _matrix(table: Table, joints: tuple[str, ...], n_motors: int) -> tuple[tuple[float, ...], ...]:
+    """Read how motors turn with joints: row by row, or by what kind of mechanism it is."""
+    if table.text("kind", "matrix", _COUPLING_KINDS) == "matrix":
+        matrix = table.matrix("matrix", n_motors, len(joints), _ROWS)
+        _check_invertible(table, matrix)
+        return matrix
+    if len(joints) != 2 or n_motors != 2:
+        table.fault("a bevel differential has two motors and two joints; name its rotation and its pitch")
+    return BevelDifferential(table.positive("ratio")).matrix
+
+
+def _coupled(table: Table, drives: list[Drive], couplings: tuple[Coupling, ...]) -> tuple[Drive, ...]:
+    """The drives, each of kind "coupled" with the ratio that its coupling says."""
+    ratios = {joint: each.matrix[row][row] for each in couplings for row, joint in enumerate(each.joints)}
+    for drive in drives:
+        if drive.kind == "coupled" and drive.joint not in ratios:
+            table.fault(
+                f'joint {drive.joint!r} has a drive of kind "coupled", and is in none of [[couplings]]; add it to one'
+            )
+    return tuple(replace(drive, ratio=ratios[drive.joint]) if drive.kind == "coupled" else drive for drive in drives)
 
 
 def _check_invertible(table: Table, matrix: tuple[tuple[float, ...], ...]) -> None:
