@@ -35,11 +35,11 @@ def pendulum_truth(steps_per_tick: int = 2, joint: Mapping[str, float] | None = 
     """Return its plant without friction and damping, but for what `joint` sets."""
     truth = read_plant_file(COBOT6_PLANT, load_robot("cobot6"))
     link = pendulum_robot().joints[0].link
-    values = {"coulomb": 0.0, "viscous": 0.0, "stribeck": 0.0, "load_friction": 0.0, "damping": 0.0, "stiffness": 1e4}
     part = JointTruth(
-        link=link, rotor_inertia=ROTOR_INERTIA / RATIO**2, stribeck_velocity=0.05, current_range=12.5,
-        torque_range=80.0, **(values | dict(joint or {})),
+        link=link, rotor_inertia=ROTOR_INERTIA / RATIO**2, coulomb=0.0, viscous=0.0, stribeck=0.0,
+        stribeck_velocity=0.05, load_friction=0.0, stiffness=1e4, damping=0.0, current_range=12.5, torque_range=80.0,
     )  # fmt: skip
+    part = dataclasses.replace(part, **dict(joint or {}))
     return dataclasses.replace(truth, steps_per_tick=steps_per_tick, joints=(part,))
 
 

@@ -26,7 +26,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
-from jointbench.robot import Robot, load_robot
+from jointbench.robot import Coupling, Robot, load_robot
 
 Array = NDArray[np.float64]
 COBOT6 = load_robot("cobot6")
@@ -284,11 +284,12 @@ def test_friction_too_steep_for_the_step_is_refused_by_joint() -> None:
         Plant(pendulum_robot(), pendulum_truth(steps_per_tick=1, joint={"coulomb": 5.0}), "ideal")
 
 
-def test_prismatic_joints_and_couplings_are_refused_by_name() -> None:
+def test_prismatic_joints_and_more_drives_than_joints_are_refused_by_name() -> None:
     robot = pendulum_robot()
     slide = dataclasses.replace(robot, joints=(dataclasses.replace(robot.joints[0], kind="prismatic"),))
     with pytest.raises(BenchFileError, match="joint 'swing' of 'pendulum' is prismatic"):
         Plant(slide, pendulum_truth(), "ideal")
-    tx40 = load_robot("tx40")
-    with pytest.raises(BenchFileError, match="robot 'tx40' has coupled joints"):
-        Plant(tx40, cobot6_truth(), "ideal")
+    beside = dataclasses.replace(robot.drives[0], name="beside")
+    twice = dataclasses.replace(robot, couplings=(Coupling("both", ("swing",), ((RATIO,), (RATIO,)), (beside,)),))
+    with pytest.raises(BenchFileError, match="robot 'pendulum' has 2 motors for 1 joints"):
+        Plant(twice, pendulum_truth(), "ideal")

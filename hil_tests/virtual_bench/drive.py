@@ -9,16 +9,18 @@ Array = NDArray[np.float64]
 
 
 class Drives:
-    """The drives of all joints, at the joint side.
+    """All drives, each behind its own gear: at its joint, or at its input of a coupling.
 
     The current follows the command with a first-order lag, solved exactly within a tick:
     i(t) = command + (i(0) - command) exp(-t / lag). A drive that is not enabled carries no current, and its brake
-    holds the motor where it closed: a critically damped spring that slips at its holding torque.
+    holds the motor where it closed: a critically damped spring that slips at its holding torque. Where a joint has no
+    drive, current limit and rotor inertia are 0, and nothing holds it.
 
     Args:
-        torque_per_current: torque at the joint per motor current [N·m/A], shape (n,).
+        torque_per_current: torque behind the gear per motor current [N·m/A], shape (n,).
         current_limit: what the power stage can give [A], shape (n,).
-        rotor_inertia: reflected to the joint [kg·m²], shape (n,); with `brake_frequency` it sets the brake's stiffness.
+        rotor_inertia: reflected through the gear [kg·m²], shape (n,); with `brake_frequency` it sets the brake's
+            stiffness.
         lag: of the current loop [s].
         brake_frequency: of the rotor against its closed brake [rad/s].
     """
@@ -31,9 +33,11 @@ class Drives:
         self._torque_per_current = torque_per_current
         self._limit = current_limit
         self._lag = lag
-        self._stiffness = rotor_inertia * brake_frequency**2
+        stiffness = rotor_inertia * brake_frequency**2
+        self._stiffness = np.where(stiffness > 0.0, stiffness, 1.0)  # any will do for a brake that is not there
         self._damping = 2.0 * rotor_inertia * brake_frequency
         self._holding = 1.5 * np.abs(torque_per_current) * current_limit  # brakes hold more than motors give
+        self._has_brake = self._holding > 0.0
         self._grip = self._holding.copy()  # of the brakes as they are: none where open
         self._brake_torque, self._brake_damping = np.zeros((2, count))
         self._enabled = np.zeros(count, dtype=bool)
@@ -66,7 +70,7 @@ class Drives:
             self._latch[closing] = position[closing]
             self._enabled[:] = enabled
             self._grip[:] = np.where(enabled, 0.0, self._holding)
-            self.any_braked = not enabled.all()
+            self.any_braked = bool((self._has_brake & ~enabled).any())
 
     def torque_at(self, time: float) -> Array:
         """Motor torque [N·m] at `time` [s] within the present tick, shape (n,); valid until the next call."""

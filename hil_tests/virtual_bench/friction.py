@@ -1,4 +1,6 @@
-"""Friction of a joint at its motor side."""
+"""Friction of a joint at its motor side, and of the gears behind coupled motors."""
+
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,12 +8,24 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Friction:
+class Friction(Protocol):
+    """Friction of all joints but its viscous part, which is linear and left to the simulator."""
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Friction [N·m] at `velocity` [rad/s] and gear `deflection` [rad]; the array is valid until the next call."""
+        ...
+
+    def slope(self, deflection: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad], gears deflected by this much [rad]."""
+        ...
+
+
+class StribeckFriction:
     """Coulomb friction with a Stribeck rise and a part in proportion to the gear's load; smooth through standstill.
 
     tau = (coulomb + stribeck exp(-(v / stribeck_velocity)²) + load |gear deflection|) tanh(v / transition)
     (Armstrong-Hélouvry, Dupont & Canudas de Wit, Automatica 30(7), 1994; load term as in harmonic drives).
-    The load is per deflection [N·m/rad]. The viscous part is linear and left to the simulator.
+    The load is per deflection [N·m/rad].
 
     This runs eight times a tick, hence the operations in place.
     """
@@ -21,19 +35,13 @@ class Friction:
     ) -> None:
         """Take the coefficients, each of shape (n,), in SI units."""
         self._coulomb = coulomb
+        self._transition = transition
         self._per_transition = 1.0 / transition
         self._stribeck = stribeck
         self._exponent = -1.0 / stribeck_velocity**2
         self._load = load
         self._size = np.empty_like(coulomb)
         self._other = np.empty_like(coulomb)
-
-    def coulomb_torque(self, velocity: Array) -> Array:
-        """Pure Coulomb friction [N·m] at `velocity` [rad/s]; the array is valid until the next call."""
-        size = self._size
-        np.multiply(velocity, self._per_transition, size)
-        np.tanh(size, size)
-        return np.multiply(size, self._coulomb, size)
 
     def torque(self, velocity: Array, deflection: Array) -> Array:
         """Friction [N·m] at `velocity` [rad/s] and gear `deflection` [rad]; the array is valid until the next call."""
@@ -49,3 +57,84 @@ class Friction:
         np.multiply(velocity, self._per_transition, other)
         np.tanh(other, other)
         return np.multiply(size, other, size)
+
+    def slope(self, deflection: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad], through standstill, gears deflected by this much [rad]."""
+        return (self._coulomb + self._stribeck + self._load * deflection) / self._transition
+
+
+class CoulombFriction:
+    """tau = coulomb tanh(v / transition), of a rigid gear: what a simple model has, smooth through standstill."""
+
+    def __init__(self, coulomb: Array, transition: float) -> None:
+        """Take the coefficients, of shape (n,), in SI units."""
+        self._coulomb = coulomb
+        self._transition = transition
+        self._per_transition = 1.0 / transition
+        self._torque = np.empty_like(coulomb)
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Friction [N·m] at `velocity` [rad/s]; the array is valid until the next call."""
+        torque = self._torque
+        np.multiply(velocity, self._per_transition, torque)
+        np.tanh(torque, torque)
+        return np.multiply(torque, self._coulomb, torque)
+
+    def slope(self, deflection: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad], through standstill."""
+        return self._coulomb / self._transition
+
+
+class MakkarFriction:
+    """The continuously differentiable law of six parameters, and a part in proportion to the gear's load.
+
+    tau = g1 (tanh(g2 v) - tanh(g3 v)) + g4 tanh(g5 v) + load |gear deflection| tanh(v / transition), with g6 v viscous
+    (Makkar, Dixon, Sawyer & Hu, IEEE/ASME AIM, 2005). The load is per deflection [N·m/rad].
+    """
+
+    def __init__(self, gammas: Array, load: Array, transition: float) -> None:
+        """Take g1 … g5 as rows, shape (5, n), and the load's share, shape (n,), in SI units."""
+        g1, g2, g3, g4, g5 = gammas
+        self._sizes = np.stack([g1, -g1, g4, np.zeros_like(g1)])
+        self._rates = np.stack([g2, g3, g5, np.full_like(g1, 1.0 / transition)])
+        self._load = load
+        self._work = np.empty_like(self._rates)
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Friction [N·m] at `velocity` [rad/s] and gear `deflection` [rad]."""
+        work, loaded = self._work, self._sizes[3]
+        np.abs(deflection, loaded)
+        np.multiply(loaded, self._load, loaded)
+        np.multiply(self._rates, velocity, work)
+        np.tanh(work, work)
+        np.multiply(work, self._sizes, work)
+        return np.add.reduce(work)
+
+    def slope(self, deflection: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad], gears deflected by this much [rad]: that through standstill."""
+        rise = np.einsum("ij,ij->j", self._sizes[:3], self._rates[:3])
+        return rise + self._load * deflection * self._rates[3]
+
+
+class GearLoss:
+    """What the gears of coupled drives take of their load: tau = share |load| tanh(v / transition).
+
+    All of it is at the drives' side: the load of a gear is what it must carry of both its joints' torques.
+    """
+
+    def __init__(self, share: Array, load_of_deflection: Array, transition: float) -> None:
+        """Take the shares, (n,), and the matrix that makes gears' loads [N·m] of joints' deflections [rad], (n, n)."""
+        self._share = share
+        self._load_of_deflection = load_of_deflection
+        self._per_transition = 1.0 / transition
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Loss [N·m] at the drives' `velocity` [rad/s] and the joints' gear `deflection` [rad], shape (n,)."""
+        load = self._load_of_deflection @ deflection
+        np.abs(load, load)
+        np.multiply(load, self._share, load)
+        return load * np.tanh(velocity * self._per_transition)
+
+    def slope(self, load: Array) -> Array:
+        """Steepest rise over velocity [N·m·s/rad], through standstill, under this load [N·m]."""
+        return self._share * load * self._per_transition

@@ -7,14 +7,18 @@ from typing import Any, Literal, get_args
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
+from hil_tests.virtual_bench.transmission import Transmission
 from jointbench.robot import Joint, Robot
 
+Array = NDArray[np.float64]
 PlantKind = Literal["harmonic", "ideal"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)
 TICK = 1e-3
+_HELD_INERTIA = 1e6  # of the second hinge of a passive joint [kg·m²]: with its stiffness it stays where it is
 
 
 def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
@@ -23,32 +27,42 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
     Coordinates are those of the joints in order; with "harmonic" each is a pair, motor then gear.
 
     Raises:
-        BenchFileError: the robot has joints that are not plain hinges.
+        BenchFileError: the robot has joints that are not plain hinges, or more drives than joints.
     """
-    if robot.couplings:
-        raise BenchFileError(f"robot {robot.name!r} has coupled joints, which the virtual bench cannot emulate yet")
+    transmission = Transmission(robot)
+    armature = transmission.ratio**2 * [part.rotor_inertia for part in truth.joints]
     spec = mujoco.MjSpec()
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
     spec.option.timestep = TICK / truth.steps_per_tick
     spec.option.gravity = robot.gravity
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     bodies = [spec.worldbody]
-    for joint, drive, part in zip(robot.joints, robot.drives, truth.joints, strict=True):
+    for index, (joint, drive, part) in enumerate(zip(robot.joints, robot.drives, truth.joints, strict=True)):
         if joint.kind != "revolute":
             raise BenchFileError(f"joint {joint.name!r} of {robot.name!r} is prismatic; the plant has hinges only")
         body = _add_link(bodies[joint.parent + 1], joint, part)
-        armature = part.rotor_inertia * drive.ratio**2
+        passive = drive.kind == "none"
         body.add_joint(
             name=f"{joint.name}.motor", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
-            armature=armature, damping=part.viscous,
+            armature=0.0 if transmission.shared[index] else armature[index], damping=part.viscous,
         )  # fmt: skip
         if kind == "harmonic":
             body.add_joint(
                 name=f"{joint.name}.gear", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
-                stiffness=part.stiffness, damping=part.damping,
+                armature=_HELD_INERTIA if passive else 0.0, stiffness=part.stiffness, damping=part.damping,
             )  # fmt: skip
         bodies.append(body)
+    for index in np.flatnonzero(transmission.shared):
+        _add_coupled_rotor(spec, robot, transmission.matrix[index], armature[index])
     return spec.compile()
+
+
+def _add_coupled_rotor(spec: Any, robot: Robot, row: Array, armature: float) -> None:
+    """Add a rotor that turns with several joints and couples their inertia: its energy is armature/2 (row · dq)²."""
+    tendon = spec.add_tendon(armature=armature)
+    for joint, turns in zip(robot.joints, row, strict=True):
+        if turns:
+            tendon.wrap_joint(f"{joint.name}.motor", turns)
 
 
 def _add_link(parent: Any, joint: Joint, part: JointTruth) -> Any:

@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,14 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.drive import Drives
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.friction import Friction
+from hil_tests.virtual_bench.friction import CoulombFriction, Friction, GearLoss, MakkarFriction, StribeckFriction
 from hil_tests.virtual_bench.model import TICK, PlantKind, build_model
-from hil_tests.virtual_bench.plant_file import PlantFile
+from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
+from hil_tests.virtual_bench.springs import Springs
+from hil_tests.virtual_bench.transmission import Transmission
 from hil_tests.virtual_bench.windings import Windings
-from jointbench.robot import Robot
+from jointbench.robot import Joint, Robot
+from jointbench.robot.arrays import Vector3
 
 Array = NDArray[np.float64]
 OVERSAMPLES = 16
@@ -30,7 +34,8 @@ class Motion:
     """What sensors see of a tick: positions at its end [rad], currents [A] and torques [N·m] at the ADC's instants.
 
     Attributes:
-        motor_position, link_position: at the joint side, shape (n,).
+        motor_position, link_position: at the joint side, shape (n,); of coupled joints the first is where their motors
+            would put them with rigid gears.
         current, torque: shape (OVERSAMPLES, n); the instants are the middles of OVERSAMPLES equal parts of the tick.
         temperature: of the motors at its end [degC], shape (n,).
         bus_voltage: supply of the drives at its end [V].
@@ -49,7 +54,11 @@ class Plant:
 
     "harmonic": two hinges on each axis, first the motor with its reflected rotor inertia, then the flexibility of gear
     and torque sensor; friction acts on the motor. "ideal": one rigid hinge with rotor inertia, Coulomb and viscous
-    friction.
+    friction. A passive joint turns freely in both, but for its bearing's friction.
+
+    Coupled joints share their drives. Rotors, currents and brakes are the drives' own, and what a drive does at the
+    joints goes through the coupling's matrix: with one motor held, the other one moves all of them. So it is with what
+    gears lose of their load; the rest of the friction is of the joints.
 
     Friction, drives and brakes are evaluated at every stage of the Runge-Kutta step (MuJoCo's passive-force hook), so
     that torque and motion are of the same instant to the integrator's order.
@@ -63,13 +72,16 @@ class Plant:
         """
         self.kind: PlantKind = kind
         self._steps = truth.steps_per_tick
+        self._transmission = transmission = Transmission(robot)
         self._model = build_model(robot, truth, kind)
         self._data: Any = mujoco.MjData(self._model)
-        self._armature = _column(truth, "rotor_inertia") * np.array([drive.ratio for drive in robot.drives]) ** 2
-        _check_step(truth, kind, robot, self._armature)
-        self._friction = _friction(truth, kind)
+        self._armature = _column(truth, "rotor_inertia") * transmission.ratio**2
+        self._friction = _friction(truth, kind, transmission)
+        self._gear_loss = _gear_loss(truth, transmission) if kind == "harmonic" and transmission.coupled else None
+        self._check_step(robot, truth)
+        torque_constants = np.array([drive.torque_constant for drive in robot.drives])
         self.drives = Drives(
-            torque_per_current=np.array([drive.torque_per_current for drive in robot.drives]),
+            torque_per_current=transmission.ratio * torque_constants,
             current_limit=np.array([drive.current_limit for drive in robot.drives]),
             rotor_inertia=self._armature,
             lag=truth.current_lag,
@@ -82,10 +94,13 @@ class Plant:
         self._motor_force = self._data.qfrc_passive[::every]
         self._motor_acceleration = self._data.qacc[::every]
         self._pushes = self._data.qfrc_applied.reshape(robot.n_joints, every)
+        self._pulls = self._data.qfrc_passive.reshape(robot.n_joints, every)
         self._flex_position = self._data.qpos[1::2]
         self._flex_velocity = self._data.qvel[1::2]
         self._stiffness, self._damping = _column(truth, "stiffness"), _column(truth, "damping")
-        self._driving = np.zeros(robot.n_joints)  # all torque on the rotor but the inertial one
+        springs = _springs(truth)
+        self._springs = springs if springs.any else None
+        self._driving = np.zeros(robot.n_joints)  # all torque on the rotors, at the joints, but the inertial one
         self._viscous = _column(truth, "viscous")
         self._power = truth.power
         self._windings = Windings(truth.power, robot.n_joints)
@@ -115,13 +130,15 @@ class Plant:
         """Let one tick pass under the boards' outputs.
 
         Args:
-            enabled: drives that are on, shape (n,); the others carry no current and their brakes hold.
+            enabled: drives that are on, shape (n,), in the robot's order; the others carry no current and their brakes
+                hold.
             command: currents asked of the drives [A], shape (n,).
             outside: torques that push at the links from outside, about the joints [N·m], shape (n,); none by default.
         """
         start = self._data.time
         self._push(outside)
-        self.drives.begin_tick(start, enabled, command, self._motor_position)
+        at_drives = self._transmission.at_drives
+        self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
         mujoco.set_mjcb_passive(self._act)  # the hook belongs to the process: every plant takes it and gives it back
         try:
             for step in range(self._steps):
@@ -130,7 +147,7 @@ class Plant:
         finally:
             mujoco.set_mjcb_passive(None)
         if self.drives.any_braked:
-            self.drives.slip(self._motor_position)
+            self.drives.slip(at_drives(self._motor_position))
         current = self.drives.currents_at(start + self._instants)
         copper_loss = self._power.winding_resistance / OVERSAMPLES * np.einsum("ij,ij->j", current, current)
         self._windings.advance(copper_loss)
@@ -158,10 +175,11 @@ class Plant:
         )
 
     def energy(self) -> float:
-        """Kinetic and potential energy of bodies, rotors and gears [J]."""
+        """Kinetic and potential energy of bodies, rotors, gears and springs [J]."""
         mujoco.mj_energyPos(self._model, self._data)
         mujoco.mj_energyVel(self._model, self._data)
-        return float(self._data.energy.sum())
+        sprung = self._springs.energy(self.link_position) if self._springs else 0.0
+        return float(self._data.energy.sum()) + sprung
 
     def _push(self, torque: Array | None) -> None:
         """Load the links; what turns a link turns both its hinges, the motor's and the flexibility's."""
@@ -169,19 +187,24 @@ class Plant:
 
     def _act(self, _model: Any, data: Any) -> None:
         """Add motor, friction and brake torque to MuJoCo's passive forces (springs and dampers) at any stage."""
-        torque = self._driving
-        if self.kind == "harmonic":
-            friction = self._friction.torque(self._motor_velocity, self._flex_position)
-        else:
-            friction = self._friction.coulomb_torque(self._motor_velocity)
-        np.subtract(self.drives.torque_at(data.time), friction, torque)
-        if self.drives.any_braked:
-            torque += self.drives.brake_torque(self._motor_position, self._motor_velocity)
+        torque, drives, transmission = self._driving, self.drives, self._transmission
+        friction = self._friction.torque(self._motor_velocity, self._flex_position)
+        driven = drives.torque_at(data.time)
+        if self._gear_loss is not None:
+            driven -= self._gear_loss.torque(transmission.at_drives(self._motor_velocity), self._flex_position)
+        np.subtract(transmission.at_joints(driven), friction, torque)
+        if drives.any_braked:
+            position, velocity = self._motor_position, self._motor_velocity
+            torque += transmission.at_joints(
+                drives.brake_torque(transmission.at_drives(position), transmission.at_drives(velocity))
+            )
         np.add(self._motor_force, torque, self._motor_force)
+        if self._springs is not None:
+            self._pulls += self._springs.torque(self.link_position)[:, None]
 
     def _bus_voltage(self, copper_loss: Array) -> float:
         """Supply voltage as the drives' power leaves it [V]; braking motors raise it."""
-        mechanical = self.drives.torque_at(self._data.time) @ self._motor_velocity
+        mechanical = self.drives.torque_at(self._data.time) @ self._transmission.at_drives(self._motor_velocity)
         current = (float(copper_loss.sum()) + float(mechanical)) / self._power.supply
         return self._power.supply - self._power.source_resistance * current
 
@@ -190,47 +213,92 @@ class Plant:
         if self.kind == "harmonic":
             return -self._stiffness * self._flex_position - self._damping * self._flex_velocity
         mujoco.mj_forward(self._model, self._data)  # accelerations of the new state, not of the last stage
-        return self._driving - self._viscous * self._motor_velocity - self._armature * self._motor_acceleration
+        inertial = self._armature * self._transmission.at_drives(self._motor_acceleration)
+        return self._driving - self._viscous * self._motor_velocity - self._transmission.at_joints(inertial)
 
     def _rest_on_brakes(self) -> None:
         """Bend the gears and load the brakes by gravity, so that boards start on a robot that stands still."""
-        gravity = self._data.qfrc_bias[:: 2 if self.kind == "harmonic" else 1]
-        for _ in range(6):  # bending moves the weight a little; each round leaves a thousandth of the error before
-            mujoco.mj_forward(self._model, self._data)
-            if self.kind == "harmonic":
-                self._flex_position[:] = -gravity / self._stiffness
-        self.drives.close_brakes(self._motor_position, gravity)
-        self._torques[0] = gravity
+        load = self._weight()
+        if self.kind == "harmonic":
+            for _ in range(5):  # bending moves the weight a little; each round leaves a thousandth of the error before
+                self._flex_position[:] = -load / self._stiffness
+                load = self._weight()
+            self._flex_position[:] = -load / self._stiffness
+        transmission = self._transmission
+        self.drives.close_brakes(transmission.at_drives(self._motor_position), transmission.torque_at_drives(load))
+        self._torques[0] = load
+
+    def _weight(self) -> Array:
+        """Torque that holds the links against gravity and springs [N·m], shape (n,)."""
+        mujoco.mj_forward(self._model, self._data)
+        weight = self._data.qfrc_bias[:: 2 if self.kind == "harmonic" else 1].copy()
+        return weight if self._springs is None else weight - self._springs.torque(self.link_position)
+
+    def _check_step(self, robot: Robot, truth: PlantFile) -> None:
+        """Refuse friction that is steeper through standstill than the step can follow, gears at the torque limit."""
+        matrix, torque = self._transmission.matrix, robot.torque_limits
+        slope = self._friction.slope(torque / _column(truth, "stiffness"))
+        if self._gear_loss is not None:
+            reach = np.abs(matrix)
+            load = np.abs(np.linalg.inv(matrix)).T @ torque
+            slope = slope + reach.T @ (self._gear_loss.slope(load) * reach.sum(axis=1))
+        bare = [0.0 if part.rotor_inertia else _inertia_about(joint.axis, part) for joint, part in _pairs(robot, truth)]
+        inertia = matrix.T @ np.diag(self._armature) @ matrix + np.diag(bare)
+        decay = np.abs(np.linalg.inv(inertia)) @ slope * TICK / self._steps
+        worst = int(decay.argmax())
+        if decay[worst] > _LARGEST_DECAY:
+            needed = math.ceil(decay[worst] / _LARGEST_DECAY * self._steps)
+            transition = truth.transition if self.kind == "harmonic" else truth.ideal_transition
+            raise BenchFileError(
+                f"friction of joint {robot.joint_names[worst]!r} turns its sign within {transition:g} rad/s, too steep "
+                f"for steps_per_tick = {self._steps}; use at least {needed}, or a wider transition"
+            )
 
 
 def _column(truth: PlantFile, name: str) -> Array:
     return np.array([getattr(joint, name) for joint in truth.joints])
 
 
-def _friction(truth: PlantFile, kind: PlantKind) -> Friction:
-    return Friction(
+def _pairs(robot: Robot, truth: PlantFile) -> Iterator[tuple[Joint, JointTruth]]:
+    return zip(robot.independent_joints, truth.joints, strict=True)
+
+
+def _inertia_about(axis: Vector3, part: JointTruth) -> float:
+    """Inertia of a joint's own link about the joint's axis [kg·m²]."""
+    inertia, mass, center = part.link.inertia_about_center_of_mass, part.link.mass, part.link.center_of_mass
+    assert mass is not None  # the plant file requires every inertia
+    assert center is not None
+    return float(axis @ np.array(inertia) @ axis + mass * np.sum(np.cross(center, axis) ** 2))
+
+
+def _friction(truth: PlantFile, kind: PlantKind, transmission: Transmission) -> Friction:
+    """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears."""
+    if kind == "ideal":
+        return CoulombFriction(_column(truth, "coulomb"), truth.ideal_transition)
+    share = np.where(transmission.shared, 0.0, _column(truth, "load_friction"))
+    load = share * _column(truth, "stiffness")
+    if any(joint.makkar for joint in truth.joints):
+        plain = 1.0 / truth.transition  # of a bearing, which has Coulomb friction alone
+        laws = [joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]
+        return MakkarFriction(np.array(laws).T, load, truth.transition)
+    return StribeckFriction(
         coulomb=_column(truth, "coulomb"),
-        transition=truth.transition if kind == "harmonic" else truth.ideal_transition,
+        transition=truth.transition,
         stribeck=_column(truth, "stribeck"),
         stribeck_velocity=_column(truth, "stribeck_velocity"),
-        load=_column(truth, "load_friction") * _column(truth, "stiffness"),
+        load=load,
     )
 
 
-def _check_step(truth: PlantFile, kind: PlantKind, robot: Robot, armature: Array) -> None:
-    """Refuse friction that is steeper through standstill than the step can follow, gears loaded to the torque limit."""
-    largest, transition = _column(truth, "coulomb"), truth.ideal_transition
-    if kind == "harmonic":
-        largest = largest + _column(truth, "stribeck") + _column(truth, "load_friction") * robot.torque_limits
-        transition = truth.transition
-    decay = largest / transition / armature * TICK / truth.steps_per_tick
-    worst = int(decay.argmax())
-    if decay[worst] > _LARGEST_DECAY:
-        needed = math.ceil(decay[worst] / _LARGEST_DECAY * truth.steps_per_tick)
-        raise BenchFileError(
-            f"friction of joint {robot.joint_names[worst]!r} turns its sign within {transition:g} rad/s, too steep for "
-            f"steps_per_tick = {truth.steps_per_tick}; use at least {needed}, or a wider transition"
-        )
+def _gear_loss(truth: PlantFile, transmission: Transmission) -> GearLoss:
+    share = np.where(transmission.shared, _column(truth, "load_friction"), 0.0)
+    loads = np.linalg.inv(transmission.matrix).T * _column(truth, "stiffness")
+    return GearLoss(share, loads, truth.transition)
+
+
+def _springs(truth: PlantFile) -> Springs:
+    names = ("torsion_spring", "torsion_zero", "sine_spring", "sine_zero")
+    return Springs(*(_column(truth, name) for name in names))
 
 
 def _interpolation(places: Array, count: int) -> Array:

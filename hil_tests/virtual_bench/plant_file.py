@@ -2,31 +2,41 @@
 
 import math
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from jointbench.errors import RobotFileError
-from jointbench.robot import Link, Robot
+from jointbench.robot import Drive, Link, Robot
 from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import Table
 
 VERSION = 1
+_LAWS = ("stribeck", "makkar")
+# A passive joint has no gear. The second hinge, which a plant with flexible gears has at every joint, is held there.
+_HELD_STIFFNESS = 1e10  # [N·m/rad]
 
 
 @dataclass(frozen=True)
 class JointTruth:
     """One joint as it really is, in SI units at the joint side unless said otherwise.
 
+    What is the motor's (rotor inertia, current range) is of the joint's own drive, where drives are coupled too. A
+    passive joint has none of it: no rotor, and no gear that could bend.
+
     Attributes:
         link: true inertia of the link that moves with the joint.
         rotor_inertia: of the motor about its own axis [kg·m²], motor side.
         coulomb, viscous: friction [N·m], [N·m·s/rad].
         stribeck, stribeck_velocity: what standing adds to `coulomb` [N·m], and the speed at which it is gone [rad/s].
-        load_friction: friction per torque through the gear (meshing) [N·m per N·m].
+        load_friction: friction per torque through the gear (meshing) [N·m per N·m]; in a coupling, of the drive's gear.
         stiffness, damping: of gear and torque sensor together [N·m/rad], [N·m·s/rad].
         current_range, torque_range: what the 12-bit converters reach to both sides [A], [N·m].
+        makkar: g1 … g5 of Makkar's law [N·m, s/rad, s/rad, N·m, s/rad], None for the Stribeck law; `coulomb` is g4 then
+            and `viscous` g6.
+        torsion_spring, torsion_zero: [N·m/rad], and where it is at rest [rad].
+        sine_spring, sine_zero: largest torque [N·m], and where it is at rest [rad].
     """
 
     link: Link
@@ -40,6 +50,11 @@ class JointTruth:
     damping: float
     current_range: float
     torque_range: float
+    makkar: tuple[float, ...] | None = None
+    torsion_spring: float = 0.0
+    torsion_zero: float = 0.0
+    sine_spring: float = 0.0
+    sine_zero: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,10 @@ class PlantFile:
     sensors: SensorTruth
     joints: tuple[JointTruth, ...]
 
+    def of_first(self, joints: int) -> "PlantFile":
+        """The same of an arm that ends behind so many joints."""
+        return replace(self, joints=self.joints[:joints])
+
 
 def read_plant_file(path: Path, robot: Robot) -> PlantFile:
     """Read the plant file of `robot`.
@@ -128,6 +147,8 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
             f"describes the joints {', '.join(entries) or 'none'}, but robot {robot.name!r} has "
             f"{', '.join(robot.joint_names)}; list exactly these, in this order"
         )
+    law = friction.text("law", "stribeck", _LAWS)
+    described = zip(entries.items(), robot.drives, strict=True)
     plant = PlantFile(
         steps_per_tick=whole(table, "steps_per_tick", 1),
         current_lag=1e-6 * drive.positive("current_lag_us"),
@@ -136,7 +157,7 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         transition=friction.positive("transition_rad_s"),
         ideal_transition=friction.positive("ideal_transition_rad_s"),
         sensors=_sensors(table.table("sensors")),
-        joints=tuple(_joint(entry, name, table.where) for name, entry in entries.items()),
+        joints=tuple(_joint(entry, name, drive, law, table.where) for (name, entry), drive in described),
     )
     for read in (drive, friction, table):
         read.finish()
@@ -173,31 +194,73 @@ def _sensors(table: Table) -> SensorTruth:
     return sensors
 
 
-def _joint(table: Table, name: str, file_name: str) -> JointTruth:
+def _joint(table: Table, name: str, drive: Drive, law: str, file_name: str) -> JointTruth:
     table.where = f"{file_name}: joint {name!r}"
+    link = _link(table, name)
+    joint = _passive(table, link) if drive.kind == "none" else _driven(table, link, law)
+    joint = replace(
+        joint,
+        torsion_spring=_not_negative(table, "torsion_spring_Nm_rad", 0.0),
+        torsion_zero=math.radians(table.number("torsion_zero_deg", 0.0)),
+        sine_spring=_not_negative(table, "sine_spring_Nm", 0.0),
+        sine_zero=math.radians(table.number("sine_zero_deg", 0.0)),
+    )
+    table.finish()
+    if link.physical_fault:
+        table.fault(f"no body has this inertia: {link.physical_fault}")
+    return joint
+
+
+def _link(table: Table, name: str) -> Link:
     inertia = table.table("inertia_kg_m2")
     xx, yy, zz = (inertia.positive(key) for key in ("xx", "yy", "zz"))
     xy, xz, yz = (inertia.number(key, 0.0) for key in ("xy", "xz", "yz"))
     inertia.finish()
     center = tuple(1e-3 * value for value in table.numbers("center_of_mass_mm", 3))
     tensor = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    joint = JointTruth(
-        link=Link(name, table.positive("mass_kg"), cast(Vector3, center), tensor),
+    return Link(name, table.positive("mass_kg"), cast(Vector3, center), tensor)
+
+
+def _driven(table: Table, link: Link, law: str) -> JointTruth:
+    makkar = _makkar(table) if law == "makkar" else None
+    return JointTruth(
+        link=link,
         rotor_inertia=table.positive("rotor_inertia_kg_m2"),
-        coulomb=_not_negative(table, "coulomb_Nm"),
+        coulomb=_not_negative(table, "coulomb_Nm") if makkar is None else makkar[3],
         viscous=_not_negative(table, "viscous_Nms_rad"),
-        stribeck=_not_negative(table, "stribeck_Nm"),
-        stribeck_velocity=table.positive("stribeck_velocity_rad_s"),
+        stribeck=_not_negative(table, "stribeck_Nm") if makkar is None else 0.0,
+        stribeck_velocity=table.positive("stribeck_velocity_rad_s") if makkar is None else 1.0,
         load_friction=_not_negative(table, "load_friction"),
         stiffness=table.positive("stiffness_Nm_rad"),
         damping=_not_negative(table, "damping_Nms_rad"),
         current_range=table.positive("current_range_A"),
         torque_range=table.positive("torque_range_Nm"),
+        makkar=makkar,
     )
-    table.finish()
-    if joint.link.physical_fault:
-        table.fault(f"no body has this inertia: {joint.link.physical_fault}")
-    return joint
+
+
+def _makkar(table: Table) -> tuple[float, ...]:
+    """Read g1 … g5 of Makkar's law; g6 is `viscous_Nms_rad`, as in the other one."""
+    sizes = [_not_negative(table, key) for key in ("makkar_g1_Nm", "makkar_g4_Nm")]
+    rates = [table.positive(f"makkar_g{k}_s_rad") for k in (2, 3, 5)]
+    return (sizes[0], rates[0], rates[1], sizes[1], rates[2])
+
+
+def _passive(table: Table, link: Link) -> JointTruth:
+    """Read a joint without a drive: a bearing that turns almost freely."""
+    return JointTruth(
+        link=link,
+        rotor_inertia=0.0,
+        coulomb=_not_negative(table, "coulomb_Nm"),
+        viscous=_not_negative(table, "viscous_Nms_rad"),
+        stribeck=0.0,
+        stribeck_velocity=1.0,
+        load_friction=0.0,
+        stiffness=_HELD_STIFFNESS,
+        damping=0.0,
+        current_range=1.0,  # of converters that its board does not have
+        torque_range=1.0,
+    )
 
 
 def _not_negative(table: Table, key: str, default: float | None = None) -> float:

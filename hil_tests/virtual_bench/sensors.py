@@ -10,8 +10,9 @@ from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
-from jointbench.robot import Robot
-from jointwire import JOINT_BOARD_CHANNELS
+from hil_tests.virtual_bench.transmission import Transmission
+from jointbench.robot import Drive, Robot
+from jointwire import CHANNEL_BY_NAME, JOINT_BOARD_CHANNELS
 
 Array = NDArray[np.float64]
 _CENTRE, _TOP = 2048, 4095  # 12-bit converters, zero in the middle
@@ -44,10 +45,12 @@ class Readings:
 
 
 class Sensors:
-    """The sensors of all joints, drawn from one seed.
+    """The sensors of all joints and their drives, drawn from one seed.
 
     An ADC sample is round(centre + (gain x + offset + noise) / step), clipped to 12 bits. A board's gain and offset are
-    drawn once; its calibration facts hold the nominal gain and the zero as a laboratory would have found it.
+    drawn once; its calibration facts hold the nominal gain and the zero as a laboratory would have found it. The
+    absolute encoder sits at the joint's link, or at the drive's input of a coupling, where boards have no torque
+    sensor. A passive joint has the link's encoder alone.
     """
 
     def __init__(self, robot: Robot, truth: PlantFile, kind: PlantKind, seed: int) -> None:
@@ -55,7 +58,10 @@ class Sensors:
         sensors, n = truth.sensors, robot.n_joints
         boards, noise, slow_noise = np.random.default_rng(seed).spawn(3)
         self._noise, self._slow_noise = noise, slow_noise
-        self._ratio = np.array([drive.ratio for drive in robot.drives])
+        self._transmission = Transmission(robot)
+        self._ratio = self._transmission.ratio
+        sharing = zip(robot.drives, self._transmission.shared, strict=True)
+        self._channels = [_channels(drive, bool(shared)) for drive, shared in sharing]
         ranges = np.array([(joint.current_range, joint.torque_range) for joint in truth.joints])
         spreads = np.array((sensors.current_offset_spread, sensors.torque_offset_spread))
         calibrations = np.array((sensors.current_zero_calibration, sensors.torque_zero_calibration))
@@ -95,11 +101,15 @@ class Sensors:
         slow[0] += motion.bus_voltage / self._voltage_step
         slow[1] += motion.temperature * (1.0 / _TEMPERATURE_STEP)
         bus_voltage, temperature = np.rint(slow, slow).astype(np.int32)
-        motor_exact = motion.motor_position * self._ratio * (self._motor_counts / _TURN) + self._motor_phase
+        driven = self._transmission.at_drives(motion.motor_position)
+        absolute = motion.link_position
+        if self._transmission.coupled:
+            absolute = np.where(self._transmission.shared, driven, absolute)
+        motor_exact = driven * self._ratio * (self._motor_counts / _TURN) + self._motor_phase
         readings = Readings(
             motor_count=(np.floor(motor_exact).astype(np.int64) & 0xFFFF).astype(np.uint16),
             motor_exact=motor_exact,
-            link_count=self._count_link(motion.link_position),
+            link_count=self._count_link(absolute),
             adc=self._convert(motion),
             bus_voltage=bus_voltage,
             temperature=temperature,
@@ -108,9 +118,9 @@ class Sensors:
         return readings
 
     def facts(self, joint: int) -> dict[str, int]:
-        """Facts of the board at a joint: raw values of the registers that only its hardware and calibration know."""
+        """Facts of a joint's board: raw values of the registers that only its hardware and calibration know."""
         return {
-            "board.channels": JOINT_BOARD_CHANNELS,
+            "board.channels": self._channels[joint],
             "board.tick_period": round(1e6 * TICK),
             "adc.oversamples": OVERSAMPLES,
             "adc.window": round(1e6 * TICK),
@@ -150,6 +160,18 @@ class Sensors:
         self._slow_noise.standard_normal(out=self._slow_at_rest)
         self._slow_at_rest *= self._slow_rms
         self._used = 0
+
+
+def _channels(drive: Drive, shared: bool) -> int:
+    """Mask of what the board of a joint's drive measures."""
+    if drive.kind == "none":
+        return _mask("link_position", "bus_voltage")
+    # At a coupling's input nothing tells where a link is, nor what torque it carries.
+    return JOINT_BOARD_CHANNELS & ~_mask("link_position", "joint_torque") if shared else JOINT_BOARD_CHANNELS
+
+
+def _mask(*channels: str) -> int:
+    return sum(1 << CHANNEL_BY_NAME[name].bit for name in channels)
 
 
 def _voltage_step(supply: float) -> float:

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from hil_tests.virtual_bench.bench_file import BoardEntry
 from hil_tests.virtual_bench.model import PlantKind
-from hil_tests.virtual_bench.plant_file import PlantFile
+from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
+from hil_tests.virtual_bench.transmission import Transmission
 from jointbench.robot import Robot
 
 
@@ -14,22 +17,46 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
     """True parameters of each joint by its name, in SI units at the joint side.
 
     Returns:
-        Per joint: `standard_parameters` (ten, about the link frame, m first), `rotor_inertia` (J ratio²), `viscous`,
-        `coulomb` and `offset` (torque that the calibrated current reads at no current). Of the harmonic plant viscous
-        and coulomb are None: its friction is not of that form.
+        Per joint: `standard_parameters` (ten, about the link frame, m first), `rotor_inertia` (J ratio²; in a coupling
+        of the joint's own drive at its input), `viscous`, `coulomb` and `offset` (torque that the calibrated currents
+        read at no current). Of the harmonic plant viscous and coulomb are None: its friction is not of that form.
+        `stiffness` of its gears [N·m/rad]; the ideal plant's are rigid, None. `friction`: name of the law and its
+        parameters; `springs`: those of the torque -torsion (q - torsion_zero) - sine sin(q - sine_zero).
     """
     table: dict[str, dict[str, Any]] = {}
-    for index, (joint, drive, part) in enumerate(zip(robot.joints, robot.drives, truth.joints, strict=True)):
+    transmission = Transmission(robot)
+    torque_constants = np.array([drive.torque_constant for drive in robot.drives])
+    offsets = transmission.at_joints(sensors.current_offset * (transmission.ratio * torque_constants))
+    for index, (joint, part) in enumerate(zip(robot.independent_joints, truth.joints, strict=True)):
         parameters = part.link.standard_parameters
         assert parameters is not None  # the plant file requires every inertia
         table[joint.name] = {
             "standard_parameters": parameters.tolist(),
-            "rotor_inertia": part.rotor_inertia * drive.ratio**2,
+            "rotor_inertia": float(part.rotor_inertia * transmission.ratio[index] ** 2),
             "viscous": part.viscous if kind == "ideal" else None,
             "coulomb": part.coulomb if kind == "ideal" else None,
-            "offset": float(sensors.current_offset[index] * drive.torque_per_current),
+            "offset": float(offsets[index]),
+            "stiffness": part.stiffness if kind == "harmonic" else None,
+            "friction": _friction(part, truth, kind),
+            "springs": {
+                "torsion": part.torsion_spring,
+                "torsion_zero": part.torsion_zero,
+                "sine": part.sine_spring,
+                "sine_zero": part.sine_zero,
+            },
         }
     return table
+
+
+def _friction(part: JointTruth, truth: PlantFile, kind: PlantKind) -> dict[str, Any]:
+    """Friction of a joint as the formulas of `friction.py` have it, and its viscous part; `load` is per load."""
+    if kind == "harmonic" and part.makkar is not None:
+        return {"law": "makkar", "gammas": [*part.makkar, part.viscous], "load": part.load_friction}
+    plain = {"coulomb": part.coulomb, "viscous": part.viscous}
+    if kind == "ideal":
+        return {"law": "coulomb", **plain, "transition": truth.ideal_transition, "load": 0.0}
+    rise = {"stribeck": part.stribeck, "stribeck_velocity": part.stribeck_velocity}
+    return {"law": "stribeck", **plain, **rise, "transition": truth.transition, "load": part.load_friction}
 
 
 def add_clocks(table: dict[str, dict[str, Any]], boards: Iterable[BoardEntry]) -> None:
@@ -38,4 +65,5 @@ def add_clocks(table: dict[str, dict[str, Any]], boards: Iterable[BoardEntry]) -
     The clock shows offset_us + time_us (1 + ppm / 1e6); its board counts tick n when it shows n tick periods.
     """
     for board in boards:
-        table[board.joint]["clock"] = {"offset_us": board.clock.offset_us, "ppm": board.clock.drift_ppb / 1e3}
+        for motor in board.motors:
+            table[motor.joint]["clock"] = {"offset_us": board.clock.offset_us, "ppm": board.clock.drift_ppb / 1e3}

@@ -1,0 +1,226 @@
+"""Coupled drives in the plant: kinematics, inertia, brakes and power of a differential against closed forms."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hil_tests.coupled_pair import (
+    BEVELS,
+    LOAD_INERTIA,
+    LOAD_MASS,
+    LOAD_RADIUS,
+    RATIO,
+    THIRD_BEVEL,
+    TORQUE_CONSTANT,
+    pair_robot,
+    pair_truth,
+)
+from hil_tests.pendulum import GRAVITY, drive_open, seconds
+from hil_tests.test_plant import shift
+from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.plant import Plant
+from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
+from hil_tests.virtual_bench.sensors import Sensors
+from hil_tests.virtual_bench.truth import true_parameters
+from jointbench.robot import BevelDifferential, load_robot
+from jointwire import CHANNELS
+
+Array = NDArray[np.float64]
+KINDS: tuple[PlantKind, ...] = ("harmonic", "ideal")
+BEVELS_OF_JOINTS = np.array([[1.0, 1.0], [-1.0, 1.0]])
+PAIR = BevelDifferential(
+    RATIO,
+    first_bevel=BEVELS[0],
+    second_bevel=BEVELS[1],
+    third_bevel=THIRD_BEVEL + LOAD_INERTIA,  # the hanging load turns with it, its centre of mass on the axis
+    carrier=LOAD_INERTIA + LOAD_MASS * LOAD_RADIUS**2,
+    load_mass=LOAD_MASS,
+    load_radius=LOAD_RADIUS,
+)
+PLANTS = Path(__file__).parent / "virtual_bench" / "plants"
+NURSING_ARM = load_robot("nursing_arm")
+ON = np.ones(2, dtype=bool)
+
+
+def nursing_truth() -> PlantFile:
+    return read_plant_file(PLANTS / "nursing_arm.toml", NURSING_ARM)
+
+
+def test_one_current_accelerates_both_joints_as_the_paper_says() -> None:
+    """J ddq + G = [T1 - T2, T1 + T2], J12 = J1 - J2: told by how far both joints come in the first ticks."""
+    plant = Plant(pair_robot(), pair_truth(), "ideal")
+    current, ticks = 0.5, 20
+    end = drive_open(plant, np.tile([current, 0.0], (ticks, 1)))[-1].motor_position
+    torque = RATIO * TORQUE_CONSTANT * current
+    expected = np.linalg.solve(PAIR.inertia, [torque, torque])
+    # The current needs its lag to come up: t²/2 - lag t + lag² of motion; gravity comes with the motion itself.
+    lag, t = pair_truth().current_lag, ticks * TICK
+    moved = expected * (0.5 * t**2 - lag * t + lag**2 * (1.0 - math.exp(-t / lag)))
+    # 0.2 %: what the load's swing of 4 mrad does in 20 ms, with gravity and with the rotation's inertia.
+    np.testing.assert_allclose(end, moved, rtol=2e-3)
+    without_coupling = torque / np.diag(PAIR.inertia)
+    assert np.all(np.abs(without_coupling / expected - 1.0) > 0.05)  # J12 is seen
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_one_motor_held_the_other_moves_both_joints_alike(kind: PlantKind) -> None:
+    """The second motor's bevel stands, q2 - q1 = φ2 = 0: what a differential does when one motor is off."""
+    plant = Plant(pair_robot(), pair_truth(joint={"viscous": 2.0, "damping": 2.0}), kind)
+    one = np.array([True, False])
+    path = np.array([plant.advance(one, np.array([1.2, 5.0])).motor_position for _ in range(seconds(0.5))])
+    assert path[-1, 0] > 0.3
+    bevels = path @ BEVELS_OF_JOINTS.T
+    np.testing.assert_allclose(bevels[:, 0], 2.0 * path[:, 0], rtol=0, atol=1e-3)
+    # 1 mrad: the closed brake is a spring of 100 kN·m/rad and gives way under the other motor's tens of N·m.
+    np.testing.assert_allclose(bevels[:, 1], 0.0, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_brakes_hold_the_bevels(kind: PlantKind) -> None:
+    plant = Plant(NURSING_ARM, nursing_truth(), kind)
+    start = plant.motor_position
+    np.testing.assert_array_equal(start, NURSING_ARM.home)
+    for _ in range(seconds(0.5)):
+        plant.advance(np.zeros(6, dtype=bool), np.full(6, 1.0))
+    assert np.abs(plant.motor_position - start).max() < 1e-6
+
+
+def frictionless(truth: PlantFile) -> PlantFile:
+    gone = {"coulomb": 0.0, "viscous": 0.0, "load_friction": 0.0, "damping": 0.0, "makkar": None}
+    return dataclasses.replace(truth, joints=tuple(dataclasses.replace(joint, **gone) for joint in truth.joints))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_energy_is_conserved_without_friction(kind: PlantKind) -> None:
+    robot = dataclasses.replace(NURSING_ARM, home=(0.4, -0.9, 0.5, 1.1, -0.6, 0.7))
+    plant = Plant(robot, frictionless(nursing_truth()), kind)
+    on, nothing = np.ones(6, dtype=bool), np.zeros(6)
+    plant.advance(on, nothing)
+    start, rest = plant.energy(), plant.motor_position
+    energies: list[float] = []
+    for _ in range(seconds(0.6)):
+        plant.advance(on, nothing)
+        energies.append(plant.energy())
+    assert np.abs(plant.motor_position - rest).max() > 0.1  # it falls, slowly: rotors behind 3060 are heavy
+    # Runge-Kutta at 1 ms takes what the gears' fast vibration has (1000 rad/s), millijoules; the fall drifts by none.
+    assert max(abs(energy - start) for energy in energies) < (2e-3 if kind == "harmonic" else 1e-6)
+
+
+def test_what_motors_give_is_what_joints_and_friction_take() -> None:
+    """Power balance over a motion of both joints under gravity: motors' work = energy gained + friction's work.
+
+    Friction's work is written out here: Makkar's law at the joints, and a share of the load at each bevel's gear.
+    """
+    g1, g2, g3, g4, g5, g6 = gammas = (0.6, 60.0, 8.0, 1.5, 50.0, 1.2)
+    share = 0.3  # more than any gear takes, so that the balance would show it missing
+    part = {"makkar": gammas[:5], "coulomb": g4, "viscous": g6, "load_friction": share, "damping": 0.0}
+    truth = pair_truth(steps_per_tick=4, joint=part)
+    plant = Plant(pair_robot(), truth, "harmonic")
+    t = TICK * np.arange(seconds(1.5))
+    currents = np.stack([0.9 * np.sin(2 * math.pi * 1.1 * t), 0.7 * np.sin(2 * math.pi * 1.7 * t)], axis=1)
+    begin, start = plant.motor_position, plant.energy()
+    motions = drive_open(plant, currents)
+    positions = np.array([begin, *(motion.motor_position for motion in motions)])
+    joint_torque = np.array([motion.torque.mean(axis=0) for motion in motions])
+    motor_torque = RATIO * TORQUE_CONSTANT * np.array([motion.current.mean(axis=0) for motion in motions])
+    velocity = np.diff(positions, axis=0) / TICK  # mean of the tick
+    bevel_velocity = velocity @ BEVELS_OF_JOINTS.T
+    given = float(np.sum(motor_torque * bevel_velocity) * TICK)
+    curve = g1 * (np.tanh(g2 * velocity) - np.tanh(g3 * velocity)) + g4 * np.tanh(g5 * velocity) + g6 * velocity
+    gear_load = joint_torque @ np.linalg.inv(BEVELS_OF_JOINTS)
+    loss = share * np.abs(gear_load) * np.tanh(bevel_velocity / truth.transition)
+    lost_in_gears = float(np.sum(loss * bevel_velocity) * TICK)
+    taken = float(np.sum(curve * velocity) * TICK) + lost_in_gears
+    gained = plant.energy() - start
+    assert taken > 1.0
+    assert lost_in_gears > 0.05 * given
+    # 0.2 %: means over a tick stand for products of what changes within it.
+    assert given == pytest.approx(taken + gained, rel=2e-3)
+
+
+def test_the_friction_that_motors_feel_is_the_one_the_truth_tells() -> None:
+    """Without weight, turn one joint at a time at steady speeds: what the motors give there is the told curve."""
+    robot, truth = dataclasses.replace(NURSING_ARM, gravity=(0.0, 0.0, 0.0)), nursing_truth()
+    told = true_parameters(robot, truth, "harmonic", Sensors(robot, truth, "harmonic", seed=0))
+    per_current = np.array([drive.torque_per_current for drive in robot.drives])
+    bevels = np.kron(np.eye(3), BEVELS_OF_JOINTS)
+    stiffness = np.repeat([3e4, 1e4, 3e3], 2)
+    moving = (0, 3)  # the shoulder's rotation and the elbow's pitch
+    for speed in (math.radians(1.0), math.radians(-5.0), math.radians(20.0)):
+        plant = Plant(robot, truth, "harmonic")
+        pull = np.zeros((seconds(0.8), 6))
+        q = plant.motor_position
+        for tick in range(len(pull)):  # a stiff servo at the bevels; its first command is steep, hence the wait
+            wanted = np.array(robot.home)
+            wanted[list(moving)] += speed * (tick + 1) * TICK
+            before, q = q, plant.motor_position
+            rate = np.zeros(6)
+            rate[list(moving)] = speed
+            torque = bevels @ (stiffness * (wanted - q) + 0.05 * stiffness * (rate - (q - before) / TICK))
+            motion = plant.advance(np.ones(6, dtype=bool), torque / per_current)
+            pull[tick] = (per_current * motion.current.mean(axis=0)) @ bevels
+        for joint in moving:
+            friction = told[robot.joint_names[joint]]["friction"]
+            assert friction["law"] == "makkar"
+            g1, g2, g3, g4, g5, g6 = friction["gammas"]
+            curve = g1 * (math.tanh(g2 * speed) - math.tanh(g3 * speed)) + g4 * math.tanh(g5 * speed) + g6 * speed
+            # 1 %: the servo's last ripple, averaged over a tenth of a second.
+            assert pull[-100:, joint].mean() == pytest.approx(curve, rel=0.01)
+
+
+def test_halving_the_step_shifts_no_motion_in_time() -> None:
+    t = TICK * np.arange(seconds(0.8))
+    currents = np.stack([0.4 * np.sin(2 * math.pi * f * t) for f in (1.0, 1.3, 1.7, 2.1, 2.6, 3.1)], axis=1)
+    currents *= [drive.current_limit for drive in NURSING_ARM.drives]
+    paths: list[Array] = []
+    for factor in (1, 2):
+        truth = nursing_truth()
+        truth = dataclasses.replace(truth, steps_per_tick=factor * truth.steps_per_tick)
+        motions = drive_open(Plant(NURSING_ARM, truth, "harmonic"), currents)
+        paths.append(np.array([motion.motor_position for motion in motions]))
+    assert np.ptp(paths[1], axis=0).min() > 0.005
+    assert abs(shift(paths[1], paths[0])) < 2e-6  # as test_plant.py asks of cobot6
+    assert np.abs(paths[0] - paths[1]).max() < 8e-6  # two counts of a motor encoder
+
+
+def test_boards_count_motors_and_bevels() -> None:
+    """What a board of a pair counts: its motor, and its bevel within a turn; no link encoder, no torque sensor."""
+    truth = nursing_truth()
+    sensors = Sensors(NURSING_ARM, truth, "harmonic", seed=4)
+    still = Plant(NURSING_ARM, truth, "harmonic").standing()
+    q = np.array([0.3, -0.2, 0.1, 0.5, -0.4, 0.25])
+    first, second = (
+        sensors.read(dataclasses.replace(still, motor_position=position, link_position=position))
+        for position in (np.zeros(6), q)
+    )
+    turns = NURSING_ARM.transmission_matrix @ q / (2.0 * math.pi)
+    np.testing.assert_allclose(second.motor_exact - first.motor_exact, 512 * turns, rtol=1e-12)
+    facts = [sensors.facts(motor) for motor in range(6)]
+    zeros = np.array([fact["encoder.link_zero"] for fact in facts])
+    bevel_turns = turns / 3060.0
+    counts = (second.link_count - zeros + 2**18) % 2**19 - 2**18
+    np.testing.assert_array_equal(counts, np.floor(bevel_turns * 2**19))
+    assert {fact["drive.ratio"] for fact in facts} == {3_060_000}
+    for fact in facts:
+        names = {channel.name for channel in CHANNELS if fact["board.channels"] & 1 << channel.bit}
+        assert {"motor_current", "motor_position", "current_command"} <= names
+        assert not {"link_position", "joint_torque"} & names
+
+
+def test_the_pendulum_of_a_pair_swings_by_both_rotors() -> None:
+    """Small swings of the free pitch: ω² = m g r / J22, while the rotation takes part through J12."""
+    robot = pair_robot()
+    plant = Plant(dataclasses.replace(robot, home=(0.0, 0.02)), pair_truth(), "ideal")
+    motions = drive_open(plant, np.zeros((seconds(6.0), 2)))
+    pitch = np.array([motion.motor_position[1] for motion in motions])
+    falling = np.flatnonzero((pitch[:-1] > 0) & (pitch[1:] <= 0))
+    crossings = falling + pitch[falling] / (pitch[falling] - pitch[falling + 1])
+    measured = 2.0 * math.pi / (TICK * np.diff(crossings).mean())
+    inertia = PAIR.inertia
+    free = inertia[1, 1] - inertia[0, 1] ** 2 / inertia[0, 0]  # nothing turns the rotation but J12
+    # 0.01 %: a swing of 20 mrad is 25 ppm slower than a small one.
+    assert measured == pytest.approx(math.sqrt(LOAD_MASS * GRAVITY * LOAD_RADIUS / free), rel=1e-4)
