@@ -1,9 +1,11 @@
-"""Batch rigid-body maths: kinematics, inverse dynamics, regressors, drives, base parameters."""
+"""Batch rigid-body maths: kinematics, inverse dynamics, regressors, drives, compensations, base parameters."""
 
 from jointbench.dynamics.adjoint import inverse_dynamics_adjoint, regressor_adjoint
 from jointbench.dynamics.base_parameters import BaseParameters, base_parameters
+from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names, known_drive_parameters
 from jointbench.dynamics.energy import energy, energy_regressor
+from jointbench.dynamics.equilibrium import hanging_pose
 from jointbench.dynamics.floating_base import (
     floating_base_parameters,
     floating_inverse_dynamics,
@@ -15,7 +17,7 @@ from jointbench.dynamics.free_base_motion import FreeBaseMotion
 from jointbench.dynamics.kane import kane_dynamics
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.dynamics.lagrange import EquationsOfMotion, equations_of_motion
-from jointbench.dynamics.model_columns import model_columns, model_parameter_names
+from jointbench.dynamics.model_columns import known_beside_links, model_columns, model_parameter_names
 from jointbench.dynamics.momentum import momentum_regressor
 from jointbench.dynamics.newton_euler import gravity_torques, inverse_dynamics
 from jointbench.dynamics.normal_equations import NormalEquations, normal_equations
@@ -38,6 +40,8 @@ __all__ = [
     "base_parameters",
     "base_wrench_regressor",
     "center_of_mass",
+    "compensation_columns",
+    "compensation_parameter_names",
     "drive_columns",
     "drive_parameter_names",
     "energy",
@@ -50,9 +54,11 @@ __all__ = [
     "floating_standard_parameters",
     "forward_kinematics",
     "gravity_torques",
+    "hanging_pose",
     "inverse_dynamics",
     "inverse_dynamics_adjoint",
     "kane_dynamics",
+    "known_beside_links",
     "known_drive_parameters",
     "model_columns",
     "model_parameter_names",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.dynamics.base_words import Group, group_table, groups_of
+from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.grouping import grouping_matrix, independent_columns, random_columns
 from jointbench.dynamics.model_columns import model_parameter_names
 from jointbench.errors import ShapeError
@@ -94,13 +95,13 @@ class BaseParameters:
 def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> BaseParameters:
     """Find the base parameters of a robot from random motions.
 
-    Columns of the regressor are offered one by one, link by link and the drives last, and kept when independent of
-    those kept before. So friction and offsets stay themselves, and a rotor inertia does unless its link's Izz acts
-    alike, which then leads the group.
+    Columns of the regressor are offered one by one, link by link, then the drives and last the compensations, and kept
+    when independent of those kept before. So friction and offsets stay themselves, and a rotor inertia does unless its
+    link's Izz acts alike, which then leads the group.
 
     Args:
         robot: the robot.
-        drives: whether the model has the drives' columns, as `model_columns`, or only the links', as `regressor`.
+        drives: whether the model has all columns, as `model_columns`, or only the links', as `regressor`.
         seed: of the random motions; the result does not depend on it but for rounding.
 
     Returns:
@@ -119,6 +120,19 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
     grouping = grouping_matrix(matrix, columns)
     shown = tuple(_group_name(names, column, row) for column, row in zip(columns, grouping, strict=True))
     return BaseParameters(robot, len(columns), gap, shown, np.array(columns, dtype=np.intp), names, grouping)
+
+
+def doubled_compensations(base: BaseParameters) -> tuple[str, ...]:
+    """A sentence on each parameter of a compensation that no motion of the robot tells from others, or at all."""
+    said: list[str] = []
+    for name in compensation_parameter_names(base.robot):
+        column = base.full_names.index(name)
+        leaders = [base.leading_names[row] for row in np.flatnonzero(base.grouping[:, column])]
+        if not leaders:
+            said.append(f"{name} acts on no joint whose torque is modelled, and is not told")
+        elif name not in leaders:
+            said.append(f"{name} acts as {' and '.join(leaders)} in every motion, and is told only in sum with that")
+    return tuple(said)
 
 
 def _group_name(names: tuple[str, ...], leader: int, row: Array) -> str:

@@ -18,6 +18,7 @@ _FEW = 3
 _WIDTH = 120
 
 _OF_DRIVES = {"viscous": "viscous friction", "coulomb": "Coulomb friction", "offset": "torque offset"}
+_OF_COMPENSATIONS = {"sine": "torque by the sine", "cosine": "torque by the cosine"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _at(leader: str, term: Term) -> str:
 def _what(quantity: str, count: int = 1) -> str:
     """Name a quantity, of one owner or of several; the mass of several is one."""
     if quantity not in PARAMETER_NAMES:
-        return _OF_DRIVES.get(quantity, quantity.replace("_", " "))
+        return (_OF_DRIVES | _OF_COMPENSATIONS).get(quantity, quantity.replace("_", " "))
     if quantity == "m":
         return "mass"
     plural = "s" if count > 1 else ""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch
+from jointbench.dynamics.compensation_columns import CompensationTerms
+from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms, Sign
 from jointbench.dynamics.tree import Indices, tree_of
 from jointbench.robot import Array, Robot
@@ -39,7 +41,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChosenColumns:
-    """Some columns of a robot's torque model [W | D], as of `model_columns`, each row multiplied by a number.
+    """Some columns of a robot's torque model [W | D | C], as of `model_columns`, each row multiplied by a number.
 
     Attributes:
         robot: the robot.
@@ -47,6 +49,8 @@ class ChosenColumns:
         roots: what each joint's row is multiplied by, such as 1 / σ, shape (n_joints,).
         slots: where their values are.
         drives: the drives' columns among them.
+        compensations: the compensations'.
+        of_compensations: slots of their elements, shape (n_elements,).
     """
 
     robot: Robot
@@ -54,13 +58,18 @@ class ChosenColumns:
     roots: Array
     slots: Slots
     drives: DriveTerms
+    compensations: CompensationTerms
+    of_compensations: Indices
 
     @classmethod
     def of(cls, robot: Robot, columns: NDArray[np.intp], roots: Array) -> ChosenColumns:
         """Lay them out."""
         first = 10 * robot.n_links
         drives = DriveTerms.of(robot).only(columns[columns >= first] - first)
-        return cls(robot, columns, roots, _slots(robot, columns, drives), drives)
+        last = first + len(drive_parameter_names(robot))
+        more = CompensationTerms.of(robot, columns[columns >= last] - last)
+        slots, of_more = _slots(robot, columns, drives, more)
+        return cls(robot, columns, roots, slots, drives, more, of_more)
 
     def values(self, motion: Motion, sign: Sign) -> Array:
         """Values of all slots, shape (n_slots, n_samples), with this sign function for Coulomb's.
@@ -78,6 +87,9 @@ class ChosenColumns:
         fill_slots(tree_of(self.robot), self.slots, self.roots, q, dq, ddq, values.reshape(-1))
         if len(self.slots.of_drives):
             values[self.slots.of_drives] = (self.drives.values(dq, ddq, sign) * self.roots[self.drives.row]).T
+        if len(self.of_compensations):
+            more = self.compensations.values(q, dq, ddq) * self.roots[self.compensations.row]
+            values[self.of_compensations] = more.T
         return values if samples == len(q) else values[:, :samples].copy()
 
     def gram(self, values: Array) -> Array:
@@ -106,9 +118,11 @@ class ChosenColumns:
         samples, n = q.shape
         weights = np.empty_like(values)
         weigh_slots(self.slots, self.roots, values, np.ascontiguousarray(slope), weights)
-        more = None
+        more = beside = None
         if len(self.slots.of_drives):
             more = self.drives.pull_back(dq, weights[self.slots.of_drives].T, sign_slope)
+        if len(self.of_compensations):
+            beside = self.compensations.pull_back(q, dq, ddq, weights[self.of_compensations].T)
         if samples < LANES:
             q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
             weights = np.ascontiguousarray(lengthened(weights.T).T)
@@ -117,10 +131,15 @@ class ChosenColumns:
         by_q, by_dq, by_ddq = np.split(out[:samples], 3, axis=1)
         if more is not None:
             by_dq, by_ddq = by_dq + more[0], by_ddq + more[1]
+        if beside is not None:
+            by_q, by_dq, by_ddq = by_q + beside[0], by_dq + beside[1], by_ddq + beside[2]
         return by_q, by_dq, by_ddq
 
 
-def _slots(robot: Robot, columns: NDArray[np.intp], drives: DriveTerms) -> Slots:
+def _slots(
+    robot: Robot, columns: NDArray[np.intp], drives: DriveTerms, more: CompensationTerms
+) -> tuple[Slots, Indices]:
+    """Slots of all elements, of a row the links' first, then the drives' and compensations'; and which the last are."""
     tree, width = tree_of(robot), 10 * robot.n_links
     places = {int(column): place for place, column in enumerate(columns)}
     of_link = [
@@ -128,7 +147,9 @@ def _slots(robot: Robot, columns: NDArray[np.intp], drives: DriveTerms) -> Slots
         for i, modelled in enumerate(robot.modelled_links)
     ]
     parameter: list[int] = []
-    of_row, of_pair, of_drives = [0], np.zeros(len(tree.row), dtype=np.int64), np.zeros(len(drives.row), dtype=np.int64)
+    of_row = [0]
+    of_pair, of_drives, of_more = (np.zeros(len(rows), dtype=np.int64) for rows in (tree.row, drives.row, more.row))
+    beside = width + len(drive_parameter_names(robot))
     for row, pairs in enumerate(tree.pair_of.tolist()):
         for body, pair in enumerate(pairs):
             if pair >= 0:
@@ -137,8 +158,11 @@ def _slots(robot: Robot, columns: NDArray[np.intp], drives: DriveTerms) -> Slots
         for entry in np.flatnonzero(drives.row == row):
             of_drives[entry] = len(parameter)
             parameter.append(places[width + int(drives.column[entry])])
+        for entry in np.flatnonzero(more.row == row):
+            of_more[entry] = len(parameter)
+            parameter.append(places[beside + int(more.column[entry])])
         of_row.append(len(parameter))
-    return Slots(
+    slots = Slots(
         of_row=np.array(of_row, dtype=np.int64),
         parameter=np.array(parameter, dtype=np.int64),
         of_pair=of_pair,
@@ -146,3 +170,4 @@ def _slots(robot: Robot, columns: NDArray[np.intp], drives: DriveTerms) -> Slots
         column=np.array([column % 10 for link in of_link for column in link], dtype=np.int64),
         of_drives=of_drives,
     )
+    return slots, of_more

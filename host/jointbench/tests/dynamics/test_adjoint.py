@@ -17,6 +17,7 @@ from jointbench.dynamics import (
     regressor_adjoint,
 )
 from jointbench.dynamics.chosen_columns import ChosenColumns
+from jointbench.dynamics.compensation_columns import CompensationTerms
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ShapeError
 from jointbench.robot import Array, Coupling, Mimic, Robot, load_robot
@@ -325,11 +326,14 @@ def test_products_of_chosen_columns(robot: Robot, samples: int, random_motion: R
     slopes = np.stack(chosen.pull_back((q, dq, ddq), values, by_gram, smooth_slope))
     weights = np.zeros_like(whole)
     weights[:, kept] = 2.0 * columns @ by_gram * by_row
-    of_links, of_drives = np.split(weights, [10 * robot.n_links], axis=1)
-    terms = DriveTerms.of(robot)
+    first = 10 * robot.n_links
+    of_links, of_drives, of_more = np.split(weights, [first, first + len(drive_parameter_names(robot))], axis=1)
+    terms, more = DriveTerms.of(robot), CompensationTerms.of(robot)
     of_entries = of_drives.reshape(samples, robot.n_joints, -1)[:, terms.row, terms.column]
     summed = np.stack(regressor_adjoint(robot, q, dq, ddq, of_links))
     summed[1:] += np.stack(terms.pull_back(dq, of_entries, smooth_slope))
+    of_elements = of_more.reshape(samples, robot.n_joints, -1)[:, more.row, more.column]
+    summed += np.stack(more.pull_back(q, dq, ddq, of_elements))
     np.testing.assert_allclose(slopes, summed, rtol=0.0, atol=ROUNDING * np.abs(summed).max())
 
 

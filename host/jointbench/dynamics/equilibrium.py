@@ -1,0 +1,40 @@
+"""Where a robot would come to rest by itself: the pose in which gravity turns no joint."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize
+
+from jointbench.dynamics.newton_euler import gravity_torques
+from jointbench.errors import UnknownInertia
+from jointbench.robot import Array, Robot
+
+
+def hanging_pose(robot: Robot) -> Array:
+    """Pose near home in which gravity makes no torque at any joint, as far as position limits allow it.
+
+    argmin Σ G_j(q)² within the limits, from home on. An arm that hangs in it loads its gears least, so friction that
+    grows with the load is at its smallest.
+
+    Args:
+        robot: with nominal inertias.
+
+    Returns:
+        q [rad or m], shape (n_joints,); joints on which gravity does not act anywhere stay at home.
+
+    Raises:
+        UnknownInertia: the robot's file does not give all inertias.
+    """
+    parameters = robot.standard_parameters
+    if parameters is None:
+        raise UnknownInertia(
+            f"robot {robot.name!r} has links of unknown inertia, so where gravity turns no joint is not known; "
+            f"give all inertias in its file, or choose the pose yourself"
+        )
+
+    def gravity(pose: Array) -> Array:
+        return gravity_torques(robot, pose[None], parameters)[0]
+
+    low, high = robot.position_limits.T
+    found = optimize.least_squares(gravity, np.array(robot.home), bounds=(low, high), xtol=1e-12, gtol=1e-12)
+    return np.asarray(found.x, dtype=np.float64)
