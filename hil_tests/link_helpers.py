@@ -2,16 +2,22 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jointbench.link import Bench
+from jointbench.link.attended_clock import AttendedClock
+from jointbench.link.lockstep import LockstepClock
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.robot import Array
 
 HERE = Path(__file__).resolve().parent
 COBOT = HERE / "benches" / "cobot6.toml"
 COBOT_BUS = HERE / "benches" / "cobot6_bus.toml"
+NURSING_ARM = HERE / "benches" / "nursing_arm.toml"
+NURSING_DUAL = HERE / "benches" / "nursing_dual.toml"
+REHAB_ARM = HERE / "benches" / "rehab_arm.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +78,15 @@ def bench_with_program(folder: Path, joint: str, program: str, like: Path = COBO
     path = folder / "bench.toml"
     path.write_text(text.replace(entry, f'{entry}program = "{own}"\n'))
     return path
+
+
+def inject(bench: Bench, fault: str, node: int, **value: float) -> None:
+    """Break something at a board of a virtual bench (docs/faults.md) until the bench is left."""
+    ask_bench(bench, {"inject": {"node": node, "fault": fault, **value}})
+
+
+def ask_bench(bench: Bench, request: dict[str, Any]) -> dict[str, Any]:
+    """Ask the control socket of a virtual bench that a test plays on."""
+    clock = bench.clock.clock if isinstance(bench.clock, AttendedClock) else bench.clock
+    assert isinstance(clock, LockstepClock)
+    return clock.ask(request)

@@ -13,6 +13,7 @@ from jointbench.link.bench_file import read_bench_file
 from jointbench.link.client import RegisterName
 from jointbench.link.connections import Connections
 from jointbench.link.lockstep import LockstepClock
+from jointbench.link.motor_settings import motor_settings
 from jointbench.link.servo import default_settings
 from jointbench.robot import load_robot
 from jointwire import (
@@ -54,7 +55,7 @@ class SafetyRig:
         self.data: list[Frame] = []
         robot = load_robot(file.robot)
         index = robot.joint_names.index(self.board.joint)
-        self._settings, self._drive = default_settings(robot)[index], robot.drives[index]
+        self._settings = motor_settings(default_settings(robot), robot.drive_train)[index]
         self._pinged_us = -KEEP_ALIVE_US
         self.board.on_data = self.data.append
         self._begin(clear)
@@ -78,7 +79,7 @@ class SafetyRig:
             knots: another trajectory.
             repeats: how often it will be played.
         """
-        registers = self._settings.registers(self.board.joint, self.board.node, self._drive, self.facts)
+        registers = self._settings.registers(self.board.joint, self.board.node, self.facts)
         usual: dict[str, int] = {name: r.default for name, r in BY_NAME.items() if name.startswith("limit.")}
         usual |= registers | {"stream.always": 1, "stream.channels": self.facts.registers["board.channels"]}
         usual["velocity.source"] = 0

@@ -10,6 +10,7 @@ import pytest
 
 from hil_tests.flash_helpers import changed_firmware, connected, files_at_rest, flash_of
 from hil_tests.link_helpers import COBOT
+from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
@@ -59,6 +60,24 @@ def flash(live: Path, tmp_path: Path, *options: object) -> tuple[int, list[dict[
     words = ["flash", str(live), "--backup", str(tmp_path / "backup"), "--json", str(out), *map(str, options)]
     code = main(words)
     return code, json.loads(out.read_text())["boards"] if out.exists() else []
+
+
+@pytest.mark.both_boards
+@pytest.mark.slow
+def test_a_board_with_two_motors_is_flashed_once(kind: str, changed: Path, tmp_path: Path) -> None:
+    text = f'version = 1\nname = "test"\nrobot = "cobot6"\nplant = {json.dumps(str(COBOT6_PLANT))}\n'
+    text += '[[board]]\nnodes = [1, 2]\njoints = ["j1", "j2"]\nurl = "unix:"\n'
+    text += '[[board]]\nnode = 3\njoint = "j3"\nurl = "unix:"\n'
+    (tmp_path / "pair.toml").write_text(text)
+    fresh, image = build_image(kind, compiled=False).sha256, build_image(kind, firmware=changed).sha256
+    with virtual_bench(tmp_path / "pair.toml", plant="ideal", out=tmp_path / "sim") as live:
+        code, (report,) = flash(live, tmp_path, "--firmware", changed, "--joint", "j2")
+        assert (code, report["joint"], report["node"], report["outcome"]) == (0, "j1, j2", 1, "updated")
+        kept = json.loads((Path(report["backup"]) / "config.json").read_text())
+        assert (kept["facts"]["board.node"], kept["partner"]["facts"]["board.node"]) == (1, 2)
+        assert running(live) == {"j1": image, "j2": image, "j3": fresh}
+        code, reports = flash(live, tmp_path, "--firmware", changed)
+        assert [(each["joint"], each["outcome"]) for each in reports] == [("j1, j2", "already"), ("j3", "updated")]
 
 
 @pytest.mark.both_boards
@@ -205,7 +224,7 @@ def test_a_fact_that_is_no_register_is_refused(bench: Path, changed: Path, tmp_p
     said = ask_boards(file, ["j2"])
     options = FlashOptions(firmware=changed, backups=tmp_path / "backup")
     with pytest.raises(FlashError, match=r"^j2 \(node 2\): its config.json: fact 'no.such' is none of this firmware's"):
-        flash_board(file, file.boards[1], said["j2"], options)
+        flash_board(file, file.boards[1:], said["j2"], options)
 
 
 def test_what_the_tool_does_not_know_is_kept_and_told(bench: Path, changed: Path, tmp_path: Path) -> None:

@@ -104,7 +104,17 @@ def played(runs: Sequence[Path]) -> Iterator[list[BoardEntry]]:
 
 @dataclass(frozen=True)
 class _Robot:
+    """As much of a robot as torque peaks take."""
+
     drives: tuple[Drive, ...]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(f"j{index + 1}" for index in range(len(self.drives)))
+
+    @property
+    def transmission_matrix(self) -> NDArray[np.float64]:
+        return np.diag([drive.ratio for drive in self.drives])
 
 
 @dataclass(frozen=True)
@@ -144,9 +154,9 @@ def measure(entries: Sequence[BoardEntry], directory: Path, peaks: bool = False)
             facts = Facts({name: register.default for name, register in BY_NAME.items()})
             bench: Any = _Boards(boards, clock, (facts,) * len(boards), _Robot(drives))
             playback = _Playback(bench, recorder, note, interrupt, duration_us=round(1e6 * MOTION_S))
-            for board in boards:
+            for index, board in enumerate(boards):
                 board.listen(recorder.chunk)
-                board.on_data = partial(playback._note, board.joint) if peaks else partial(_count, playback)
+                board.on_data = partial(playback._note, index) if peaks else partial(_count, playback)
             playback.watch()
     finally:
         for port in ports:

@@ -14,7 +14,7 @@ from jointbench.flash.image import FIRMWARE
 from jointbench.flash.kinds import KINDS
 from jointbench.flash.report import FlashReport
 from jointbench.flash.steps import StepDone
-from jointbench.flash.update import FlashOptions, ask_boards, flash_board
+from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
 from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
 from jointbench.link.identity import Identity
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BENCH or PORT, which boards, and how."""
     parser.add_argument("target", metavar="BENCH|PORT", help="a bench .toml, or the serial port of one board")
     parser.add_argument("--board", choices=tuple(KINDS), help="what kind the boards must be; needed for a bare one")
-    parser.add_argument("--joint", metavar="JOINT", help="only the board of this joint")
+    parser.add_argument("--joint", metavar="JOINT", help="only the board of this joint, with all of its motors")
     parser.add_argument("--node", type=int, default=1, metavar="N", help="number of the board at PORT (%(default)s)")
     parser.add_argument("--baud", type=int, default=921600, metavar="N", help="speed of PORT (%(default)s)")
     parser.add_argument("--config", metavar="FILE", help="the board's config.json; a bare board needs one")
@@ -41,21 +41,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Flashes board after board, ending with the first that does not take its image; exit code 1 for that."""
     file = _bench_file(options)
-    entries = _chosen(file, options.joint)
-    if options.config and len(entries) > 1:
-        raise FlashError(f"--config is one board's; {file.path} has {len(entries)}: choose one with --joint")
+    boards, said = _ask(file, _chosen(file, options.joint))
+    if options.config and len(boards) > 1:
+        raise FlashError(f"--config is one board's; {file.path} has {len(boards)}: choose one with --joint")
     how = FlashOptions(
         options.board, Path(options.firmware or FIRMWARE), Path(options.config) if options.config else None,
         options.sim_joint, options.dry_run, Path(options.backup),
     )  # fmt: skip
-    said = _ask(file, entries)
     reports: list[FlashReport] = []
-    for entry in entries:
-        reports.append(flash_board(file, entry, said[entry.joint], how, _progress_bar(console, entry.joint)))
+    for board in boards:
+        joint = board[0].joint
+        reports.append(flash_board(file, board, said[joint], how, _progress_bar(console, joint)))
         _tell(reports[-1], console, options.dry_run)
         if not reports[-1].ok:
             break
-    left = [entry.joint for entry in entries[len(reports) :]]
+    left = [entry.joint for board in boards[len(reports) :] for entry in board]
     if left:
         console.say(f"not flashed, because a board before did not take its image: {', '.join(left)}")
     fields = {"boards": [report.to_dict() for report in reports], "not_flashed": left, "dry_run": options.dry_run}
@@ -75,12 +75,16 @@ def _bench_file(options: argparse.Namespace) -> BenchFile:
     return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, Path(options.target))
 
 
-def _ask(file: BenchFile, entries: list[BoardEntry]) -> dict[str, Identity | None]:
+def _ask(file: BenchFile, entries: list[BoardEntry]) -> tuple[list[tuple[BoardEntry, ...]], dict[str, Identity | None]]:
+    """The boards of these entries, each with all of its motors, and what was answered."""
+    lines = {entry.url for entry in entries}
+    together = [entry for entry in file.boards if entry.url in lines]
     try:
-        return ask_boards(file, [entry.joint for entry in entries])
+        said = ask_boards(file, [entry.joint for entry in together])
     except BoardLost as error:
         ports = ", ".join(sorted(port.device for port in comports())) or "none"
         raise FlashError(f"{error}. Serial ports of this machine: {ports}") from error
+    return [board for board in boards_of(together, said) if any(entry in entries for entry in board)], said
 
 
 def _chosen(file: BenchFile, joint: str | None) -> list[BoardEntry]:

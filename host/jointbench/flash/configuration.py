@@ -14,27 +14,34 @@ from jointbench.flash.image import VERSION
 from jointbench.flash.slots import read_json
 from jointwire import BY_NAME
 
-KEPT = ("config.json", "settings.json", "settings.old", "slot.json", "boot.py", "main.py")
+KEPT = (
+    "config.json", "settings.json", "settings.old", "partner.json", "partner.old", "slot.json", "boot.py", "main.py"
+)  # fmt: skip
 """What is copied to the host before anything is written."""
 
 _FACTS = frozenset(register.name for register in BY_NAME.values() if register.access in ("ro", "persist"))
 _EXAMPLE = '{"node": 1, "facts": {"encoder.motor_counts": 4096}}'
 
 
-def read_config(files: BoardFiles, given: Path | None, node: int) -> dict[str, Any]:
+def read_config(files: BoardFiles, given: Path | None, *nodes: int) -> dict[str, Any]:
     """The configuration that a board shall have: what it has, or the file that is given for it.
 
     Old and new firmware read the same file, as the way back must stay open: it is added to, and nothing is taken away.
+
+    Args:
+        files: of the board.
+        given: a file of the host that shall take the place of what is there.
+        nodes: of the board, one for each of its motors.
 
     Raises:
         FlashError: neither is there, it is no configuration, of another node, or names facts that are no registers.
     """
     if given is not None:
-        return given_config(given, node)
-    return _checked(read_json(files, "config.json"), "its config.json", node)
+        return given_config(given, *nodes)
+    return _checked(read_json(files, "config.json"), "its config.json", nodes)
 
 
-def given_config(path: Path, node: int) -> dict[str, Any]:
+def given_config(path: Path, *nodes: int) -> dict[str, Any]:
     """The configuration in a file of the host; no board is asked.
 
     Raises:
@@ -44,14 +51,32 @@ def given_config(path: Path, node: int) -> dict[str, Any]:
         config: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FlashError(f"configuration {path} cannot be read: {error}") from error
-    return _checked(config, str(path), node)
+    return _checked(config, str(path), nodes)
 
 
-def _checked(config: Any, where: str, node: int) -> dict[str, Any]:
+def _checked(config: Any, where: str, nodes: tuple[int, ...]) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise FlashError(f"{where} holds no configuration; give one with --config FILE, such as {_EXAMPLE}")
     config = cast(dict[str, Any], config)
-    facts: Any = config.get("facts", {})
+    motors = [config]
+    if "partner" in config:
+        if not isinstance(config["partner"], dict):
+            raise FlashError(
+                f"{where}: partner is {config['partner']!r}; it must be as {_EXAMPLE}, of the second motor"
+            )
+        motors.append(cast(dict[str, Any], config["partner"]))
+    for motor in motors:
+        _check_facts(motor.get("facts", {}), where)
+    known = [motor.get("node", nodes[0]) for motor in motors]
+    if strangers := [node for node in nodes if node not in known]:
+        raise FlashError(
+            f"{where} is of node {' and '.join(repr(node) for node in known)}, this board is node "
+            f"{' and '.join(map(str, strangers))}; is it the right port, and the right number (--node)?"
+        )
+    return {"version": VERSION, "node": nodes[0], "facts": {}, **config}
+
+
+def _check_facts(facts: Any, where: str) -> None:
     if not isinstance(facts, Mapping):
         raise FlashError(f"{where}: facts is {facts!r}; it must be a table of names and numbers, such as {_EXAMPLE}")
     for name, value in cast(Mapping[str, Any], facts).items():
@@ -65,12 +90,6 @@ def _checked(config: Any, where: str, node: int) -> dict[str, Any]:
                 f"{where}: fact {name!r} is {value!r}, and the firmware would stop at it; it must be a whole number "
                 "of 32 bits. Correct it first, with --config FILE"
             )
-    if config.get("node", node) != node:
-        raise FlashError(
-            f"{where} is of node {config['node']!r}, this board is node {node}; is it the right port, and the right "
-            "number (--node)?"
-        )
-    return {"version": VERSION, "node": node, "facts": {}, **config}
 
 
 def keep(files: BoardFiles, folder: Path, uid: str) -> Path:

@@ -22,7 +22,7 @@ class FlashReport:
     """One board's part of `jointbench flash`.
 
     Attributes:
-        joint, node: which board.
+        joint, node: which board; of one with two motors both joints, and the first one's node.
         board: its kind.
         uid: of its microcontroller.
         outcome: see `text`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,8 +66,14 @@ def ask_boards(file: BenchFile, joints: list[str]) -> dict[str, Identity | None]
         for joint in joints:
             if joint in connections.unopened:
                 raise connections.unopened[joint]
+            said[joint] = _await_hello(connections, connections.boards[joint], _FIRST_HELLO)
+        # A board with two motors that has only just started did not hear its first node, and then heard its second.
+        for joint in [joint for joint, identity in said.items() if identity is None]:
             board = connections.boards[joint]
-            said[joint] = _await_hello(connections, board, _FIRST_HELLO)
+            if any(said.get(mate) for mate in board.port.joints):
+                said[joint] = _await_hello(connections, board, _FIRST_HELLO)
+        for joint in joints:
+            board = connections.boards[joint]
             if said[joint] and board.is_driving:
                 state = board.state.name if board.state is not None else "in a state this host does not know"
                 raise FlashError(
@@ -78,14 +84,33 @@ def ask_boards(file: BenchFile, joints: list[str]) -> dict[str, Identity | None]
     return said
 
 
+def boards_of(entries: Iterable[BoardEntry], said: Mapping[str, Identity | None]) -> list[tuple[BoardEntry, ...]]:
+    """Entries by board: what drives two motors has an entry for each, on one line, with one microcontroller.
+
+    Args:
+        entries: of a bench file.
+        said: what each answered to `ask_boards`; an emulated board is known by its folder without that.
+    """
+    boards: dict[tuple[object, ...], list[BoardEntry]] = {}
+    for entry in entries:
+        identity = said[entry.joint]
+        chip = entry.flash or (identity.uid if identity else entry.node)
+        boards.setdefault((entry.url, chip), []).append(entry)
+    return [tuple(each) for each in boards.values()]
+
+
 def flash_board(
-    file: BenchFile, entry: BoardEntry, said: Identity | None, options: FlashOptions, progress: StepDone | None = None
+    file: BenchFile,
+    board: Sequence[BoardEntry],
+    said: Identity | None,
+    options: FlashOptions,
+    progress: StepDone | None = None,
 ) -> FlashReport:
     """Put the firmware onto one board.
 
     Args:
         file: its bench.
-        entry: which board.
+        board: its entries, one for each of its motors.
         said: its answer to `ask_boards`.
         options: how.
         progress: called before each step.
@@ -95,23 +120,26 @@ def flash_board(
         FlashFailed: it could not be written or verified; says what it runs now.
         FlashError: it cannot be reached, or its configuration is not usable.
     """
+    entry, nodes = board[0], tuple(motor.node for motor in board)
     line = _line_of(file, entry)
     try:
-        _check_reachable(line, entry)
+        _check_reachable(line, board)
         package_of(options.firmware)  # what was named wrongly ends no program
         if options.config:
-            given_config(options.config, entry.node)
-        if (report := _runs_already(line, entry, said, options)) is not None:
-            return report
-        if said and not (options.dry_run and entry.flash):
-            _end_program(line, entry)
-        return _flash_at_rest(line, entry, said, options, progress)
+            given_config(options.config, *nodes)
+        report = _runs_already(line, entry, said, options)
+        if report is None:
+            if said and not (options.dry_run and entry.flash):
+                _end_program(line, entry)
+            report = _flash_at_rest(line, entry, nodes, said, options, progress)
+        return replace(report, joint=", ".join(motor.joint for motor in board))
     except FlashError as error:
         raise type(error)(f"{entry.joint} (node {entry.node}): {error}") from error
 
 
-def _check_reachable(line: BenchFile, entry: BoardEntry) -> None:
-    if entry.flash is None and len(line.boards) > 1:
+def _check_reachable(line: BenchFile, board: Sequence[BoardEntry]) -> None:
+    entry = board[0]
+    if entry.flash is None and len(line.boards) > len(board):
         raise FlashError(
             "it shares its line, where every interpreter would answer at once; flash it over a port of its own "
             "(`jointbench flash PORT`)"
@@ -124,7 +152,12 @@ def _check_reachable(line: BenchFile, entry: BoardEntry) -> None:
 
 
 def _flash_at_rest(
-    line: BenchFile, entry: BoardEntry, said: Identity | None, options: FlashOptions, progress: StepDone | None
+    line: BenchFile,
+    entry: BoardEntry,
+    nodes: tuple[int, ...],
+    said: Identity | None,
+    options: FlashOptions,
+    progress: StepDone | None,
 ) -> FlashReport:
     """What follows once the board's program has ended."""
     started = options.dry_run and entry.flash is not None
@@ -133,7 +166,7 @@ def _flash_at_rest(
         with _files(entry) as (files, interpreter):
             taken = True
             image = _image_for(files, interpreter, said, options)
-            config = _config_for(files, entry, options)
+            config = _config_for(files, nodes, options)
             uid = said.uid if said else interpreter.uid if interpreter else str(config.get("uid", ""))
             plan = plan_flash(files, image, config, options.firmware)
             backup = None
@@ -221,8 +254,8 @@ def _image_for(
     return image
 
 
-def _config_for(files: BoardFiles, entry: BoardEntry, options: FlashOptions) -> Mapping[str, Any]:
-    config = read_config(files, options.config, entry.node)
+def _config_for(files: BoardFiles, nodes: tuple[int, ...], options: FlashOptions) -> Mapping[str, Any]:
+    config = read_config(files, options.config, *nodes)
     if options.sim_joint and "sim_joint" not in config:
         config["sim_joint"] = {}
     return config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers
+from jointbench.link.bench_checks import check_boards, check_joints, check_lines
 from jointbench.link.bench_file import BenchFile, read_bench_file
-from jointbench.link.board import Board
 from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
 from jointbench.link.identity import Facts, Identity
@@ -21,21 +22,24 @@ from jointbench.link.ledger import Ledger
 from jointbench.link.line import Line
 from jointbench.link.line_load import check_load
 from jointbench.link.motion import plan_move
+from jointbench.link.motor_settings import motor_settings
 from jointbench.link.playback import ProgressCallback, play
+from jointbench.link.reach import THERE, pose_within_reach
 from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
 from jointbench.link.sink import Sink
 from jointbench.robot import Array, Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
-# A joint this near to a pose is there: ten times nearer than the boards ask of a start.
-_THERE = 0.005  # [rad]
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
 _POSITIONS_US = 1_000_000
 
 
 class Bench:
     """Boards in joint order behind one clock.
+
+    Of joints that share motors, the board of a joint drives the motor of that joint's own drive. A board without a
+    motor, such as a passive joint's, measures while the others drive.
 
     As a context manager it leaves no motor on: leaving it stops every board and closes the ports.
 
@@ -53,7 +57,7 @@ class Bench:
         """Open ports and clock; nothing is sent to a board yet."""
         self.file = file
         self.robot: Robot = load_robot(file.robot)
-        _check_joints(file, self.robot)
+        check_joints(file, self.robot)
         self._connections = Connections(file)
         self.clock: Clock = self._connections.clock
         self.lines: tuple[Line, ...] = self._connections.lines
@@ -78,9 +82,8 @@ class Bench:
         for board in self.boards:
             board.read_registers()
         self.identities = tuple(identities)
-        for board, facts, drive in zip(self.boards, self.facts, self.robot.drives, strict=True):
-            _check_facts(board, facts, self.facts[0], drive.ratio)
-        _check_lines(self.file, self.facts)
+        check_boards(self.robot, self.boards, self.facts)
+        check_lines(self.file, self.facts)
 
     @property
     def facts(self) -> tuple[Facts, ...]:
@@ -103,10 +106,11 @@ class Bench:
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos)
         self.settings = tuple(replace(each, **changes) for each in settings)
-        for board, each, drive, fact in zip(self.boards, self.settings, self.robot.drives, self.facts, strict=True):
+        motors = motor_settings(self.settings, self.robot.drive_train)
+        for board, motor, fact in zip(self.boards, motors, self.facts, strict=True):
             if board.state is State.FAULT:
                 raise board.fault_error()
-            wanted = each.registers(board.joint, board.node, drive, fact)
+            wanted = motor.registers(board.joint, board.node, fact)
             for name, raw in wanted.items():
                 board.write_register(name, raw)
             found = board.read_registers().registers
@@ -124,8 +128,8 @@ class Bench:
         """Where the joints are [rad], shape (n_joints,): one sample of each board, with its motor off or on."""
         self._need_connection()
         newest: dict[int, int] = {}
-        for board in self.boards:
-            board.on_data = lambda frame, node=board.node: _note_position(newest, node, frame)
+        for board, fact in zip(self.boards, self.facts, strict=True):
+            board.on_data = partial(_note_position, newest, board.node, fact.position_channel)
             if not board.is_driving:
                 board.write_register("stream.always", 1)
         deadline = self.clock.now_us() + _POSITIONS_US
@@ -138,7 +142,7 @@ class Bench:
         for board in self.boards:
             if board.node not in newest:
                 raise BoardSilent(board.joint, board.node, "answers, but streams no samples when told to")
-        counts = np.array([fact.motor_counts for fact in self.facts]) / (2.0 * np.pi)
+        counts = np.array([fact.position_counts for fact in self.facts]) / (2.0 * np.pi)
         motors = np.array([newest[board.node] for board in self.boards]) / counts
         return np.linalg.solve(self.robot.transmission_matrix, motors).astype(np.float64)
 
@@ -148,15 +152,18 @@ class Bench:
         """Move all joints to a pose by a minimum-jerk motion, without recording; motors are off afterwards.
 
         Args:
-            pose: [rad], shape (n_joints,).
+            pose: [rad], shape (n_joints,). A joint without a motor stays where it is; its place here is its home.
             speed: fraction of the robot's velocity and acceleration limits.
             progress: called some times a second.
 
         Raises:
+            TrajectoryError: a joint without a motor is asked elsewhere, or one that shares its motors is asked out of
+                its window.
             BoardFault, BoardLost, BoardSilent: as in `play`.
         """
-        start, goal = self.positions(), np.asarray(pose, dtype=float)
-        if np.all(np.abs(goal - start) < _THERE):
+        start = self.positions()
+        goal = pose_within_reach(self.robot, self.facts, start, np.asarray(pose, dtype=float))
+        if np.all(np.abs(goal - start) < THERE):
             return
         step = self.facts[0].tick_period * self.facts[0].knot_ticks
         self.play(plan_move(self.robot, start, goal, step, speed), progress=progress)
@@ -183,7 +190,8 @@ class Bench:
             The recording's ledger, or None without a recorder.
 
         Raises:
-            TrajectoryError: it cannot be made into knots.
+            TrajectoryError: it cannot be made into knots, a joint that nothing drives is to move, or one that shares
+                its motors is to leave its window.
             BoardFault: a board tripped.
             BoardLost, BoardSilent: a board is gone, or says nothing any more.
             BoardRefused: a board refused to load, arm or start.
@@ -248,7 +256,11 @@ class Bench:
             "schema_hash": f"{own_schema().hash:08x}",
             **more,
             "bench": {"name": self.file.name, **self.file.information},
-            "settings": {board.joint: asdict(each) for board, each in zip(self.boards, self.settings, strict=False)},
+            "settings": {
+                board.joint: asdict(each)
+                for board, each in zip(self.boards, self.settings, strict=False)
+                if board.has_motor
+            },
             "board": boards,
         }
 
@@ -287,62 +299,7 @@ def open_bench(path: str | Path) -> Bench:
     return Bench(read_bench_file(path))
 
 
-def _note_position(newest: dict[int, int], node: int, frame: Frame) -> None:
-    positions = decode_samples(frame).columns.get("motor_position")
+def _note_position(newest: dict[int, int], node: int, channel: str, frame: Frame) -> None:
+    positions = decode_samples(frame).columns.get(channel)
     if positions is not None and len(positions):
         newest[node] = int(positions[-1])
-
-
-def _check_joints(file: BenchFile, robot: Robot) -> None:
-    joints = [entry.joint for entry in file.boards]
-    missing = [joint for joint in robot.joint_names if joint not in joints]
-    unknown = [joint for joint in joints if joint not in robot.joint_names]
-    if missing or unknown:
-        raise BenchFileError(
-            f"bench {file.name!r} has boards for {', '.join(joints)}; robot {robot.name!r} needs one each for "
-            f"{', '.join(robot.joint_names)}"
-        )
-    if robot.couplings:
-        raise BenchFileError(
-            f"robot {robot.name!r} has coupled joints ({', '.join(robot.couplings[0].joints)}), which boards cannot "
-            "servo yet; import recordings of it instead"
-        )
-
-
-def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
-    if facts.registers["board.node"] != board.node:
-        raise ConfigurationDiffers(
-            board.joint,
-            board.node,
-            f"is node {facts.registers['board.node']} by its own register; correct the bench file",
-        )
-    if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
-        raise ConfigurationDiffers(
-            board.joint,
-            board.node,
-            f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
-        )
-    for name in ("board.tick_period", "knots.ticks"):
-        if facts.registers[name] != first.registers[name]:
-            raise ConfigurationDiffers(
-                board.joint,
-                board.node,
-                f"{name} = {facts.registers[name]}, the first board has {first.registers[name]}; they must be equal",
-            )
-
-
-def _check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
-    by_node = {each.registers["board.node"]: each for each in facts}
-    for entries in file.lines:
-        for entry in entries:
-            shares = bool(by_node[entry.node].registers["board.shared_line"])
-            if shares == (len(entries) > 1):
-                continue
-            text = (
-                f"is set up for a shared line (board.shared_line = 1), but is alone at {entry.url!r}; give the others "
-                "of its line the same url, or set its fact board.shared_line = 0"
-                if shares
-                else f"is not set up for a shared line, but the bench file gives {entry.url!r} to {len(entries)} "
-                "boards; set its fact board.shared_line = 1, or give each board a url of its own"
-            )
-            raise ConfigurationDiffers(entry.joint, entry.node, text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BenchFileError, RobotFileError
-from jointbench.robot import library_names
+from jointbench.robot import from_folder
 from jointbench.robot.table import Table, read_table
 
 VERSION = 1
@@ -52,7 +52,7 @@ class BenchFile:
 
     Attributes:
         name: of the bench.
-        robot: a name of the library, or the path of a robot file.
+        robot: a name of the library, or the path of a robot file; ":N" behind it leaves its first N joints.
         clock: "virtual" where the bench gives the time through `control`, "wall" for real time.
         control: path of the virtual bench's control socket, None on a wall clock.
         boards: in the order of the file.
@@ -119,7 +119,7 @@ def _bench(table: Table, path: Path) -> BenchFile:
     }
     bench = BenchFile(
         name=table.text("name"),
-        robot=robot if robot in library_names() else str(folder / robot),
+        robot=from_folder(robot, folder),
         clock=clock,
         control=folder / control if control else None,
         boards=boards,

@@ -280,6 +280,18 @@ class Board:
         return self.port.why_lost(self.node)
 
     @property
+    def has_motor(self) -> bool:
+        """Whether it drives a motor, as far as is known; one whose registers were not read yet may have one."""
+        return self.facts is None or self.facts.has_motor
+
+    def is_same_chip(self, other: Board) -> bool:
+        """Whether another node is this very board's: itself, or its second motor on the same line."""
+        if self is other:
+            return True
+        uids = {board.identity.uid for board in (self, other) if board.identity}
+        return self.port is other.port and len(uids) == 1 and bool(self.identity and other.identity)
+
+    @property
     def is_driving(self) -> bool:
         """Whether its motor may be driven, as far as is known; a board not yet greeted may do anything."""
         return self.state is None or self.state in _DRIVING

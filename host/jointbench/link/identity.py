@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from jointwire import BY_NAME, EncoderSource, Feature, ResetCause, schema_hash
+from jointwire import BY_NAME, CHANNEL_BY_NAME, EncoderSource, Feature, ResetCause, schema_hash
 from jointwire.bodies import HelloAck
 
 
@@ -96,6 +96,25 @@ class Facts:
     def si(self, name: str) -> float:
         """Value of a register in its unit."""
         return self.registers[name] * BY_NAME[name].scale
+
+    def has(self, channel: str) -> bool:
+        """Whether the board samples this channel."""
+        return bool(self.registers["board.channels"] >> CHANNEL_BY_NAME[channel].bit & 1)
+
+    @property
+    def has_motor(self) -> bool:
+        """Whether the board drives a motor; one that does not, such as a passive joint's, only measures."""
+        return self.has("motor_current")
+
+    @property
+    def position_channel(self) -> str:
+        """The channel that says where the joint is: of its motor, and without one of the encoder on the joint."""
+        return "motor_position" if self.has_motor else "link_position"
+
+    @property
+    def position_counts(self) -> float:
+        """Counts of that channel in a turn of the motor, and without one in a turn of the joint."""
+        return self.si(f"encoder.{self.position_channel.removesuffix('_position')}_counts")
 
     @property
     def tick_period(self) -> float:

@@ -6,25 +6,25 @@ import gc
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from jointbench.errors import BoardSilent
+from jointbench.errors import BenchLost, BoardError, BoardSilent
 from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.knots import Trajectory, trajectory_knots
 from jointbench.link.ledger import Ledger
+from jointbench.link.peaks import Peaks
 from jointbench.link.sink import Sink
 from jointbench.link.sync import Exchange, board_clock
-from jointwire import Frame, State, stack_samples
+from jointwire import Frame, State, Trip
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
+    from jointbench.link.board import Board
 
 # Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
 KEEP_ALIVE = 0.25
@@ -55,7 +55,7 @@ class Progress:
         samples: received since the start, of all boards.
         rate: samples received a second of the target's time.
         frames_lost: sequence numbers missing so far, None without a recorder.
-        peak_torque: largest motor torque at each joint since the last report, by joint [N·m].
+        peak_torque: largest torque of the motors at each joint since the last report, by joint [N·m].
     """
 
     elapsed: float
@@ -129,6 +129,7 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
             unconfirmed = bench.stop()
             if recorder:
                 recorder.event(bench.clock.now_us(), "stopped", reason=outcome, unconfirmed=unconfirmed)
+        _end_measuring(bench)
         if recorder:
             _await_status(bench, recorder, opened=False)
     finally:
@@ -142,6 +143,14 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
                 if line.port.faults:
                     recorder.event(bench.clock.now_us(), "faults", nodes=line.nodes, counts=line.port.faults)
             recorder.close(outcome)
+
+
+def _end_measuring(bench: Bench) -> None:
+    """Have the boards that only measure stream no more, as those that drive do by themselves; one may be gone."""
+    for board in bench.boards:
+        if not board.has_motor and not board.why_lost:
+            with suppress(BoardError, BenchLost):
+                board.write_register("stream.always", 0)
 
 
 def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
@@ -166,16 +175,21 @@ class _Playback:
     pinged_us: int | None = None
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
-    blocks: dict[str, list[Frame]] = field(default_factory=dict[str, "list[Frame]"])
+
+    def __post_init__(self) -> None:
+        """Which boards drive, and what is shown of all of them."""
+        self.drivers = [board for board in self.bench.boards if board.has_motor]
+        self.peaks = Peaks(self.bench.robot, self.bench.facts)
 
     def load(self, trajectory: Trajectory, repeats: int) -> None:
         """Everything that can be done while the motors are off."""
         bench, recorder = self.bench, self.recorder
-        knots = trajectory_knots(trajectory, bench.robot, bench.facts)
-        for index, board in enumerate(bench.boards):
+        knots = trajectory_knots(trajectory, bench.robot, bench.facts, bench.settings)
+        for board, own in zip(bench.boards, knots, strict=True):
             if board.state is State.FAULT:
                 raise board.fault_error()
-            board.upload(knots[index], repeats)
+            if board.has_motor:
+                board.upload(own, repeats)
             self.interrupt.check()
         if recorder:
             for board in bench.boards:
@@ -192,17 +206,20 @@ class _Playback:
         self.duration_us = round((knots.shape[1] - 1) * bench.facts[0].knot_ticks * repeats * tick_us)
 
     def start(self) -> None:
-        """Arm all boards and start them at the same moment."""
+        """Arm all boards that drive and start them at the same moment, while those that only measure stream already."""
         bench, tick_us = self.bench, self.bench.facts[0].tick_period * 1e6
         if self.progress:
-            for board in bench.boards:
-                board.on_data = partial(self._note, board.joint)
+            for index, board in enumerate(bench.boards):
+                board.on_data = partial(self._note, index)
         exchanges = self._exchanges(1 if bench.clock.common_ticks else PINGS)
         for board in bench.boards:
             self.interrupt.check()
             self._keep_alive()
-            board.arm()
-            self.event("armed", node=board.node)
+            if board.has_motor:
+                board.arm()
+                self.event("armed", node=board.node)
+            else:
+                board.write_register("stream.always", 1)
         now_us = self.armed_us = bench.clock.now_us()
         # On a shared line each START may wait for others' turns; few wait for more than a quarter of the longest time.
         lead_us = LEAD_US + sum(board.line.patience_us for board in bench.boards) // 4
@@ -212,14 +229,18 @@ class _Playback:
             ticks = [newest + round(lead_us / tick_us)] * len(bench.boards)
         else:
             ticks = [board_clock(each, tick_us).tick_at(self.start_us) for each in exchanges]
+            # Both motors of a board count its very ticks, whose place two clocks would not know alike.
+            ticks = [ticks[self._same_chip(board)[0]] for board in bench.boards]
         for board, tick in zip(bench.boards, ticks, strict=True):
+            if not board.has_motor:
+                continue
             self._keep_alive()
             tick += tick & 0xFFFFFFFF == 0  # 0 would mean at once
             board.start(tick)
             self.event("start", node=board.node, at_tick=tick)
 
     def watch(self) -> None:
-        """Keep the boards alive until all are DONE, and notice soon when one is not well."""
+        """Keep the boards alive until all that drive are DONE, and notice soon when one is not well."""
         deadline = self.start_us + OVERTIME * self.duration_us + STATUS_WAIT_US
         with written_together(self.recorder):
             self._watch(deadline)
@@ -231,7 +252,7 @@ class _Playback:
         ping_turns = math.ceil(alive_us / TURN_US)
         turn_us = alive_us // ping_turns
         for turn in count():
-            if self._states() == {State.DONE}:
+            if self._states() <= {State.DONE}:
                 break
             now_us = self.bench.clock.now_us()
             end_us = now_us + turn_us
@@ -246,7 +267,7 @@ class _Playback:
             self._listen(end_us, timed_us=PONG_US * is_pinged)
 
     def _states(self) -> set[State | None]:
-        return {board.state for board in self.bench.boards}
+        return {board.state for board in self.drivers}
 
     def _listen(self, end_us: int, timed_us: int) -> None:
         """Take what comes until then, or until a board changes its state."""
@@ -283,35 +304,49 @@ class _Playback:
         return exchanges
 
     def _check(self, now_us: int, deadline: int) -> None:
-        """Raise what is wrong with a board."""
-        for board in self.bench.boards:
+        """Raise what is wrong with a board; of several the cause of the others' trouble."""
+        bench = self.bench
+        for board in bench.boards:
             if board.why_lost:
                 self.event("lost", node=board.node, reason=board.why_lost)
                 raise board.lost_error()
-            if board.state is State.FAULT:
-                if board.fault is None:  # STATUS came, the FAULT frame with the reason follows it
-                    self.bench.clock.wait(FAULT_FRAME_US)
-                self.event("fault", node=board.node, text=str(board.fault_error()))
-                raise board.fault_error()
+        if faulty := self._faulty():
+            if any(board.fault is None for board in faulty):  # STATUS came, the FAULT frame with the reason follows it
+                bench.clock.wait(FAULT_FRAME_US)
+            raise self._fault_error()
+        for board in bench.boards:
             if now_us - board.last_frame_us > SILENCE_US:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
+        for board in self.drivers:
             if now_us > deadline and board.state is not State.DONE:
                 raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
 
-    def _note(self, joint: str, frame: Frame) -> None:
-        self.samples += frame.body.count
-        self.blocks.setdefault(joint, []).append(frame)
+    def _faulty(self) -> list[Board]:
+        return [board for board in self.bench.boards if board.state is State.FAULT]
 
-    def _peaks(self) -> dict[str, float]:
-        """Largest motor torque at each joint in the blocks since the last report [N·m]."""
-        bench, peaks = self.bench, dict[str, float]()
-        for board, facts, drive in zip(bench.boards, bench.facts, bench.robot.drives, strict=True):
-            frames = self.blocks.pop(board.joint, None)
-            currents = stack_samples(frames).get("motor_current") if frames else None
-            if currents is not None:
-                scale = facts.si("current.scale") * abs(drive.torque_per_current)
-                peaks[board.joint] = float(np.max(np.abs(currents - facts.si("current.zero")))) * scale
-        return peaks
+    def _fault_error(self) -> Exception:
+        """Which board tripped; where one says that it followed the other motor of its board, that one."""
+        for board in (faulty := self._faulty()):
+            self.event("fault", node=board.node, text=str(board.fault_error()))
+        followers = [board for board in faulty if board.fault and board.fault.trip == Trip.PARTNER]
+        if causes := [board for board in faulty if board not in followers]:
+            return causes[0].fault_error()
+        follower = followers[0]
+        unconfirmed = self.bench.stop()  # all others move still, and the partner has its word to say in this
+        both = [self.bench.boards[index] for index in self._same_chip(follower)]
+        partner = next((board for board in both if board is not follower), follower)
+        if partner.joint not in unconfirmed:
+            return (partner if partner.state is State.FAULT else follower).fault_error()
+        text = f"says nothing any more, and {follower.joint}, whose motor the same board drives, stopped with it"
+        return BoardSilent(partner.joint, partner.node, text)
+
+    def _same_chip(self, board: Board) -> list[int]:
+        """Indices of the boards that are nodes of one with this."""
+        return [index for index, each in enumerate(self.bench.boards) if each.is_same_chip(board)]
+
+    def _note(self, index: int, frame: Frame) -> None:
+        self.samples += frame.body.count
+        self.peaks.add(index, frame)
 
     def _report(self, now_us: int) -> None:
         if self.progress is None:
@@ -325,6 +360,6 @@ class _Playback:
                 samples=self.samples,
                 rate=self.samples / running if running > 0.0 else 0.0,
                 frames_lost=self.recorder.tally.frames_lost if self.recorder else None,
-                peak_torque=self._peaks(),
+                peak_torque=self.peaks.take(),
             )
         )

@@ -24,19 +24,18 @@ _POSES = 64
 def default_settings(robot: Robot, overrides: Mapping[str, ServoOverride] | None = None) -> tuple[JointSettings, ...]:
     """Settings of every joint: stiffness = J w², damping = 2 zeta stiffness / w.
 
-    J is the largest inertia that the joint feels in any pose by the robot's nominal masses (with the rotor's where
+    J is the largest inertia that the joint feels in any pose by the robot's nominal masses (with the rotors' where
     known); without nominal masses the stiffness follows from the torque limit alone.
 
     Args:
         robot: limits, drives and nominal masses.
         overrides: by joint name, from the bench file.
     """
-    inertia = [float(value) for value in _largest_inertia(robot)]
+    inertia = (_largest_inertia(robot) + np.diag(robot.drive_train.known_inertia)).tolist()
     settings: list[JointSettings] = []
     for joint, drive, moved in zip(robot.independent_joints, robot.drives, inertia, strict=True):
         override = (overrides or {}).get(joint.name, ServoOverride())
-        rotor = (drive.rotor_inertia or 0.0) * drive.ratio**2
-        stiffness = override.stiffness or max((moved + rotor) * BANDWIDTH**2, joint.torque_limit / FULL_TORQUE_ERROR)
+        stiffness = override.stiffness or max(moved * BANDWIDTH**2, joint.torque_limit / FULL_TORQUE_ERROR)
         settings.append(
             JointSettings(
                 stiffness=stiffness,

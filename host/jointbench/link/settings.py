@@ -1,20 +1,8 @@
-"""How a joint's board shall behave, in SI at the joint, and the same as registers."""
+"""How a joint shall be driven and guarded, in SI at the joint."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-
-from jointbench.errors import ConfigurationDiffers
-from jointbench.link.client import RegisterName
-from jointbench.link.current_filter import butterworth_registers
-from jointbench.link.identity import Facts
-from jointbench.link.words import range_text, si_text
-from jointbench.robot import Drive
-from jointwire import BY_NAME, JOINT_CHANNELS
-
-_ABSOLUTE_ZERO = -273.15  # [degC]
 
 
 @dataclass(frozen=True)
@@ -61,47 +49,3 @@ class JointSettings:
     thermal_time: float = 10.0
     supply_limits: tuple[float, float] | None = None
     temperature_limit: float = 100.0
-
-    def registers(self, joint: str, node: int, drive: Drive, facts: Facts) -> dict[RegisterName, int]:
-        """Raw register values for this joint's board.
-
-        Raises:
-            ConfigurationDiffers: a value does not fit its register; names it and what is allowed.
-            SignalError: the filter cannot be built.
-        """
-        counts = abs(drive.ratio) * facts.motor_counts / (2.0 * np.pi)  # motor counts per joint angle [1/rad]
-        ampere = 1.0 / abs(drive.torque_per_current)  # motor current per joint torque [A/(N·m)]
-        per_tick = counts * facts.tick_period
-        window = sorted(np.sign(drive.ratio) * counts * limit for limit in self.position_limits)
-        values: dict[RegisterName, float] = {
-            "servo.kp": self.stiffness * ampere / counts,
-            "servo.kd": self.damping * ampere / per_tick,
-            "servo.ki": self.integral * ampere / counts * facts.tick_period,
-            "servo.velocity_feedforward": self.viscous_feedforward * ampere / per_tick,
-            "servo.friction": self.friction_torque * ampere,
-            "servo.friction_band": self.friction_band * per_tick,
-            "limit.current": self.current_limit,
-            "limit.position_min": window[0],
-            "limit.position_max": window[1],
-            "limit.velocity": self.velocity_limit * per_tick,
-            "limit.following": self.following_limit * counts,
-            "limit.link_timeout": self.link_timeout,
-            "limit.thermal_time": self.thermal_time,
-            "limit.temperature": self.temperature_limit - _ABSOLUTE_ZERO,
-        }
-        continuous = self.current_limit if self.continuous_current is None else self.continuous_current
-        values["limit.continuous_current"] = continuous
-        if self.supply_limits:
-            values["limit.supply_min"], values["limit.supply_max"] = self.supply_limits
-        raw: dict[RegisterName, int] = {name: round(value / BY_NAME[name].scale) for name, value in values.items()}
-        raw["adc.cic_order"] = self.cic_order
-        raw |= butterworth_registers(self.cutoff_hz, facts.tick_period, self.filter_order)
-        channels = JOINT_CHANNELS & facts.registers["board.channels"]
-        raw |= {"stream.channels": channels, "stream.block": BY_NAME["stream.block"].maximum, "stream.always": 0}
-        for name, value in raw.items():
-            register = BY_NAME[name]
-            if not register.minimum <= value <= register.maximum:
-                raise ConfigurationDiffers(
-                    joint, node, f"{name} would be {si_text(register, value)}, allowed is {range_text(register)}"
-                )
-        return raw

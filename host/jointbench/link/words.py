@@ -22,7 +22,7 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.NOT_AT_START: "the joint is {value} motor counts from the first knot; move_to() the start first",
     Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (CRC-32 is "
     "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
-    Refusal.NO_MOTOR: "the board has no motor, its channels ({value:#x}) are a foot's; leave it out of the motion",
+    Refusal.NO_MOTOR: "the board has no motor, as its channels ({value:#x}) say; leave it out of the motion",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
@@ -91,6 +91,10 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
     Trip.COMMAND: (
         "reference outside the position window", "limit.position_max", "plan the motion inside its limits"
     ),
+    Trip.PARTNER: (
+        "the other motor of its board tripped, was stopped or did not play", None,
+        "find out what became of that one"
+    ),
 }  # fmt: skip
 
 
@@ -98,6 +102,8 @@ def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
     """A FAULT frame in words: what, value, limit, when, and what to do next."""
     what, register, advice = TRIPS[Trip(trip)]
     sizes = f": {si_text(BY_NAME[register], value)}, limit {si_text(BY_NAME[register], limit)}" if register else ""
+    if trip == Trip.PARTNER and value:
+        sizes = f" ({TRIPS[Trip(value)][0]})"
     next_step = f"{advice[:1].upper()}{advice[1:]}, then {CLEARING} and play again"
     return f"tripped at tick {tick}, {what}{sizes}; its motor is off. {next_step}"
 

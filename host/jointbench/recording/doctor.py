@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.errors import JointbenchError, RunError
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
@@ -94,7 +95,8 @@ def _read_provenance(path: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
     except (KeyError, TypeError, ValueError) as error:
         first = Finding(PROVENANCE, False, f"its boards lack node or joint: {error!r}", advice=_COPY)
     try:
-        second = Finding(robot_file(path).name, True, f"{len(read_robot(path).joint_names)} joints")
+        robot = read_robot(path, str((provenance or {}).get("robot", "")))
+        second = Finding(robot_file(path).name, True, f"{len(robot.joint_names)} joints")
     except (JointbenchError, OSError) as error:
         second = Finding(robot_file(path).name, False, str(error), advice=_COPY)
     return provenance, [first, second]
@@ -254,14 +256,25 @@ def _check_samples(path: Path) -> Finding:
     except JointbenchError as error:
         return Finding(SAMPLES, False, str(error), advice="import the recording again.")
     wrong = [] if np.all(np.diff(samples.time) > 0.0) else ["times do not rise"]
+    driven = _driven(path, samples.n_joints)
     for name in ("motor_position", "motor_torque", "joint_torque", "link_position", "motor_current"):
         values = getattr(samples, name)
-        if values is not None and not np.all(np.isfinite(values[samples.valid])):
+        asked = samples.valid if name.endswith("position") else samples.valid & driven
+        if values is not None and not np.all(np.isfinite(values[asked])):
             wrong.append(f"{name} is not finite in valid samples")
     about = f"{samples.n_samples} samples of {len(samples.joint_names)} joints at {samples.sample_period:g} s"
     if wrong:
         return Finding(SAMPLES, False, about, "; ".join(wrong), "import the recording again.")
     return Finding(SAMPLES, True, about)
+
+
+def _driven(path: Path, n_joints: int) -> NDArray[np.bool_]:
+    """Of which joints torque and current must be known: not of passive ones."""
+    try:
+        modelled = read_robot(path).modelled
+    except (JointbenchError, OSError):  # told where the robot file is looked at
+        modelled = np.ones(n_joints, dtype=np.bool_)
+    return modelled if len(modelled) == n_joints else np.ones(n_joints, dtype=np.bool_)
 
 
 def _open(path: Path) -> tuple[Run | str, str]:

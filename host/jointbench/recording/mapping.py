@@ -44,7 +44,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from jointbench.errors import MappingError, RobotFileError, UnknownRobot
-from jointbench.robot import Array, Robot, library_names, load_robot
+from jointbench.robot import Array, Robot, library_names, load_robot, split_reference
 from jointbench.robot.table import Table
 
 VERSION = 1
@@ -243,10 +243,11 @@ def _to_fill_in(values: Any, name: str = "") -> Iterator[str]:
 
 def _robot_reference(name: str, folder: Path, data: Path | None) -> str:
     """A name of the library, or the path of a file beside the mapping, or else in the data's folder."""
-    if name in library_names():
+    whole, _ = split_reference(name)
+    if whole in library_names():
         return name
-    places = [folder / name] if data is None else [folder / name, data / name]
-    return str(next((place for place in places if place.is_file()), places[0]))
+    places = [folder] if data is None else [folder, data]
+    return str(next((place for place in places if (place / whole).is_file()), folder) / name)
 
 
 def _file(table: Table) -> LogFile:

@@ -222,7 +222,7 @@ def _tick_period_us(provenance: Mapping[str, Any]) -> int:
 
 def new_run_path(root: str | Path, robot: str, kind: str) -> Path:
     """Path `<root>/<utc date-time>-<robot>-<kind>` that does not exist yet; a number is added where it does."""
-    stem = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{robot}-{kind}"
+    stem = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{robot.replace(':', '-')}-{kind}"
     path, number = Path(root) / stem, 2
     while path.exists():
         path, number = Path(root) / f"{stem}-{number}", number + 1

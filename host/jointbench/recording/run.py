@@ -54,6 +54,8 @@ class Run:
         warnings: what a careful reader must know, such as a torn end or an unfinished run.
         clocks: of each joint's board, by joint: how well it is known where its ticks lie on the common timeline. Empty
             for an import, and where all boards count the same ticks.
+        starts: how much later than the first knot on the common timeline each joint's board began to play, by joint
+            [samples]. Empty for an import; joints without a motor play nothing.
     """
 
     path: Path
@@ -66,11 +68,17 @@ class Run:
     sha256: str
     warnings: tuple[str, ...]
     clocks: Mapping[str, BoardClock] = field(default_factory=dict[str, BoardClock])
+    starts: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def is_valid(self) -> bool:
         """Whether its samples may be used: an import, or a recording whose ledger closes within the limit."""
         return self.ledger is None or self.ledger.is_valid
+
+    @property
+    def start_skew(self) -> float:
+        """How far apart the first and the last board began to play [samples], 0 where none did."""
+        return max(self.starts.values(), default=0.0) - min(self.starts.values(), default=0.0)
 
 
 def open_run(path: str | Path) -> Run:
@@ -87,15 +95,16 @@ def open_run(path: str | Path) -> Run:
     """
     directory = Path(path)
     provenance = read_provenance(directory)
-    robot = read_robot(directory)
+    robot = read_robot(directory, str(provenance.get("robot", "")))
     clocks: Mapping[str, BoardClock] = {}
+    starts: Mapping[str, float] = {}
     if (directory / SAMPLES).is_file():
         data, ledger = directory / SAMPLES, None
         samples, warnings = read_samples(data), ()
     elif (directory / FRAMES).is_file():
         data = directory / FRAMES
         timeline, ledger, warnings = _read_recording(directory, robot, provenance)
-        samples, clocks = timeline.samples, timeline.clocks
+        samples, clocks, starts = timeline.samples, timeline.clocks, timeline.starts
     else:
         raise RunError(f"run {directory} holds neither frames.bin nor samples.npz: nothing was recorded in it")
     return Run(
@@ -109,6 +118,7 @@ def open_run(path: str | Path) -> Run:
         sha256=_sha256(data),
         warnings=warnings,
         clocks=clocks,
+        starts=starts,
     )
 
 

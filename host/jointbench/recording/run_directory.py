@@ -14,7 +14,7 @@ from typing import Any, cast
 from jointbench.errors import RunError
 from jointbench.link.ledger import Ledger
 from jointbench.recording.toml_text import toml_text
-from jointbench.robot import Robot, library_names, load_robot
+from jointbench.robot import Robot, chain_of, library_names, load_robot, split_reference
 from jointbench.robot.urdf import read_urdf
 
 VERSION = 1
@@ -46,7 +46,7 @@ def create_run_directory(
 
     Raises:
         RunError: the directory exists already or cannot be made, or `robot` is missing.
-        UnknownRobot, RobotFileError: the robot cannot be loaded.
+        UnknownRobot, RobotFileError, NoSuchChain: the robot cannot be loaded.
     """
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
@@ -133,8 +133,12 @@ def robot_file(path: Path) -> Path:
     return path / ROBOT_URDF if (path / ROBOT_URDF).is_file() else path / ROBOT
 
 
-def read_robot(path: Path) -> Robot:
+def read_robot(path: Path, name: str | None = None) -> Robot:
     """Load the robot that was recorded, from the run's own copy of its file.
+
+    Args:
+        path: of the run.
+        name: what run.toml calls it: "NAME:N" where only its first N joints were there.
 
     Raises:
         UnknownRobot: there is no copy.
@@ -143,7 +147,9 @@ def read_robot(path: Path) -> Robot:
     copy = robot_file(path)
     if copy.name == ROBOT and copy.is_file() and copy.read_bytes().lstrip(_BLANK).startswith(b"<"):
         return read_urdf(copy)  # of a run imported when every copy was named robot.toml
-    return load_robot(copy)
+    robot = load_robot(copy)
+    whole, modules = split_reference(name or robot.name)
+    return chain_of(robot, modules) if modules is not None and whole == robot.name else robot
 
 
 def package_version() -> str:
@@ -155,7 +161,8 @@ def package_version() -> str:
 
 
 def _robot_copy(name: str) -> tuple[str, bytes]:
-    """Name and content of the copy of a robot file."""
+    """Name and content of the copy of a robot file, all of it where only a chain of it was there."""
+    name, _ = split_reference(name)
     if name in library_names():
         return ROBOT, (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_bytes()
     path = Path(name)

@@ -37,7 +37,8 @@ class Samples:
     Attributes:
         time: [s], shape (n,), equally spaced by `sample_period`.
         joint_names: names of the columns.
-        motor_position: joint position by the motor encoders, through ratio or coupling [rad or m], (n, n_joints).
+        motor_position: joint position by the motor encoders, through ratio or coupling [rad or m], (n, n_joints); of a
+            joint without a motor by its link encoder; its motor torque is 0, its motor current NaN.
         link_position: joint position by the link encoders [rad or m], or None where not measured.
         motor_current: as sampled and filtered on the board [A], or None.
         motor_torque: joint torque from the motors, Mᵀ (torque constant x current) [N·m or N], or None.

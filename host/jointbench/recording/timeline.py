@@ -26,7 +26,8 @@ _WORD = 1 << 32
 _CHANNELS = {channel.name: channel for channel in CHANNELS}
 _SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
 _CORNERS = tuple(f"foot_force_{corner}" for corner in (1, 2, 3, 4))
-_OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")  # a channel that one joint lacks is none
+# A channel that one joint with a motor lacks is none; joints without a motor may lack them all but one position.
+_OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")
 _OF_ANY = ("bus_voltage", "temperature", *_CORNERS)
 _MEASURED = (
     "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
@@ -70,11 +71,13 @@ class Timeline:
     Attributes:
         samples: all joints on one timeline.
         clocks: of each joint's board, by joint; empty where all boards count the same ticks.
+        starts: how much later than the row of trajectory tick 0 each joint's board began to play, by joint [samples].
         warnings: about the alignment.
     """
 
     samples: Samples
     clocks: Mapping[str, BoardClock]
+    starts: Mapping[str, float]
     warnings: tuple[str, ...]
 
 
@@ -131,7 +134,7 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
         "play_tick": scratch((count,), np.int64),
         "valid": scratch((count, len(boards)), np.bool_),
     }
-    play, warnings = _playing(boards, clocks, rows)
+    play = _playing(boards, clocks, rows)
     for part in pieces(count):
         row = np.arange(part.start, part.stop)
         valid = np.stack([each.sampled(record.ticks, part) for each, record in zip(rows, records, strict=True)], axis=1)
@@ -150,7 +153,7 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
         **{name: columns.get(name) for name in _MEASURED},
         **{name: columns[name] for name in ("time", "play_tick", "valid")},
     )
-    return Timeline(samples, by_joint, (*_clock_warnings(by_joint), *warnings))
+    return Timeline(samples, by_joint, play.starts, (*_clock_warnings(by_joint), *_start_warnings(play.starts)))
 
 
 def _clock_warnings(clocks: Mapping[str, BoardClock]) -> list[str]:
@@ -160,6 +163,11 @@ def _clock_warnings(clocks: Mapping[str, BoardClock]) -> list[str]:
         for joint, clock in clocks.items()
         if clock.residual_us > RESIDUAL_LIMIT_US
     ]
+
+
+def _start_warnings(starts: Mapping[str, float]) -> list[str]:
+    apart = {joint: ticks for joint, ticks in starts.items() if abs(ticks) >= 1.0}
+    return [f"{joint} started {ticks:+.4g} samples from the others" for joint, ticks in apart.items()]
 
 
 def _rows_by_tick(records: Sequence[BoardRecord]) -> list[_Rows]:
@@ -220,16 +228,20 @@ def _interpolated(track: Track, at: Array) -> Array:
 
 
 class _Playing(NamedTuple):
-    """Rows from `start` up to but without `stop` were played; trajectory tick 0 lies at the row `origin`."""
+    """Rows from `start` up to but without `stop` were played; trajectory tick 0 lies at the row `origin`.
+
+    Each board's own tick 0 lies `starts` rows behind it, by joint.
+    """
 
     start: int
     stop: int
     origin: int
+    starts: Mapping[str, float]
 
 
 def _playing(
     boards: Sequence[tuple[BoardFacts, BoardRecord]], clocks: Sequence[BoardClock], rows: Sequence[_Rows]
-) -> tuple[_Playing, list[str]]:
+) -> _Playing:
     """Which rows the trajectory was played in: boards start together, so one origin holds for all."""
     origins: list[tuple[str, float]] = []
     for index, (fact, record) in enumerate(boards):
@@ -237,30 +249,33 @@ def _playing(
             at = clocks[0].ticks_at(clocks[index].tick_host_us(tick)) if clocks and index else tick
             origins.append((fact.joint, float(at) - (rows[0] if clocks else rows[index]).first))
     if not origins:
-        return _Playing(0, 0, 0), []
+        return _Playing(0, 0, 0, {})
     # With clocks of their own, boards start at their nearest ticks: the first board's are those of the rows.
     own = [value for joint, value in origins if joint == boards[0][0].joint] if clocks else []
     origin = round(float(np.median(own or [value for _, value in origins])))
     last = max(record.last_play_tick for _, record in boards)
-    playing = _Playing(max(origin, 0), min(origin + last + 1, rows[0].count), origin)
-    apart = {joint: value - origin for joint, value in origins if abs(value - origin) >= 1.0}
-    return playing, [f"{joint} started {ticks:+.4g} samples from the others" for joint, ticks in apart.items()]
+    starts = {joint: value - origin for joint, value in origins}
+    return _Playing(max(origin, 0), min(origin + last + 1, rows[0].count), origin, starts)
 
 
 def _streamed(boards: Sequence[tuple[BoardFacts, BoardRecord]]) -> list[str]:
     """Channels that can be used.
 
     Raises:
-        RunError: a board sent nothing, or not the position.
+        RunError: a board sent nothing, or not where its joint is.
     """
-    names = [name for name in _OF_ALL if all(name in record.channels for _, record in boards)]
-    names += [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
     if silent := [fact.joint for fact, record in boards if not record.channels]:
         raise RunError(f"no samples of {', '.join(silent)}: it ended before their first block came; record again")
-    if "motor_position" not in names:
-        needed = f"with bit {_CHANNELS['motor_position'].bit} set"
-        raise RunError(f"not every board streamed motor_position; set register stream.channels {needed} and run again")
-    return names
+    for fact, record in boards:
+        if fact.position_channel not in record.channels:
+            needed = f"with bit {_CHANNELS[fact.position_channel].bit} set"
+            raise RunError(
+                f"{fact.joint}'s board did not stream {fact.position_channel}; set register stream.channels {needed} "
+                "and run again"
+            )
+    drivers = [record for fact, record in boards if fact.has_motor] or [record for _, record in boards]
+    names = [name for name in _OF_ALL if all(name in record.channels for record in drivers)]
+    return names + [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
 
 
 def _scaled(
@@ -268,14 +283,14 @@ def _scaled(
 ) -> dict[str, Array]:
     """Each of these channels in some rows, in SI, NaN where it is missing, shape (rows, boards)."""
     nothing = np.full(part.stop - part.start, np.nan)
+
+    def column(name: str, fact: BoardFacts, record: BoardRecord, row: _Rows) -> Array:
+        # Where a joint has no motor, what would be its motor's position is what its own encoder says.
+        source = fact.position_channel if name == "motor_position" else name
+        return fact.scaled(source, row.take(record.channels[source], part)) if source in record.channels else nothing
+
     return {
-        name: np.stack(
-            [
-                fact.scaled(name, row.take(record.channels[name], part)) if name in record.channels else nothing
-                for row, (fact, record) in zip(rows, boards, strict=True)
-            ],
-            axis=1,
-        )
+        name: np.stack([column(name, *board, row) for row, board in zip(rows, boards, strict=True)], axis=1)
         for name in names
     }
 

@@ -17,7 +17,7 @@ from jointbench.recording.proposal.motion_guess import guess_position, guess_vel
 from jointbench.recording.proposal.proposal import Entry, Proposal
 from jointbench.recording.proposal.time_guess import guess_time
 from jointbench.recording.proposal.torque_guess import guess_torques
-from jointbench.robot import library_names, load_robot
+from jointbench.robot import library_names, load_robot, split_reference
 
 
 def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str | Path = ".") -> Proposal:
@@ -59,7 +59,8 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
     taken = [each for each in (position, velocity) if each is not None]
     usable = [each for each in sets if each not in taken and each.varies and each.quantity not in ("other", "time")]
     more, chosen = guess_torques(loaded, [each for each in usable if each.quantity not in ("position", "velocity")])
-    reference = str(robot) if str(robot) in library_names() else os.path.relpath(robot, folder)
+    known = split_reference(str(robot))[0] in library_names()
+    reference = str(robot) if known else os.path.relpath(robot, folder)
     return Proposal(
         robot=loaded.name,
         about=_about(tables),

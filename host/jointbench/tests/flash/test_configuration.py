@@ -28,6 +28,16 @@ def test_a_given_file_takes_its_place(tmp_path: Path) -> None:
     assert read_config(files, tmp_path / "mine.json", 4) == {"version": 1, "node": 4, "facts": {"current.scale": 6}}
 
 
+def test_a_board_with_two_motors_is_known_by_either_node(tmp_path: Path) -> None:
+    partner = {"node": 5, "facts": {"current.scale": 6}}
+    files = board(tmp_path, config_json=json.dumps({"node": 4, "facts": {}, "partner": partner}))
+    for nodes in ((4, 5), (5, 4), (4,), (5,)):
+        config = read_config(files, None, *nodes)
+        assert (config["node"], config["partner"]) == (4, partner)
+    with pytest.raises(FlashError, match="is of node 4 and 5, this board is node 6"):
+        read_config(files, None, 4, 6)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -40,6 +50,8 @@ def test_a_given_file_takes_its_place(tmp_path: Path) -> None:
         ('{"node": "4"}', "its config.json is of node '4', this board is node 4"),
         ('{"facts": {"motor.colour": 1}}', "fact 'motor.colour' is none of this firmware's, which would stop at it"),
         ('{"facts": {"limit.current": 1}}', "fact 'limit.current' is none of"),  # a register, but none of a board's own
+        ('{"node": 4, "partner": {"node": 5, "facts": {"limit.current": 1}}}', "fact 'limit.current' is none of"),
+        ('{"node": 4, "partner": 5}', "partner is 5; it must be as"),
         ('{"node": 5}', "its config.json is of node 5, this board is node 4; is it the right port"),
     ],
 )

@@ -1,6 +1,8 @@
 """Settings in SI and the registers made of them say the same."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import cast
 
 import numpy as np
@@ -11,20 +13,38 @@ from jointbench.link.bench_file import ServoOverride
 from jointbench.link.client import RegisterName
 from jointbench.link.current_filter import COEFFICIENTS, butterworth_registers
 from jointbench.link.identity import Facts
+from jointbench.link.motor_settings import motor_settings
 from jointbench.link.servo import default_settings
-from jointbench.robot import load_robot
+from jointbench.link.settings import JointSettings
+from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS
 
 ROBOT = load_robot("cobot6")
 FACTS = Facts(DEFAULTS)
 COUNTS = 4096 * 101 / (2.0 * np.pi)
+ARM = load_robot("nursing_arm")
+# Motors as fast as this arm's have coarse encoders; with the default one some limits would not fit their registers.
+ARM_FACTS = Facts({**DEFAULTS, "encoder.motor_counts": 512, "drive.ratio": 3_060_000})
+
+
+def registers(
+    index: int, settings: Sequence[JointSettings], robot: Robot = ROBOT, facts: Facts = FACTS
+) -> dict[RegisterName, int]:
+    """Of one joint's board, where all joints have these settings."""
+    return motor_settings(settings, robot.drive_train)[index].registers(f"j{index + 1}", index + 1, facts)
+
+
+def with_second(settings: JointSettings, robot: Robot = ROBOT) -> tuple[JointSettings, ...]:
+    """The default settings, but these of the second joint."""
+    first, _, *others = default_settings(robot)
+    return (first, settings, *others)
 
 
 def test_registers_give_the_torque_that_was_asked_for() -> None:
     settings = replace(default_settings(ROBOT)[1], stiffness=12000.0, damping=250.0, viscous_feedforward=20.0)
     drive = ROBOT.drives[1]
-    raw = settings.registers("j2", 2, drive, FACTS)
+    raw = registers(1, with_second(settings))
     # The servo in the firmware: mA = (kp counts) >> 8, mA = (kd counts/tick Q8) >> 12, as registers.py scales them.
     torque = drive.torque_per_current * 1e-3
     assert raw["servo.kp"] / 256 * COUNTS * torque == pytest.approx(12000.0, rel=1e-3)
@@ -38,18 +58,18 @@ def test_registers_give_the_torque_that_was_asked_for() -> None:
 
 
 def test_a_motor_that_turns_the_other_way_keeps_its_window() -> None:
-    drive = replace(ROBOT.drives[1], ratio=-101.0)
-    raw = default_settings(ROBOT)[1].registers("j2", 2, drive, FACTS)
+    drives = [replace(drive, ratio=-101.0) if drive.joint == "j2" else drive for drive in ROBOT.drives]
+    raw = registers(1, default_settings(ROBOT), replace(ROBOT, drives=tuple(drives)))
     low, high = ROBOT.joints[1].position_limits
     assert (raw["limit.position_min"], raw["limit.position_max"]) == (round(-high * COUNTS), round(-low * COUNTS))
     assert raw["servo.kp"] > 0
 
 
 def test_a_board_streams_what_it_has_and_a_joint_needs() -> None:
-    settings, drive = default_settings(ROBOT)[0], ROBOT.drives[0]
-    assert settings.registers("j1", 1, drive, FACTS)["stream.channels"] == JOINT_CHANNELS
+    settings = default_settings(ROBOT)
+    assert registers(0, settings)["stream.channels"] == JOINT_CHANNELS
     fewer = Facts({**FACTS.registers, "board.channels": 0b10000010111})
-    assert settings.registers("j1", 1, drive, fewer)["stream.channels"] == 0b10111
+    assert registers(0, settings, facts=fewer)["stream.channels"] == 0b10111
 
 
 def test_the_default_rule_follows_the_inertia() -> None:
@@ -72,10 +92,10 @@ def test_a_robot_without_masses_gets_a_servo_from_its_torque_limits() -> None:
 
 
 def test_what_does_not_fit_a_register_is_named() -> None:
-    settings = replace(default_settings(ROBOT)[0], current_limit=50.0)
-    message = r"^j1 \(node 1\): limit\.current would be 50 A, allowed is 0 to 32000"
+    settings = replace(default_settings(ROBOT)[1], current_limit=50.0)
+    message = r"^j2 \(node 2\): limit\.current would be 50 A, allowed is 0 to 32000"
     with pytest.raises(ConfigurationDiffers, match=message):
-        settings.registers("j1", 1, ROBOT.drives[0], FACTS)
+        registers(1, with_second(settings))
 
 
 @pytest.mark.parametrize("order", [2, 4])
@@ -103,11 +123,11 @@ def test_an_impossible_cutoff(cutoff: float) -> None:
 
 def test_trips_and_feed_forward_become_registers() -> None:
     joint = replace(
-        default_settings(ROBOT)[0], integral=1000.0, friction_torque=5.0, friction_band=0.05, continuous_current=3.0,
+        default_settings(ROBOT)[1], integral=1000.0, friction_torque=5.0, friction_band=0.05, continuous_current=3.0,
         thermal_time=20.0, supply_limits=(40.0, 56.0), temperature_limit=80.0, cic_order=2,
     )  # fmt: skip
-    drive = ROBOT.drives[0]
-    raw = joint.registers("j1", 1, drive, FACTS)
+    drive = ROBOT.drives[1]
+    raw = registers(1, with_second(joint))
     counts = abs(drive.ratio) * FACTS.motor_counts / (2.0 * np.pi)
     si = {name: value * BY_NAME[name].scale for name, value in raw.items()}
     ampere = 1.0 / abs(drive.torque_per_current)
@@ -120,3 +140,71 @@ def test_trips_and_feed_forward_become_registers() -> None:
     assert (raw["limit.continuous_current"], raw["limit.thermal_time"]) == (3000, 20_000)
     assert (raw["limit.supply_min"], raw["limit.supply_max"]) == (40_000, 56_000)
     assert (raw["limit.temperature"], raw["adc.cic_order"]) == (35_315, 2)
+
+
+def test_a_pair_of_motors_is_as_stiff_as_its_joints_ask_for() -> None:
+    """Mᵀ K M - diag(asked) has no negative eigenvalue where gains differ within a pair, and is no more than needed."""
+    settings = [
+        replace(each, stiffness=1000.0 * factor, damping=10.0 * factor, integral=factor)
+        for each, factor in zip(default_settings(ARM), (4.0, 1.0, 2.0, 3.0, 1.0, 1.0), strict=True)
+    ]
+    motors = motor_settings(settings, ARM.drive_train)
+    constants = np.array([drive.torque_constant for drive in ARM.drives])
+    matrix = ARM.transmission_matrix
+    for name in ("stiffness", "damping", "integral"):
+        of_motors = np.array([getattr(each, name) for each in motors]) * constants
+        asked = np.array([getattr(each, name) for each in settings])
+        more = (matrix.T * of_motors) @ matrix - np.diag(asked)
+        assert np.linalg.eigvalsh(more).min() > -1e-9 * asked.max()
+        assert np.diag(more)[[0, 3, 4, 5]] == pytest.approx(0.0, abs=1e-9 * asked.max())  # the stiffer of each pair
+
+
+def test_feed_forward_of_a_pair_never_drives_a_joint_by_itself() -> None:
+    asked = np.array([4.0, 1.0, 2.0, 3.0, 1.0, 1.0])
+    settings = [
+        replace(each, friction_torque=value, viscous_feedforward=value)
+        for each, value in zip(default_settings(ARM), asked, strict=True)
+    ]
+    motors = motor_settings(settings, ARM.drive_train)
+    constants = np.array([drive.torque_constant for drive in ARM.drives])
+    matrix = ARM.transmission_matrix
+    friction = np.array([each.friction_current for each in motors]) * constants
+    for signs in product((-1.0, 1.0), repeat=6):
+        assert np.all(np.abs(matrix.T @ (friction * signs)) <= asked * (1.0 + 1e-12))
+    viscous = (matrix.T * (np.array([each.viscous_feedforward for each in motors]) * constants)) @ matrix
+    assert np.linalg.eigvalsh(np.diag(asked) - viscous).min() > -1e-12
+    assert viscous[4, 4] == pytest.approx(1.0)  # of joints that ask for the same each gets it
+
+
+def test_windows_of_a_pair_hold_its_joints_and_their_errors() -> None:
+    settings = default_settings(ARM)
+    motors = motor_settings(settings, ARM.drive_train)
+    matrix = ARM.transmission_matrix
+    corners = np.array(list(product(*(each.position_limits for each in settings))))
+    phi = corners @ matrix.T
+    windows = np.array([each.position_limits for each in motors])
+    np.testing.assert_allclose(phi.min(axis=0), windows[:, 0], rtol=1e-12)  # reached, and not passed
+    np.testing.assert_allclose(phi.max(axis=0), windows[:, 1], rtol=1e-12)
+    behind = np.array(list(product((-1.0, 1.0), repeat=6))) * [each.following_limit for each in motors]
+    error = np.abs(behind @ np.linalg.inv(matrix).T).max(axis=0)
+    np.testing.assert_allclose(error, [each.following_limit for each in settings], rtol=1e-12)
+
+
+def test_the_nursing_arm_fits_its_registers() -> None:
+    settings = default_settings(ARM)
+    for index, each in enumerate(settings):
+        raw = registers(index, settings, ARM, ARM_FACTS)
+        # As one of two equal motors: half of the joint's stiffness; whole numbers leave a few percent of it.
+        counts = 512 * 3060 / (2.0 * np.pi)
+        stiffness = 2.0 * raw["servo.kp"] / 256 * 1e-3 * counts * ARM.drives[index].torque_constant * 3060
+        pair = settings[index // 2 * 2 : index // 2 * 2 + 2]
+        assert stiffness == pytest.approx(max(one.stiffness for one in pair), rel=0.05), each
+
+
+def test_a_board_without_a_motor_is_told_what_to_stream_and_no_more() -> None:
+    robot = replace(ROBOT, drives=(*ROBOT.drives[:5], Drive.none("j6")))
+    channels = 1 << 2 | 1 << 5 | 1 << 11
+    raw = registers(5, default_settings(robot), robot, Facts({**DEFAULTS, "board.channels": channels}))
+    assert raw["stream.channels"] == 1 << 2 | 1 << 5
+    assert raw["stream.always"] == 0
+    assert not any(name.startswith(("servo.", "limit.")) for name in raw)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointbench.errors import RunError
-from jointbench.recording import Recorder, Run, open_run, save_samples, timeline
+from jointbench.recording import Recorder, Run, examine, open_run, save_samples, timeline
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
 from jointbench.recording.tracks import Ticks, Track
@@ -120,9 +120,7 @@ def late_us(run: Run, joint: int) -> float:
     at = OMEGA * run.samples.time[rows]
     basis = np.column_stack([np.sin(at), np.cos(at)])
     ratios = [drive.ratio for drive in load_robot("cobot6").drives]
-    fits = [
-        np.linalg.lstsq(basis, run.samples.motor_position[rows, k] * ratios[k], rcond=None)[0] for k in (0, joint)
-    ]
+    fits = [np.linalg.lstsq(basis, run.samples.motor_position[rows, k] * ratios[k], rcond=None)[0] for k in (0, joint)]
     phases = [np.arctan2(fit[1], fit[0]) for fit in fits]
     return float((phases[0] - phases[1]) / OMEGA * 1e6)
 
@@ -325,6 +323,53 @@ def test_feet_and_joints_share_a_run_and_an_archive(tmp_path: Path) -> None:
     again = open_run(save_samples(tmp_path / "copy", run.samples, {"robot": "cobot6"})).samples
     for name in ("foot_force", "temperature", "bus_voltage", "motor_position", "valid"):
         np.testing.assert_array_equal(getattr(again, name), getattr(run.samples, name))
+
+
+def test_a_joint_without_a_motor_is_where_its_encoder_says(tmp_path: Path) -> None:
+    def measured(tick: int, node: int) -> dict[str, int]:
+        return {name: sample(tick, node)[name] for name in ("link_position", "bus_voltage")}
+
+    facts = provenance((1, 2, 3, 4, 5), robot="rehab_arm")
+    facts["board"][4]["registers"] = DEFAULTS | {"board.channels": 1 << 2 | 1 << 5}
+    with Recorder(tmp_path / "run", facts) as recorder:
+        for node in (1, 2, 3, 4):
+            feed(recorder, node, motion(node, blocks=1, tail=1))
+        blocks = [data(5, 1, 4995, 64, raw=measured), data(5, 2, 5059, 11, raw=measured)]
+        ends = status(5, 0, 4990, State.DISARMED, 0), status(5, 3, 5075, State.DISARMED, 75, sent=3)
+        feed(recorder, 5, [ends[0], *blocks, ends[1]])
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.closes, run.ledger.text()
+    assert run.warnings == ()
+    assert set(run.starts) == {"j1", "j2", "j3", "j4"}
+    samples = run.samples
+    played = samples.play_tick >= 0
+    assert samples.valid[played].all()
+    ticks = 5000 + np.arange(65)
+    turn = 2.0 * np.pi / DEFAULTS["encoder.link_counts"]
+    assert samples.link_position is not None
+    for position in (samples.motor_position, samples.link_position):
+        np.testing.assert_allclose(position[played, 4], (2000 * ticks + 5) * turn, rtol=1e-12)
+    assert samples.motor_torque is not None
+    assert samples.motor_current is not None
+    assert samples.joint_torque is not None
+    assert np.all(samples.motor_torque[played, 4] == 0.0)
+    for values in (samples.motor_current, samples.joint_torque):
+        assert np.isnan(values[:, 4]).all()
+        assert np.isfinite(values[played, :4]).all()
+    copy = save_samples(tmp_path / "copy", samples, {"robot": "rehab_arm"})
+    np.testing.assert_array_equal(open_run(copy).samples.motor_current, samples.motor_current)
+    assert examine(copy).is_sound, examine(copy).text()
+
+
+def test_a_run_knows_how_far_apart_its_boards_began(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "run", provenance((1, 2, 3))) as recorder:
+        for node, late in ((1, 0), (2, 0), (3, 2)):
+            feed(recorder, node, motion(node, blocks=1, tail=1, start=5000 + late))
+    run = open_run(tmp_path / "run")
+    assert run.starts == {"j1": 0.0, "j2": 0.0, "j3": 2.0}
+    assert run.start_skew == 2.0
+    assert any("j3 started +2 samples from the others" in warning for warning in run.warnings)
 
 
 def test_a_block_that_is_not_what_its_head_says_is_left_out(tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""What a bench's boards must be so that together they are the robot's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointbench.errors import BenchFileError, ConfigurationDiffers
+from jointbench.link.bench_file import BenchFile
+from jointbench.link.board import Board
+from jointbench.link.identity import Facts
+from jointbench.robot import Array, Drive, Robot
+
+
+def check_joints(file: BenchFile, robot: Robot) -> None:
+    """Refuse a bench file that does not give each joint of its robot one board.
+
+    Raises:
+        BenchFileError: names the boards' joints and the robot's.
+    """
+    joints = [entry.joint for entry in file.boards]
+    missing = [joint for joint in robot.joint_names if joint not in joints]
+    unknown = [joint for joint in joints if joint not in robot.joint_names]
+    if missing or unknown:
+        raise BenchFileError(
+            f"bench {file.name!r} has boards for {', '.join(joints)}; robot {robot.name!r} needs one each for "
+            f"{', '.join(robot.joint_names)}"
+        )
+    if robot.drive_train.n_motors > robot.n_joints:
+        raise BenchFileError(
+            f"robot {robot.name!r} has {robot.drive_train.n_motors} motors for {robot.n_joints} joints; a bench drives "
+            "one for each joint. Import recordings of it instead"
+        )
+
+
+def check_boards(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) -> None:
+    """Refuse boards that are others than the bench file says, by what they say of themselves.
+
+    Args:
+        robot: the bench's.
+        boards, facts: of each joint.
+
+    Raises:
+        ConfigurationDiffers: names the board, what it says and what is expected.
+    """
+    for board, own, drive, ratio in zip(boards, facts, robot.drives, _board_ratios(robot), strict=True):
+        _check_facts(board, own, facts[0], ratio)
+        _check_motor(board, own, drive)
+
+
+def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
+    """Refuse boards that are set up for another kind of line than the bench file gives them.
+
+    Raises:
+        ConfigurationDiffers: names the board and its line.
+    """
+    by_node = {each.registers["board.node"]: each for each in facts}
+    for entries in file.lines:
+        for entry in entries:
+            shares = bool(by_node[entry.node].registers["board.shared_line"])
+            if shares == (len(entries) > 1):
+                continue
+            text = (
+                f"is set up for a shared line (board.shared_line = 1), but is alone at {entry.url!r}; give the others "
+                "of its line the same url, or set its fact board.shared_line = 0"
+                if shares
+                else f"is not set up for a shared line, but the bench file gives {entry.url!r} to {len(entries)} "
+                "boards; set its fact board.shared_line = 1, or give each board a url of its own"
+            )
+            raise ConfigurationDiffers(entry.joint, entry.node, text)
+
+
+def _board_ratios(robot: Robot) -> Array:
+    """What each board's fact drive.ratio must be: the largest of its motor's row of M, signed as the diagonal."""
+    matrix = robot.transmission_matrix
+    return np.abs(matrix).max(axis=1) * np.where(np.diag(matrix) < 0.0, -1.0, 1.0)
+
+
+def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
+    if facts.registers["board.node"] != board.node:
+        raise ConfigurationDiffers(
+            board.joint,
+            board.node,
+            f"is node {facts.registers['board.node']} by its own register; correct the bench file",
+        )
+    if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
+        raise ConfigurationDiffers(
+            board.joint,
+            board.node,
+            f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
+        )
+    for name in ("board.tick_period", "knots.ticks"):
+        if facts.registers[name] != first.registers[name]:
+            raise ConfigurationDiffers(
+                board.joint,
+                board.node,
+                f"{name} = {facts.registers[name]}, the first board has {first.registers[name]}; they must be equal",
+            )
+
+
+def _check_motor(board: Board, facts: Facts, drive: Drive) -> None:
+    """Refuse a joint that is driven by the robot's file and not by its board, or the other way round."""
+    driven = drive.kind != "none"
+    if facts.has_motor != driven:
+        said = "drives a motor" if facts.has_motor else "has no motor"
+        told = "has a drive for it" if driven else "has no drive for it"
+        raise ConfigurationDiffers(
+            board.joint, board.node, f"{said} (board.channels), the robot file {told}; correct one of them"
+        )
+    if not facts.has(facts.position_channel):
+        raise ConfigurationDiffers(
+            board.joint, board.node, f"does not measure {facts.position_channel} (board.channels), so where it is"
+        )
