@@ -19,6 +19,8 @@ SIDE, TOP = (0, 2), (0, 1)
 
 _AXES = "xyz"
 _UP = 2
+_LEAST_EXTENT = 0.1
+"""What a view spans at least [m]: an arm that stays on the line it is seen along has no extent."""
 _ARC = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 13)
 _SWEPT, _POSE = "#e6edf3", "#a9bccb"
 
@@ -131,7 +133,7 @@ def _frame(axes: Axes, poses: ArmPoses, flat: list[int]) -> None:
     figure = axes.get_figure(root=True)
     assert figure is not None  # axes are in one
     place = np.array(figure.get_size_inches()) * axes.get_position().size
-    half = 0.54 * float(((high - low) / place).max()) * place
+    half = 0.54 * float((np.maximum(high - low, _LEAST_EXTENT) / place).max()) * place
     middle = 0.5 * (low + high)
     axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
     axes.set_ylim(middle[1] - half[1], middle[1] + half[1])

@@ -7,6 +7,10 @@ _OF_DRIVE = {
     "revolute": {"rotor_inertia": "kg·m²", "viscous": "N·m·s/rad", "coulomb": "N·m", "offset": "N·m"},
     "prismatic": {"rotor_inertia": "kg", "viscous": "N·s/m", "coulomb": "N", "offset": "N"},
 }
+_OF_COMPENSATION = {
+    "revolute": {"stiffness": "N·m/rad", "preload": "N·m", "sine": "N·m", "cosine": "N·m"},
+    "prismatic": {"stiffness": "N/m", "preload": "N", "sine": "N", "cosine": "N"},
+}
 
 
 def torque_unit(robot: Robot, joint: int) -> str:
@@ -20,7 +24,11 @@ def torque_units(robot: Robot) -> str:
 
 
 def parameter_unit(robot: Robot, name: str) -> str:
-    """Unit of a full parameter such as "j2.Izz", "j3.coulomb" or "wrist.viscous"."""
+    """Unit of a full parameter such as "j2.Izz", "j3.coulomb", "wrist.viscous" or "elbow_spring.stiffness"."""
     owner, _, quantity = name.rpartition(".")
+    for each in robot.compensations:
+        if each.name == owner:
+            at = robot.independent_joints[robot.joint_index(each.joints[0])].kind
+            return "SI" if each.kind == "own" else _OF_COMPENSATION[at][quantity]
     kind = robot.independent_joints[robot.joint_index(owner)].kind if owner in robot.joint_names else "revolute"
     return _OF_DRIVE[kind].get(quantity) or _OF_LINK.get(quantity, "kg·m²")

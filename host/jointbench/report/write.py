@@ -13,6 +13,7 @@ from jointbench.report.extras import require_report_extras
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
     from jointbench.identification import Model, Validation
+    from jointbench.identification.residual import Mission, Residual
     from jointbench.recording import Run
 
 
@@ -71,6 +72,27 @@ def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
     from jointbench.report.picture import torques_png
 
     return _write(Path(path), torques_png(model, validation))
+
+
+def residual_picture(path: str | Path, missions: Sequence[Mission], state: Residual, polynomial: Residual) -> Path:
+    """Write a PNG of the torque that a model lacks on each mission, and what two residuals make of it.
+
+    Args:
+        path: of the file, replaced when it exists.
+        missions: that which the residuals were fitted to first.
+        state, polynomial: a residual of the state, and one of time.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the file cannot be written.
+    """
+    require_report_extras()
+    from jointbench.report.residual_picture import residual_png
+
+    return _write(Path(path), residual_png(missions, state, polynomial))
 
 
 def _write(path: Path, content: bytes) -> Path:

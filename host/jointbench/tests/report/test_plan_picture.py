@@ -109,6 +109,17 @@ def test_capsules_are_outlined_at_their_radius(evidence: PlanEvidence) -> None:
         assert away == pytest.approx([capsule.radius] * len(away))
 
 
+def test_an_arm_that_stays_on_the_line_it_is_seen_along_has_room_around_it() -> None:
+    axes = Figure(figsize=(4.0, 4.0)).add_axes((0.1, 0.1, 0.8, 0.8))
+    robot = load_robot("modular7:1")
+    draw_view(axes, ArmPoses.of(robot, np.array([[0.0], [1.0]])), TOP)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    assert left < -0.05
+    assert right > 0.05
+    assert low < -0.05
+    assert high > 0.05
+
+
 def distance(point: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
     """Of a point from a segment."""
     along = end - start
