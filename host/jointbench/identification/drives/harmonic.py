@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ class HarmonicModel:
 
 
 def fit_harmonic(
-    robot: Robot, signals: DriveSignals, *, current_gain: bool = False, load: Load = "motor"
+    robot: Robot, signals: DriveSignals, *, current_gain: bool = False, load: Load | Literal["choose"] = "motor"
 ) -> HarmonicModel:
     """Identify a robot with harmonic drives in two stages.
 
@@ -119,8 +120,8 @@ def fit_harmonic(
         signals: with the torque sensors; positions are those of the links.
         current_gain: whether to tell by how much the motors' torque is measured wrong in proportion, a7, too. The
             published model has no such term; it trusts the current as much as the torque sensor.
-        load: what load friction grows with: the motor's torque, as published, or the gear's onto the link. Try both:
-            `residual_rms` of the joints that carry most tells which describes this gear.
+        load: what load friction grows with: the motor's torque, as published, or the gear's onto the link; "choose"
+            takes the one that leaves less of all joints' torque.
 
     Returns:
         The model; look at its verdicts.
@@ -146,28 +147,34 @@ def fit_harmonic(
     used: NDArray[np.bool_] = signals.used & robot.modelled
     links = fit_linear_torque(robot, "link", *motion, gear.value, used)
     gear = GearTorque(gear.value - links.offsets, gear.rate, gear.acceleration)
-    return HarmonicModel(
-        robot=robot,
-        links=links,
-        joints=tuple(
-            fit_harmonic_joint(
-                name,
-                signals.dq[:, j],
-                signals.ddq[:, j],
-                gear.of(j),
-                signals.motor_torque[:, j],
-                used[:, j],
-                links.offset_sigma[j],
-                current_gain=current_gain,
-                load=load,
-            )
-            if robot.modelled[j]
-            else None
-            for j, name in enumerate(robot.joint_names)
-        ),
-        simplified=fit_linear_torque(robot, "motor", *motion, signals.motor_torque, used),
-        load=load,
-    )
+    laws: tuple[Load, ...] = ("motor", "gear") if load == "choose" else (load,)
+    simplified = fit_linear_torque(robot, "motor", *motion, signals.motor_torque, used)
+    models = [
+        HarmonicModel(
+            robot=robot,
+            links=links,
+            joints=tuple(
+                fit_harmonic_joint(
+                    name,
+                    signals.dq[:, j],
+                    signals.ddq[:, j],
+                    gear.of(j),
+                    signals.motor_torque[:, j],
+                    used[:, j],
+                    links.offset_sigma[j],
+                    current_gain=current_gain,
+                    load=law,
+                )
+                if robot.modelled[j]
+                else None
+                for j, name in enumerate(robot.joint_names)
+            ),
+            simplified=simplified,
+            load=law,
+        )
+        for law in laws
+    ]
+    return min(models, key=lambda model: sum(joint.residual_rms**2 for joint in model.joints if joint is not None))
 
 
 def _rms(error: Array, used: NDArray[np.bool_]) -> Array:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointbench.dynamics import base_parameters, model_columns
+from jointbench.dynamics import base_parameters, compensation_parameter_names, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
@@ -98,8 +98,11 @@ def fit_linear_torque(
     base = base_parameters(robot, drives=side == "motor")
     columns, names = list(base.columns), list(base.names)
     if side == "link":
+        # Of compensations only what neither links nor drives do as well.
+        more = set(compensation_parameter_names(robot))
+        doubled = more - set(base_parameters(robot).leading_names) if more else more
         for column, name in enumerate(full_names[10 * robot.n_links :], start=10 * robot.n_links):
-            if not name.endswith(".rotor_inertia"):
+            if not name.endswith(".rotor_inertia") and name not in doubled:
                 columns.append(np.intp(column))
                 names.append(name)
     if int(used.sum()) <= len(columns):

@@ -175,6 +175,8 @@ def test_load_friction_of_the_gear():
     joint = fit_harmonic(ARM, data).joints[1]
     assert joint is not None
     assert joint.residual_rms > CURRENT_NOISE_NM
+    assert fit_harmonic(ARM, data, load="choose").load == "gear"
+    assert fit_harmonic(ARM, CLEAN, load="choose").load == "motor"
 
 
 def _low_load() -> HarmonicJoint:

@@ -1,0 +1,110 @@
+"""Tell harmonic drives from a run with joint torque sensors: friction with its load, inertia, stiffness, gain."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, get_args
+
+import numpy as np
+
+from jointbench.cli.console import Console
+from jointbench.cli.judgement import by_name
+from jointbench.cli.result import Result
+from jointbench.cli.tables import table
+from jointbench.identification import FitSettings, Verdict
+from jointbench.identification.drives import (
+    HARMONIC_PARAMETERS,
+    DriveSignals,
+    HarmonicModel,
+    drive_signals,
+    fit_harmonic,
+    fit_stiffness,
+)
+from jointbench.identification.drives.prediction import Load
+from jointbench.recording import Run, open_run
+from jointbench.robot import Array
+
+VERB = "drives"
+EXAMPLE = "jointbench drives runs/2026-05-04T101500Z-cobot6-excitation --verify runs/2026-05-04T101700Z-cobot6-other"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """RUN, another to verify on, and the law of load friction."""
+    parser.add_argument("run", metavar="RUN", help="a run with motor currents and joint torque sensors")
+    parser.add_argument("--verify", metavar="RUN", help="a run of another motion to judge the model on")
+    laws = (*get_args(Load), "choose")
+    parser.add_argument("--load", choices=laws, default="choose", help="what load friction grows with (%(default)s)")
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Fits gears and motors, prints verdicts and errors; exit code 1 when a run is invalid."""
+    runs = [_opened(name, console) for name in (options.run, options.verify) if name]
+    signals = [_signals(each) for each in runs]
+    robot = runs[0].robot
+    model = fit_harmonic(robot, signals[0], current_gain=True, load=options.load)
+    gears = fit_stiffness(robot, signals[0]) if signals[0].twist is not None else ()
+    stiffness = [gear for gear in gears if gear is not None]
+    for verdict in model.verdicts:
+        console.say(f"  {verdict}")
+    console.say(f"load friction grows with the torque of the {model.load}")
+    for gear in stiffness:
+        told = "" if gear.stiffness is None else f": {gear.stiffness:.4g} N·m/rad"
+        console.say(f"stiffness of {gear.name} by the encoders on both sides{told} [{gear.verdict}]")
+    errors = {each.path.name: model.rms_errors(of_run) for each, of_run in zip(runs, signals, strict=True)}
+    console.say("rms error of the motors' torque [N·m], by the usual model and by this one:")
+    console.say(error_table(model, errors))
+    fields: dict[str, Any] = {
+        "load": model.load,
+        "parameters": parameter_fields(model),
+        "stiffness": {
+            gear.name: {"value": gear.stiffness, "flexibility": gear.flexibility, "sigma": gear.sigma}
+            | _told(gear.verdict)
+            for gear in stiffness
+        },
+        "rms": {
+            name: {way: by_name(robot.joint_names, rms) for way, rms in ways.items()} for name, ways in errors.items()
+        },
+    }
+    return Result("drives", fields=fields, refused=not all(each.is_valid for each in runs))
+
+
+def parameter_fields(model: HarmonicModel) -> dict[str, dict[str, Any]]:
+    """a1 … a7 of each joint in JSON; the value of a refused one is that which predictions use."""
+    told = {verdict.name: verdict for verdict in model.verdicts}
+    return {
+        name: {"value": float(joint.parameters[index]), "sigma": float(np.sqrt(joint.covariance[index, index]))}
+        | _told(told[name])
+        for joint in model.joints
+        if joint is not None
+        for index, name in enumerate(f"{joint.name}.{quantity}" for quantity in HARMONIC_PARAMETERS)
+        if name in told
+    }
+
+
+def error_table(model: HarmonicModel, errors: dict[str, dict[str, Array]]) -> str:
+    """Error of the motors' torque a joint, by the usual model and by this one, on each run [N·m]."""
+    heads = ["joint", *(f"{name}, {way}" for name in errors for way in ("simplified", "exact"))]
+    rows = [
+        [joint, *(f"{ways[way][j]:.3f}" for ways in errors.values() for way in ("simplified", "exact"))]
+        for j, joint in enumerate(model.robot.joint_names)
+        if model.joints[j] is not None
+    ]
+    return table(heads, rows)
+
+
+def _opened(name: str, console: Console) -> Run:
+    """A run, with its warnings said."""
+    opened = open_run(name)
+    for warning in opened.warnings:
+        console.say(f"warning: {warning}")
+    return opened
+
+
+def _signals(opened: Run) -> DriveSignals:
+    """By the encoders of the links, where there are some: those of the motors are ahead by the gears' twist."""
+    side = "motor" if opened.samples.link_position is None else "link"
+    return drive_signals(opened, opened.robot, FitSettings(position=side))
+
+
+def _told(verdict: Verdict) -> dict[str, Any]:
+    return {"word": verdict.word, "reason": verdict.reason}
