@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from jointbench.dynamics import drive_parameter_names
+from jointbench.dynamics import model_parameter_names
 from jointbench.errors import ExcitationError
-from jointbench.robot import PARAMETER_NAMES, Robot
+from jointbench.robot import Robot
 
 
 def check_prior(robot: Robot, prior: Mapping[str, float]) -> None:
@@ -20,8 +20,7 @@ def check_prior(robot: Robot, prior: Mapping[str, float]) -> None:
     Raises:
         ExcitationError: an unknown name, or a value that is not a finite number.
     """
-    links = [f"{joint.name}.{parameter}" for joint in robot.joints for parameter in PARAMETER_NAMES]
-    known = dict.fromkeys((*links, *drive_parameter_names(robot)))
+    known = dict.fromkeys(model_parameter_names(robot))
     for name, value in prior.items():
         if name not in known:
             raise ExcitationError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.dynamics.tree import tree_of
+from jointbench.errors import ExportError
 from jointbench.exporting.c_source import FUNCTIONS, HEAD, SELF_TEST, TABLES
 from jointbench.identification.friction.element import FORMS, Element
 from jointbench.identification.predictor import DriveTorque, Predictor
@@ -23,7 +24,8 @@ _HOME_SHARE = 0.4
 
 
 def c_header_text(
-    robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike, *,
+    robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
+    compensation_parameters: ArrayLike = (), *,
     laws: Sequence[tuple[int, Element]] = (), origin: str = "",
 ) -> str:  # fmt: skip
     """The header's text: the torque that `Predictor` computes, friction included.
@@ -36,15 +38,18 @@ def c_header_text(
         standard_parameters: ten per link in link order, shape (10 * n_links,); they need not be those of bodies, and
             every one that is zero, as the ones that lead no base parameter, is a constant that the compiler sees.
         drive_parameters: in the order of `drive_parameter_names`, nan where not known, which counts as zero.
+        compensation_parameters: in the order of `compensation_parameter_names`, likewise.
         laws: joint and element of friction laws, as of `ModelFriction.elements`.
         origin: where the numbers come from.
 
     Raises:
         ShapeError: the parameters do not match the robot.
+        ExportError: a compensation is a function of one's own, which has no C.
     """
     links = np.asarray(standard_parameters, dtype=np.float64)
     drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
-    predict = Predictor(robot, links, drives, laws)
+    more = np.nan_to_num(np.asarray(compensation_parameters, dtype=np.float64), nan=0.0)
+    predict = Predictor(robot, links, drives, more, laws)
     name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
     name = f"robot_{name}" if name[0].isdigit() else name
     said = {
@@ -57,7 +62,9 @@ def c_header_text(
         *_tables(robot, links, name),
         *_drive_tables(robot, DriveTorque.of(robot, drives), name),
         *_law_tables(laws, name),
-        Template(FUNCTIONS).substitute(said | {"drives": _drive_code(robot, name)}),
+        Template(FUNCTIONS).substitute(
+            said | {"passive": _passive_code(robot), "compensations": _compensation_code(robot, more, name)}
+        ),
         Template(SELF_TEST).substitute(said | _checked(robot, predict)),
     ]
     return "\n".join(parts)
@@ -112,7 +119,27 @@ def _law_tables(laws: Sequence[tuple[int, Element]], name: str) -> list[str]:
     ]
 
 
-def _drive_code(robot: Robot, name: str) -> str:
+def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
+    lines: list[str] = []
+    values = iter(parameters.tolist())
+    for each in robot.compensations:
+        own = [repr(next(values) + 0.0) for _ in each.parameters]
+        j = robot.joint_index(each.joints[0])
+        match each.kind:
+            case "spring":
+                torque = "{} * q[{j}] + {}".format(*own, j=j)
+            case "sine_spring":
+                torque = "{} * {n}_SIN(q[{j}]) + {} * {n}_COS(q[{j}])".format(*own, j=j, n=name.upper())
+            case _:
+                raise ExportError(
+                    f"compensation {each.name!r} of robot {robot.name!r} is a function of its user's own, which cannot "
+                    f"be written in C; fit with springs alone, or use Predictor"
+                )
+        lines.append(f"    tau[{j}] += ({name}_real)({torque}); /* {_words(each.name)} */\n")
+    return "".join(lines)
+
+
+def _passive_code(robot: Robot) -> str:
     passive = np.flatnonzero(~robot.modelled).tolist()
     return "".join(f"    tau[{j}] = 0; /* passive */\n" for j in passive)
 

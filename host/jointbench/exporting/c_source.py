@@ -205,8 +205,8 @@ static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], con
         for (k = 0; k < 3; k++)
             force[parent][k] += carried[k];
     }
-    ${name}_add_drives(dq, ddq, tau);
-$drives}
+$compensations    ${name}_add_drives(dq, ddq, tau);
+$passive}
 """
 
 SELF_TEST = """\

@@ -115,4 +115,6 @@ def _header(what: Model | FullModel | Robot) -> str:
         return c_header_text(what.robot, *leading_parameters(what), laws=laws, origin=origin)
     full = _full(what)
     laws = () if full.friction is None else full.friction.elements
-    return c_header_text(full.robot, full.standard_parameters, full.drive_parameters, laws=laws)
+    return c_header_text(
+        full.robot, full.standard_parameters, full.drive_parameters, full.compensation_parameters, laws=laws
+    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive_parameters
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
@@ -43,7 +44,7 @@ class SharedMotor(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FullModel:
-    """A robot whose links and drives all have values.
+    """A robot whose links, drives and compensations all have values.
 
     Attributes:
         robot: its kinematics; the inertias in it count for the base link alone.
@@ -52,6 +53,7 @@ class FullModel:
             fitted model stands for them, shape (n_drive_parameters,).
         fitted: the model that they belong to, None where they come from somewhere else.
         physical: the word on how far they are from it.
+        compensation_parameters: in the order of `compensation_parameter_names`, nan where not known.
     """
 
     robot: Robot
@@ -59,6 +61,7 @@ class FullModel:
     drive_parameters: Array
     fitted: Model | None = None
     physical: Verdict | None = None
+    compensation_parameters: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         """Refuse arrays of other lengths.
@@ -66,7 +69,11 @@ class FullModel:
         Raises:
             ShapeError: an array does not match the robot.
         """
-        wanted = {"standard_parameters": 10 * self.robot.n_links, "drive_parameters": len(self._names)}
+        wanted = {
+            "standard_parameters": 10 * self.robot.n_links,
+            "drive_parameters": len(self._names),
+            "compensation_parameters": len(compensation_parameter_names(self.robot)),
+        }
         for name, size in wanted.items():
             shape = np.shape(getattr(self, name))
             if shape != (size,):
@@ -86,7 +93,8 @@ class FullModel:
                 f"robot {robot.name!r}: no inertia is given for link {', '.join(unknown)}; write it into the robot's "
                 f"file, or export a model that was fitted"
             )
-        return FullModel(robot, values, known_drive_parameters(robot))
+        unknown = np.full(len(compensation_parameter_names(robot)), np.nan)
+        return FullModel(robot, values, known_drive_parameters(robot), compensation_parameters=unknown)
 
     @staticmethod
     def of_model(model: Model) -> FullModel:
@@ -101,7 +109,14 @@ class FullModel:
         if model.friction is not None:
             lawful = [name in model.friction.replaced for name in drive_parameter_names(model.robot)]
             drives = np.where(lawful, np.nan, drives)
-        return FullModel(model.robot, found.standard_parameters, drives, model, found.verdict)
+        return FullModel(
+            model.robot, found.standard_parameters, drives, model, found.verdict, found.compensation_parameters
+        )
+
+    @property
+    def full_parameters(self) -> Array:
+        """All of them, in the order of `model_columns`."""
+        return np.concatenate([self.standard_parameters, self.drive_parameters, self.compensation_parameters])
 
     @property
     def friction(self) -> ModelFriction | None:
@@ -144,11 +159,17 @@ class FullModel:
 
     @property
     def unsaid(self) -> tuple[str, ...]:
-        """What Coulomb and viscous friction leave out of friction laws, for files that have no more."""
+        """What is left out in files that know links, Coulomb and viscous friction alone."""
+        known = dict(zip(compensation_parameter_names(self.robot), self.compensation_parameters.tolist(), strict=True))
+        beside = tuple(
+            f"compensation {each.name} ({each.kind}) at {', '.join(each.joints)} with "
+            f"{_values({name: known[f'{each.name}.{name}'] for name in each.parameters})} [SI]: its torque is not here"
+            for each in self.robot.compensations
+        )
         if self.friction is None:
-            return ()
+            return beside
         friction = self.friction
-        return tuple(
+        return beside + tuple(
             f"{joint}: friction law {law.name} with {_values(friction.of_law(joint))} [SI]; here stands Coulomb and "
             f"viscous friction next to it{' without load' if friction.laws.needs_load(joint) else ''}, "
             f"{friction.nearest_plain[joint].farthest:.3g} off at most"

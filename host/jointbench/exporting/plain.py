@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model
@@ -16,7 +17,7 @@ from jointbench.identification.friction.element import FORMS
 from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.recording.toml_text import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
-from jointbench.robot import PARAMETER_NAMES, Joint, Robot
+from jointbench.robot import PARAMETER_NAMES, Array, Joint, Robot
 
 FORMAT = "jointbench export"
 VERSION = 1
@@ -42,6 +43,10 @@ def plain_tables(robot: Robot, full: FullModel | None, model: Model | None) -> d
             "source": robot.source,
             "gravity_m_s2": robot.gravity,
             "joints": [_joint(robot, joint) for joint in robot.joints],
+            "compensations": [
+                {"name": each.name, "kind": each.kind, "joints": each.joints, "parameters": each.parameters}
+                for each in robot.compensations
+            ],
         },
     }
     if full is not None:
@@ -96,11 +101,16 @@ def _full(full: FullModel) -> dict[str, Any]:
             }
             for joint, row in zip(robot.joints, rows, strict=True)
         ],
-        "drive_parameters": [
-            {"name": name, "value": None if math.isnan(value) else value, "unit": parameter_unit(robot, name)}
-            for name, value in zip(drive_parameter_names(robot), full.drive_parameters.tolist(), strict=True)
-        ],
+        "drive_parameters": _values(robot, drive_parameter_names(robot), full.drive_parameters),
+        "compensation_parameters": _values(robot, compensation_parameter_names(robot), full.compensation_parameters),
     }
+
+
+def _values(robot: Robot, names: tuple[str, ...], values: Array) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "value": None if math.isnan(value) else value, "unit": parameter_unit(robot, name)}
+        for name, value in zip(names, values.tolist(), strict=True)
+    ]
 
 
 def _fitted(model: Model) -> dict[str, Any]:

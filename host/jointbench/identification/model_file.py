@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,7 +21,8 @@ from jointbench.identification.model import Model
 from jointbench.identification.observations.delay import Delay, given_delay
 from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
-from jointbench.robot import Array, Capsule, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
+from jointbench.robot import Array, Capsule, Compensation, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
+from jointbench.robot.compensation import KINDS
 
 _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""
@@ -28,9 +30,10 @@ _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 _Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
 
 FORMAT = "jointbench model"
-VERSION = 3
-_READ = (2, 3)
-"""Version 2 knew of no estimator but one, and nothing of delays, outliers, whiteness and information."""
+VERSION = 4
+_READ = (2, 3, 4)
+"""Version 2 knew of no estimator but one, and nothing of delays, outliers, whiteness and information; 3 of no
+compensations."""
 
 
 def write_model(model: Model, path: Path) -> Path:
@@ -60,7 +63,8 @@ def write_model(model: Model, path: Path) -> Path:
         "settings": model.settings.to_dict(),
         "delays": [dataclasses.asdict(delay) for delay in model.delays],
         "outliers": model.outliers,
-        "robot": dataclasses.asdict(model.robot),
+        "robot": dataclasses.asdict(dataclasses.replace(model.robot, compensations=()))
+        | {"compensations": [_compensation_values(each) for each in model.robot.compensations]},
         "friction": None if model.friction is None else model.friction.to_dict(),
         "provenance": model.provenance,
     }
@@ -68,11 +72,16 @@ def write_model(model: Model, path: Path) -> Path:
     return path
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) -> Model:
     """Read a model that `Model.save` wrote.
 
+    Args:
+        path: of the file.
+        compensations: those of the model's robot that are functions of one's own, which the file only names.
+
     Raises:
-        ModelFileError: the file cannot be read, is no model, or groups its parameters otherwise than this release.
+        ModelFileError: the file cannot be read, is no model, or groups its parameters otherwise than this release; or
+            such a function is not given.
     """
     path = Path(path)
     try:
@@ -87,18 +96,19 @@ def load_model(path: str | Path) -> Model:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ModelFileError(f"{path} is no model file: \"format\" is not {FORMAT!r}; give one that Model.save wrote")
     if values.get("version") not in _READ:
-        known = " and ".join(map(str, _READ))
+        known = ", ".join(map(str, _READ))
         raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
     try:
-        return _model(path, cast(dict[str, Any], values))
+        return _model(path, cast(dict[str, Any], values), compensations)
     except (KeyError, TypeError) as error:
         raise ModelFileError(
             f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
         ) from error
 
 
-def _model(path: Path, values: dict[str, Any]) -> Model:
-    robot = _robot(values["robot"])
+def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensation]) -> Model:
+    own = {each.name: each for each in compensations}
+    robot = _robot(values["robot"], own)
     settings = FitSettings.from_dict({"delay": 0.0} | values["settings"])
     base = _base_parameters(robot)
     if settings.torque == "joint":
@@ -153,7 +163,7 @@ def _delays(values: dict[str, Any], settings: FitSettings, robot: Robot) -> tupl
     )
 
 
-def _robot(values: dict[str, Any]) -> Robot:
+def _robot(values: dict[str, Any], own: Mapping[str, Compensation] | None = None) -> Robot:
     parts: dict[str, Any] = {
         "joints": tuple(_joint(joint) for joint in values["joints"]),
         "drives": tuple(Drive(**drive) for drive in values["drives"]),
@@ -162,8 +172,28 @@ def _robot(values: dict[str, Any]) -> Robot:
         # Files written before robots had capsules, or bases that move, have none.
         "capsules": tuple(Capsule(**_frozen(capsule)) for capsule in values.get("capsules", ())),
         "base_link": Link(**_frozen(base_link)) if (base_link := values.get("base_link")) else None,
+        "compensations": tuple(_compensation(each, own or {}) for each in values.get("compensations", ())),
     }
     return Robot(**_frozen(values) | parts)
+
+
+def _compensation_values(compensation: Compensation) -> dict[str, Any]:
+    """All but the function, which `_compensation` finds by the kind."""
+    return {name: getattr(compensation, name) for name in ("name", "joints", "parameters", "kind")}
+
+
+def _compensation(values: dict[str, Any], own: Mapping[str, Compensation]) -> Compensation:
+    name, joints, parameters = values["name"], tuple(values["joints"]), tuple(values["parameters"])
+    if values["kind"] in KINDS:
+        return KINDS[values["kind"]](name, *joints)
+    given = own.get(name)
+    if given is None or (given.joints, given.parameters) != (joints, parameters):
+        raise ModelFileError(
+            f"the model has the compensation {name!r} of joints {', '.join(joints)} with parameters "
+            f"{', '.join(parameters)}, a function that no file holds; give it: "
+            f"load_model(path, compensations=[Compensation({name!r}, {joints!r}, {parameters!r}, columns)])"
+        )
+    return given
 
 
 def _coupling(values: dict[str, Any]) -> Coupling:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.dynamics.batch import LANES, plain_array
+from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.dynamics.shapes import parameter_vector
@@ -19,19 +21,30 @@ from jointbench.identification.model import Model
 from jointbench.robot import Array, Robot
 
 
-def leading_parameters(model: Model) -> tuple[Array, Array]:
+class FullParameters(NamedTuple):
+    """Values of all parameters, in the order of `model_columns`.
+
+    Attributes:
+        links: standard parameters, ten per link in link order, shape (10 * n_links,).
+        drives: in the order of `drive_parameter_names`, shape (n_drive_parameters,).
+        compensations: in the order of `compensation_parameter_names`, shape (n_compensation_parameters,).
+    """
+
+    links: Array
+    drives: Array
+    compensations: Array
+
+
+def leading_parameters(model: Model) -> FullParameters:
     """Full parameters with a model's torques: its base parameters where they lead, and zero elsewhere.
 
-    [W | D] @ full == project([W | D]) @ parameters for every motion; what friction laws add comes beside it. No body
-    has such values; but most of them are zero, and the model need not be physically possible.
-
-    Returns:
-        Standard parameters, shape (10 * n_links,), and drive parameters, shape (n_drive_parameters,).
+    [W | D | C] @ full == project([W | D | C]) @ parameters for every motion; what friction laws add comes beside it. No
+    body has such values; but most of them are zero, and the model need not be physically possible.
     """
     full = np.zeros(model.base.n_full)
     full[model.base.columns] = model.parameters
     links = 10 * model.robot.n_links
-    return full[:links], full[links:]
+    return FullParameters(*np.split(full, [links, links + len(drive_parameter_names(model.robot))]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +88,21 @@ class DriveTorque:
         return DriveTorque(inertia, viscous, offset, coulomb, np.ascontiguousarray(terms.speeds.T))
 
 
+def checked_compensations(robot: Robot, parameters: ArrayLike) -> Array:
+    """Compensation parameters as floats.
+
+    Raises:
+        ShapeError: there are not as many as `compensation_parameter_names`.
+    """
+    values, names = np.asarray(parameters, dtype=np.float64), compensation_parameter_names(robot)
+    if values.shape != (len(names),):
+        raise ShapeError(
+            f"compensation_parameters has shape {values.shape}; robot {robot.name!r} needs ({len(names)},), "
+            f"in the order of compensation_parameter_names"
+        )
+    return values
+
+
 class Predictor:
     """Joint torque of one sample per call, with everything made beforehand; for one thread.
 
@@ -89,7 +117,7 @@ class Predictor:
 
     def __init__(
         self, robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
-        laws: Sequence[tuple[int, Element]] = (),
+        compensation_parameters: ArrayLike = (), laws: Sequence[tuple[int, Element]] = (),
     ) -> None:  # fmt: skip
         """Prepare for a robot with these parameters.
 
@@ -97,6 +125,8 @@ class Predictor:
             robot: whose torque it is; zero of passive joints.
             standard_parameters: ten per link in link order, shape (10 * n_links,).
             drive_parameters: in the order of `drive_parameter_names`, shape (n_drive_parameters,).
+            compensation_parameters: in the order of `compensation_parameter_names`. Compensations are computed in
+                Python, which takes longer than all the rest.
             laws: joint and element of friction laws, as of `ModelFriction.elements`.
 
         Raises:
@@ -115,6 +145,8 @@ class Predictor:
             -1, 1 + len(Element._fields)
         )
         self._constants = tree_of(robot), links, columns, elements
+        self._compensation = checked_compensations(robot, compensation_parameters)
+        self._offset = drives.offset
         # A kernel takes eight samples: the one that is asked for, and seven at rest.
         self._work = np.zeros((4, LANES, n)), new_counters()
         self._passive = np.flatnonzero(~robot.modelled)
@@ -125,7 +157,7 @@ class Predictor:
     def of(cls, model: Model) -> Predictor:
         """Prepare for a model."""
         laws = () if model.friction is None else model.friction.elements
-        return cls(model.robot, *leading_parameters(model), laws)
+        return cls(model.robot, *leading_parameters(model), laws=laws)
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Joint torque of one sample.
@@ -142,6 +174,10 @@ class Predictor:
         """
         q, dq, ddq = self._vector("q", q), self._vector("dq", dq), self._vector("ddq", ddq)
         torque = np.empty(self._shape)
+        if len(self._compensation):
+            more, _ = compensation_columns(self._robot, q[None], dq[None], ddq[None])
+            # Friction that goes by the load feels them as it does an offset.
+            self._constants[2][0] = self._offset + more @ self._compensation
         self._compute(*self._constants, q, dq, ddq, *self._work, torque)
         if len(self._passive):
             torque[self._passive] = 0.0

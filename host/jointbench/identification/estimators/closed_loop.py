@@ -47,7 +47,7 @@ class Plant:
         full[base.columns] = parameters
         self.robot = robot
         self.links = full[: 10 * robot.n_links]
-        self.drives = DriveTorque.of(robot, full[10 * robot.n_links :])
+        self.drives = DriveTorque.of(robot, full[10 * robot.n_links :])  # there are no compensations
 
     def inertia(self, q: Array) -> Array:
         """Largest inertia that each joint feels, motors included, over poses [kg·m² or kg], shape (n_joints,).
@@ -137,6 +137,8 @@ def check_can_be_simulated(robot: Robot) -> None:
         reason = f"joint {passive[0]} is passive, so that its torque has no model"
     elif undriven:
         reason = f"nothing drives joint {undriven[0]}"
+    elif robot.compensations:
+        reason = f"compensation {robot.compensations[0].name!r} acts on it, which the simulation does not have"
     if reason:
         raise FitError(
             f'robot {robot.name!r} cannot be simulated in closed loop: {reason}; choose "wls", or "iv" with the '

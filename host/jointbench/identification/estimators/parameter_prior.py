@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.dynamics import BaseParameters, known_drive_parameters
+from jointbench.dynamics import BaseParameters, known_beside_links
 from jointbench.errors import FitError
 from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.physical.reference_bodies import reference_bodies
@@ -27,8 +27,8 @@ class RelativeSigma:
         mass: of a link, to its mass.
         first_moment: to its mass times its size, which is the root mean square distance of its mass from its frame.
         inertia: to its mass times its size squared.
-        drive: to the drive's own value where the robot's file gives one; else to what alone would make up the joint's
-            torque, around zero.
+        drive: to the drive's own value where the robot's file gives one; else, as of compensations, to what alone would
+            make up the joint's torque, around zero.
     """
 
     mass: float
@@ -90,7 +90,7 @@ def _complement(columns: Array) -> Array:
 
 
 def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Triangles) -> ParameterPrior:
-    """The prior of a robot's links and drives.
+    """The prior of a robot's links, drives and compensations.
 
     Args:
         base: of the robot.
@@ -109,7 +109,7 @@ def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Tr
             [[relative.mass], [relative.first_moment * size] * 3, [relative.inertia * size**2] * 6]
         )
     first = _WIDTH * robot.n_links
-    known = known_drive_parameters(robot)
+    known = known_beside_links(robot)
     values[first:] = np.nan_to_num(known)
     sizes = np.where(np.nan_to_num(known) != 0.0, np.abs(np.nan_to_num(known)), drive_sizes(base, triangles))
     sigma[first:] = relative.drive * np.where(np.isfinite(sizes), sizes, 1.0)
@@ -121,9 +121,9 @@ def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Tr
 
 
 def drive_sizes(base: BaseParameters, triangles: Triangles) -> Array:
-    """Of each drive parameter what alone would make up the torque where it acts, infinite where it acts nowhere.
+    """Of each parameter behind the links' what alone would make up the torque where it acts, else infinite.
 
-    Root mean square torque over root mean square column, shape (n_drive_parameters,).
+    Root mean square torque over root mean square column, shape (n_full - 10 * n_links,).
     """
     columns = np.linalg.norm(triangles.matrices[:, :, :-1], axis=1)
     torques = np.linalg.norm(triangles.matrices[:, :, -1], axis=1)

@@ -74,7 +74,8 @@ def board_servo(run: Run) -> Servo | None:
         for joint, drive in enumerate(robot.drives):
             facts = of_joint[joint]
             per_ampere = drive.torque_constant
-            per_count = facts.motor_counts / (2.0 * np.pi) * per_ampere  # A/count to N·m/rad
+            counts = facts.motor_counts / (2.0 * np.pi)  # [1/rad]
+            per_count = counts * per_ampere  # A/count to N·m/rad
             per_rate = per_count * facts.tick_period
             rows.append(
                 [
@@ -82,7 +83,7 @@ def board_servo(run: Run) -> Servo | None:
                     facts.si("servo.kd") * per_rate,
                     facts.si("servo.velocity_feedforward") * per_rate,
                     facts.si("servo.friction") * per_ampere,
-                    facts.si("servo.friction_band") / per_rate * per_ampere,
+                    facts.si("servo.friction_band") / (counts * facts.tick_period),
                     facts.si("servo.ki") * per_count / facts.tick_period,
                     facts.si("limit.current") * per_ampere,
                 ]

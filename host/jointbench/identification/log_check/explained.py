@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from scipy.optimize import nnls
 
-from jointbench.dynamics import inverse_dynamics
+from jointbench.dynamics import compensation_columns, inverse_dynamics
 from jointbench.robot import Array, Robot
 from jointbench.signals import Motion, rest_threshold
 
@@ -26,8 +26,8 @@ class Causes:
     Attributes:
         rigid: by the inertias of the robot's file [N·m or N], shape (n, n_joints), or None where it has none.
         resisting: rotor inertia, viscous and dry friction, up to a factor each, shape (3, n, n_joints).
-        free: what may have any sign, where the file has no inertias: the gravity of a single link,
-            shape (2, n, n_joints).
+        free: what may have any sign: the robot's compensations, and where the file has no inertias, the gravity of a
+            single link, shape (n_free, n, n_joints).
     """
 
     rigid: Array | None
@@ -42,15 +42,22 @@ class Causes:
         parameters = robot.standard_parameters
         known = parameters is not None and bool(np.any(parameters))
         rigid = inverse_dynamics(robot, q, dq, ddq, parameters) if known and parameters is not None else None
-        free = np.empty((0, *q.shape)) if rigid is not None else np.stack([np.sin(q), np.cos(q)])
+        columns, names = compensation_columns(robot, q, dq, ddq)
+        free = np.moveaxis(columns.reshape(*q.shape, len(names)), 2, 0)
+        if rigid is None:
+            free = np.concatenate([[np.sin(q), np.cos(q)], free])
         return cls(rigid, np.stack([ddq, dq, np.tanh(dq / slow)]), free)
+
+    def free_at(self, joint: int) -> list[Array]:
+        """Those of a joint that vary, shape (n,) each."""
+        return [each for each in self.free[:, :, joint] if np.ptp(each) > 0.0]
 
 
 def unexplained(torque: Array, causes: Causes, joint: int, scale: float = 1.0) -> float:
     """Share of a torque's variation that a joint's motion does not explain, 1 where it explains nothing.
 
     min over x of |torque - offset - x0 rigid - x1 ddq - x2 dq - x3 sign(dq)|² / |torque - offset|², with x1 to x3 not
-    negative, for friction resists and rotors have mass, and x0 within a factor of 5 of `scale`.
+    negative, for friction resists and rotors have mass, and x0 within a factor of 5 of `scale`; less what is free.
 
     Args:
         torque: [N·m or N], shape (n,).
@@ -62,7 +69,8 @@ def unexplained(torque: Array, causes: Causes, joint: int, scale: float = 1.0) -
         The share, 0.02 at least: what is left below that tells no model from another.
     """
     rigid = None if causes.rigid is None else causes.rigid[:, joint]
-    columns = [causes.free[k, :, joint] for k in range(len(causes.free))]
+    columns = causes.free_at(joint)
+    free = len(columns)
     columns += [causes.resisting[k, :, joint] for k in range(3)]
     if rigid is not None:
         columns.append(rigid)
@@ -72,7 +80,6 @@ def unexplained(torque: Array, causes: Causes, joint: int, scale: float = 1.0) -
     whole = float(centred[:, -1] @ centred[:, -1])
     if whole == 0.0:
         return 1.0
-    free = len(causes.free)
     if rigid is None:
         return max(_least_squares(centred, free) / whole, _FLOOR)
     centred[:, -1] -= _LEAST * scale * centred[:, -2]

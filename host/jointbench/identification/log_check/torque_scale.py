@@ -26,10 +26,11 @@ def torque_scale(look: Look) -> float:
     causes, found = look.causes, list[float]()
     assert causes.rigid is not None
     for j in look.joints:
-        columns = np.column_stack([*causes.resisting[:, :, j], causes.rigid[:, j], look.torque[:, j]])
+        beside = (*causes.free_at(j), *causes.resisting[:, :, j])
+        columns = np.column_stack([*beside, causes.rigid[:, j], look.torque[:, j]])
         columns -= columns.mean(axis=0)
         r = cast(Array, np.linalg.qr(columns, mode="r"))
-        own, shared, left = float(r[3, 3]), float(r[3, 4]), float(r[4, 4])
+        own, shared, left = float(r[-2, -2]), float(r[-2, -1]), float(r[-1, -1])
         if shared**2 > _TELLING * (shared**2 + left**2) and own != 0.0:
             found.append(abs(shared / own))
     return float(np.median(found)) if found else 1.0

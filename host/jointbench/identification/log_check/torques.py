@@ -33,7 +33,8 @@ def check_saturation(signals: LogSignals) -> list[Finding]:
     found: list[Finding] = []
     moving = signals.fast.any(axis=1)  # a robot at rest may well hold its largest torque
     for torque in signals.torques if moving.any() else ():
-        for j, name in enumerate(signals.robot.joint_names):
+        for j in np.flatnonzero(signals.robot.modelled).tolist():  # a passive joint's torque means nothing
+            name = signals.robot.joint_names[j]
             share, at = _piled_up(torque.recorded[moving, j])
             if share >= _SATURATED[0]:
                 what = f"{share:.1%} of {name}'s {torque.name} stands at its extreme, {at:.4g}: it is clipped"
@@ -64,11 +65,12 @@ def _piled_up(values: Array) -> tuple[float, float]:
 def check_information(signals: LogSignals) -> list[Finding]:
     """Torques that are constant, or vary no more than their noise: a fit can learn nothing from them."""
     found: list[Finding] = []
-    names, limits = signals.robot.joint_names, (1.0 / _NOISY[0], 1.0 / _NOISY[1])
+    joints = np.flatnonzero(signals.robot.modelled).tolist()
+    names, limits = tuple(signals.robot.joint_names[j] for j in joints), (1.0 / _NOISY[0], 1.0 / _NOISY[1])
     advice = "check that the column is the right one and the sensor works; nothing can be identified from it"
     least = (np.inf, "")
     for torque in signals.torques:
-        ratios = [_over_noise(signals, torque, j) for j in range(len(names))]
+        ratios = [_over_noise(signals, torque, j) for j in joints]
         least = min(least, *zip(ratios, names, strict=True))
         dead = tuple(name for name, ratio in zip(names, ratios, strict=True) if ratio == 0.0)
         if dead:

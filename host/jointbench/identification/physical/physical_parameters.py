@@ -29,6 +29,7 @@ class PhysicalParameters:
         standard_parameters: ten of each link in link order, zero of neglected ones [kg, kg·m, kg·m²],
             shape (10 * n_links,).
         drive_parameters: as of `drive_parameter_names` [SI], shape (n_drive_parameters,).
+        compensation_parameters: as of `compensation_parameter_names` [SI], of either sign.
         smallest_eigenvalues: of each link's pseudo-inertia relative to its reference body's; nan of neglected links,
             shape (n_links,).
         margin: that they are at least.
@@ -42,6 +43,7 @@ class PhysicalParameters:
     estimate: BaseEstimate
     standard_parameters: Array
     drive_parameters: Array
+    compensation_parameters: Array
     smallest_eigenvalues: Array
     margin: float
     unchanged: bool
@@ -52,8 +54,8 @@ class PhysicalParameters:
 
     @property
     def full_parameters(self) -> Array:
-        """Those of links and drives, in the order of `model_columns`, shape (n_full,)."""
-        return np.concatenate([self.standard_parameters, self.drive_parameters])
+        """All of them, in the order of `model_columns`, shape (n_full,)."""
+        return np.concatenate([self.standard_parameters, self.drive_parameters, self.compensation_parameters])
 
     @property
     def base_parameters(self) -> Array:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.dynamics import known_drive_parameters
+from jointbench.dynamics import compensation_parameter_names, known_beside_links
 from jointbench.identification.physical.around import Around
 from jointbench.identification.physical.base_estimate import BaseEstimate
 from jointbench.identification.physical.prior import UNIT, Prior, PriorName, make_prior
@@ -51,7 +51,10 @@ class Problem:
         for place, (link, matrix) in enumerate(zip(bodies.links, bodies.matrices, strict=True)):
             block = slice(_WIDTH * place, _WIDTH * (place + 1))
             scaling[_WIDTH * link : _WIDTH * (link + 1), block] = relative_to(matrix)
-        signed = np.array([not name.endswith(".offset") for name in base.full_names[first:]], dtype=np.bool_)
+        free = compensation_parameter_names(base.robot)
+        signed = np.array(
+            [not name.endswith(".offset") and name not in free for name in base.full_names[first:]], dtype=np.bool_
+        )
         thought, units = drives or _drives(estimate, signed)
         places = np.arange(n - len(units), n)
         scaling[first + np.arange(len(units)), places] = units
@@ -136,7 +139,7 @@ class Problem:
 
 
 def _drives(estimate: BaseEstimate, signed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """What is thought of each drive parameter, and a unit of its size [SI].
+    """What is thought of each parameter of drives and compensations, and a unit of its size [SI].
 
     Known ones are thought to be what the drive says; others what the estimate says where it tells them, so that they
     stay, and else nothing.
@@ -148,7 +151,7 @@ def _drives(estimate: BaseEstimate, signed: NDArray[np.bool_]) -> tuple[Array, A
     first = _WIDTH * base.robot.n_links
     estimated = np.array([led.get(first + k, 0.0) for k in range(len(signed))])
     thought = np.where(signed, np.maximum(estimated, 0.0), estimated)
-    known = known_drive_parameters(base.robot)
+    known = known_beside_links(base.robot)
     thought = np.where(np.isfinite(known), known, thought)
     units = np.maximum(np.abs(thought), np.abs(estimated))
     return thought, np.where(units > 0.0, units, 1.0)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from jointbench.dynamics import drive_parameter_names
 from jointbench.errors import FitError, PhysicalSolverFailed
 from jointbench.identification.physical.base_estimate import BaseEstimate
 from jointbench.identification.physical.linear_matrix_inequality import solve_conic
@@ -66,9 +67,9 @@ def physical_parameters(
         margin: share of its reference body that each link contains at least, above 0 and up to 0.01.
         method: "lmi", an interior-point solver with matrix cones, or "log_cholesky", Newton's method without
             constraints; they agree, the second less exactly where no weight is given.
-        drives: what is thought of each drive parameter and the unit of its squares [SI], shape (n_drive_parameters,)
-            each. None: what the robot's file says, else what the estimate does; so they stay, which is right where the
-            data tell them.
+        drives: what is thought of each parameter of drives and compensations and the unit of its squares [SI], shape
+            (n_full - 10 * n_links,) each. None: what the robot's file says, else what the estimate does; so they stay,
+            which is right where the data tell them.
 
     Returns:
         The parameters, and how far they are from the estimate.
@@ -128,12 +129,14 @@ def _result(problem: Problem, x: Array, margin: float, method: str, prior: str, 
     estimate, robot = problem.estimate, problem.estimate.base.robot
     x = _without_rounding(problem, x, margin)
     full = problem.scaling @ x
+    drives, compensations = np.split(full[10 * robot.n_links :], [len(drive_parameter_names(robot))])
     least = np.full(robot.n_links, np.nan)
     least[list(problem.bodies.links)] = problem.smallest_eigenvalues(x)
     return PhysicalParameters(
         estimate=estimate,
         standard_parameters=full[: 10 * robot.n_links],
-        drive_parameters=full[10 * robot.n_links :],
+        drive_parameters=drives,
+        compensation_parameters=compensations,
         smallest_eigenvalues=least,
         margin=margin,
         unchanged=estimate.distance(estimate.base.group(full)) < _NOTHING,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters, drive_parameter_names
 from jointbench.identification.rows.rows import Block, ChangedRows, JointRows
-from jointbench.robot import Array
+from jointbench.robot import PARAMETER_NAMES, Array
 
 _SAME = 1e-9
 """What is left of a column, relative to all of it, where it is nothing but what drives add; rounding is 1e-15."""
@@ -89,7 +89,8 @@ class WithoutMotorSide(ChangedRows):
         """Columns of the drives, and all columns with the torque behind them, of a joint's rows; a copy, (m, n)."""
         which, columns = block.of_joint(joint)
         base = self.base
-        drives = base.grouping[which, base.n_full - len(drive_parameter_names(base.robot)) :]
+        first = len(PARAMETER_NAMES) * base.robot.n_links
+        drives = base.grouping[which, first : first + len(drive_parameter_names(base.robot))]
         return drives.T @ columns, np.vstack([columns, block.torque[:, joint]])
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.dynamics import drive_parameter_names
+from jointbench.dynamics import compensation_parameter_names, drive_parameter_names
 from jointbench.exporting import FullModel
 from jointbench.robot import Array, Link, Robot, load_robot
 from jointbench.robot.joint import as_matrix
@@ -35,7 +35,7 @@ def robot_of(name: str) -> Robot:
 
 
 def full_model(name: str, seed: int = 1) -> FullModel:
-    """One of the robots with other bodies than in its file, all possible, and random drives."""
+    """One of the robots with other bodies than in its file, all possible, and random drives and springs."""
     return with_other_bodies(robot_of(name), seed)
 
 
@@ -47,7 +47,8 @@ def with_other_bodies(robot: Robot, seed: int = 1) -> FullModel:
     )
     changed = dataclasses.replace(robot, joints=joints)
     assert changed.standard_parameters is not None
-    return FullModel(robot, changed.standard_parameters, _drives(robot, rng))
+    drives, springs = _drives(robot, rng), rng.uniform(-9.0, 9.0, len(compensation_parameter_names(robot)))
+    return FullModel(robot, changed.standard_parameters, drives, compensation_parameters=springs)
 
 
 def _other_body(name: str, rng: np.random.Generator) -> Link:

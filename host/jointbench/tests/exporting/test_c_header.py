@@ -58,7 +58,7 @@ def test_torques_are_those_of_the_regressor(name: str, tmp_path: Path) -> None:
     full = full_model(name)
     moves = motion(full.robot, samples=20)
     columns, _ = model_columns(full.robot, *moves)
-    expected = (columns @ np.concatenate([full.standard_parameters, full.drive_parameters])).reshape(moves[0].shape)
+    expected = (columns @ full.full_parameters).reshape(moves[0].shape)
     torque = in_c(full, tmp_path)
     found = np.array([torque(*each) for each in zip(*moves, strict=True)])
     np.testing.assert_allclose(found, expected, rtol=0, atol=DOUBLE * float(np.abs(expected).max()))

@@ -54,7 +54,7 @@ def test_the_header_and_the_predictor_need_no_possible_bodies(model: Model) -> N
     # Sums of some hundred products in double precision.
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * float(np.abs(expected).max()))
     # The header has the same: test_c_header compares it with the predictor's parameters.
-    links, drives = leading_parameters(model)
+    links, drives, _ = leading_parameters(model)
     assert np.count_nonzero(np.concatenate([links, drives])) == np.count_nonzero(model.parameters)
     assert "are zero" in c_header_text(model.robot, links, drives)
 

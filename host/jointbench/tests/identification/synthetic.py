@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy import signal
 
-from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
+from jointbench.dynamics import compensation_columns, drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.excitation import Basis, Excitation, RestToRestFourier
 from jointbench.recording import Run, Samples
 from jointbench.robot import Array, Robot, load_robot
@@ -44,10 +44,10 @@ def arm(n_joints: int = 3) -> Robot:
 
 
 def truth(robot: Robot) -> Array:
-    """Full parameters, in the order of `model_parameter_names`."""
+    """Full parameters of links and drives, in the order of `model_parameter_names`."""
     drive = {"rotor_inertia": 1.3, "viscous": 9.0, "coulomb": 6.0, "offset": 0.4}
     values: list[float] = []
-    for name in model_parameter_names(robot)[10 * robot.n_links :]:
+    for name in model_parameter_names(dataclasses.replace(robot, compensations=()))[10 * robot.n_links :]:
         joint, kind = name.split(".")
         values.append(drive[kind] / (1.0 + 0.4 * robot.joint_index(joint)))
     assert robot.standard_parameters is not None
@@ -119,6 +119,6 @@ def _one_playing(
     motion = plan.evaluate(instants)
     parameters = np.array(full_parameters)
     torque = inverse_dynamics(robot, *motion, parameters[: 10 * robot.n_links])
-    columns, _ = drive_columns(robot, *motion[1:])
+    columns = np.hstack([drive_columns(robot, *motion[1:])[0], compensation_columns(robot, *motion)[0]])
     torque = torque + (columns @ parameters[10 * robot.n_links :]).reshape(torque.shape)
     return q, torque.reshape(ticks, _WITHIN_TICK, -1)

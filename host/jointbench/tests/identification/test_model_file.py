@@ -56,7 +56,7 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
         load_model(path)
     values = json.loads(model.save(path).read_text())
     path.write_text(json.dumps(values | {"version": 9}))
-    with pytest.raises(ModelFileError, match="version 9; this release reads 2 and 3"):
+    with pytest.raises(ModelFileError, match="version 9; this release reads 2, 3, 4"):
         load_model(path)
     path.write_text(json.dumps({key: value for key, value in values.items() if key != "covariance"}))
     with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):

@@ -14,8 +14,8 @@ def test_torque_is_that_of_the_regressor(name: str) -> None:
     full = full_model(name)
     moves = motion(full.robot, samples=30)
     columns, _ = model_columns(full.robot, *moves)
-    expected = (columns @ np.concatenate([full.standard_parameters, full.drive_parameters])).reshape(moves[0].shape)
-    predict = Predictor(full.robot, full.standard_parameters, full.drive_parameters)
+    expected = (columns @ full.full_parameters).reshape(moves[0].shape)
+    predict = Predictor(full.robot, full.standard_parameters, full.drive_parameters, full.compensation_parameters)
     found = np.array([predict(*each) for each in zip(*moves, strict=True)])
     # Sums of some hundred products in double precision.
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * float(np.abs(expected).max()))

@@ -9,6 +9,7 @@ import pytest
 from jointbench.errors import FitError
 from jointbench.identification.estimators.servo import board_servo
 from jointbench.link.identity import Facts
+from jointbench.link.motor_settings import motor_settings
 from jointbench.link.servo import default_settings
 from jointbench.recording import Run
 from jointbench.robot import Robot, load_robot
@@ -21,8 +22,10 @@ ROBOT = arm(3)
 def recorded(robot: Robot, **changed: float) -> Run:
     """A run that was made with boards whose servo has the bench's settings, some changed."""
     boards: list[dict[str, Any]] = []
-    for node, (settings, drive) in enumerate(zip(default_settings(robot), robot.drives, strict=True)):
-        registers = dataclasses.replace(settings, **changed).registers(drive.joint, node, drive, Facts(DEFAULTS))
+    settings = [dataclasses.replace(each, **changed) for each in default_settings(robot)]
+    motors = motor_settings(settings, robot.drive_train)
+    for node, (motor, drive) in enumerate(zip(motors, robot.drives, strict=True)):
+        registers = motor.registers(drive.joint, node, Facts(DEFAULTS))
         boards.append({"node": node, "joint": drive.joint, "registers": dict(DEFAULTS) | dict(registers)})
     run = synthetic_run(ROBOT, motion_seed=1, noise_seed=1, repeats=1)
     return dataclasses.replace(run, robot=robot, provenance={"board": boards, "clock": "common"})

@@ -14,7 +14,7 @@ from jointbench.identification.log_check import Finding, LogCheck, check_log
 from jointbench.identification.log_check.explained import Causes, unexplained
 from jointbench.identification.log_check.log_signals import LogSignals
 from jointbench.recording import Run
-from jointbench.robot import Link
+from jointbench.robot import Link, spring, with_compensations, with_passive
 from jointbench.signals import Motion
 from jointbench.tests.identification.log_check.logs import (
     altered,
@@ -146,3 +146,22 @@ def test_of_a_long_log_parts_are_looked_at(log: Run) -> None:
     signals = LogSignals.of_run(run)
     assert len(signals.position) <= 420_000
     assert signals.pieces[-1].stop == len(signals.position)
+
+
+def test_springs_that_the_robot_names_are_no_mix_up(log: Run) -> None:
+    """A strong one is most of its joint's torque: without its name, motion and file explain little of it."""
+    assert log.samples.motor_torque is not None
+    torque = log.samples.motor_torque.copy()
+    torque[:, 2] += 60.0 * (log.samples.motor_position[:, 2] - 0.5)
+    sprung = altered(log, torque=torque)
+    assert check_log(sprung).word != "fine"
+    named = replace(sprung, robot=with_compensations(log.robot, spring("return", log.robot.joint_names[2])))
+    assert check_log(named).word == check_log(log).word == "fine"
+
+
+def test_a_passive_joint_has_no_torque_to_look_at(log: Run) -> None:
+    assert log.samples.motor_torque is not None
+    torque = log.samples.motor_torque.copy()
+    torque[:, -1] = np.nan
+    passive = replace(altered(log, torque=torque), robot=with_passive(log.robot, log.robot.joint_names[-1]))
+    assert check_log(passive).word == "fine"
