@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from hil_tests.link_helpers import ask_bench, inject, record_wave
+from hil_tests.link_helpers import ask_bench, inject, record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardFault, BoardLost, BoardSilent
 from jointbench.link import Bench, open_bench
+from jointbench.link.knots import trajectory_knots
 from jointwire import State, Trip
 
 PAIR = """version = 1
@@ -103,6 +104,19 @@ def test_a_silent_motor_takes_both_and_is_named(bench: Bench, tmp_path: Path) ->
     assert last_driven(bench, 1) == last_driven(bench, 2)
     bench.boards[1].hello()
     assert not bench.boards[1].is_driving
+
+
+def test_a_pair_that_was_left_driving_is_stopped_without_a_fault(bench: Bench) -> None:
+    knots = trajectory_knots(wave(bench), bench.robot, bench.facts, bench.settings)
+    for board, own in zip(bench.boards[:2], knots, strict=False):
+        board.upload(own, repeats=1)
+    for board in bench.boards[:2]:
+        board.arm()
+    assert all(board.is_driving for board in bench.boards[:2])
+    bench.connect()
+    for board in bench.boards[:2]:
+        board.hello()
+        assert board.state is State.LOADED
 
 
 def test_a_board_that_dies_is_both_motors_end(bench: Bench, tmp_path: Path) -> None:

@@ -375,12 +375,67 @@ app.run(FailingBoard())
     assert [fault(pair, node).trip for node in NODES] == [Trip.INTERNAL, Trip.INTERNAL]
 
 
+def test_an_error_between_the_two_leaves_neither_with_ticks_it_did_not_miss(start_pair: StartPair) -> None:
+    program = """
+from unix import Board
+from jointboard import app
+class FailingBoard(Board):
+    def wait_tick(self):
+        count = super().wait_tick()
+        if self.inputs[0] == 50:
+            self.publish = app._motors[1].publish
+            self.note_gap, self.publish.note_gap = self.publish.note_gap, self.fail_once
+        return count
+    def fail_once(self):
+        self.publish.note_gap = self.note_gap
+        raise RuntimeError("told to fail")
+app.run(FailingBoard())
+"""
+    pair = start_pair(program)
+    pair.run(60)
+    pair.tick += 5
+    with pytest.raises(AssertionError):  # of this tick the partner has no outputs
+        pair.run(1)
+    assert drives(pair) == (0, 0)
+    pair.tick += 1
+    pair.run(1000)
+    for node, missed in ((NODE, 5), (PARTNER, 6)):  # the partner's tick of the error is one of them
+        assert fault(pair, node).trip == Trip.INTERNAL
+        assert of(pair, node, M.STATUS)[-1].body.ticks_missed == missed
+
+
 @pytest.mark.parametrize("node", NODES)
 def test_either_gives_the_board_back(pair: PairProcess, node: int) -> None:
     pair.node = node
     assert pair.refusal(M.REPL) is R.OK
     pair.end_turn()
     assert pair.process.wait(10) == 0
+
+
+def test_what_comes_after_the_board_was_given_back_arms_no_motor(pair: PairProcess) -> None:
+    prepare(pair)
+    pair.node = PARTNER
+    arming = pair.arming()
+    pair.end_turn()
+    seen = len(pair.motors[PARTNER].frames)
+    pair.send(M.REPL, node=NODE)
+    pair.send(M.ARM, **arming)
+    pair.run(1)
+    assert pair.process.wait(10) == 0
+    assert pair.motors[PARTNER].frames[seen:] == []
+
+
+def test_a_trial_of_an_image_lasts_no_longer_with_two_motors(start_pair: StartPair) -> None:
+    program = """
+from unix import Board
+from jointboard import app
+app._trial_s = app.TRIAL_S - 2
+app.run(Board(), on_trial=True)
+"""
+    pair = start_pair(program)
+    pair.run(2900)
+    with pytest.raises(AssertionError, match="NotConfirmed: no host has confirmed this image for 60 s"):
+        pair.run(200)
 
 
 # Boards that are set up wrong

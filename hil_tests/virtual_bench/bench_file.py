@@ -144,7 +144,7 @@ class BenchFile:
         return replace(
             self,
             robot=robot,
-            robot_reference=f"{self.robot_reference}:{robot.n_joints}",
+            robot_reference=f"{split_reference(self.robot_reference)[0]}:{robot.n_joints}",
             plant=self.plant.of_first(robot.n_joints),
             modules=robot.n_joints,
             boards=tuple(board for board in self.boards if board.joint in robot.joint_names),

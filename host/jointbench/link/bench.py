@@ -77,6 +77,7 @@ class Bench:
         for board in self.boards:
             identities.append(board.greet())
             if board.is_driving:
+                board.line.stop_all()  # of a board's two motors, one that is stopped alone trips the other
                 board.stop()
             board.need_our_schema()
         for board in self.boards:

@@ -53,7 +53,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
     lost = [repr(joint.name) for joint in gone] + [repr(joint.link.name) for joint in gone]
     return replace(
         robot,
-        name=f"{robot.name}:{n}",
+        name=f"{split_reference(robot.name)[0]}:{n}",
         description=f"{robot.description.rstrip('.')}; cut behind joint {joints[-1].name!r}.",
         joints=joints,
         drives=robot.drives[:n],
