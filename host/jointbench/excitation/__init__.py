@@ -6,6 +6,7 @@ from jointbench.excitation.families.make_basis import FAMILIES, make_basis
 from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
@@ -15,6 +16,7 @@ from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.excitation.plan import plan_excitation
 from jointbench.excitation.random_motion import random_excitation
+from jointbench.excitation.speed_sweep import plan_speed_sweep
 
 __all__ = [
     "CRITERIA",
@@ -28,6 +30,7 @@ __all__ = [
     "PointToPoint",
     "RampedFourier",
     "RestToRestFourier",
+    "SpeedStairs",
     "WeakParameters",
     "Workspace",
     "WorkspacePoint",
@@ -35,6 +38,7 @@ __all__ = [
     "make_basis",
     "motion_margins",
     "plan_excitation",
+    "plan_speed_sweep",
     "random_excitation",
     "read_workspace",
     "usable_limits",

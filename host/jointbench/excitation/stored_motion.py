@@ -13,14 +13,25 @@ import numpy as np
 
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.families.make_basis import FAMILIES, family_of, unknown_family
+from jointbench.excitation.families.make_basis import STORED, family_of, unknown_family
 from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.robot import Array
 
 _ROUNDING = 1e-9
 """Share by which numbers that follow from each other may differ: rounding is below 1e-13 of them, a slip far above."""
+
+_STAIRS = {
+    "first": "first_rad_s",
+    "step": "step_rad_s",
+    "hold": "hold_s",
+    "change": "change_s",
+    "reach": "reach_rad",
+    "acceleration": "acceleration_rad_s2",
+}
+"""How the settings of a stair of speeds are called where they are stored."""
 
 StoredMotion = tuple[Basis, Array, Array]
 """Basis, home and weights."""
@@ -44,6 +55,9 @@ def motion_to_dict(basis: Basis, home: Array, weights: Array) -> dict[str, Any]:
             return values | durations | _series(basis, home + center, sine, cosine)
         case PointToPoint():
             return values | {"segment_s": basis.segment, "way_points": (home[:, None] + weights).T.tolist()}
+        case SpeedStairs():
+            settings = {key: getattr(basis, name) for name, key in _STAIRS.items()}
+            return values | settings | {"n_speeds": basis.n_speeds, "directions": weights[:, 0].tolist()}
         case _:
             raise unknown_family(type(basis).__name__)
 
@@ -54,7 +68,7 @@ def motion_from_dict(values: Mapping[str, Any]) -> StoredMotion:
     Raises:
         ExcitationError: an unknown family, or entries that are missing, damaged or contradict each other.
     """
-    readers = dict(zip(FAMILIES, (_read_fourier, _read_ramped_fourier, _read_point_to_point), strict=True))
+    readers = dict(zip(STORED, (_read_fourier, _read_ramped_fourier, _read_point_to_point, _read_stairs), strict=True))
     try:
         if values["family"] not in readers:
             raise unknown_family(values["family"])
@@ -100,6 +114,14 @@ def _read_point_to_point(values: Mapping[str, Any]) -> StoredMotion:
         raise ValueError(f"way_points {way_points.shape} and home {home.shape} should be (points, n) and (n,)")
     basis = PointToPoint(len(way_points), float(values["segment_s"]))
     return basis, home, way_points.T - home[:, None]
+
+
+def _read_stairs(values: Mapping[str, Any]) -> StoredMotion:
+    home, directions = _finite(values, "home", 1), _finite(values, "directions", 1)
+    if directions.shape != home.shape:
+        raise ValueError(f"directions {directions.shape} and home {home.shape} should both be (n_joints,)")
+    settings = {name: float(values[key]) for name, key in _STAIRS.items()}
+    return SpeedStairs(n_speeds=int(values["n_speeds"]), **settings), home, directions[:, None]
 
 
 def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...], Array, Array, Array]:

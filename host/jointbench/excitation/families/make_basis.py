@@ -7,12 +7,17 @@ from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.families.speed_stairs import SpeedStairs
 
 FAMILIES: dict[str, type[Basis]] = {
     "fourier": RestToRestFourier,
     "ramped_fourier": RampedFourier,
     "point_to_point": PointToPoint,
 }
+"""What a planner can search in."""
+
+STORED: dict[str, type[Basis]] = FAMILIES | {"speed_stairs": SpeedStairs}
+"""All that can be written down."""
 
 
 def make_basis(
@@ -56,7 +61,7 @@ def family_of(basis: Basis) -> str:
     Raises:
         ExcitationError: it is of none of the families.
     """
-    for name, kind in FAMILIES.items():
+    for name, kind in STORED.items():
         if isinstance(basis, kind):
             return name
     raise unknown_family(type(basis).__name__)
