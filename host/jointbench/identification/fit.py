@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters, base_parameters
+from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
@@ -54,7 +55,8 @@ def fit(
         settings: for all runs, or one for each. None: those of a run's mapping where it was imported with some, else
             `FitSettings()`; a mapping, such as {"cutoff_Hz": 30.0}: the same but for these.
         friction: a law for all joints, such as "stribeck" or "makkar+load", or laws by joint, in place of Coulomb and
-            viscous friction; "choose" leaves a joint's to the data. None: none.
+            viscous friction; "choose" leaves a joint's to the data. Fits of a friction experiment by joint are held as
+            they are, and all else is fitted beside them. None: none.
 
     Returns:
         The model; look at its verdicts before using it.
@@ -106,7 +108,7 @@ def fit(
         estimator=chosen.name,
         options=estimator_options(chosen),
         figures=estimate.figures,
-        notes=(*estimate.notes, *_notes(given, recorded, robot)),
+        notes=(*estimate.notes, *_notes(given, recorded, base)),
         settings=judged[0].observations.settings,
         delays=tuple(each.observations.delay for each in recorded),
         outliers=np.array([each.observations.outliers for each in recorded]).sum(axis=0),
@@ -167,14 +169,14 @@ def _root_mean_square(noise: Array) -> Array:
     return np.sqrt(np.divide(squares, count, out=np.full(noise.shape[1], np.nan), where=count > 0))
 
 
-def _notes(runs: Sequence[Run], recorded: Sequence[Recorded], robot: Robot) -> list[str]:
+def _notes(runs: Sequence[Run], recorded: Sequence[Recorded], base: BaseParameters) -> list[str]:
     """What a reader must know of the runs, in sentences."""
-    notes: list[str] = []
+    notes = list(doubled_compensations(base))
     for run, each in zip(runs, recorded, strict=True):
         where = f"run {run.path}: " if len(runs) > 1 else ""
         notes += [
             f"{where}{reason}; its rows are left out"
-            for reason in each.information.reasons(robot, each.torque).values()
+            for reason in each.information.reasons(base.robot, each.torque).values()
         ]
     if len({each.torque for each in recorded}) > 1:
         motors = ", ".join(str(run.path) for run, each in zip(runs, recorded, strict=True) if each.torque == "motor")

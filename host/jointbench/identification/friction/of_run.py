@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.directions import combine_directions, steady_strokes
+from jointbench.identification.friction.stairs import played_stairs, stairs_friction
 from jointbench.identification.friction.subtraction import concatenate, rigid_torque, sensor_torque, subtracted
 from jointbench.identification.model import Model
 from jointbench.recording.run import Run
@@ -44,9 +46,10 @@ def friction_of_run(
 ) -> RunFriction:
     """Tell friction from the other torques of a run.
 
-    "sweep": steady strokes in both directions; half their difference. "sensor": motor torque less that of the joint's
-    torque sensor, which is also the load. "model": motor torque less the rigid bodies', of a fitted model without its
-    friction, or of the robot's nominal inertias; that is also the load. Rows near rest are left out of the last two.
+    "sweep": steady strokes in both directions, or a stair of speeds that was played; half their difference. "sensor":
+    motor torque less that of the joint's torque sensor, which is also the load. "model": motor torque less the rigid
+    bodies', of a fitted model without its friction, or of the robot's nominal inertias; that is also the load. Rows
+    near rest are left out of the last two.
 
     Args:
         run: with motor torque, that is current.
@@ -69,7 +72,7 @@ def friction_of_run(
     if not parts:
         raise FitError(f"run {run.path} has no stretch long enough for a low-pass at {cutoff_Hz:g} Hz; record longer")
     if way in (None, "sweep"):
-        found = _by_sweep(run, samples.motor_torque, parts, low_pass)
+        found = _by_stairs(run, samples.motor_torque, valid) or _by_sweep(run, samples.motor_torque, parts, low_pass)
         if found.joints or way == "sweep":
             return _not_empty(run, found)
     if way is None:
@@ -82,6 +85,16 @@ def _not_empty(run: Run, found: RunFriction) -> RunFriction:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         raise FitError(f"run {run.path} shows no joint's friction by {found.way} ({reasons}); record other motion")
     return found
+
+
+def _by_stairs(run: Run, torque: Array, valid: NDArray[np.bool_]) -> RunFriction | None:
+    """None where no stair of speeds was played, or cut off too early."""
+    stairs = played_stairs(run)
+    joints = {} if stairs is None else stairs_friction(run, stairs, torque, valid)
+    if not joints or any(data.n_rows < LEAST_PAIRS for data in joints.values()):
+        return None
+    still = {name: "it stands still" for name in run.samples.joint_names if name not in joints}
+    return RunFriction("sweep", joints, still)
 
 
 def _by_sweep(run: Run, torque: Array, parts: list[slice], low_pass: LowPass) -> RunFriction:

@@ -14,9 +14,11 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.registry import Estimator
 from jointbench.identification.friction.data import FrictionData
+from jointbench.identification.friction.friction_fit import FrictionFit
 from jointbench.identification.friction.laws import friction_law
 from jointbench.identification.friction_in_model.choice import Choice, choose_law
 from jointbench.identification.friction_in_model.descent import Bounds, Descent, at_bound, descend
+from jointbench.identification.friction_in_model.held import fit_beside
 from jointbench.identification.friction_in_model.joint_laws import CHOOSE, PLAIN, JointLaws, asked_laws
 from jointbench.identification.friction_in_model.law_rows import LawRows, Point
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
@@ -46,8 +48,8 @@ _SETTLED = 1e-3
 
 _ON_ITS_WAY = "the friction laws had not settled when the fit of all together was broken off: take simpler laws"
 
-FrictionLaws = str | Mapping[str, str]
-"""A law for all joints with friction, or by joint; "choose" leaves it to the data."""
+FrictionLaws = str | Mapping[str, str] | Mapping[str, FrictionFit]
+"""A law for all joints with friction, or by joint; "choose" leaves it to the data. Or fits by joint, which are held."""
 
 
 class LawFit(NamedTuple):
@@ -68,15 +70,22 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
     Args:
         estimator: one of `ESTIMATORS`.
         problem: without laws.
-        friction: a law's name such as "stribeck" or "makkar+load", or "choose"; or one by joint.
+        friction: a law's name such as "stribeck" or "makkar+load", or "choose"; or one by joint; or by joint what an
+            experiment told, which is held.
 
     Raises:
         FitError: no such law or joint, an estimator that cannot do it, or too few rows of a joint.
 
     Source: Gauss–Newton's method as in Björck, Numerical Methods for Least Squares Problems, 1996, ch. 9.
     """
-    asked = asked_laws(friction, problem.base)
-    plain = _first(estimator, problem, bool(asked))
+    named, known = _told_apart(friction)
+    if known:
+        _check_possible(estimator, problem)
+        return LawFit(*fit_beside(estimator, problem, known))
+    asked = asked_laws(named, problem.base)
+    if asked:
+        _check_possible(estimator, problem)
+    plain = estimator(problem)
     found, values = LawFit(plain, None), plain.parameters
     doubt: dict[str, dict[str, str]] = {name: {} for name in asked}
     picks: dict[str, Choice] = {}
@@ -118,19 +127,32 @@ def _picks(
     return picks
 
 
-def _first(estimator: Estimator, problem: Problem, laws: bool) -> Estimate:
-    """The fit without laws, where one with laws can follow."""
-    if laws and estimator.name not in ESTIMATORS:
+def _told_apart(friction: FrictionLaws) -> tuple[str | dict[str, str], dict[str, FrictionFit]]:
+    """Names of laws, or the fits where it is fits that are given."""
+    if isinstance(friction, str):
+        return friction, {}
+    named = {name: each for name, each in friction.items() if isinstance(each, str)}
+    known = {name: each for name, each in friction.items() if isinstance(each, FrictionFit)}
+    if named and known:
+        raise FitError(
+            f"friction of {', '.join(known)} is fitted already, and of {', '.join(named)} a law is named; give fits of "
+            f"all joints that are to have a law, or names"
+        )
+    return named, known
+
+
+def _check_possible(estimator: Estimator, problem: Problem) -> None:
+    """Refuse what cannot have laws beside it."""
+    if estimator.name not in ESTIMATORS:
         raise FitError(
             f"estimator {estimator.name!r} fits no friction laws: it has to know all columns; take one of "
             f"{', '.join(ESTIMATORS)}, or leave friction out"
         )
-    if laws and any(isinstance(part, WithoutMotorSide) for part in problem.parts):
+    if any(isinstance(part, WithoutMotorSide) for part in problem.parts):
         raise FitError(
             "friction laws cannot be fitted to runs with torque sensors and runs with motor currents together: "
             "friction lies before the sensor; give runs of one kind"
         )
-    return estimator(problem)
 
 
 def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
