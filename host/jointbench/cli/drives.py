@@ -8,13 +8,14 @@ from typing import Any, get_args
 import numpy as np
 
 from jointbench.cli.console import Console
-from jointbench.cli.judgement import by_name
+from jointbench.cli.judgement import by_name, finite
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import FitSettings, Verdict
 from jointbench.identification.drives import (
     HARMONIC_PARAMETERS,
     DriveSignals,
+    HarmonicJoint,
     HarmonicModel,
     drive_signals,
     fit_harmonic,
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         "load": model.load,
         "parameters": parameter_fields(model),
         "stiffness": {
-            gear.name: {"value": gear.stiffness, "flexibility": gear.flexibility, "sigma": gear.sigma}
+            gear.name: {"value": gear.stiffness, "flexibility": gear.flexibility, "sigma": finite(gear.sigma)}
             | _told(gear.verdict)
             for gear in stiffness
         },
@@ -69,16 +70,19 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 
 def parameter_fields(model: HarmonicModel) -> dict[str, dict[str, Any]]:
-    """a1 … a7 of each joint in JSON; the value of a refused one is that which predictions use."""
+    """a1 … a7 of each joint in JSON; one that is left out is 0, as in predictions, and has no σ."""
     told = {verdict.name: verdict for verdict in model.verdicts}
     return {
-        name: {"value": float(joint.parameters[index]), "sigma": float(np.sqrt(joint.covariance[index, index]))}
-        | _told(told[name])
+        name: {"value": float(joint.parameters[index]), "sigma": _sigma(joint, index)} | _told(told[name])
         for joint in model.joints
         if joint is not None
         for index, name in enumerate(f"{joint.name}.{quantity}" for quantity in HARMONIC_PARAMETERS)
         if name in told
     }
+
+
+def _sigma(joint: HarmonicJoint, index: int) -> float | None:
+    return None if index in joint.left_out else finite(float(np.sqrt(joint.covariance[index, index])))
 
 
 def error_table(model: HarmonicModel, errors: dict[str, dict[str, Array]]) -> str:

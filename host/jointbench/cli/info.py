@@ -23,7 +23,11 @@ EXAMPLE = "jointbench info runs/2026-05-04T101500Z-cobot6-excitation"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """WHAT: a run or a robot."""
-    parser.add_argument("what", metavar="RUN|ROBOT", help="a run directory, a robot of the library, or a robot .toml")
+    parser.add_argument(
+        "what",
+        metavar="RUN|ROBOT",
+        help="a run directory, a robot of the library or its file; ROBOT:N: its first N joints",
+    )
     parser.add_argument(
         "--base-parameters",
         action="store_true",
@@ -84,6 +88,8 @@ def _robot(robot: Robot, console: Console) -> Result:
     for joint in robot.joints:
         kind = f"{joint.kind}, passive" if joint.passive else joint.kind
         console.say(f"  {joint.name}: {kind}, link {joint.link.name}, {_mass(joint.link)}")
+    for each in robot.compensations:
+        console.say(f"  {each.name}: {each.kind} at {', '.join(each.joints)}, with {', '.join(each.parameters)}")
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
     return Result("info", fields={"robot": robot.name, "joints": robot.joint_names, "warnings": robot.warnings})

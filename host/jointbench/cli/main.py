@@ -9,6 +9,7 @@ from types import ModuleType
 from jointbench.cli import (
     compare,
     doctor,
+    drives,
     export,
     fit,
     flash,
@@ -19,7 +20,9 @@ from jointbench.cli import (
     plan,
     repl,
     report,
+    residual,
     run,
+    sweep,
     validate,
 )
 from jointbench.cli.carry_out import carry_out
@@ -29,12 +32,15 @@ VERBS: tuple[ModuleType, ...] = (
     info,
     doctor,
     plan,
+    sweep,
     run,
     import_,
     friction,
+    drives,
     fit,
     validate,
     compare,
+    residual,
     report,
     export,
     repl,

@@ -1,4 +1,4 @@
-"""Where a robot would come to rest by itself: the pose in which gravity turns no joint."""
+"""The pose in which gravity turns no joint."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from jointbench.robot import Array, Robot
 def hanging_pose(robot: Robot) -> Array:
     """Pose near home in which gravity makes no torque at any joint, as far as position limits allow it.
 
-    argmin Σ G_j(q)² within the limits, from home on. An arm that hangs in it loads its gears least, so friction that
-    grows with the load is at its smallest.
+    argmin Σ G_j(q)² within the limits, from home on: near a home that hangs it hangs, near one that stands it may be
+    balanced upright. Either way it loads its gears least, so friction that grows with the load is at its smallest.
 
     Args:
         robot: with nominal inertias.

@@ -8,7 +8,7 @@ from jointbench.report.evidence import Evidence
 def torque_note(evidence: Evidence) -> str:
     """Say which motion is shown, how it was filtered, and which of its rows count."""
     validation, settings = evidence.validation, evidence.model.settings
-    shares = validation.error.share
+    shares = validation.error.share[validation.modelled]
     low, high = percent(float(shares.min())), percent(float(shares.max()))
     span = low if low == high else f"{low} to {high}"
     periods = _periods(evidence.verification_run)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from jointbench.identification import Model
+from jointbench.identification import Model, Verdict
 from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.identification.judgement.verdict import IDENTIFIED_RELATIVE_SIGMA, WEAK_RELATIVE_SIGMA
 from jointbench.report.content import ParameterGroup, ParameterRow
@@ -28,9 +28,7 @@ def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:
 
 def parameter_note(model: Model) -> str:
     """Say how many parameters there are of each verdict, and what the verdicts mean."""
-    laws = model.friction
-    replaced, of_laws = ({}, ()) if laws is None else (laws.replaced, laws.parameter_verdicts)
-    of_base = [verdict for verdict in model.parameter_verdicts if verdict.name not in replaced]
+    of_base, of_laws = _told(model)
     words = Counter(verdict.word for verdict in (*of_base, *of_laws))
     beside = f", and the {len(of_laws)} parameters of the joints' friction laws" if of_laws else ""
     return (
@@ -40,6 +38,19 @@ def parameter_note(model: Model) -> str:
         f"{words['weak']} are weak: at most {percent(WEAK_RELATIVE_SIGMA)}. "
         f"{words['refused']} are refused: not told from zero, or not excited at all."
     )
+
+
+def shown_verdicts(model: Model) -> tuple[Verdict, ...]:
+    """The word on each parameter of the table: what friction laws replace is not among them, their parameters are."""
+    of_base, of_laws = _told(model)
+    return (*of_base, *of_laws)
+
+
+def _told(model: Model) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
+    """Verdicts on base parameters, and on those of friction laws."""
+    laws = model.friction
+    replaced, of_laws = ({}, ()) if laws is None else (laws.replaced, laws.parameter_verdicts)
+    return tuple(verdict for verdict in model.parameter_verdicts if verdict.name not in replaced), tuple(of_laws)
 
 
 def _rows(model: Model) -> list[ParameterRow]:

@@ -6,6 +6,7 @@ from jointbench.identification import Model, Validation
 from jointbench.report.content import Fact, JointRow
 from jointbench.report.digits import column, count, fixed, percent, typeset
 from jointbench.report.evidence import Evidence
+from jointbench.report.parameter_table import shown_verdicts
 
 _R_SQUARED_DECIMALS = 4
 """Good models differ in the third; 1.0000 is then more than anybody can measure."""
@@ -16,9 +17,9 @@ def sentence(evidence: Evidence) -> str:
     motion = "a motion it was not fitted to" if evidence.held_out else "the motion it was fitted to"
     total = percent(evidence.validation.total_relative)
     error = f"The model predicts the torques of {motion} with an error of {total}"
-    words = Counter(verdict.word for verdict in evidence.model.parameter_verdicts)
+    words = Counter(verdict.word for verdict in shown_verdicts(evidence.model))
     known = (
-        f"{words['identified']} of {len(evidence.model.names)} parameters are identified, "
+        f"{words['identified']} of {words.total()} parameters are identified, "
         f"{words['weak']} weak, {words['refused']} refused"
     )
     return "; ".join([error, *_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs), known]) + "."
@@ -27,11 +28,11 @@ def sentence(evidence: Evidence) -> str:
 def facts(evidence: Evidence) -> tuple[Fact, ...]:
     """Return the numbers worth seeing first."""
     model = evidence.model
-    identified = sum(verdict.word == "identified" for verdict in model.parameter_verdicts)
+    words = [verdict.word for verdict in shown_verdicts(model)]
     ledgers = [run.ledger for _, run in evidence.runs if run.ledger is not None]
     numbers = [
         Fact(percent(evidence.validation.total_relative), "torque error on verification"),
-        Fact(f"{identified} of {len(model.names)}", "parameters identified"),
+        Fact(f"{words.count('identified')} of {len(words)}", "parameters identified"),
         Fact(f"{model.condition_number:.3g}", "condition number of the fit"),
     ]
     if ledgers:
@@ -72,7 +73,7 @@ def _doubtful_joints(evidence: Evidence) -> list[str]:
     pairs = zip(evidence.model.joint_verdicts, evidence.validation.joint_verdicts, strict=True)
     for fitted, verified in pairs:
         words = {fitted.word, verified.word}
-        if not words <= {"identified"}:
+        if not words <= {"identified", "passive"}:
             names["refused" if "refused" in words else "weak"].append(verified.name)
     return [
         f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} {word}" for word, joints in names.items() if joints

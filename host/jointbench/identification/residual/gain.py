@@ -20,7 +20,6 @@ GOOD_GAIN = 0.5
 POOR_GAIN = 0.1
 """… weakly down to this share; with less it is refused."""
 
-
 FAR_SHARE = 0.1
 """Of a mission beyond what a residual was fitted to, above which the verdict says so."""
 
@@ -39,7 +38,7 @@ class ResidualGain:
         outside: share of the rows beyond what the residual was fitted to, nan without rows, shape (n_joints,).
         farthest: how many times as far out the farthest row is, infinite where it knows nothing, shape (n_joints,).
 
-    Source: gain as in Li et al., Hindawi, 2017.
+    Source: the word is that of Li et al., Hindawi, 2017, who print gains of a torque error.
     """
 
     mission: str

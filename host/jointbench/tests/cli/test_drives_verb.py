@@ -31,6 +31,9 @@ def test_gears_are_told_and_judged_on_another_motion(recorded, tmp_path, capsys)
     assert set(told["rms"]) == {"first", "other"}
     for ways in told["rms"].values():
         assert ways["exact"]["j2"] < ways["simplified"]["j2"]
+    left_out = [each for each in told["parameters"].values() if each["word"] == "refused" and each["value"] == 0.0]
+    assert left_out
+    assert {each["sigma"] for each in left_out} == {None}  # not 0: nothing is known to be that well
     value = float(told["parameters"]["j2.coulomb"]["reason"].split()[0])
     assert value == pytest.approx(STIFF[1, 1], rel=0.05)
 

@@ -246,7 +246,7 @@ def test_a_prior_of_another_robot_is_refused(tmp_path: Path, model: Path, capsys
         (["--seed", "-1"], "--seed is -1; it must be 0 or above"),
         (["--family", "point_to_point", "--points", "-1"], "at least 1 way point is needed"),
         (["--random", "--noise", "-1"], "positive standard deviations"),
-        (["--random", "--samples", "8"], "at least 9 samples are needed"),
+        (["--random", "--samples", "8"], "at least 10 samples are needed"),
         (["--out", "."], "--out '.' is a folder, or no name"),
         (["--out", ""], "--out '' is a folder, or no name"),
         (["--picture", ""], "--picture '' is a folder, or no name"),

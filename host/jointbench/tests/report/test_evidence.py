@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
-from jointbench.identification import Model, validate
+from jointbench.identification import Model, fit, validate
 from jointbench.report.evidence import Evidence
 from jointbench.report.notes import excitation_note, torque_note
 from jointbench.report.parameter_table import parameter_groups
 from jointbench.report.provenance_table import reproduce_commands
 from jointbench.report.summary import joint_rows, sentence
+from jointbench.robot import with_passive
 
 from .recordings import Example, whole_ledger
 
@@ -44,6 +45,16 @@ def test_one_bad_joint_decides(example: Example, scale: float, answer: str, word
     row = joint_rows(model, evidence.validation)[-1]
     assert row.verdict == word
     assert row.reason
+
+
+def test_a_passive_joint_stands_against_nothing_and_laws_are_counted_as_the_table_has_them(example: Example) -> None:
+    model = fit(example.fit_run, with_passive(example.model.robot, "j6"), friction={"j1": "stribeck"})
+    evidence = evidence_of(example, model=model, validation=validate(model, example.verification_run))
+    said, rows = sentence(evidence), sum(len(group.rows) for group in parameter_groups(model))
+    assert "j6" not in said
+    assert f" of {rows} parameters are identified" in said
+    assert rows != len(model.names)
+    assert "(0 %" not in torque_note(evidence)
 
 
 @pytest.mark.parametrize("name", ["fit_run", "verification_run"])

@@ -1,0 +1,55 @@
+"""A model and its verdict on other motion: for a person, as files, and in JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jointbench import Excitation, Model, Run, Validation
+from jointbench.cli.fit import fit_fields
+from jointbench.cli.tables import table
+from jointbench.cli.validate import validation_fields
+from jointbench.report import key_picture, write_report
+from tools.demo.story import Stage
+
+
+def say_judgement(stage: Stage, model: Model, judged: Validation) -> None:
+    """Prints a line per joint and the verdict on all."""
+    stage.console.say()
+    stage.console.say(joint_table(model, judged))
+    stage.console.say(f"verdict: {judged.verdict.word} ({judged.verdict.reason})")
+
+
+def joint_table(model: Model, judged: Validation) -> str:
+    """A line per joint: error of the fit, error on the other motion, verdict; of a joint not modelled, no errors."""
+    rows: list[list[str]] = []
+    for name, fitted, rms, relative, verdict in zip(
+        judged.joint_names, model.fit_rms, judged.rms, judged.relative, judged.joint_verdicts, strict=True
+    ):
+        figures = [f"{fitted:.3f}", f"{rms:.3f}", f"{relative:.2%}"] if math.isfinite(rms) else 3 * ["–"]
+        rows.append([name, *figures, verdict.word])
+    return table(("joint", "fit rms [N·m]", "verification rms [N·m]", "relative", "verdict"), rows)
+
+
+def write_files(
+    stage: Stage,
+    model: Model,
+    fit_run: Run,
+    judged: Validation,
+    verification_run: Run,
+    excitation: Excitation | None = None,
+) -> dict[str, Any]:
+    """Write model.json, report.html and torques.png into stage.out, and say where.
+
+    Returns:
+        What of them belongs into --json: model, errors, verdicts, the report's path.
+    """
+    model.save(stage.out / "model.json")
+    commands = (stage.command,)
+    report = write_report(
+        stage.out / "report.html", model, fit_run, judged, verification_run, excitation, commands=commands
+    )
+    picture = key_picture(stage.out / "torques.png", model, judged)
+    stage.console.say(f"report: {report}")
+    stage.console.say(f"picture: {picture}")
+    return {**fit_fields(model), **validation_fields(judged), "report": report}

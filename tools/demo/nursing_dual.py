@@ -1,0 +1,110 @@
+"""System A, whole: both arms of the nursing robot, twelve motors on six boards, mirror images of each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jointbench import Excitation, Model, Robot
+from jointbench.cli.result import Check
+from jointbench.dynamics import base_parameters, model_columns
+from jointbench.identification import fit, validate
+from jointbench.robot import Array, load_robot
+from tools.demo.judging import say_judgement, write_files
+from tools.demo.nursing_arm import PAPER, plan_motions
+from tools.demo.playing import BENCHES, play_all
+from tools.demo.story import PaperLine, Stage, Story
+
+ASSUMED = (
+    "Each arm is that of nursing_arm, the left one mirrored; how far apart the shoulders are the paper does not print. "
+    "Friction of the plant's two arms differs by up to 7 %.",
+    "The friction experiment is shown on one arm; here Stribeck's law is fitted with all else.",
+)
+REPEATS = 2
+LAW = "stribeck"
+"""Of friction, fitted with all else: told by the excitation itself, without an experiment of its own."""
+
+MOST_TICKS_APART, LARGEST_ERROR_PERCENT = 1.0, 5.0
+_OF_THE_DRIVES_ALONE = (".viscous", ".coulomb", ".offset")
+
+
+def tell(stage: Stage) -> Story:
+    """One command moves both arms as mirror images; each is identified by itself, and they are held side by side."""
+    robot = load_robot("nursing_dual")
+    planned = plan_motions(load_robot("nursing_arm"), stage)
+    motions = {
+        name: (mirrored(robot, motion), REPEATS if name == "excitation" else 1) for name, (motion, _) in planned.items()
+    }
+    played = play_all(stage, BENCHES / "nursing_dual.toml", motions)
+    fit_run, verification_run = played.runs["excitation"], played.runs["verification"]
+    model = fit(fit_run, friction=LAW)
+    judged = validate(model, verification_run)
+    say_judgement(stage, model, judged)
+    apart = max(run.start_skew for run in played.runs.values())
+    difference = 100.0 * link_difference(model, motions["verification"][0])
+    rank = base_parameters(robot, drives=False).rank
+    lines = (
+        PaperLine(
+            "motors that one command moves",
+            "12",
+            f"{robot.drive_train.n_motors}",
+            Check("motors", robot.drive_train.n_motors, "==", 12),
+        ),
+        PaperLine(
+            "start of the first board to that of the last",
+            "–",
+            f"{apart:g} ticks of 1 ms",
+            Check("start_ticks_apart", apart, "<=", MOST_TICKS_APART, "ticks"),
+        ),
+        PaperLine("base parameters of the links", "36 an arm", f"{rank}", Check("base_parameters", rank, "==", 72)),
+        PaperLine(
+            "torque of the left arm's links to that of the right one's, mirrored motion",
+            "–",
+            f"{difference:.2f} % of the torque apart at the worst joint",
+            Check("mirror_difference", difference, "<=", LARGEST_ERROR_PERCENT, "%"),
+        ),
+        PaperLine(
+            "verification error, worst of 12 joints",
+            "–",
+            f"{judged.relative.max():.2%} of the torque ({judged.joint_names[int(np.argmax(judged.relative))]})",
+            Check("verification_relative", 100.0 * float(judged.relative.max()), "<=", LARGEST_ERROR_PERCENT, "%"),
+        ),
+    )
+    fields: dict[str, Any] = {
+        "samples_lost": played.samples_lost,
+        "samples_received": played.samples_received,
+        "frames_sha256": [run.sha256 for run in played.runs.values()],
+        **write_files(stage, model, fit_run, judged, verification_run),
+    }
+    refused = judged.verdict.word == "refused" or not played.is_valid
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
+
+
+def mirrored(robot: Robot, motion: Excitation) -> Excitation:
+    """One arm's motion on both: the same positions are mirror images, as the arms' axes are."""
+    left, right = (
+        tuple(replace(margins, joint=name) for margins, name in zip(motion.margins, side, strict=True))
+        for side in (robot.joint_names[:6], robot.joint_names[6:])
+    )
+    return replace(
+        motion,
+        robot_name=robot.name,
+        home=np.tile(motion.home, 2),
+        weights=np.tile(motion.weights, (2, 1)),
+        margins=(*left, *right),
+    )
+
+
+def link_difference(model: Model, motion: Excitation) -> float:
+    """Largest rms difference of what links and rotors ask of a joint and of its mirror image, as a share of its torque.
+
+    Friction and zeros are each arm's own; they count in the torque only.
+    """
+    q, dq, ddq = motion.evaluate(np.linspace(0.0, motion.period, 500, endpoint=False))
+    columns, _ = model_columns(model.robot, q, dq, ddq)
+    alone = np.array([name.endswith(_OF_THE_DRIVES_ALONE) for name in model.base.leading_names])
+    asked: Array = (model.base.project(columns) @ np.where(alone, 0.0, model.parameters)).reshape(q.shape)
+    size = np.sqrt(np.mean(model.predict(q, dq, ddq) ** 2, axis=0))
+    return float(np.max(np.sqrt(np.mean((asked[:, :6] - asked[:, 6:]) ** 2, axis=0)) / np.maximum(size[:6], size[6:])))

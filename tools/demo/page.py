@@ -1,0 +1,58 @@
+"""docs/papers.md: a section for each robot's story, written from what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.demo.stories import ROBOTS
+from tools.demo.story import PAPER_HEADS, Story, paper_rows
+
+HEAD = """\
+# The arms of the papers
+
+`./run papers` wrote this page: it plays the demo of each robot, from emulated boards to the verdict, and puts what
+came of it beside what the robot's paper prints. `wanted` is the limit that ours is held to; NO marks one that is not
+kept, and `./run papers` then ends with exit code 1. `./run papers --only ROBOT` writes one robot's section anew. The
+same seed gives the same page.
+
+What a paper prints is taken from it; the rest is assumed, in the robot's own file and as said below. The plant that
+stands for the robot is richer than the models that are fitted. Ours beside the paper's says what a method does on
+such a robot, not that one robot is better than the other. Torque errors count where a joint moves, as those of
+`jointbench validate` do, unless a line says otherwise: near rest, friction is not told by the motion.
+"""
+
+
+def section(robot: str, command: str, story: Story) -> str:
+    """One robot's section, its heading first."""
+    rows = [PAPER_HEADS, ("---",) * len(PAPER_HEADS), *paper_rows(story.lines)]
+    table = "\n".join("| " + " | ".join(cell.strip() for cell in row) + " |" for row in rows)
+    parts = [f"## {robot}", story.paper, f"    {command}"]
+    parts += [table] if story.lines else []
+    parts += ["\n".join(f"- {check}" for check in story.checks)] if story.checks else []
+    parts += ["Assumed:", "\n".join(f"- {sentence}" for sentence in story.assumed)] if story.assumed else []
+    return "\n\n".join(parts) + "\n"
+
+
+def untold_section(robot: str, command: str, reason: str) -> str:
+    """The section of a robot whose story could not be told: an older one would say what is no longer so."""
+    return f"## {robot}\n\n    {command}\n\nNO: {reason}\n"
+
+
+def write_page(path: Path, sections: Mapping[str, str]) -> None:
+    """Write the page with new sections; those of other robots stay as they are there.
+
+    Args:
+        path: of the page; there may be none yet.
+        sections: by robot.
+    """
+    known = {**sections_of(path.read_text(encoding="utf-8") if path.exists() else ""), **sections}
+    ordered = [known[robot] for robot in ROBOTS if robot in known]
+    path.write_text("\n".join([HEAD, *ordered]), encoding="utf-8")
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """A page's sections by robot."""
+    parts = re.split(r"(?m)^(?=## )", text)[1:]
+    return {part.splitlines()[0].removeprefix("## ").strip(): part.strip() + "\n" for part in parts}

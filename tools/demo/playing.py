@@ -1,0 +1,131 @@
+"""Motions played on a bench of boards, emulated or real, each recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_tests.virtual_bench import virtual_bench
+from hil_tests.virtual_bench.bench_file import EMULATED
+from jointbench.cli.result import Check
+from jointbench.cli.run import progress_line
+from jointbench.excitation import Excitation
+from jointbench.link import Bench, open_bench
+from jointbench.link.knots import Trajectory
+from jointbench.recording import Recorder, Run, open_run, record
+from tools.demo.story import Plant, Stage
+from tools.truth import Truth, read_truth
+
+BENCHES = Path(__file__).resolve().parents[2] / "hil_tests" / "benches"
+
+Motions = Mapping[str, tuple[Trajectory, int]]
+"""What is played, in order: by the name of its run, an excitation or any other motion, and how often in a row."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What was recorded.
+
+    Attributes:
+        runs: by the names of the motions.
+        truth: what is true of the plant, by joint; empty where real boards were played.
+    """
+
+    runs: Mapping[str, Run]
+    truth: Truth
+
+    @property
+    def samples_lost(self) -> int:
+        """Of all boards and runs."""
+        return sum(run.ledger.samples_lost for run in self.runs.values() if run.ledger)
+
+    @property
+    def samples_received(self) -> int:
+        """Of all boards and runs."""
+        return sum(run.ledger.samples_received for run in self.runs.values() if run.ledger)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether all runs are."""
+        return all(run.is_valid for run in self.runs.values())
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What was recorded, for JSON."""
+        return {
+            "samples_lost": self.samples_lost,
+            "samples_received": self.samples_received,
+            "frames_sha256": [run.sha256 for run in self.runs.values()],
+        }
+
+    @property
+    def lost_check(self) -> Check:
+        """That nothing was lost."""
+        return Check("samples_lost", self.samples_lost, "<=", 0, "samples")
+
+
+def play_all(
+    stage: Stage,
+    bench_file: Path,
+    motions: Motions,
+    *,
+    plant: Plant | None = None,
+    modules: int | None = None,
+    configure: Callable[[Bench], None] = Bench.configure,
+) -> Played:
+    """Start the virtual bench of `bench_file` in stage.out/"bench" and play motions on it, saying a line for each.
+
+    Args:
+        stage: where and how.
+        bench_file: one of BENCHES, or another.
+        motions: each is recorded in stage.out under its name.
+        plant: physics of the joints; None: the stage's.
+        modules: of a modular robot; None: the stage's.
+        configure: called with the connected bench; by default every board gets its usual settings.
+    """
+    plant = plant or stage.plant
+    modules = stage.modules if modules is None else modules
+    stage.console.say(
+        f"starting the emulated boards of {bench_file.stem} (MicroPython, {EMULATED[stage.board]}), {plant} joints"
+    )
+    with virtual_bench(
+        bench_file, plant, stage.seed, out=stage.out / "bench", board=stage.board, modules=modules
+    ) as live:
+        truth = read_truth(live)
+        return Played(play_on(stage, live, motions, configure=configure), truth)
+
+
+def play_on(
+    stage: Stage, live: Path, motions: Motions, *, configure: Callable[[Bench], None] = Bench.configure
+) -> dict[str, Run]:
+    """Play motions on the boards of a live bench file, as `play_all` does."""
+    with open_bench(live) as bench:
+        bench.connect()
+        configure(bench)
+        return {name: _play(stage, bench, name, motion, repeats) for name, (motion, repeats) in motions.items()}
+
+
+def _play(stage: Stage, bench: Bench, name: str, motion: Trajectory, repeats: int) -> Run:
+    began = time.monotonic()
+    progress, folder = progress_line(stage.console, name), stage.out / name
+    if isinstance(motion, Excitation):
+        run = record(bench, motion, folder, repeats, progress, seed=stage.seed)
+    else:
+        bench.move_to(motion.evaluate(np.zeros(1))[0][0])
+        with Recorder(folder, bench.provenance(repeats=repeats, seed=stage.seed)) as recorder:
+            bench.play(motion, repeats, recorder, progress)
+        run = open_run(folder)
+    assert run.ledger is not None  # a recording has one
+    n_boards = len({identity.uid for identity in bench.identities})  # one with two motors answers to two nodes
+    stage.console.say(
+        f"  {name}: {repeats} × {motion.period:g} s on {n_boards} boards in "
+        f"{time.monotonic() - began:.1f} s, {run.ledger.verdict}"
+    )
+    for warning in run.warnings:
+        stage.console.say(f"  warning: {warning}")
+    return run

@@ -1,0 +1,87 @@
+"""System B: four modelled joints of a rehabilitation arm with springs, and a fifth that turns freely."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jointbench import Model
+from jointbench.cli.result import Check
+from jointbench.dynamics import base_parameters
+from jointbench.identification import fit, validate
+from jointbench.recording import Run
+from jointbench.robot import Array, load_robot
+from tools.demo.judging import say_judgement, write_files
+from tools.demo.own_bench import plan
+from tools.demo.playing import BENCHES, play_all
+from tools.demo.story import PaperLine, Stage, Story
+from tools.truth import Truth
+
+PAPER = "B · Tong et al., Intelligence & Robotics 4:125, 2024"
+ASSUMED = (
+    "Geometry, inertias, drives and limits of the arm: the paper prints none.",
+    "What E is: a balancer at joint 2, which goes by the sine of its position, and springs at joints 3 and 4, which go "
+    "by theirs. The fit is told where they are, not how strong.",
+    "Friction of the drives: Stribeck's, with a part that goes by the load. The fit is told this law, too, but in the "
+    "line with Coulomb and viscous friction alone; of flexible gears and of currents' gain errors it knows nothing.",
+    "The currents' gains, 1 ± 0.01 a board, scale stiffnesses as all torques; the error bars do not know of them.",
+)
+
+FRICTION = "stribeck+load"
+MODELLED = 4
+PASSIVE = "j5"
+
+
+def tell(stage: Stage) -> Story:
+    """Plan, play while the fifth joint swings freely, fit with E and without, judge on another motion."""
+    robot = load_robot("rehab_arm")
+    motions = plan(robot, stage.seed, stage.console)
+    played = play_all(stage, BENCHES / "rehab_arm.toml", motions)
+    fit_run, verification_run = (played.runs[name] for name in motions)
+    model = fit(fit_run, robot, friction=FRICTION)
+    judged = validate(model, verification_run)
+    say_judgement(stage, model, judged)
+    for note in model.notes:
+        stage.console.say(f"note: {note}")
+    bare = validate(fit(fit_run, replace(robot, compensations=()), friction=FRICTION), verification_run)
+    plain = validate(fit(fit_run, robot), verification_run)
+    rank = base_parameters(robot, drives=False).rank
+    worst = Check("verification_relative_error", 100.0 * float(judged.relative[:MODELLED].max()), "<=", 5, "%")
+    lines = (
+        PaperLine("base parameters of four links", "–", str(rank), Check("base_parameters", rank, "==", 22)),
+        PaperLine("relative error on another motion, joints 1 … 4", "–", _errors(judged.relative), worst),
+        PaperLine("the same with Coulomb and viscous friction alone", "–", _errors(plain.relative)),
+        PaperLine("the same without E", "–", _errors(bare.relative)),
+        PaperLine("relative error with rest included", "–", _errors(judged.error_all.relative)),
+        _spring(model, played.truth, "turn_spring", "j3"),
+        _spring(model, played.truth, "elbow_spring", "j4"),
+        PaperLine("swing of passive joint 5, fitted and other motion", "–", _swings(fit_run, verification_run)),
+    )
+    fields: dict[str, Any] = {
+        **played.fields,
+        "relative_without_compensations": bare.relative[:MODELLED],
+        "relative_with_plain_friction": plain.relative[:MODELLED],
+        **write_files(stage, model, fit_run, judged, verification_run, motions["excitation"][0]),
+    }
+    refused = judged.verdict.word == "refused" or not played.is_valid
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
+
+
+def _errors(relative: Array) -> str:
+    return ", ".join(f"{100.0 * each:.2f}" for each in relative[:MODELLED]) + " %"
+
+
+def _spring(model: Model, truth: Truth, name: str, joint: str) -> PaperLine:
+    """A stiffness with its 2 σ, beside the plant's own; the board's current gain, 1 ± 0.01, scales the first."""
+    parameter = f"{name}.stiffness"
+    value, sigma = model.value(parameter), float(model.sigma[model.names.index(parameter)])
+    true = truth[joint]["springs"]["torsion"]
+    return PaperLine(parameter, "–", f"{value:.3f} ± {2.0 * sigma:.3f} N·m/rad (plant: {true:g})")
+
+
+def _swings(*runs: Run) -> str:
+    """How far the passive joint went in each."""
+    positions: list[Array] = [run.samples.motor_position[:, run.robot.joint_index(PASSIVE)] for run in runs]
+    return ", ".join(f"{np.degrees(np.nanmax(each) - np.nanmin(each)):.0f}" for each in positions) + "° peak to peak"

@@ -1,0 +1,75 @@
+"""The demo of every arm of the papers, one after the other: what each paper prints beside ours, on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hil_tests.virtual_bench.bench_file import EMULATED
+from jointbench.cli.carry_out import carry_out
+from jointbench.cli.console import Console
+from jointbench.cli.result import Check, Result
+from jointbench.cli.run import WHEN_STOPPED
+from jointbench.recording import new_run_path
+from tools.demo import verb
+from tools.demo.page import section, untold_section, write_page
+from tools.demo.stories import ROBOTS, tell
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "papers.md"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What `./run papers` takes."""
+    options = argparse.ArgumentParser(prog="./run papers", description=__doc__)
+    options.add_argument("--only", action="append", choices=ROBOTS, metavar="ROBOT", help="this one; may be repeated")
+    options.add_argument("--board", choices=EMULATED, default="unix:", help="what the emulated boards run on")
+    options.add_argument("--seed", type=int, default=0, help="same seed, same page (%(default)s)")
+    options.add_argument("--page", metavar="FILE", default=str(PAGE), help="the page to write (docs/papers.md)")
+    options.add_argument("--out", metavar="DIR", help="where the demos put theirs (a new folder under runs/)")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demos; 0, 1 when a check of any says no or one could not be done, 2 for wrong use."""
+    return carry_out("papers", parser().parse_args(arguments), papers, verb.ERRORS, when_stopped=WHEN_STOPPED)
+
+
+def papers(options: argparse.Namespace, console: Console) -> Result:
+    """Every robot's story, then the page. One that cannot be told is said, and the others are told."""
+    out = Path(options.out) if options.out else new_run_path("runs", "all", "papers")
+    sections: dict[str, str] = {}
+    checks: list[Check] = []
+    told: dict[str, dict[str, Any]] = {}
+    refused = False
+    for robot in [name for name in ROBOTS if name in (options.only or ROBOTS)]:
+        console.say(f"== {robot}")
+        began = time.monotonic()
+        demo = verb.parser().parse_args(
+            [robot, "--board", options.board, "--seed", str(options.seed), "--out", str(out / robot)]
+        )
+        stage = verb.stage_of(demo, console)
+        try:
+            story = tell(robot, stage)
+        except verb.ERRORS as error:
+            console.say(f"NO  {robot}: {error}")
+            told[robot], refused = {"error": str(error)}, True
+            sections[robot] = untold_section(robot, stage.command, str(error))
+            continue
+        verb.say(story, console)
+        console.say(f"{time.monotonic() - began:.0f} s\n")
+        sections[robot] = section(robot, stage.command, story)
+        checks += [replace(check, name=f"{robot}: {check.name}") for check in story.all_checks]
+        told[robot] = {"seconds": round(time.monotonic() - began, 3), **verb.fields_of(demo, story)}
+        refused = refused or story.refused
+    write_page(Path(options.page), sections)
+    console.say(f"page: {options.page}")
+    return Result("papers", options.seed, tuple(checks), {"page": options.page, "robots": told}, refused)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

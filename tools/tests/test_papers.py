@@ -1,0 +1,93 @@
+"""`./run papers`: what it runs, writes and says, on stories that are made up; and what docs/papers.md must hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jointbench.cli.result import Check
+from jointbench.errors import FitError
+from tools import papers
+from tools.demo.page import HEAD, sections_of
+from tools.demo.stories import ROBOTS
+from tools.demo.story import PaperLine, Stage, Story
+
+LIMITS = {
+    "nursing_arm": (">= 0.99", ">= 0.99", "<= 2 %", "<= 2 %", "== 36", *6 * ("<= 5 %",)),
+    "nursing_dual": (),
+    "rehab_arm": ("<= 5 %",),
+    "modular7": (">= 90 %", ">= 60 %"),
+    "cobot6": (">= 60 %", ">= 50 %", "<= 2 σ", "<= 2 σ"),
+}
+"""What the papers' quantities are held to, whatever came out."""
+
+
+def tell(robot: str, stage: Stage) -> Story:
+    """A story in no time: modular7 breaks its limit, nursing_dual cannot be told."""
+    assert stage.out.name == robot
+    assert robot in stage.command
+    if robot == "nursing_dual":
+        raise FitError("no torque was recorded")
+    gain = Check("gain", 10.0 if robot == "modular7" else 95.0, ">=", 90.0, "%")
+    line = PaperLine("gain", "33.57 %", f"{gain.value:g} % with seed {stage.seed}", gain)
+    return Story(f"a paper on {robot}", (line,), (Check("samples_lost", 0, "<=", 0),), {"seen": robot}, refused=False)
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page to write, with every robot's story made up."""
+    monkeypatch.setattr(papers, "tell", tell)
+    return tmp_path / "papers.md"
+
+
+def run(page: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """Exit code, and what JSON says."""
+    result = page.with_suffix(".json")
+    code = papers.main([*options, "--page", str(page), "--out", str(page.parent / "out"), "--json", str(result)])
+    return code, json.loads(result.read_text(encoding="utf-8"))
+
+
+def test_every_robot_is_told_though_one_cannot_be(page: Path) -> None:
+    code, said = run(page)
+    assert code == 1
+    assert list(said["robots"]) == list(ROBOTS)
+    assert said["robots"]["nursing_dual"] == {"error": "no torque was recorded"}
+    assert said["robots"]["cobot6"]["seen"] == "cobot6"
+    assert [check["name"] for check in said["checks"] if not check["ok"]] == ["modular7: gain"]
+    assert len(said["checks"]) == 2 * (len(ROBOTS) - 1)
+    sections = sections_of(page.read_text(encoding="utf-8"))
+    assert tuple(sections) == ROBOTS
+    assert "NO: no torque was recorded" in sections["nursing_dual"]
+
+
+def test_only_one_robot_is_run_and_its_section_written_anew(page: Path) -> None:
+    run(page)
+    before = sections_of(page.read_text(encoding="utf-8"))
+    code, said = run(page, "--only", "cobot6", "--seed", "3")
+    after = sections_of(page.read_text(encoding="utf-8"))
+    assert code == 0
+    assert list(said["robots"]) == ["cobot6"]
+    assert "with seed 3" in after["cobot6"]
+    assert {robot: text for robot, text in after.items() if robot != "cobot6"} == {
+        robot: text for robot, text in before.items() if robot != "cobot6"
+    }
+
+
+def test_a_verdict_of_no_is_exit_code_1(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(papers, "tell", lambda robot, stage: Story(robot, (), (), {}, refused=True))
+    assert run(page, "--only", "cobot6")[0] == 1
+
+
+def test_page_in_the_repository_has_every_robot_and_keeps_every_limit() -> None:
+    text = papers.PAGE.read_text(encoding="utf-8")
+    assert text.startswith(HEAD)
+    sections = sections_of(text)
+    assert tuple(sections) == ROBOTS
+    for robot, limits in LIMITS.items():
+        rows = [line.split(" | ") for line in sections[robot].splitlines() if line.startswith("| ")]
+        wanted = [row[-1].removesuffix(" |").strip() for row in rows[2:]]
+        assert not [limit for limit in wanted if limit.endswith("NO")]
+        for limit in set(limits):
+            assert wanted.count(limit) >= limits.count(limit), f"{robot} is to be held to {limit}"
+        assert "samples_lost: 0 samples (wanted <= 0 samples)" in sections[robot]
