@@ -21,6 +21,7 @@ from hil_tests.coupled_pair import (
 )
 from hil_tests.pendulum import GRAVITY, drive_open, seconds
 from hil_tests.test_plant import shift
+from hil_tests.virtual_bench.friction import MeshRipple
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
@@ -143,8 +144,9 @@ def test_what_motors_give_is_what_joints_and_friction_take() -> None:
 
 
 def test_the_friction_that_motors_feel_is_the_one_the_truth_tells() -> None:
-    """Without weight, turn one joint at a time at steady speeds: what the motors give there is the told curve."""
-    robot, truth = dataclasses.replace(NURSING_ARM, gravity=(0.0, 0.0, 0.0)), nursing_truth()
+    """Without weight and teeth, turn a joint of a pair at steady speeds: what motors give there is the told curve."""
+    robot = dataclasses.replace(NURSING_ARM, gravity=(0.0, 0.0, 0.0))
+    truth = dataclasses.replace(nursing_truth(), mesh_ripple=0.0)
     told = true_parameters(robot, truth, "harmonic", Sensors(robot, truth, "harmonic", seed=0))
     per_current = np.array([drive.torque_per_current for drive in robot.drives])
     bevels = np.kron(np.eye(3), BEVELS_OF_JOINTS)
@@ -168,8 +170,38 @@ def test_the_friction_that_motors_feel_is_the_one_the_truth_tells() -> None:
             assert friction["law"] == "makkar"
             g1, g2, g3, g4, g5, g6 = friction["gammas"]
             curve = g1 * (math.tanh(g2 * speed) - math.tanh(g3 * speed)) + g4 * math.tanh(g5 * speed) + g6 * speed
+            curve += math.copysign(friction["grease_drag"] * abs(speed) ** (2.0 / 3.0), speed)
             # 1 %: the servo's last ripple, averaged over a tenth of a second.
             assert pull[-100:, joint].mean() == pytest.approx(curve, rel=0.01)
+
+
+def test_friction_swells_from_tooth_to_tooth_about_its_mean() -> None:
+    swell, teeth = 0.03, 24
+    ripple = MeshRipple(swell, teeth, 2)
+    factors: list[Array] = []
+    for place in np.linspace(0.0, 2.0 * math.pi / teeth, 48, endpoint=False):
+        ripple.turn_to(np.array([place, place + math.pi / teeth]))
+        factors.append(ripple.swell(np.ones(2)))
+    told = np.array(factors)
+    np.testing.assert_allclose(told.mean(axis=0), 1.0, atol=1e-12)
+    np.testing.assert_allclose(told.max(axis=0), 1.0 + swell, atol=1e-12)
+    np.testing.assert_allclose(told.sum(axis=1), 2.0, atol=1e-12)  # half a tooth apart: one swells, the other shrinks
+
+
+def test_teeth_brake_what_turns_under_a_steady_current() -> None:
+    """J11 ddq = T - g6 dq - g4 (1 + share sin(teeth q)): what of the acceleration goes by teeth."""
+    coulomb, share, teeth = 1.5, 0.03, 24
+    part = {"makkar": (0.0, 60.0, 8.0, coulomb, 50.0), "coulomb": coulomb, "viscous": 1.2, "load_friction": 0.0}
+    truth = dataclasses.replace(pair_truth(steps_per_tick=4, joint=part), mesh_ripple=share, mesh_teeth=teeth)
+    robot = dataclasses.replace(pair_robot(), gravity=(0.0, 0.0, 0.0))
+    motions = drive_open(Plant(robot, truth, "harmonic"), np.tile([0.1, -0.1], (seconds(2.0), 1)))
+    q = np.array([motion.motor_position[0] for motion in motions[seconds(0.5) :: 10]])  # slower than the gear swings
+    dq, ddq = (q[2:] - q[:-2]) / (20.0 * TICK), np.diff(q, 2) / (10.0 * TICK) ** 2
+    columns = np.stack([np.ones_like(dq), dq, np.sin(teeth * q[1:-1]), np.cos(teeth * q[1:-1])], axis=1)
+    _, _, in_phase, across = np.linalg.lstsq(columns, ddq)[0] * PAIR.inertia[0, 0]
+    # 5 %: a tick's worth of delay, and the gear that gives way to what the teeth do.
+    assert in_phase == pytest.approx(-share * coulomb, rel=0.05)
+    assert abs(across) < 0.05 * share * coulomb
 
 
 def test_halving_the_step_shifts_no_motion_in_time() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+GREASE_STILL = 0.01  # [rad/s], v0: below it grease drags by the speed itself
 
 
 class Friction(Protocol):
@@ -86,15 +87,19 @@ class CoulombFriction:
 
 
 class MakkarFriction:
-    """The continuously differentiable law of six parameters, and a part in proportion to the gear's load.
+    """The continuously differentiable law of six parameters, and two things it does not know: grease, and load.
 
-    tau = g1 (tanh(g2 v) - tanh(g3 v)) + g4 tanh(g5 v) + load |gear deflection| tanh(v / transition), with g6 v viscous
-    (Makkar, Dixon, Sawyer & Hu, IEEE/ASME AIM, 2005). The load is per deflection [N·m/rad].
+    tau = g1 (tanh(g2 v) - tanh(g3 v)) + g4 tanh(g5 v) + grease v / (v² + v0²)^(1/6) + load |gear deflection|
+    tanh(v / transition), with g6 v viscous (Makkar, Dixon, Sawyer & Hu, IEEE/ASME AIM, 2005). Grease in rolling
+    bearings drags by the speed to the power of 2/3 (Palmgren, Ball and Roller Bearing Engineering, 1959), here smooth
+    through standstill. The load is per deflection [N·m/rad].
     """
 
-    def __init__(self, gammas: Array, load: Array, transition: float) -> None:
-        """Take g1 … g5 as rows, shape (5, n), and the load's share, shape (n,), in SI units."""
+    def __init__(self, gammas: Array, grease: Array, load: Array, transition: float) -> None:
+        """Take g1 … g5 as rows, shape (5, n), the drag at 1 rad/s and the load's share, shape (n,), in SI units."""
         g1, g2, g3, g4, g5 = gammas
+        self._grease = grease
+        self._drag = np.empty_like(g1)
         self._sizes = np.stack([g1, -g1, g4, np.zeros_like(g1)])
         self._rates = np.stack([g2, g3, g5, np.full_like(g1, 1.0 / transition)])
         self._load = load
@@ -108,12 +113,38 @@ class MakkarFriction:
         np.multiply(self._rates, velocity, work)
         np.tanh(work, work)
         np.multiply(work, self._sizes, work)
-        return np.add.reduce(work)
+        drag = np.multiply(velocity, velocity, self._drag)
+        np.add(drag, GREASE_STILL**2, drag)
+        np.power(drag, -1.0 / 6.0, drag)
+        np.multiply(drag, velocity, drag)
+        np.multiply(drag, self._grease, drag)
+        return np.add(np.add.reduce(work), drag, drag)
 
     def slope(self, deflection: Array) -> Array:
         """Steepest rise over velocity [N·m·s/rad], gears deflected by this much [rad]: that through standstill."""
         rise = np.einsum("ij,ij->j", self._sizes[:3], self._rates[:3])
-        return rise + self._load * deflection * self._rates[3]
+        return rise + self._grease * GREASE_STILL ** (-1.0 / 3.0) + self._load * deflection * self._rates[3]
+
+
+class MeshRipple:
+    """Friction that swells from tooth to tooth: times 1 + share sin(teeth q), of which no law of speed knows."""
+
+    def __init__(self, share: float, teeth: int, count: int) -> None:
+        """Take the swell and the teeth in a turn of each of `count` joints."""
+        self.share = share
+        self._teeth = teeth
+        self._factor = np.ones(count)
+
+    def turn_to(self, position: Array) -> None:
+        """Take where the joints are [rad]: once a tick, in which they go on by hundredths of a tooth."""
+        np.multiply(position, self._teeth, self._factor)
+        np.sin(self._factor, self._factor)
+        np.multiply(self._factor, self.share, self._factor)
+        np.add(self._factor, 1.0, self._factor)
+
+    def swell(self, friction: Array) -> Array:
+        """Friction as it is there [N·m], in place."""
+        return np.multiply(friction, self._factor, friction)
 
 
 class GearLoss:

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.drive import Drives
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.friction import CoulombFriction, Friction, GearLoss, MakkarFriction, StribeckFriction
+from hil_tests.virtual_bench.friction import (
+    CoulombFriction,
+    Friction,
+    GearLoss,
+    MakkarFriction,
+    MeshRipple,
+    StribeckFriction,
+)
 from hil_tests.virtual_bench.model import TICK, PlantKind, build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.springs import Springs
@@ -78,6 +85,8 @@ class Plant:
         self._armature = _column(truth, "rotor_inertia") * transmission.ratio**2
         self._friction = _friction(truth, kind, transmission)
         self._gear_loss = _gear_loss(truth, transmission) if kind == "harmonic" and transmission.coupled else None
+        meshes = kind == "harmonic" and truth.mesh_ripple > 0.0
+        self._ripple = MeshRipple(truth.mesh_ripple, truth.mesh_teeth, robot.n_joints) if meshes else None
         self._check_step(robot, truth)
         torque_constants = np.array([drive.torque_constant for drive in robot.drives])
         self.drives = Drives(
@@ -139,6 +148,8 @@ class Plant:
         self._push(outside)
         at_drives = self._transmission.at_drives
         self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
+        if self._ripple is not None:
+            self._ripple.turn_to(self._motor_position)
         mujoco.set_mjcb_passive(self._act)  # the hook belongs to the process: every plant takes it and gives it back
         try:
             for step in range(self._steps):
@@ -189,6 +200,8 @@ class Plant:
         """Add motor, friction and brake torque to MuJoCo's passive forces (springs and dampers) at any stage."""
         torque, drives, transmission = self._driving, self.drives, self._transmission
         friction = self._friction.torque(self._motor_velocity, self._flex_position)
+        if self._ripple is not None:
+            friction = self._ripple.swell(friction)
         driven = drives.torque_at(data.time)
         if self._gear_loss is not None:
             driven -= self._gear_loss.torque(transmission.at_drives(self._motor_velocity), self._flex_position)
@@ -238,6 +251,8 @@ class Plant:
         """Refuse friction that is steeper through standstill than the step can follow, gears at the torque limit."""
         matrix, torque = self._transmission.matrix, robot.torque_limits
         slope = self._friction.slope(torque / _column(truth, "stiffness"))
+        if self._ripple is not None:
+            slope = slope * (1.0 + self._ripple.share)
         if self._gear_loss is not None:
             reach = np.abs(matrix)
             load = np.abs(np.linalg.inv(matrix)).T @ torque
@@ -280,7 +295,7 @@ def _friction(truth: PlantFile, kind: PlantKind, transmission: Transmission) -> 
     if any(joint.makkar for joint in truth.joints):
         plain = 1.0 / truth.transition  # of a bearing, which has Coulomb friction alone
         laws = [joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]
-        return MakkarFriction(np.array(laws).T, load, truth.transition)
+        return MakkarFriction(np.array(laws).T, _column(truth, "grease_drag"), load, truth.transition)
     return StribeckFriction(
         coulomb=_column(truth, "coulomb"),
         transition=truth.transition,

@@ -35,6 +35,7 @@ class JointTruth:
         current_range, torque_range: what the 12-bit converters reach to both sides [A], [N·m].
         makkar: g1 … g5 of Makkar's law [N·m, s/rad, s/rad, N·m, s/rad], None for the Stribeck law; `coulomb` is g4 then
             and `viscous` g6.
+        grease_drag: beside Makkar's law, what grows with the speed to the power of 2/3 [N·m], at 1 rad/s.
         torsion_spring, torsion_zero: [N·m/rad], and where it is at rest [rad].
         sine_spring, sine_zero: largest torque [N·m], and where it is at rest [rad].
     """
@@ -51,6 +52,7 @@ class JointTruth:
     current_range: float
     torque_range: float
     makkar: tuple[float, ...] | None = None
+    grease_drag: float = 0.0
     torsion_spring: float = 0.0
     torsion_zero: float = 0.0
     sine_spring: float = 0.0
@@ -95,7 +97,11 @@ class PowerTruth:
 
 @dataclass(frozen=True)
 class PlantFile:
-    """Everything a plant file says, in SI units; `joints` in the robot's order."""
+    """Everything a plant file says, in SI units; `joints` in the robot's order.
+
+    Attributes:
+        mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
+    """
 
     steps_per_tick: int
     current_lag: float
@@ -105,6 +111,8 @@ class PlantFile:
     ideal_transition: float
     sensors: SensorTruth
     joints: tuple[JointTruth, ...]
+    mesh_ripple: float = 0.0
+    mesh_teeth: int = 0
 
     def of_first(self, joints: int) -> "PlantFile":
         """The same of an arm that ends behind so many joints."""
@@ -156,6 +164,8 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         power=_power(drive),
         transition=friction.positive("transition_rad_s"),
         ideal_transition=friction.positive("ideal_transition_rad_s"),
+        mesh_ripple=_not_negative(friction, "mesh_ripple", 0.0),
+        mesh_teeth=whole(friction, "mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
         sensors=_sensors(table.table("sensors")),
         joints=tuple(_joint(entry, name, drive, law, table.where) for (name, entry), drive in described),
     )
@@ -236,6 +246,7 @@ def _driven(table: Table, link: Link, law: str) -> JointTruth:
         current_range=table.positive("current_range_A"),
         torque_range=table.positive("torque_range_Nm"),
         makkar=makkar,
+        grease_drag=_not_negative(table, "grease_drag_Nm", 0.0) if makkar is not None else 0.0,
     )
 
 

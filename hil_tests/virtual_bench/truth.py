@@ -49,9 +49,14 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
 
 
 def _friction(part: JointTruth, truth: PlantFile, kind: PlantKind) -> dict[str, Any]:
-    """Friction of a joint as the formulas of `friction.py` have it, and its viscous part; `load` is per load."""
+    """Friction of a joint as the formulas of `friction.py` have it, and its viscous part; `load` is per load.
+
+    Where teeth make it swell, this is its mean over a tooth, and `mesh_ripple` the share of the swell.
+    """
     if kind == "harmonic" and part.makkar is not None:
-        return {"law": "makkar", "gammas": [*part.makkar, part.viscous], "load": part.load_friction}
+        gammas = [*part.makkar, part.viscous]
+        beyond = {"grease_drag": part.grease_drag, "mesh_ripple": truth.mesh_ripple}
+        return {"law": "makkar", "gammas": gammas, "load": part.load_friction, **beyond}
     plain = {"coulomb": part.coulomb, "viscous": part.viscous}
     if kind == "ideal":
         return {"law": "coulomb", **plain, "transition": truth.ideal_transition, "load": 0.0}

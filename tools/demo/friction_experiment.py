@@ -79,7 +79,8 @@ def true_friction(friction: Mapping[str, Any], velocity: Array) -> Array:
     if friction["law"] == "makkar":
         g1, g2, g3, g4, g5, g6 = friction["gammas"]
         rise = np.tanh(g2 * velocity) - np.tanh(g3 * velocity)
-        return g1 * rise + g4 * np.tanh(g5 * velocity) + g6 * velocity
+        grease = friction["grease_drag"] * np.sign(velocity) * np.abs(velocity) ** (2.0 / 3.0)
+        return g1 * rise + g4 * np.tanh(g5 * velocity) + g6 * velocity + grease
     return friction["coulomb"] * np.tanh(velocity / friction["transition"]) + friction["viscous"] * velocity
 
 

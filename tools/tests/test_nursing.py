@@ -18,11 +18,14 @@ SPEEDS = np.radians(np.arange(1.0, 31.5, 0.5))
 
 
 def test_friction_of_the_plant_is_the_law_of_the_host() -> None:
-    """Both write Makkar's law, one by γ1 … γ6, the other by coefficients and then shapes."""
+    """Both write Makkar's law, one by γ1 … γ6, the other by coefficients and then shapes; grease is the plant's."""
     g = [2.4, 90.0, 10.0, 9.2, 60.0, 11.8]
     data = FrictionData(SPEEDS, SPEEDS)
     host = friction_law("makkar").torque(data, np.array([g[0], g[3], g[5], g[1], g[2], g[4]]))
-    np.testing.assert_allclose(true_friction({"law": "makkar", "gammas": g}, SPEEDS), host, rtol=1e-12)
+    told = {"law": "makkar", "gammas": g, "grease_drag": 2.9}
+    grease = 2.9 * SPEEDS ** (2.0 / 3.0)
+    np.testing.assert_allclose(true_friction(told, SPEEDS), host + grease, rtol=1e-12)
+    np.testing.assert_allclose(true_friction(told, -SPEEDS), -host - grease, rtol=1e-12)
     plain = true_friction({"law": "coulomb", "coulomb": 3.0, "viscous": 2.0, "transition": 1e-6}, SPEEDS)
     np.testing.assert_allclose(plain, 3.0 + 2.0 * SPEEDS, rtol=1e-12)
 
