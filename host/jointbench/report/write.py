@@ -90,7 +90,7 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
         ReportError: the file cannot be written.
     """
     require_report_extras()
-    from jointbench.report.residual_picture import residual_png
+    from jointbench.report.residual_panels import residual_png
 
     return _write(Path(path), residual_png(missions, state, polynomial))
 

@@ -10,7 +10,7 @@ from jointbench.errors import ReportError
 from jointbench.identification.residual import StateResidual, TimePolynomial, gain_of, mission_of
 from jointbench.report import residual_picture
 from jointbench.report.digits import percent
-from jointbench.report.residual_picture import residual_figure, residual_png
+from jointbench.report.residual_panels import residual_figure, residual_png
 from jointbench.report.theme import house_style
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
