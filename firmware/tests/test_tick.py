@@ -30,18 +30,19 @@ PROGRAM = """
 import struct
 from array import array
 from uctypes import addressof, bytearray_at
-from jointboard import sampling, tick
+from jointboard import tick
+TICKS, INPUTS, SAMPLE = 50, 116, 30
+size = 8 + 4 * (tick.DUE - tick.INPUTS) + 12 + SAMPLE
+results = bytearray(TICKS * size)  # compiling what comes next leaves the heap in pieces
+from jointboard import sampling
 from jointboard.link import address
 from jointboard.{kernel} import tick as step
-TICKS, INPUTS, SAMPLE = 50, 116, 30
 cells = array("i", bytes(4 * tick.CELLS))
 cells_bytes = bytearray_at(addressof(cells), 4 * tick.CELLS)  # what a file reads into an array, ports count differently
 knots, many, inputs, outputs = bytearray(8 * 64), bytearray(TICKS * INPUTS), bytearray(INPUTS), bytearray(12)
 block, head = bytearray(1086 + SAMPLE), bytearray(8)
 changing = memoryview(cells)[tick.INPUTS : tick.DUE]
 state = memoryview(bytearray(4 * len(changing)))
-size = 8 + len(state) + 12 + SAMPLE
-results = bytearray(TICKS * size)
 source, target = open("cases.bin", "rb"), open("results.bin", "wb")
 while source.readinto(head):
     ticks, count = struct.unpack("<2i", head)
