@@ -23,6 +23,9 @@ from tools.truth import Truth, read_truth
 
 BENCHES = Path(__file__).resolve().parents[2] / "hil_tests" / "benches"
 
+MOVE_SPEED = 0.9
+"""Of the way to a motion's start, as a share of the robot's limits: what nobody records need not take long."""
+
 Motions = Mapping[str, tuple[Trajectory, int]]
 """What is played, in order: by the name of its run, an excitation or any other motion, and how often in a row."""
 
@@ -113,10 +116,10 @@ def play_on(
 def _play(stage: Stage, bench: Bench, name: str, motion: Trajectory, repeats: int) -> Run:
     began = time.monotonic()
     progress, folder = progress_line(stage.console, name), stage.out / name
+    bench.move_to(motion.evaluate(np.zeros(1))[0][0], speed=MOVE_SPEED)
     if isinstance(motion, Excitation):
         run = record(bench, motion, folder, repeats, progress, seed=stage.seed)
     else:
-        bench.move_to(motion.evaluate(np.zeros(1))[0][0])
         with Recorder(folder, bench.provenance(repeats=repeats, seed=stage.seed)) as recorder:
             bench.play(motion, repeats, recorder, progress)
         run = open_run(folder)
