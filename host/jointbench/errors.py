@@ -21,8 +21,16 @@ class RobotFileError(JointbenchError, ValueError):
     """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
 
 
+class UnknownFoot(JointbenchError, KeyError):
+    """Raised when a robot has no foot of the given name."""
+
+
 class UnknownJoint(JointbenchError, KeyError):
     """Raised when a robot has no joint of the given name."""
+
+
+class BadFoot(JointbenchError, ValueError):
+    """Raised when the corners of a foot span no flat sole."""
 
 
 class BadCompensation(JointbenchError, ValueError):

@@ -9,6 +9,7 @@ from jointbench.robot.compensation import Compensation, sine_spring, spring
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import Drive
 from jointbench.robot.drive_train import DriveTrain
+from jointbench.robot.foot import CORNERS, Foot
 from jointbench.robot.free_base import on_free_base
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
@@ -18,6 +19,7 @@ from jointbench.robot.payload import with_payload
 from jointbench.robot.robot import Frame, Robot
 
 __all__ = [
+    "CORNERS",
     "PARAMETER_NAMES",
     "Array",
     "BevelDifferential",
@@ -26,6 +28,7 @@ __all__ = [
     "Coupling",
     "Drive",
     "DriveTrain",
+    "Foot",
     "Frame",
     "Joint",
     "Link",

@@ -62,6 +62,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
         frames=frames,
         capsules=tuple(capsule for capsule in robot.capsules if capsule.joint < end),
         assumptions=tuple(each for each in robot.assumptions if not any(name in each for name in lost)),
+        feet=tuple(foot for foot in robot.feet if foot.joint < end),
         compensations=tuple(each for each in robot.compensations if kept.issuperset(each.joints)),
         part_faults=tuple(fault for fault in robot.part_faults if fault[0] in links),
     )

@@ -67,6 +67,7 @@ def _on_free_base(robot: Robot, base_link: Link) -> Robot:
         home=(0.0,) * BASE_JOINTS + robot.home,
         frames=tuple(replace(frame, joint=frame.joint + BASE_JOINTS) for frame in robot.frames),
         capsules=tuple(replace(capsule, joint=capsule.joint + BASE_JOINTS) for capsule in robot.capsules),
+        feet=tuple(replace(foot, joint=foot.joint + BASE_JOINTS) for foot in robot.feet),
         base_link=None,
     )
 

@@ -6,13 +6,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import RedundantDrives, RobotFileError, UnknownJoint
+from jointbench.errors import RedundantDrives, RobotFileError, UnknownFoot, UnknownJoint
 from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.compensation import Compensation
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import Drive
 from jointbench.robot.drive_train import DriveTrain
+from jointbench.robot.foot import Foot
 from jointbench.robot.joint import Joint, Mimic
 from jointbench.robot.link import Link
 
@@ -55,6 +56,7 @@ class Robot:
         part_faults: links that are part of another one, or of a base that stands still, and why no body can have
             their inertia.
         compensations: torques at joints beside those of links and drives, as springs bring them.
+        feet: soles with force sensors.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Robot:
     base_link: Link | None = None
     part_faults: tuple[tuple[str, str], ...] = ()
     compensations: tuple[Compensation, ...] = ()
+    feet: tuple[Foot, ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:
@@ -130,6 +133,18 @@ class Robot:
         if name not in known:
             raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
         return known[name]
+
+    def foot(self, name: str) -> Foot:
+        """The foot of this name.
+
+        Raises:
+            UnknownFoot: the robot has no such foot.
+        """
+        feet = {foot.name: foot for foot in self.feet}
+        if name not in feet:
+            known = f"its feet: {', '.join(feet)}" if feet else "its file has no [[feet]]"
+            raise UnknownFoot(f"robot {self.name!r} has no foot {name!r}; {known}")
+        return feet[name]
 
     @property
     def position_limits(self) -> Array:

@@ -3,11 +3,11 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from jointbench.errors import BadCompensation
+from jointbench.errors import BadCompensation, BadFoot
 from jointbench.robot.arrays import SAME, Matrix3, Vector3
 from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
@@ -15,6 +15,7 @@ from jointbench.robot.compensated import with_compensations
 from jointbench.robot.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.robot.coupling import Coupling
 from jointbench.robot.drive import DRIVE_KINDS, Drive
+from jointbench.robot.foot import CORNERS, Foot
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import Link
 from jointbench.robot.payload import with_payload
@@ -108,6 +109,8 @@ def _robot(table: Table) -> Robot:
         robot = _loaded(entry, robot)
     robot = replace(robot, capsules=tuple(_capsule(entry, robot) for entry in table.tables("capsules")))
     robot = _compensated(table, robot)
+    robot = replace(robot, feet=tuple(_foot(entry, robot) for entry in table.tables("feet")))
+    _check_unique(table, "foot", [foot.name for foot in robot.feet])
     table.finish()
     _check_torque(table, robot)
     return robot
@@ -241,6 +244,20 @@ def _capsule(table: Table, robot: Robot) -> Capsule:
     capsule = Capsule(link, frame.joint, start, end, 1e-3 * table.positive("radius_mm"))
     table.finish()
     return capsule
+
+
+def _foot(table: Table, robot: Robot) -> Foot:
+    """Read a sole: where on a link its sensors are."""
+    name = table.name("name")
+    table.where = f"{table.where.rpartition(': ')[0]}: foot {name!r}"
+    frame = robot.frame(table.text("on"))
+    rows = table.matrix("corners_mm", len(CORNERS), 3, f"x, y, z of a corner each, {', '.join(CORNERS)}")
+    corners = frame.origin + 1e-3 * np.array(rows) @ np.array(frame.rotation).T
+    table.finish()
+    try:
+        return Foot(name, frame.joint, cast(Any, tuple(map(tuple, corners.tolist()))))
+    except BadFoot as error:
+        table.fault(str(error))
 
 
 def _kind(table: Table) -> Literal["revolute", "prismatic"]:

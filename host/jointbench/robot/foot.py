@@ -1,0 +1,68 @@
+"""Feet: soles with a force sensor at each of four corners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from jointbench.errors import BadFoot
+from jointbench.robot.arrays import Array, Vector3
+
+CORNERS = ("front left", "front right", "rear right", "rear left")
+_FLAT = 1e-3  # [m]
+
+
+@dataclass(frozen=True)
+class Foot:
+    """A flat sole, and where its sensors are.
+
+    Attributes:
+        name: of the foot, and of the board that reads its sensors.
+        joint: index of the joint that moves it; -1 for the base.
+        corners: places of the sensors in the frame of that joint's link [m], in the order of CORNERS.
+    """
+
+    name: str
+    joint: int
+    corners: tuple[Vector3, Vector3, Vector3, Vector3]
+
+    def __post_init__(self) -> None:
+        """Refuse corners that span no sole.
+
+        Raises:
+            BadFoot: they are not flat, or do not go round it in the order of CORNERS.
+        """
+        corners = np.array(self.corners)
+        sides = np.roll(corners, -1, axis=0) - corners
+        areas = np.cross(sides, np.roll(sides, -1, axis=0))
+        if not (areas @ areas.mean(axis=0) > 0.0).all():
+            raise BadFoot(
+                f"foot {self.name!r}: its corners go round no sole; give four in the order {', '.join(CORNERS)}"
+            )
+        off = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
+        if off > _FLAT:
+            raise BadFoot(
+                f"foot {self.name!r}: its corners lie {1e3 * off:.1f} mm off a plane; a sole is flat to "
+                f"{1e3 * _FLAT:g} mm"
+            )
+
+    @cached_property
+    def origin(self) -> Array:
+        """Middle of the corners in the link's frame [m], shape (3,)."""
+        return np.array(self.corners).mean(axis=0)
+
+    @cached_property
+    def axes(self) -> Array:
+        """Forward, left and up in the link's frame as columns, shape (3, 3)."""
+        front_left, front_right, rear_right, rear_left = np.array(self.corners)
+        forward = front_left + front_right - rear_left - rear_right
+        up = np.cross(forward, front_left + rear_left - front_right - rear_right)
+        x, z = forward / np.linalg.norm(forward), up / np.linalg.norm(up)
+        return np.stack([x, np.cross(z, x), z], axis=1).astype(np.float64)
+
+    @cached_property
+    def points(self) -> Array:
+        """The corners in the sole's plane, forward and left of its middle [m], shape (4, 2)."""
+        return (np.array(self.corners) - self.origin) @ self.axes[:, :2]
