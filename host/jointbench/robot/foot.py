@@ -66,3 +66,17 @@ class Foot:
     def points(self) -> Array:
         """The corners in the sole's plane, forward and left of its middle [m], shape (4, 2)."""
         return (np.array(self.corners) - self.origin) @ self.axes[:, :2]
+
+    def pressure_point(self, forces: Array) -> Array:
+        """Where the ground's pressure acts, forward and left of the sole's middle: sum of f_i p_i over sum of f_i [m].
+
+        On a flat ground this is the zero-moment point.
+
+        Args:
+            forces: at the corners, normal to the sole and positive when it is pressed [N], shape (..., 4).
+
+        Returns:
+            Shape (..., 2); NaN where the forces' sum is not above zero.
+        """
+        total = forces.sum(axis=-1, keepdims=True)
+        return np.divide(forces @ self.points, total, out=np.full((*forces.shape[:-1], 2), np.nan), where=total > 0.0)

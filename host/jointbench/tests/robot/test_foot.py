@@ -30,6 +30,16 @@ def test_both_feet_are_the_same_in_their_own_axes() -> None:
     np.testing.assert_allclose(left.axes, np.array([[0, 0, -1], [-1, 0, 0], [0, 1, 0]]), atol=1e-15)
 
 
+def test_pressure_acts_between_the_corners_by_their_forces() -> None:
+    foot = load_robot("gorobot2").foot("r_foot")
+    forces = np.array([[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+
+    points = foot.pressure_point(forces)
+
+    np.testing.assert_allclose(points[:3], [[0.0, 0.0], [0.11, 0.0], [0.055, 0.06]], atol=1e-15)
+    assert np.isnan(points[3]).all()  # nothing presses
+
+
 def test_feet_follow_the_joint_that_moves_them() -> None:
     robot = load_robot("gorobot2")
 
