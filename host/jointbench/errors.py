@@ -33,6 +33,10 @@ class BadFoot(JointbenchError, ValueError):
     """Raised when the corners of a foot span no flat sole."""
 
 
+class BadLinkKind(JointbenchError, ValueError):
+    """Raised when links that are to be of one kind are not alike, or an axis has no direction."""
+
+
 class BadCompensation(JointbenchError, ValueError):
     """Raised when a compensation's names clash with others, or its columns are of another shape or not finite."""
 
@@ -53,12 +57,36 @@ class InfeasibleExcitation(ExcitationError):
     """Raised when no motion of the family keeps within a joint's limits."""
 
 
+class LosesBalance(InfeasibleExcitation):
+    """Raised when a robot on one foot would tip over it, or is not to stand on a foot that could carry it."""
+
+
 class SignalError(JointbenchError, ValueError):
     """Raised when samples cannot be filtered as asked: too few, or an impossible cut-off."""
 
 
 class FitError(JointbenchError, ValueError):
     """Raised when a fit or validation is asked of a run that cannot give it."""
+
+
+class StanceError(FitError):
+    """Raised when a recording is none of a robot standing on one foot, or too short of it."""
+
+
+class StuckFootSensor(StanceError):
+    """Raised when a sensor under the support foot does not follow the force on it: stuck, dead, cut off, moved."""
+
+
+class FootOffGround(StanceError):
+    """Raised when the support foot does not carry the robot, or another foot carries a part of it."""
+
+
+class RobotFell(StanceError):
+    """Raised when the robot tipped over the edge of its support foot while it was recorded."""
+
+
+class WrongTotalMass(StanceError):
+    """Raised when the support foot carries another weight than that of the mass given."""
 
 
 class NotSimulable(FitError):
@@ -128,6 +156,10 @@ class BoardFault(BoardError):
     """Raised when a board tripped and switched its motor off."""
 
 
+class RobotFalls(JointbenchError):
+    """Raised when a robot that stands on a foot tips over its edge or leaves the ground while it moves."""
+
+
 class SchemaMismatch(BoardError):
     """Raised when a board was built from another definition of the wire than this host."""
 
@@ -170,6 +202,14 @@ class UnknownStiffness(JointbenchError, ValueError):
 
 class UnknownInertia(JointbenchError, ValueError):
     """Raised when it matters what a robot's links weigh, and its file does not say it."""
+
+
+class NoLinkKinds(JointbenchError, ValueError):
+    """Raised when a robot's file does not say which of its links are alike."""
+
+
+class NotMirrored(JointbenchError, ValueError):
+    """A biped's legs are to be mirror images of each other, and are not."""
 
 
 class FixedBase(JointbenchError, ValueError):

@@ -13,6 +13,7 @@ from jointbench.robot.foot import CORNERS, Foot
 from jointbench.robot.free_base import on_free_base
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
+from jointbench.robot.link_kind import LinkAxis, LinkKind
 from jointbench.robot.load import from_folder, library_names, load_robot
 from jointbench.robot.passive import with_passive
 from jointbench.robot.payload import with_payload
@@ -32,6 +33,8 @@ __all__ = [
     "Frame",
     "Joint",
     "Link",
+    "LinkAxis",
+    "LinkKind",
     "Mimic",
     "Robot",
     "chain_of",

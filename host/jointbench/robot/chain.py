@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from jointbench.errors import NoSuchChain
+from jointbench.robot.link_kind import LinkKind
 from jointbench.robot.robot import Robot
 
 SUFFIXES = (".toml", ".urdf")
@@ -63,6 +64,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
         capsules=tuple(capsule for capsule in robot.capsules if capsule.joint < end),
         assumptions=tuple(each for each in robot.assumptions if not any(name in each for name in lost)),
         feet=tuple(foot for foot in robot.feet if foot.joint < end),
+        link_kinds=_kinds_left(robot, {joint.link.name for joint in gone}),
         compensations=tuple(each for each in robot.compensations if kept.issuperset(each.joints)),
         part_faults=tuple(fault for fault in robot.part_faults if fault[0] in links),
     )
@@ -77,6 +79,12 @@ def split_reference(reference: str) -> tuple[str, str | None]:
     name, _, modules = reference.rpartition(":")
     is_path = reference.endswith(SUFFIXES) or set(modules) & set("/\\")
     return (name, modules) if name and not is_path else (reference, None)
+
+
+def _kinds_left(robot: Robot, gone: set[str]) -> tuple[LinkKind, ...]:
+    """Link kinds without the links that are gone, and none of which all links are."""
+    left = [(kind, tuple(axis for axis in kind.links if axis.link not in gone)) for kind in robot.link_kinds]
+    return tuple(replace(kind, links=links) for kind, links in left if links)
 
 
 def _whole(robot: Robot, modules: int | str) -> int:

@@ -80,3 +80,17 @@ class Foot:
         """
         total = forces.sum(axis=-1, keepdims=True)
         return np.divide(forces @ self.points, total, out=np.full((*forces.shape[:-1], 2), np.nan), where=total > 0.0)
+
+    def distance_to_edge(self, points: Array) -> Array:
+        """How far points of the sole are from its nearest edge, between the corners [m]; negative outside.
+
+        Args:
+            points: forward and left of the sole's middle [m], shape (..., 2).
+
+        Returns:
+            Shape (...).
+        """
+        along = np.roll(self.points, -1, axis=0) - self.points
+        # The corners go round clockwise as seen from above, so that the right of each side is inside.
+        inwards = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+        return np.asarray((points @ inwards.T - (self.points * inwards).sum(axis=1)).min(axis=-1), dtype=np.float64)

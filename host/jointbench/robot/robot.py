@@ -16,6 +16,7 @@ from jointbench.robot.drive_train import DriveTrain
 from jointbench.robot.foot import Foot
 from jointbench.robot.joint import Joint, Mimic
 from jointbench.robot.link import Link
+from jointbench.robot.link_kind import LinkKind
 
 MOST_JOINTS = 40
 STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)
@@ -57,6 +58,7 @@ class Robot:
             their inertia.
         compensations: torques at joints beside those of links and drives, as springs bring them.
         feet: soles with force sensors.
+        link_kinds: which of its links are alike, and where along them their centres of mass are looked for.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Robot:
     part_faults: tuple[tuple[str, str], ...] = ()
     compensations: tuple[Compensation, ...] = ()
     feet: tuple[Foot, ...] = ()
+    link_kinds: tuple[LinkKind, ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:

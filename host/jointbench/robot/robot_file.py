@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from jointbench.errors import BadCompensation, BadFoot
+from jointbench.errors import BadCompensation, BadFoot, BadLinkKind
 from jointbench.robot.arrays import SAME, Matrix3, Vector3
 from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
@@ -18,6 +18,7 @@ from jointbench.robot.drive import DRIVE_KINDS, Drive
 from jointbench.robot.foot import CORNERS, Foot
 from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import Link
+from jointbench.robot.link_kind import LinkAxis, LinkKind
 from jointbench.robot.payload import with_payload
 from jointbench.robot.rigid import Placed, joined
 from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
@@ -111,6 +112,9 @@ def _robot(table: Table) -> Robot:
     robot = _compensated(table, robot)
     robot = replace(robot, feet=tuple(_foot(entry, robot) for entry in table.tables("feet")))
     _check_unique(table, "foot", [foot.name for foot in robot.feet])
+    robot = replace(robot, link_kinds=tuple(_link_kind(entry, robot) for entry in table.tables("link_kinds")))
+    _check_unique(table, "link kind", [kind.name for kind in robot.link_kinds])
+    _check_unique(table, "link of a kind", [axis.link for kind in robot.link_kinds for axis in kind.links])
     table.finish()
     _check_torque(table, robot)
     return robot
@@ -258,6 +262,29 @@ def _foot(table: Table, robot: Robot) -> Foot:
         return Foot(name, frame.joint, cast(Any, tuple(map(tuple, corners.tolist()))))
     except BadFoot as error:
         table.fault(str(error))
+
+
+def _link_kind(table: Table, robot: Robot) -> LinkKind:
+    """Read which links are alike, and the axis of each."""
+    name = table.name("name")
+    table.where = f"{table.where.rpartition(': ')[0]}: link kind {name!r}"
+    entries = table.tables("links")
+    table.finish()
+    try:
+        return LinkKind(name, tuple(_link_axis(entry, robot) for entry in entries))
+    except BadLinkKind as error:
+        table.fault(str(error))
+
+
+def _link_axis(table: Table, robot: Robot) -> LinkAxis:
+    """Read a link's axis, in the link's frame."""
+    link = table.text("link")
+    known = [each.name for each in (robot.base_link, *(joint.link for joint in robot.joints)) if each is not None]
+    if link not in known:
+        table.fault(f"no link {link!r} with a mass of its own; there are {', '.join(known)}")
+    start, end = (tuple(1e-3 * value for value in table.numbers(key, 3)) for key in ("from_mm", "to_mm"))
+    table.finish()
+    return LinkAxis(link, cast(Vector3, start), cast(Vector3, end))
 
 
 def _kind(table: Table) -> Literal["revolute", "prismatic"]:

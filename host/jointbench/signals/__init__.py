@@ -9,6 +9,7 @@ from jointbench.signals.cic import Cic
 from jointbench.signals.cubic_smoother import cubic_smooth, cubic_smoother_gain
 from jointbench.signals.fourier_motion import FourierMotion, fourier_motion
 from jointbench.signals.gaps import spans
+from jointbench.signals.inertial_filter import InertialFilter
 from jointbench.signals.low_pass import LowPass
 from jointbench.signals.motion import Motion, bandwidth, smooth_motion
 from jointbench.signals.mt_velocity import MtVelocity
@@ -23,6 +24,7 @@ __all__ = [
     "BoardFilter",
     "Cic",
     "FourierMotion",
+    "InertialFilter",
     "LowPass",
     "Motion",
     "MtVelocity",

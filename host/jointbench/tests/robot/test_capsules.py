@@ -11,7 +11,8 @@ import pytest
 
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import RobotFileError
-from jointbench.identification.model_file import _plain, _robot
+from jointbench.identification.plain_values import plain
+from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.robot import Array, Capsule, Robot, load_robot
 
 # It has no type stubs.
@@ -195,10 +196,10 @@ def test_a_urdf_may_write_capsules(tmp_path: Path) -> None:
 
 def test_a_model_file_keeps_capsules_and_may_have_none(tmp_path: Path) -> None:
     robot = load(tmp_path, ARM)
-    values = json.loads(json.dumps(_plain(dataclasses.asdict(robot))))
-    assert _robot(values) == robot
+    values = json.loads(json.dumps(plain(robot_values(robot))))
+    assert robot_from(values) == robot
     del values["capsules"]  # as files are that were written before there were any
-    assert _robot(values) == dataclasses.replace(robot, capsules=())
+    assert robot_from(values) == dataclasses.replace(robot, capsules=())
 
 
 def test_capsules_of_the_library_have_their_links_inside() -> None:

@@ -40,6 +40,13 @@ def test_pressure_acts_between_the_corners_by_their_forces() -> None:
     assert np.isnan(points[3]).all()  # nothing presses
 
 
+def test_distance_to_edge_is_that_of_the_nearest_side() -> None:
+    foot = load_robot("gorobot2").foot("l_foot")
+    points = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, -0.05], [-0.12, 0.0], [0.11, 0.06]])
+
+    np.testing.assert_allclose(foot.distance_to_edge(points), [0.06, 0.01, 0.01, -0.01, 0.0], atol=1e-15)
+
+
 def test_feet_follow_the_joint_that_moves_them() -> None:
     robot = load_robot("gorobot2")
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from jointbench.dynamics import base_parameters, center_of_mass, forward_kinematics, gravity_torques
+from jointbench.dynamics import base_parameters, forward_kinematics, gravity_torques
 from jointbench.dynamics.floating_base import floating_base_parameters
+from jointbench.excitation import Balance
 from jointbench.robot import Link, Robot, library_names, load_robot
 from jointbench.tests.robot.inertia import parameters_of
 
@@ -175,15 +176,16 @@ def test_the_biped_stands_upright_at_zero() -> None:
 
 
 def test_the_biped_balances_at_home() -> None:
-    """Feet flat, the left one in the air, trunk upright within a degree, the centre of mass above the right foot."""
+    """Feet parallel, the left one in the air, trunk 12° forwards, the ground pressing on the right sole's middle."""
     robot = load_robot("gorobot2")
     home = np.array([robot.home])
     rotations, origins = forward_kinematics(robot, home)
     at_zero, _ = forward_kinematics(robot, np.zeros((1, 12)))
     turned = Rotation.from_matrix(rotations[0, [5, 11]] @ at_zero[0, [5, 11]].transpose(0, 2, 1))
 
-    assert np.rad2deg(turned.magnitude()).max() < 1.0
-    assert origins[0, 11, 2] == pytest.approx(0.03, abs=0.005)
-    x, y, _ = center_of_mass(robot, home, parameters_of(robot))[0]
-    assert abs(y) < 0.005
-    assert -0.05 < x < 0.1
+    assert turned[1].magnitude() < 1e-5  # home is given to a ten-thousandth of a degree
+    np.testing.assert_allclose(turned[0].as_rotvec(degrees=True), [0.0, 12.0, 0.0], atol=1e-3)
+    assert origins[0, 11, 2] == pytest.approx(0.04, abs=1e-5)
+    still = np.zeros((1, 12))
+    middle = Balance.of(robot, "r_foot", home, still, still).points
+    np.testing.assert_allclose(middle, 0.0, atol=1e-5)

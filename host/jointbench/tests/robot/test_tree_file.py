@@ -1,6 +1,5 @@
 """Robot files with branches, mimicking joints, fixed parts and payloads."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,8 @@ import pytest
 
 from jointbench.dynamics import energy
 from jointbench.errors import RobotFileError
-from jointbench.identification.model_file import _plain, _robot
+from jointbench.identification.plain_values import plain
+from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.robot import Robot, load_robot, with_payload
 from jointbench.tests.robot.inertia import parameters_of
 
@@ -78,7 +78,7 @@ def test_a_payload_adds_its_mass_where_it_is(tmp_path: Path) -> None:
 
 def test_a_model_file_keeps_trees_and_frames(tmp_path: Path) -> None:
     robot = load(tmp_path, TREE + BOX)
-    assert _robot(_plain(dataclasses.asdict(robot))) == robot
+    assert robot_from(plain(robot_values(robot))) == robot
 
 
 @pytest.mark.parametrize(
