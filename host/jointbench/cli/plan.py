@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from jointbench.cli import braille
 from jointbench.cli.console import Console
 from jointbench.cli.interruption import Interruption
 from jointbench.cli.plan_options import (
+    ON_ONE_FOOT,
     add_arguments,
     check_options,
     motion_settings,
     noise_of,
     prior_of,
     search_settings,
+    support_settings,
     workspace_of,
 )
 from jointbench.cli.plan_tables import plan_text
@@ -30,12 +32,21 @@ from jointbench.cli.plan_words import plan_words
 from jointbench.cli.result import Check, Result
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
-from jointbench.excitation import make_basis, plan_excitation, random_excitation
+from jointbench.excitation import (
+    Excitation,
+    Workspace,
+    make_basis,
+    plan_excitation,
+    plan_single_support,
+    random_excitation,
+    support_workspace,
+)
 from jointbench.excitation.plan import STARTS
 from jointbench.excitation.samples import check_samples
+from jointbench.excitation.single_support.balance import PLANNED
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_picture import check_picture, plan_picture
-from jointbench.robot import load_robot
+from jointbench.robot import Robot, load_robot
 
 VERB = "plan"
 EXAMPLE = "jointbench plan cobot6 --out excitation.json"
@@ -56,20 +67,16 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if picture == Path(options.out):
         raise ExcitationError(f"{picture} cannot be both the plan (--out) and its picture; name another")
     robot = load_robot(options.robot)
-    check_samples(options.samples, make_basis(**motion_settings(options)), robot, base_parameters(robot).rank)
-    workspace, noise, prior = workspace_of(options, robot), noise_of(options, robot), prior_of(options, robot)
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
-    for line in plan_words(options, robot, workspace):
-        console.say(line)
-    motion: dict[str, Any] = motion_settings(options) | {
-        "workspace": workspace, "prior": prior, "seed": options.seed,
-    }  # fmt: skip
-    told = progress_line(console, options)
-    search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": told}
+    workspace, noise, prior = workspace_of(options, robot), noise_of(options, robot), prior_of(options, robot)
     try:
         with Interruption() as interruption:
-            plan = random_excitation(robot, **motion) if options.random else plan_excitation(robot, **motion, **search)
+            if options.family == ON_ONE_FOOT:
+                plan = plan_on_one_foot(options, robot, console)
+                workspace = support_workspace(robot, plan.support.foot) if plan.support else None
+            else:
+                plan = plan_within(options, robot, workspace, noise, prior, console)
     except KeyboardInterrupt:
         console.say("stopped before a first motion was found: no plan is written")
         raise
@@ -85,6 +92,34 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         "plan": options.out, "picture": drawn, "stopped_by_ctrl_c": interruption.happened,
     }  # fmt: skip
     return Result("plan", options.seed, plan_checks(evidence), fields)
+
+
+def plan_within(
+    options: argparse.Namespace,
+    robot: Robot,
+    workspace: Workspace | None,
+    noise: Sequence[float] | None,
+    prior: Mapping[str, float] | None,
+    console: Console,
+) -> Excitation:
+    """The best motion of a family of series or moves, or a random one, after saying what is planned."""
+    check_samples(options.samples, make_basis(**motion_settings(options)), robot, base_parameters(robot).rank)
+    for line in plan_words(options, robot, workspace):
+        console.say(line)
+    motion: dict[str, Any] = motion_settings(options) | {
+        "workspace": workspace, "prior": prior, "seed": options.seed,
+    }  # fmt: skip
+    if options.random:
+        return random_excitation(robot, **motion)
+    told = progress_line(console, options)
+    search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": told}
+    return plan_excitation(robot, **motion, **search)
+
+
+def plan_on_one_foot(options: argparse.Namespace, robot: Robot, console: Console) -> Excitation:
+    """A random motion on one foot, after saying what is planned."""
+    console.say(f"planning a random motion on one foot for {robot.name}, in balance as its file's inertias predict it")
+    return plan_single_support(robot, seed=options.seed, **support_settings(options))
 
 
 def progress_line(console: Console, options: argparse.Namespace) -> Callable[[int, int, float], None]:
@@ -134,11 +169,15 @@ def draw_picture(console: Console, path: Path, evidence: PlanEvidence) -> Path |
 
 def plan_checks(evidence: PlanEvidence) -> tuple[Check, ...]:
     """Every limit is kept at every time, and every joint stays within the robot's own limits."""
-    return (
+    checks = (
         Check("limits_broken", len(evidence.certificate.violations), "<=", 0, "limits"),
         Check("smallest_margin_between_samples", evidence.smallest_margin, ">=", 0.0, "of the usable limit"),
         Check("smallest_joint_margin", evidence.excitation.tightest.smallest, ">=", 0.0, "of the joint's limit"),
     )
+    if evidence.support is None:
+        return checks
+    support = evidence.support.support
+    return (*checks, Check("zmp_from_edge_of_sole", support.distance, ">=", min(support.margin) - PLANNED, "m"))
 
 
 def plan_fields(evidence: PlanEvidence) -> dict[str, object]:
@@ -162,4 +201,11 @@ def plan_fields(evidence: PlanEvidence) -> dict[str, object]:
             "violations": certificate.violations,
         },
         "parameters": evidence.weak.to_dict(),
+        "support": plan.support and plan.support.to_dict() | {"sigma": foreseen(evidence)},
     }
+
+
+def foreseen(evidence: PlanEvidence) -> dict[str, float]:
+    """Least σ of each parameter that the foot's forces tell [m, kg], of a motion on one foot."""
+    support = evidence.support
+    return {} if support is None else dict(zip(support.names, support.sigma.tolist(), strict=True))

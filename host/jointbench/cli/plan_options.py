@@ -13,20 +13,30 @@ from typing import Any
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES
+from jointbench.excitation.families.make_basis import PERIOD
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.limits.workspace_file import read_workspace
 from jointbench.excitation.objectives.objective import CRITERIA
 from jointbench.robot import Robot
+
+ON_ONE_FOOT = "single_support"
+"""The family that is none of a series or of moves, and is not searched for: random motions on one foot."""
 
 _ONLY_FOR = {
     "harmonics": ("fourier", "ramped_fourier"),
     "ramp": ("ramped_fourier",),
     "periods": ("ramped_fourier",),
     "points": ("point_to_point",),
+    "pace": (ON_ONE_FOOT,),
+    "margin": (ON_ONE_FOOT,),
+    "zmp_offset": (ON_ONE_FOOT,),
 }
 """Families that each setting says something of."""
 
 _OF_THE_SEARCH = ("objective", "starts", "time_limit", "workers", "scheduler")
+
+_NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "noise", "prior", "workspace", "table_height")
+"""Its motions are always random, clear of the ground, and as large as their ranges."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,19 +56,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_motion(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
-        "--family", choices=tuple(FAMILIES), default="fourier",
-        help="a series at rest at its ends; a free one between two ramps; moves through way points (%(default)s)",
+        "--family", choices=(*FAMILIES, ON_ONE_FOOT), default="fourier",
+        help="a series at rest at its ends; a free one between two ramps; moves through way points; a biped's random "
+        "motion on one foot (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--harmonics", type=_harmonics, metavar="N|LIST", help="how many, or which, as 1,2,3,5 leaves one out (5)"
     )
     group.add_argument(
-        "--period", type=float, default=20.0, metavar="S",
-        help="of the series, or of all moves; for boards a whole multiple of 0.032 s (%(default)g)",
+        "--period", type=float, metavar="S",
+        help="of the series, of all moves (20), or of all on one foot (95.008); for boards a multiple of 0.032 s",
     )  # fmt: skip
     group.add_argument("--ramp", type=float, metavar="S", help="seconds of each ramp (2)")
     group.add_argument("--periods", type=int, metavar="N", help="of the series between its ramps (1)")
     group.add_argument("--points", type=int, metavar="N", help="way points between the moves (10)")
+    group.add_argument("--pace", type=float, metavar="S", help="on one foot, from place to place (0.3)")
+    group.add_argument(
+        "--margin", type=_pair, metavar="M,M", help="of the sole, free lengthwise and sideways [m] (0.075,0.05)"
+    )
+    group.add_argument(
+        "--zmp-offset", type=_pair, metavar="M,M",
+        help="zero-moment point at home, measured less predicted, forward and left [m] (0,0)",
+    )  # fmt: skip
 
 
 def _add_purpose(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -106,6 +125,12 @@ def check_options(options: argparse.Namespace) -> None:
             raise ExcitationError(
                 f"{_flag(name)} says nothing about --family {options.family}: it is for {' and '.join(families)}"
             )
+    for name in _NOT_ON_ONE_FOOT:
+        if options.family == ON_ONE_FOOT and getattr(options, name) not in (None, False):
+            raise ExcitationError(
+                f"{_flag(name)} says nothing about --family {ON_ONE_FOOT}, whose motions are random and not searched "
+                f"for; leave it out"
+            )
     for name in _OF_THE_SEARCH:
         if options.random and getattr(options, name) is not None:
             raise ExcitationError(f"{_flag(name)} says nothing about --random, which does not search; leave one out")
@@ -128,7 +153,13 @@ def _check_place(flag: str, file: str) -> None:
 
 def motion_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What is said of the motion, for a planner; what is not said is left to it."""
-    return _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
+    return {"period": PERIOD} | _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
+
+
+def support_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of a motion on one foot, for its planner."""
+    duration = {} if options.period is None else {"duration": options.period}
+    return duration | _said(options, ("pace", "margin", "zmp_offset"))
 
 
 def search_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -215,6 +246,13 @@ def _numbers(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor a list such as 1,1,0.2") from None
+
+
+def _pair(text: str) -> tuple[float, float]:
+    numbers = _numbers(text)
+    if len(numbers) != 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a pair such as 0.075,0.05")
+    return numbers[0], numbers[1]
 
 
 def _flag(name: str) -> str:

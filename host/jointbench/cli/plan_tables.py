@@ -10,6 +10,7 @@ from jointbench.cli.tables import table
 from jointbench.report.digits import percent
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_traces import Trace, plain
+from jointbench.report.support_evidence import SupportEvidence
 
 _NONE = "–"
 _MOST_DISTANCES = 6
@@ -31,7 +32,11 @@ def _parts(evidence: PlanEvidence) -> Iterator[list[str]]:
     yield [_peaks_table(evidence)]
     if evidence.excitation.distances:
         yield [_distances_table(evidence.excitation.distances)]
-    yield [*_quality(evidence), *_weak(evidence)]
+    if evidence.support is None:
+        yield [*_quality(evidence), *_weak(evidence)]
+    else:
+        yield [_foreseen_table(evidence.support), _wrapped(evidence.support.told)]
+        yield [_wrapped(evidence.support.answer)]
     yield [_wrapped(evidence.answer)]
 
 
@@ -68,6 +73,17 @@ def _distances_table(distances: Mapping[str, float]) -> str:
         name, room = nearest[_MOST_DISTANCES]
         rows.append((f"{len(nearest) - _MOST_DISTANCES} more, the nearest of them {name}", f"{1e3 * room:.1f}"))
     return table(("in space", "room left [mm]"), rows)
+
+
+def _foreseen_table(support: SupportEvidence) -> str:
+    """What the file says of each parameter, and how well the foot's forces will tell it."""
+    rows = [
+        (name, f"{value:.4g}", f"{sigma:.2g}", f"{share:.1%}")
+        for name, value, sigma, share in zip(
+            support.names, support.values, support.sigma, support.relative_sigma, strict=True
+        )
+    ]
+    return table(("parameter [m, kg]", "in the file", "least σ", "of it"), rows)
 
 
 def _quality(evidence: PlanEvidence) -> Iterator[str]:

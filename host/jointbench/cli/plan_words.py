@@ -18,9 +18,10 @@ def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace |
     Raises:
         ExcitationError: a setting is impossible for the family.
     """
-    basis = make_basis(**motion_settings(options))
+    settings = motion_settings(options)
+    basis = make_basis(**settings)
     kind = "a random motion" if options.random else "an excitation"
-    whole = "" if basis.duration == options.period else f"; {basis.duration:g} s in all"
+    whole = "" if basis.duration == settings["period"] else f"; {basis.duration:g} s in all"
     yield f"planning {kind} for {robot.name}: {basis.description}{whole}"
     if not options.random:
         objective = (options.objective or "condition_number").replace("_", " ")

@@ -7,6 +7,7 @@ from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
+from jointbench.excitation.families.uniform_spline import UniformSpline
 from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
@@ -16,11 +17,14 @@ from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.excitation.plan import plan_excitation
 from jointbench.excitation.random_motion import random_excitation
+from jointbench.excitation.single_support import Balance, SupportRanges, plan_single_support, support_workspace
 from jointbench.excitation.speed_sweep import plan_speed_sweep
+from jointbench.excitation.support import Support
 
 __all__ = [
     "CRITERIA",
     "FAMILIES",
+    "Balance",
     "Basis",
     "Certificate",
     "Excitation",
@@ -31,6 +35,9 @@ __all__ = [
     "RampedFourier",
     "RestToRestFourier",
     "SpeedStairs",
+    "Support",
+    "SupportRanges",
+    "UniformSpline",
     "WeakParameters",
     "Workspace",
     "WorkspacePoint",
@@ -38,9 +45,11 @@ __all__ = [
     "make_basis",
     "motion_margins",
     "plan_excitation",
+    "plan_single_support",
     "plan_speed_sweep",
     "random_excitation",
     "read_workspace",
+    "support_workspace",
     "usable_limits",
     "weak_parameters",
 ]

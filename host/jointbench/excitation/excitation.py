@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.errors import ExcitationError
-from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.families.make_basis import family_of
 from jointbench.excitation.margins import JointMargins
 from jointbench.excitation.stored_motion import motion_from_dict, motion_to_dict
+from jointbench.excitation.support import Support
 from jointbench.robot import Array
 
 _WHOLE = 1e-6  # of a sample: far above rounding of a period in seconds
@@ -36,6 +37,7 @@ class Excitation:
         objective: what it is the best found for; None for a motion drawn at random, or stored before this was.
         objective_value: of it, at `basis.sample_times`; None where there is no objective.
         distances: room that it leaves at its narrowest, by the limit in space [m].
+        support: how a robot stands that moves on one foot; None for one that stands on its base.
     """
 
     robot_name: str
@@ -48,6 +50,7 @@ class Excitation:
     objective: str | None = None
     objective_value: float | None = None
     distances: Mapping[str, float] = field(default_factory=dict[str, float])
+    support: Support | None = None
 
     @property
     def family(self) -> str:
@@ -78,8 +81,8 @@ class Excitation:
         times = np.asarray(time, dtype=np.float64)
         if times.ndim != 1:
             raise ExcitationError(f"time has shape {times.shape}; give the times as one row, shape (n_times,)")
-        phi, dphi, ddphi = self.basis.evaluate(times, 2)
-        return self.home + phi @ self.weights.T, dphi @ self.weights.T, ddphi @ self.weights.T
+        away, dq, ddq = displacement(self.basis, self.weights, times, 2)
+        return self.home + away, dq, ddq
 
     def fold(self, play_tick: NDArray[np.intp], sample_period: float) -> tuple[NDArray[np.intp], int]:
         """Lay all samples of a played motion over the shortest motion that has them all, for averaging.
@@ -111,6 +114,8 @@ class Excitation:
             values |= {"objective": self.objective, "objective_value": self.objective_value}
         if self.distances:
             values["distances_m"] = dict(self.distances)
+        if self.support is not None:
+            values["support"] = self.support.to_dict()
         return values | {
             "condition_number": self.condition_number,
             "margins": [
@@ -140,6 +145,7 @@ class Excitation:
                 objective=None if objective is None else str(objective),
                 objective_value=None if value is None else float(value),
                 distances={str(name): float(room) for name, room in dict(values.get("distances_m", {})).items()},
+                support=Support.from_dict(values["support"]) if "support" in values else None,
             )
         except KeyError as error:
             raise ExcitationError(f"the stored excitation has no {error}; it was not written by to_dict") from error

@@ -18,6 +18,7 @@ from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
+from jointbench.excitation.families.uniform_spline import UniformSpline
 from jointbench.robot import Array
 
 _ROUNDING = 1e-9
@@ -58,6 +59,8 @@ def motion_to_dict(basis: Basis, home: Array, weights: Array) -> dict[str, Any]:
         case SpeedStairs():
             settings = {key: getattr(basis, name) for name, key in _STAIRS.items()}
             return values | settings | {"n_speeds": basis.n_speeds, "directions": weights[:, 0].tolist()}
+        case UniformSpline():
+            return values | {"duration_s": basis.duration, "steps": basis.steps}
         case _:
             raise unknown_family(type(basis).__name__)
 
@@ -68,7 +71,8 @@ def motion_from_dict(values: Mapping[str, Any]) -> StoredMotion:
     Raises:
         ExcitationError: an unknown family, or entries that are missing, damaged or contradict each other.
     """
-    readers = dict(zip(STORED, (_read_fourier, _read_ramped_fourier, _read_point_to_point, _read_stairs), strict=True))
+    each = _read_fourier, _read_ramped_fourier, _read_point_to_point, _read_stairs, _read_spline
+    readers = dict(zip(STORED, each, strict=True))
     try:
         if values["family"] not in readers:
             raise unknown_family(values["family"])
@@ -122,6 +126,14 @@ def _read_stairs(values: Mapping[str, Any]) -> StoredMotion:
         raise ValueError(f"directions {directions.shape} and home {home.shape} should both be (n_joints,)")
     settings = {name: float(values[key]) for name, key in _STAIRS.items()}
     return SpeedStairs(n_speeds=int(values["n_speeds"]), **settings), home, directions[:, None]
+
+
+def _read_spline(values: Mapping[str, Any]) -> StoredMotion:
+    home, weights = _finite(values, "home", 1), _finite(values, "weights", 2)
+    basis = UniformSpline(int(values["steps"]), float(values["duration_s"]))
+    if weights.shape != (len(home), basis.size):
+        raise ValueError(f"weights {weights.shape} should be {(len(home), basis.size)}, of its joints and steps")
+    return basis, home, weights
 
 
 def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...], Array, Array, Array]:

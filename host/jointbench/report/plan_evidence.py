@@ -18,6 +18,7 @@ from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.report.plan_traces import Trace, plan_traces
+from jointbench.report.support_evidence import SupportEvidence
 from jointbench.robot import Array, Robot
 
 
@@ -36,6 +37,7 @@ class PlanEvidence:
         singular_values: of the base regressor, shape (rank,), and of that with all columns made one long.
         time: of what is shown [s], shape (n_samples,).
         traces: what the joints do then.
+        support: how it stands and what the foot tells, of a motion on one foot; else None.
     """
 
     robot: Robot
@@ -48,6 +50,7 @@ class PlanEvidence:
     singular_values: tuple[Array, Array]
     time: Array
     traces: tuple[Trace, ...]
+    support: SupportEvidence | None = None
 
     @classmethod
     def of(
@@ -93,6 +96,7 @@ class PlanEvidence:
             singular_values=(_singular_values(columns), _singular_values(columns / lengths)),
             time=time,
             traces=plan_traces(robot, motion_at(basis, home, weights, time), limits),
+            support=excitation.support and SupportEvidence.of(robot, excitation, excitation.support),
         )
 
     @property

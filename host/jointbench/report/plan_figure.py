@@ -16,6 +16,7 @@ from jointbench.report.digits import percent
 from jointbench.report.panels import mark_time, mark_vertical
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_traces import Trace, plain
+from jointbench.report.support_panels import draw_foreseen, draw_sole
 from jointbench.report.theme import PALETTE
 from jointbench.report.thinning import thin
 
@@ -33,7 +34,11 @@ _SHORT = 4
 
 
 def plan_figure(evidence: PlanEvidence) -> Figure:
-    """Draw a row for each joint, and below them the singular values, the weak parameters, and the arm."""
+    """Draw a row for each joint, and below them what the motion tells, and the arm.
+
+    That is the singular values and the weak parameters of its torques, or the sole that a robot stands on and what the
+    forces under it tell.
+    """
     joints = evidence.robot.n_joints
     height = _HEAD + _ROW * joints + _FOOT
     figure = Figure(figsize=(WIDTH, height), dpi=RESOLUTION, facecolor="white")
@@ -63,8 +68,15 @@ def plan_figure(evidence: PlanEvidence) -> Figure:
         1, 4, left=0.055, right=0.985, top=(_FOOT - 0.95) / height, bottom=0.68 / height, wspace=0.26,
         width_ratios=(1.0, 1.5, 1.6, 1.6),
     )  # fmt: skip
-    _draw_singular_values(figure.add_subplot(below[0]), evidence)
-    _draw_weak(figure.add_subplot(below[1]), evidence)
+    told = figure.add_subplot(below[0]), figure.add_subplot(below[1])
+    if evidence.support is None:
+        _draw_singular_values(told[0], evidence)
+        _draw_weak(told[1], evidence)
+    else:
+        draw_sole(told[0], evidence.support)
+        _title(told[0], "zero-moment point")
+        draw_foreseen(told[1], evidence.support)
+        _title(told[1], "what the foot tells")
     poses = _poses(evidence)
     for place, view, name in ((2, SIDE, "from the side"), (3, TOP, "from above")):
         axes = figure.add_subplot(below[place])
@@ -89,6 +101,11 @@ def _write_head(figure: Figure, evidence: PlanEvidence, height: float) -> None:
 
 
 def _numbers(evidence: PlanEvidence) -> str:
+    if evidence.support is not None:
+        distance = 1e3 * evidence.support.support.distance
+        return (
+            f"the predicted zero-moment point stays {distance:.0f} mm from the edge of {evidence.support.support.foot}"
+        )
     plan = evidence.excitation
     scaled = f"{evidence.scaled_condition_number:.1f} with columns of one length"
     return f"condition number {plan.condition_number:.1f}, {scaled}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -92,6 +92,26 @@ class Basis(Protocol):
     def sample_times(self, samples: int) -> Array:
         """Times [s] to judge the motion at, spread over it, none where it must rest: there sign(0) says nothing."""
         ...
+
+
+@runtime_checkable
+class LocalBasis(Basis, Protocol):
+    """A family of motions in which each weight acts for a short while: most of phi is zero, and need not be made."""
+
+    def displacement(self, weights: Array, time: Array, order: int = 2) -> tuple[Array, ...]:
+        """What `displacement` returns of it."""
+        ...
+
+
+def displacement(basis: Basis, weights: Array, time: Array, order: int = 2) -> tuple[Array, ...]:
+    """Way from home, phi(t) @ w, and its first `order` derivatives at times [s], shape (n_times, n_joints) each.
+
+    Raises:
+        ExcitationError: order is not from 0 to 5.
+    """
+    if isinstance(basis, LocalBasis):
+        return basis.displacement(weights, time, order)
+    return tuple(phi @ weights.T for phi in basis.evaluate(time, order))
 
 
 class Stretch(NamedTuple):

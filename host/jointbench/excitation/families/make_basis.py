@@ -8,6 +8,7 @@ from jointbench.excitation.families.point_to_point import PointToPoint
 from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
+from jointbench.excitation.families.uniform_spline import UniformSpline
 
 FAMILIES: dict[str, type[Basis]] = {
     "fourier": RestToRestFourier,
@@ -16,15 +17,19 @@ FAMILIES: dict[str, type[Basis]] = {
 }
 """What a planner can search in."""
 
-STORED: dict[str, type[Basis]] = FAMILIES | {"speed_stairs": SpeedStairs}
+STORED: dict[str, type[Basis]] = FAMILIES | {"speed_stairs": SpeedStairs, "spline": UniformSpline}
 """All that can be written down."""
+
+
+PERIOD = 20.0
+"""Where nothing else is said [s]."""
 
 
 def make_basis(
     family: str = "fourier",
     *,
     harmonics: int | Sequence[int] = 5,
-    period: float = 20.0,
+    period: float = PERIOD,
     ramp: float = 2.0,
     periods: int = 1,
     points: int = 10,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ExcitationError
-from jointbench.excitation.families.basis import Basis
+from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.limits import Limit, Motion
 from jointbench.robot import Array
 
@@ -92,8 +92,8 @@ class Certificate:
 
 def motion_at(basis: Basis, home: Array, weights: Array, time: Array) -> Motion:
     """Position, velocity, acceleration and jerk of a motion at times [s], shape (n_times, n_joints) each."""
-    phi, dphi, ddphi, dddphi = basis.evaluate(time, 3)
-    return home + phi @ weights.T, dphi @ weights.T, ddphi @ weights.T, dddphi @ weights.T
+    away, dq, ddq, dddq = displacement(basis, weights, time, 3)
+    return home + away, dq, ddq, dddq
 
 
 def certify(

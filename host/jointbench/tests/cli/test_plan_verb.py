@@ -52,6 +52,32 @@ def test_a_short_search_writes_a_feasible_plan(tmp_path: Path, capsys: pytest.Ca
     }
 
 
+@pytest.mark.slow  # the picture of twelve joints takes seconds
+def test_a_motion_on_one_foot_says_how_it_stands_and_what_the_foot_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, result = tmp_path / "plan.json", tmp_path / "result.json"
+    arguments = ["plan", "gorobot2", "--family", "single_support", "--seed", "2", "--period", "9.6", "--pace", "0.25"]
+    more = ["--margin", "0.06,0.045", "--zmp-offset", "0.01,-0.002", "--out", str(out), "--json", str(result)]
+    assert main([*arguments, *more]) == 0
+
+    said, told = capsys.readouterr().out, json.loads(result.read_text())
+    assert "planning a random motion on one foot for gorobot2" in said
+    assert "in balance on r_foot: the predicted zero-moment point stays" in said
+    assert "least σ of each parameter from the foot's forces alone, 192 samples with 1.5 mm of noise" in said
+    plan = Excitation.from_dict(json.loads(out.read_text()))
+    assert plan.support is not None
+    assert (plan.period, plan.seed) == (9.6, 2)
+    assert (plan.support.margin, plan.support.zmp_offset) == ((0.06, 0.045), (0.01, -0.002))
+    checks = {check["name"]: check for check in told["checks"]}
+    assert all(check["ok"] for check in checks.values())
+    assert checks["zmp_from_edge_of_sole"]["value"] == plan.support.distance
+    assert set(told["support"]["sigma"]) == {
+        f"{what}_{kind}" for what in ("lc", "m") for kind in ("trunk", "thigh", "shank", "foot")
+    }
+    assert (tmp_path / "plan.png").exists()
+
+
 def test_the_tables_say_what_the_plan_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, result = planned(tmp_path, "--family", "ramped_fourier", "--harmonics", "1,2,4", "--ramp", "3", "--periods", "2")
 
@@ -235,6 +261,11 @@ def test_a_prior_of_another_robot_is_refused(tmp_path: Path, model: Path, capsys
         (["--random", "--objective", "d_optimal"], "--objective says nothing about --random"),
         (["--workers", "2", "--scheduler", "tcp://a:1"], "leave one out"),
         (["--objective", "relative_sigma"], "needs --noise"),
+        (["--pace", "0.2"], "--pace says nothing about --family fourier: it is for single_support"),
+        (["--family", "single_support", "--random"], "--random says nothing about --family single_support"),
+        (["--family", "single_support", "--starts", "3"], "--starts says nothing about --family single_support"),
+        (["--family", "single_support", "--points", "3"], "--points says nothing about --family single_support"),
+        (["--family", "single_support"], "robot 'rehab_arm' has no foot for a base"),
         (["--noise", "1,2"], "--noise has 2 numbers; give one, or 5, one for each of j1, j2, j3, j4, j5"),
         (["--noise", "-1", "--starts", "1"], "positive standard deviations"),
         (["--harmonics", "1"], "at least 2 are needed"),
@@ -277,7 +308,9 @@ def test_two_tables_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "has its table at -0.03 m; leave one out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", [["--harmonics", "many"], ["--harmonics", ","], ["--noise", "1,x"]])
+@pytest.mark.parametrize(
+    "option", [["--harmonics", "many"], ["--harmonics", ","], ["--noise", "1,x"], ["--margin", "0.05"]]
+)
 def test_mistyped_numbers_are_wrong_use(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["plan", "cobot6", *option])

@@ -1,0 +1,140 @@
+"""Whether a robot stays on its foot: where the ground's force must act under it, as the links' inertias predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics, floating_standard_parameters
+from jointbench.errors import LosesBalance, UnknownInertia
+from jointbench.excitation.support import Support
+from jointbench.robot import Array, Foot, Robot
+
+PLANNED = 1e-3
+"""How far a planned motion may leave the room that was asked for [m]: what balancing it stops at is well below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """What the ground must do under the foot over a motion.
+
+    Attributes:
+        foot: that the robot stands on.
+        points: zero-moment points, forward and left of the sole's middle [m], shape (n_samples, 2).
+        vertical_force: of the ground on the foot [N], shape (n_samples,).
+        friction: horizontal over vertical force, shape (n_samples,).
+        weight: [N].
+    """
+
+    foot: Foot
+    points: Array
+    vertical_force: Array
+    friction: Array
+    weight: float
+
+    @staticmethod
+    def of(
+        robot: Robot,
+        foot: str,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        parameters: Array | None = None,
+        zmp_offset: tuple[float, float] = (0.0, 0.0),
+    ) -> Balance:
+        """Predict it.
+
+        Args:
+            robot: on a floating base, the foot that it stands on.
+            foot: name of that foot.
+            q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints).
+            parameters: ten of the base's link, then ten per link; the robot's own where not given.
+            zmp_offset: added to the points [m].
+
+        Raises:
+            UnknownFoot, LosesBalance: the robot has no such foot, or it is not its base.
+            UnknownInertia: the robot's file does not tell all inertias, and none are given.
+        """
+        sole = support_sole(robot, foot)
+        values = floating_standard_parameters(robot) if parameters is None else parameters
+        if values is None:
+            raise UnknownInertia(f"the file of robot {robot.name!r} does not tell all inertias; give parameters")
+        still = np.zeros((len(q), 3))
+        base = FreeBaseMotion(still, still, np.broadcast_to(-np.array(robot.gravity), still.shape))
+        force, moment = np.split(floating_inverse_dynamics(robot, base, q, dq, ddq, values)[:, :6], 2, axis=1)
+        # About the sole's middle, in its axes.
+        moment = (moment - np.cross(sole.origin, force)) @ sole.axes
+        force = force @ sole.axes
+        points = np.stack([-moment[:, 1], moment[:, 0]], axis=1) / force[:, 2:]
+        return Balance(
+            foot=sole,
+            points=points + zmp_offset,
+            vertical_force=force[:, 2],
+            friction=np.linalg.norm(force[:, :2], axis=1) / force[:, 2],
+            weight=float(values[::10].sum() * np.linalg.norm(robot.gravity)),
+        )
+
+    def room(self, margin: tuple[float, float]) -> Array:
+        """What the points leave of the sole inside a margin [m], the least of all sides, shape (n_samples,)."""
+        return (half_lengths(self.foot) - margin - np.abs(self.points)).min(axis=1)
+
+    def support(self, margin: tuple[float, float], zmp_offset: tuple[float, float]) -> Support:
+        """What is to be known of it beside the motion."""
+        return Support(
+            foot=self.foot.name,
+            margin=margin,
+            zmp_offset=zmp_offset,
+            room=float(self.room(margin).min()),
+            distance=float(self.foot.distance_to_edge(self.points).min()),
+            friction=float(self.friction.max()),
+            lightest=float(self.vertical_force.min() / self.weight),
+        )
+
+    def refuse_fall(self, margin: tuple[float, float], time: Array) -> None:
+        """Refuse a motion that leaves the room inside the margin, or the ground.
+
+        Args:
+            margin: what is to be kept free of the sole [m].
+            time: of the samples [s], shape (n_samples,).
+
+        Raises:
+            LosesBalance: says where, when, how far, and what to do.
+        """
+        lightest = int(self.vertical_force.argmin())
+        if self.vertical_force[lightest] <= 0.0:
+            raise LosesBalance(
+                f"the ground would have to pull foot {self.foot.name!r} down at {time[lightest]:.2f} s; move slower"
+            )
+        room = self.room(margin)
+        worst = int(room.argmin())
+        if room[worst] >= -PLANNED:
+            return
+        x, y = (1e3 * self.points[worst]).tolist()
+        raise LosesBalance(
+            f"on foot {self.foot.name!r} the predicted zero-moment point is {x:.0f} mm forward and {y:.0f} mm left of "
+            f"the sole's middle at {time[worst]:.2f} s, {-1e3 * room[worst]:.0f} mm beyond what a margin of "
+            f"{1e3 * margin[0]:g} mm lengthwise and {1e3 * margin[1]:g} mm sideways leaves; move less or slower, "
+            f"choose another home, or a smaller margin where the model is good"
+        )
+
+
+def support_sole(robot: Robot, foot: str) -> Foot:
+    """The foot that is the robot's base.
+
+    Raises:
+        UnknownFoot: the robot has no such foot.
+        LosesBalance: it is not the base, so that it moves.
+    """
+    sole = robot.foot(foot)
+    if sole.joint != -1 or robot.base_link is None:
+        raise LosesBalance(
+            f"foot {foot!r} of robot {robot.name!r} is not its free base; single support is planned on a base that "
+            f"rests on the ground"
+        )
+    return sole
+
+
+def half_lengths(foot: Foot) -> Array:
+    """Half the length and half the width of the largest rectangle about a sole's middle [m], shape (2,)."""
+    return np.abs(foot.points).min(axis=0)

@@ -1,0 +1,166 @@
+"""Planning: random motions on one foot, in balance as the robot's inertias predict it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jointbench.dynamics import BaseParameters, base_parameters
+from jointbench.errors import InfeasibleExcitation, LosesBalance
+from jointbench.excitation.assemble import assemble
+from jointbench.excitation.excitation import Excitation
+from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.limits import Limit, usable_limits
+from jointbench.excitation.limits.certificate import certify, motion_at
+from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.settings import check_duration, check_seed
+from jointbench.excitation.single_support.balancing import Balanced, balanced, refined
+from jointbench.excitation.single_support.ranges import Courses, SupportRanges
+from jointbench.excitation.single_support.task import SingleSupportTask
+from jointbench.robot import Array, Robot
+
+DURATION = 95.008
+"""[s]; as long as the paper's, in whole steps of the boards' knots."""
+
+MARGIN = 0.075, 0.05
+"""Of the sole, lengthwise and sideways [m]: a model from drawings errs by 30 mm and more, mostly lengthwise."""
+
+CLEARANCE = 0.01
+"""Between the legs, and between the swing foot and the ground [m]."""
+
+_SMALLER, _SMALLEST = 0.92, 0.3
+"""What all ranges are multiplied by where a limit is broken, and where that ends."""
+
+_GLANCE = 8e-3
+"""Between times at which balance is judged [s]: a quarter of the spline's step."""
+
+_SAMPLES = 150
+
+
+def plan_single_support(
+    robot: Robot,
+    duration: float = DURATION,
+    seed: int = 0,
+    *,
+    foot: str | None = None,
+    margin: tuple[float, float] = MARGIN,
+    zmp_offset: tuple[float, float] = (0.0, 0.0),
+    parameters: Array | None = None,
+    ranges: SupportRanges | None = None,
+    pace: float = 0.3,
+    rest: float = 1.0,
+    clearance: float = CLEARANCE,
+    base: BaseParameters | None = None,
+) -> Excitation:
+    """Draw a random motion on one foot: trunk and swing foot anywhere in their ranges, the zero-moment point as well.
+
+    Heights, turns and the swing foot follow random courses; the trunk goes where the zero-moment point of all links is
+    on its own random course inside the sole. The cart-table model is solved for it over the whole motion at once, which
+    is preview control that sees all of it, and again for what is left of the error of all links' zero-moment point.
+
+    Args:
+        robot: on a floating base, its support foot, with capsules; a chain of two legs of six joints.
+        duration: [s]; for boards a whole multiple of 0.032 s.
+        seed: same seed, same motion.
+        foot: name of the support foot; the one that is the base where not given.
+        margin: what the predicted zero-moment point keeps free of the sole, lengthwise and sideways [m].
+        zmp_offset: measured less predicted zero-moment point standing at home, forward and left [m].
+        parameters: to predict with, ten of the base's link, then ten per link; the robot's own where not given.
+        ranges: how far all goes; those of `SupportRanges` where not given. They shrink where a limit would break.
+        pace: from one place of a random course to the next [s].
+        rest: of the courses at home, at either end [s]; the trunk leans some tenths of a second ahead of them.
+        clearance: between legs, and between the swing foot and the ground [m].
+        base: the base parameters of which the plan tells a condition number; the robot's where not given.
+
+    Returns:
+        The motion, with `support` that says how it stands.
+
+    Raises:
+        ExcitationError: a setting is impossible.
+        UnknownFoot: the robot has no such foot.
+        LosesBalance: the foot is not the base, or the zero-moment point leaves the margin, as at home already.
+        InfeasibleExcitation: the robot is no such chain, or a limit is broken, however small the motion.
+        UnknownInertia, WorkspaceError: the robot's file does not tell its inertias, or has no capsules.
+
+    Source: Kajita et al., Biped walking pattern generation by using preview control of zero-moment point, ICRA 2003;
+    random bounded motions on one foot as in Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
+    """
+    check_seed(seed)
+    for name, value, usual in (("duration", duration, "95 s"), ("pace", pace, "0.3 s"), ("rest", rest, "1 s")):
+        check_duration(name, value, f"{usual} is usual")
+    task = SingleSupportTask(robot, foot or base_foot(robot), margin, zmp_offset, parameters)
+    ends = task.ends(ranges or SupportRanges())
+    courses = Courses.drawn(np.random.default_rng(seed), ends, duration, rest, pace)
+    limits = (*usable_limits(robot), *support_workspace(robot, task.foot, clearance).limits(robot))
+    basis, weights = _feasible(task, courses, limits, duration)
+    motion = assemble(robot, base or base_parameters(robot), basis, weights, _SAMPLES, seed, limits=limits)
+    time = basis.grid(_GLANCE)
+    balance = task.balance(*motion.evaluate(time))
+    balance.refuse_fall(margin, time)
+    return replace(motion, support=balance.support(margin, zmp_offset))
+
+
+def base_foot(robot: Robot) -> str:
+    """Name of the foot that is the robot's base.
+
+    Raises:
+        LosesBalance: there is none.
+    """
+    for foot in robot.feet:
+        if foot.joint == -1:
+            return foot.name
+    raise LosesBalance(f"robot {robot.name!r} has no foot for a base; motions on one foot are for a biped on its foot")
+
+
+def support_workspace(robot: Robot, foot: str, clearance: float = CLEARANCE) -> Workspace:
+    """Where a robot on one foot may move: clear of itself, and all but that foot above the ground.
+
+    Raises:
+        UnknownFoot: the robot has no such foot.
+    """
+    sole = robot.foot(foot)
+    ground = float(sole.origin @ sole.axes[:, 2])
+    return Workspace(table_height=ground + clearance, clearance=clearance)
+
+
+def _feasible(
+    task: SingleSupportTask, courses: Courses, limits: Sequence[Limit], duration: float
+) -> tuple[UniformSpline, Array]:
+    """The motion on courses that are as large as the limits allow.
+
+    Raises:
+        InfeasibleExcitation: none is, with what stands in its way.
+    """
+    share = 1.0
+    while True:
+        smaller = courses.shrunk(share)
+        try:
+            found = balanced(task, smaller, duration)
+            fault = _seen(task, found, limits)
+            if fault is None:
+                found = refined(task, smaller, found)
+                proof = certify(limits, found.basis, task.home, found.weights)
+                if proof.feasible:
+                    return found.basis, found.weights
+                fault = proof.violations[0]
+        except InfeasibleExcitation as error:
+            fault = str(error)
+        share *= _SMALLER
+        if share < _SMALLEST:
+            raise InfeasibleExcitation(
+                f"with {share / _SMALLER:.0%} of its ranges the motion of robot {task.robot.name!r} still breaks a "
+                f"limit: {fault}; choose a home farther from it, a slower pace, or smaller ranges"
+            )
+
+
+def _seen(task: SingleSupportTask, found: Balanced, limits: Sequence[Limit]) -> str | None:
+    """A limit that is broken at a node already, which is soon told; None where none is."""
+    motion = motion_at(found.basis, task.home, found.weights, found.basis.nodes)
+    for limit in limits:
+        usage = limit.usage(motion).max(axis=0)
+        worst = int(usage.argmax())
+        if usage[worst] > 1.0:
+            return limit.say(worst, float(usage[worst]))
+    return None
