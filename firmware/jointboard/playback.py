@@ -8,22 +8,17 @@ again at ARM.
 import struct
 from binascii import crc32
 
-from micropython import const
-
 from jointboard import rooms, tick, wire
 from jointboard.link import address
 from jointboard.registers import cells
 
-MAX_KNOTS = const(2048)
-
 _knots = rooms.knots.pop()
+MAX_KNOTS = len(_knots) // wire.KNOT_SIZE
 _start = address(_knots)
 _filled = 0  # knots uploaded without a gap from 0
 _count = 0  # knots of the loaded trajectory, 0 when none is
 _repeats = 0
 identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
-
-assert len(_knots) == MAX_KNOTS * wire.KNOT_SIZE
 
 
 def loaded():

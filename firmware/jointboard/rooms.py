@@ -7,7 +7,8 @@ import json
 
 from micropython import const
 
-KNOTS = const(16384)  # bytes of a trajectory: playback.py
+KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
+KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more room
 RING = const(9318)  # bytes of the transmit ring and what may spill over it: link.py
 
 
@@ -19,5 +20,5 @@ def _motors():
         return 1
 
 
-knots = [bytearray(KNOTS) for _ in range(_motors())]
+knots = [bytearray(KNOTS_OF_TWO) for _ in range(2)] if _motors() == 2 else [bytearray(KNOTS)]
 rings = [bytearray(RING) for _ in knots]
