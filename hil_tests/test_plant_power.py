@@ -36,8 +36,9 @@ def pendulum(**joint: float) -> tuple[Plant, PlantFile]:
 def test_windings_warm_up_exponentially_to_their_steady_temperature() -> None:
     windings = Windings(POWER, 2)
     loss = np.array([10.0, 0.0])
+    currents = np.tile(np.sqrt(loss / POWER.winding_resistance), (4, 1))
     for _ in range(seconds(60.0)):
-        windings.advance(loss)
+        assert windings.advance(currents) == pytest.approx(10.0, rel=1e-12)
     # After one time constant 1 - 1/e of 20 K; the recurrence is exact but for rounding in 60 000 steps.
     np.testing.assert_allclose(windings.temperature, [22.0 + 20.0 * (1.0 - math.exp(-1.0)), 22.0], rtol=1e-10)
 

@@ -21,7 +21,9 @@ def main() -> int:
             description = description.with_boards_at(options.board)
         if options.modules is not None:
             description = description.with_modules(options.modules)
-        started = running_bench(description, options.plant, options.seed, options.realtime, options.out)
+        started = running_bench(
+            description, options.plant, options.seed, options.realtime, options.out, options.noise_seed
+        )
         with started as (live, bench, control):
             _announce(live, bench, options.realtime)
             if control:
@@ -39,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("bench", type=Path, help="bench file, such as hil_tests/benches/cobot6.toml")
     parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
     parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
+    parser.add_argument("--noise-seed", type=_seed, help="draws the noise alone, of the boards that --seed draws")
     parser.add_argument("--board", choices=EMULATED, help="what emulates every board, instead of what the file says")
     parser.add_argument("--modules", metavar="N", help="only the first N joints of the robot, with their boards")
     parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")
@@ -57,7 +60,8 @@ def _announce(live: Path, bench: Bench, realtime: bool) -> None:
     print(live)
     for entry in bench.description.boards:
         for motor in entry.motors:
-            print(f"  node {motor.node}, joint {motor.joint}: {bench.paths[motor.node]}")
+            seat = "foot" if entry.on_foot else "joint"
+            print(f"  node {motor.node}, {seat} {motor.joint}: {bench.paths[motor.node]}")
     how = (
         "any serial program can open these ports"
         if realtime

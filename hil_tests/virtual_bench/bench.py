@@ -22,6 +22,7 @@ from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.serial_link import SerialLink
+from hil_tests.virtual_bench.standing_plant import StandingPlant
 from hil_tests.virtual_bench.stop import Stop
 from hil_tests.virtual_bench.timeline import Timeline
 from hil_tests.virtual_bench.truth import add_clocks, true_parameters
@@ -35,7 +36,9 @@ _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way
 class Bench:
     """All that runs: `boards` by the nodes of their motors, and `links` by their key, the lowest node on each port."""
 
-    def __init__(self, description: BenchFile, kind: PlantKind, seed: int, folder: Path) -> None:
+    def __init__(
+        self, description: BenchFile, kind: PlantKind, seed: int, noise_seed: int | None, folder: Path
+    ) -> None:
         """Start the boards; their folders ("flash") lie in `folder`/boards.
 
         Raises:
@@ -44,10 +47,10 @@ class Bench:
         emulators = Emulators()
         robot = description.robot
         self.description = description
-        sensors = Sensors(robot, description.plant, kind, seed)
+        sensors = Sensors(robot, description.plant, kind, seed, noise_seed)
         self._truth = true_parameters(robot, description.plant, kind, sensors)
         add_clocks(self._truth, description.boards)
-        plant = Plant(robot, description.plant, kind)
+        plant = (Plant if robot.base_link is None else StandingPlant)(robot, description.plant, kind)
         self.boards: dict[int, Board] = {}
         self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
@@ -58,7 +61,11 @@ class Bench:
                 configs: list[dict[str, Any]] = []
                 for motor in entry.motors:
                     facts = {"board.node": motor.node, "board.shared_line": int(entry.shares_line)}
-                    board_facts[motor.node] = facts | sensors.facts(motor.joint_index)
+                    board_facts[motor.node] = facts | (
+                        sensors.feet.facts(motor.joint_index)
+                        if entry.on_foot and sensors.feet
+                        else sensors.facts(motor.joint_index)
+                    )
                     configs.append({"node": motor.node, "facts": board_facts[motor.node]})
                 config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
                 if configs[1:]:
@@ -75,13 +82,18 @@ class Bench:
             Seat(
                 tuple(motor.node for motor in entry.motors),
                 self.boards[entry.node],
-                tuple(motor.joint_index for motor in entry.motors),
+                () if entry.on_foot else tuple(motor.joint_index for motor in entry.motors),
                 entry.clock,
+                entry.joint_index if entry.on_foot else None,
             )
             for entry in description.boards
         ]
         model = description.link
-        joints = {node: joint for seat in seats for node, joint in zip(seat.nodes, seat.joints, strict=True)}
+        joints = {
+            motor.node: robot.feet[motor.joint_index].joint if entry.on_foot else motor.joint_index
+            for entry in description.boards
+            for motor in entry.motors
+        }
         self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats])
         self._lockstep = Lockstep(plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us)
         self._timeline = Timeline(self._lockstep, list(self.links.values()))
@@ -221,14 +233,14 @@ class Bench:
 
 @contextlib.contextmanager
 def running_bench(
-    description: BenchFile, kind: PlantKind, seed: int, realtime: bool, folder: Path
+    description: BenchFile, kind: PlantKind, seed: int, realtime: bool, folder: Path, noise_seed: int | None = None
 ) -> Generator[tuple[Path, Bench, ControlSocket | None]]:
     """Start a bench in `folder` and write its live file; on leaving, take the file away and end the boards."""
     folder = folder.resolve()
     lock = claim_folder(folder)
     live = folder / "bench.toml"
     live.unlink(missing_ok=True)
-    bench = Bench(description, kind, seed, folder)
+    bench = Bench(description, kind, seed, noise_seed, folder)
     control = None
     settings: dict[str, str | int] = {"clock": "wall" if realtime else "virtual", "plant": kind, "seed": seed}
     settings["started_from"] = description.started_from

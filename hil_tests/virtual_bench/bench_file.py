@@ -29,7 +29,10 @@ _LONGEST_DELAY_US = 1_000_000
 
 @dataclass(frozen=True)
 class MotorEntry:
-    """A motor of a board: its number on the line, its joint, and that joint's place in the robot."""
+    """A motor of a board: its number on the line, its joint, and that joint's place in the robot.
+
+    Of a foot's board, which has no motor, it is the foot, and its place among the robot's feet.
+    """
 
     node: int
     joint: str
@@ -41,14 +44,15 @@ class BoardEntry:
     """One board of a bench file.
 
     Attributes:
-        node, joint: its number on its line, and where it sits; of two motors the first one's.
+        node, joint: its number on its line, and where it sits, a joint or a foot; of two motors the first one's.
         url: what emulates it, UNIX or QEMU.
-        joint_index: the joint's place in the robot.
+        joint_index: the joint's place in the robot, or the foot's among its feet.
         program: what runs instead of the firmware.
         line: name of the line it shares with the others that name it; None for a line of its own.
         baud: speed of its line; None for a line that is never the limit.
         clock: how its clock runs against true time.
         partner: its second motor, None where it has none.
+        on_foot: whether it reads a foot's sensors and drives nothing.
     """
 
     node: int
@@ -60,10 +64,11 @@ class BoardEntry:
     baud: int | None
     clock: BoardClock
     partner: MotorEntry | None = None
+    on_foot: bool = False
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
-        """Its motors, one or two."""
+        """Its motors, one or two; of a foot's board where it sits."""
         first = MotorEntry(self.node, self.joint, self.joint_index)
         return (first,) if self.partner is None else (first, self.partner)
 
@@ -94,7 +99,7 @@ class BenchFile:
     """A bench of emulated boards.
 
     `robot_reference` is the robot as the file names it, absolute when it is a path; `modules` is how many joints are
-    left of it where it was cut afterwards.
+    left of it where it was cut afterwards; `sample_every` is for clients: ticks from one sample to the next.
     """
 
     path: Path
@@ -107,6 +112,7 @@ class BenchFile:
     link: LinkModel
     servo: Mapping[str, Mapping[str, float]]
     modules: int | None = None
+    sample_every: int = 1
 
     @property
     def started_from(self) -> str:
@@ -197,13 +203,15 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     link = _link(table.table("link") if table.has("link") else Table({}, table.where))
     if table.has("servo"):
         _check_servo(table.table("servo"), servo)
+    sample_every = whole(table, "sample_every", 1, 1)
     table.finish()
     plant = read_plant_file(plant_path, whole_robot).of_first(robot.n_joints)
-    return BenchFile(path, name, robot, reference, plant_path, plant, boards, link, servo)
+    return BenchFile(path, name, robot, reference, plant_path, plant, boards, link, servo, sample_every=sample_every)
 
 
 def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
-    first, *others = _motors(table, robot)
+    on_foot = table.has("foot")
+    first, *others = [_foot(table, robot)] if on_foot else _motors(table, robot)
     url = table.text("url")
     if url not in EMULATED:
         table.fault(
@@ -221,7 +229,18 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
     )
     table.finish()
     partner = others[0] if others else None
-    return BoardEntry(first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner)
+    return BoardEntry(
+        first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot
+    )
+
+
+def _foot(table: Table, robot: Robot) -> MotorEntry:
+    node = _whole_node(table, "node", table.number("node"))
+    table.where += f" (node {node})"
+    foot, feet = table.text("foot"), [foot.name for foot in robot.feet]
+    if foot not in feet:
+        table.fault(f"foot = {foot!r}: robot {robot.name!r} has {', '.join(feet) or 'no feet'}")
+    return MotorEntry(node, foot, feet.index(foot))
 
 
 def _motors(table: Table, robot: Robot) -> list[MotorEntry]:
@@ -298,10 +317,12 @@ def write_live_file(
     """
     top: dict[str, str | int] = {"version": VERSION, "name": bench.name, "robot": bench.robot_reference, **settings}
     top["common_ticks"] = bench.common_ticks
+    top["sample_every"] = bench.sample_every
     lines = [f"{key} = {json.dumps(value)}" for key, value in top.items()]
     for board in bench.boards:
         for motor in board.motors:
-            entry = {"node": motor.node, "joint": motor.joint, "url": ports[motor.node], "baud": board.baud or BAUD}
+            seat = "foot" if board.on_foot else "joint"
+            entry = {"node": motor.node, seat: motor.joint, "url": ports[motor.node], "baud": board.baud or BAUD}
             lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
             lines += [f"pid = {pids[motor.node]}"]
             if board.url == UNIX:

@@ -27,6 +27,7 @@ def motion_between(before: Motion, after: Motion, part: float) -> Motion:
         torque=_window(before.torque, after.torque, part),
         temperature=after.temperature,
         bus_voltage=after.bus_voltage,
+        foot_force=before.foot_force + part * (after.foot_force - before.foot_force),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -19,14 +20,18 @@ TICK_US = round(1e6 * TICK)
 
 @dataclass(frozen=True)
 class Seat:
-    """A board with its clock; of each of its motors the node, and the joint it sits on (an index into the robot's)."""
+    """A board with its clock; of each of its motors the node, and the joint it sits on (an index into the robot's).
+
+    A foot's board has no joints, and sits on the foot of this index.
+    """
 
     nodes: tuple[int, ...]
     board: Board
     joints: tuple[int, ...]
     clock: BoardClock
+    foot: int | None = None
 
-    @property
+    @cached_property
     def node(self) -> int:
         """The first motor's: the board's where all its motors are meant."""
         return self.nodes[0]
@@ -36,7 +41,8 @@ class Cohort:
     """The boards of one clock: when they tick next, and what they are told then.
 
     Attributes:
-        seats: the boards.
+        seats: the boards, those of feet last.
+        boards: their nodes, of several motors the first one's.
         due_us: true time of their next tick [µs].
     """
 
@@ -49,13 +55,18 @@ class Cohort:
             service_us: from a tick until a board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
         """
-        self.seats = tuple(seats)
+        self.seats = tuple(sorted(seats, key=lambda seat: seat.foot is not None))  # boards of feet last
+        seats = self.seats
+        self.boards = [seat.node for seat in seats]
         self._clock = seats[0].clock
         self._faults = faults
         self._nodes = [node for seat in seats for node in seat.nodes]
-        self._joints = np.array([joint for seat in seats for joint in seat.joints])
+        self._joints = np.array([joint for seat in seats for joint in seat.joints], dtype=int)
+        self._feet = np.array([seat.foot for seat in seats if seat.foot is not None], dtype=int)
         self._inputs = np.zeros(len(self._nodes), TICK_IN)
-        self._edge_times = EdgeTimes(len(self._nodes))
+        self._at_joints = self._inputs[: len(self._joints)]
+        self._at_feet = self._inputs[len(self._joints) :]
+        self._edge_times = EdgeTimes(len(self._joints))
         ends = TICK_IN.itemsize * np.cumsum([0, *[len(seat.nodes) for seat in seats]])
         self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]  # of all inputs, by board
         self._firsts = [self._nodes.index(seat.node) for seat in seats]
@@ -88,12 +99,15 @@ class Cohort:
             edges = self.due_us // self._sync_us
             inputs["sync_edges"] = edges
             inputs["sync_us"] = _wrapped(clock.reads(edges * self._sync_us))
-        inputs["motor_count"] = readings.motor_count[joints]
-        inputs["motor_edge"] = self._edge_times.at(self._count, readings.motor_exact[joints])
-        inputs["link_count"] = readings.link_count[joints]
-        inputs["bus_voltage"] = readings.bus_voltage[joints]
-        inputs["temperature"] = readings.temperature[joints]
-        inputs["adc"] = readings.adc[joints]
+        at_joints = self._at_joints
+        at_joints["motor_count"] = readings.motor_count[joints]
+        at_joints["motor_edge"] = self._edge_times.at(self._count, readings.motor_exact[joints])
+        at_joints["link_count"] = readings.link_count[joints]
+        at_joints["bus_voltage"] = readings.bus_voltage[joints]
+        at_joints["temperature"] = readings.temperature[joints]
+        at_joints["adc"] = readings.adc[joints]
+        if len(self._feet):
+            self._at_feet["foot_force"] = readings.foot_force[self._feet]
         inputs["received"][self._firsts] = [len(data) for data in received]
         for place, earlier in zip(struck, before, strict=True):
             self._faults.alter(self._nodes[place], inputs[place], earlier)

@@ -73,9 +73,16 @@ class Drives:
             self.any_braked = bool((self._has_brake & ~enabled).any())
 
     def torque_at(self, time: float) -> Array:
-        """Motor torque [N·m] at `time` [s] within the present tick, shape (n,); valid until the next call."""
+        """Motor torque [N·m] at `time` [s] within the tick, shape (n,); valid until the next call."""
         torque = self._torque
         np.multiply(self._fading_torque, math.exp((self._tick_time - time) / self._lag), torque)
+        return np.add(torque, self._steady_torque, torque)
+
+    def mean_torque(self, start: float, duration: float) -> Array:
+        """Mean motor torque [N·m] from `start` [s] on, within the tick, shape (n,); valid until the next call."""
+        fading = math.exp((self._tick_time - start) / self._lag)
+        share = -math.expm1(-duration / self._lag) * self._lag / duration
+        torque = np.multiply(self._fading_torque, fading * share, self._torque)
         return np.add(torque, self._steady_torque, torque)
 
     def currents_at(self, times: Array) -> Array:

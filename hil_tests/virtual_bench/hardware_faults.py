@@ -28,6 +28,8 @@ class Value:
     whole: bool = True
 
 
+_CORNERS = [f"foot_force_{corner}" for corner in range(1, 5)]
+_OFF_BY = Value("force_N", -1000, 1000, whole=False)
 # By name; None: nothing has to be told.
 FAULTS: dict[str, Value | None] = {
     "encoder_stuck": None,
@@ -40,9 +42,15 @@ FAULTS: dict[str, Value | None] = {
     "line_silent": None,
     "motor_silent": None,
     "push": Value("torque_Nm", -1000, 1000, whole=False),
+    "shove": Value("force_N", -10_000, 10_000, whole=False),
+    **{f"{corner}_stuck": None for corner in _CORNERS},
+    **{f"{corner}_dead": None for corner in _CORNERS},
+    **{f"{corner}_offset": _OFF_BY for corner in _CORNERS},
 }
 _OF_BOARD = frozenset({"supply", "ticks_missed", "line_silent"})  # whichever of its motors is named
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})
+_OF_MOTOR = _OF_ENCODER | {"current_stuck", "temperature", "supply"}
+_OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,7 @@ class HardwareFaults:
 
     Attributes:
         torque: what pushes at each link from outside [N·m], by joint.
+        force: the same in N along the world's axes, shape (1 + n, 3), the base first; None as long as nothing ever did.
         struck: nodes of all motors of boards that have had a fault since the bench started: the only ones to `alter`.
     """
 
@@ -120,7 +129,7 @@ class HardwareFaults:
 
         Args:
             facts: of each motor by node, for what a count of its converters is.
-            joints: where each motor sits, by node.
+            joints: where each motor sits, by node; of a foot's board the joint that moves the foot, -1 for the base.
             n_joints: of the robot.
             pairs: nodes of the boards that have several motors.
         """
@@ -132,24 +141,38 @@ class HardwareFaults:
         self._present: dict[int, dict[str, float]] = {}
         self._encoders: dict[int, _Encoder] = {}
         self.torque: NDArray[np.float64] = np.zeros(n_joints)
+        self.force: NDArray[np.float64] | None = None
         self.struck: set[int] = set()
 
     def inject(self, injection: Injection) -> None:
-        """Let a fault begin; one that is there already has its new value from now on."""
+        """Let a fault begin; one that is there already has its new value from now on.
+
+        Raises:
+            ControlError: the board has nothing that it could strike.
+        """
+        self._check(injection)
         nodes = self._nodes[injection.node]
         node = nodes[0] if injection.fault in _OF_BOARD else injection.node
         self._present.setdefault(node, {})[injection.fault] = injection.value
         if injection.fault == "motor_silent":
             self._silent |= {(node, way): SilentNode(node) for way in ("to", "from") if (node, way) not in self._silent}
         self.struck.update(nodes)
-        self._set_torque(injection.node)
+        self._set_pushes()
+
+    def _check(self, injection: Injection) -> None:
+        node, fault = injection.node, injection.fault
+        on_foot = "force.scale" in self._facts[node]
+        if fault in (_OF_MOTOR if on_foot else _OF_FOOT):
+            raise ControlError(f"inject: node {node} is {'a foot' if on_foot else 'no foot'}; it cannot have {fault}")
+        if fault == "push" and self._joints[node] < 0:
+            raise ControlError(f"inject: node {node} is at the base, which no joint moves; a shove is a force")
 
     def heal(self, node: int) -> None:
         """End all faults of a board, whichever motor's node is named; an encoder counts on from where it is."""
         for each in self._nodes[node]:
             self._present.pop(each, None)
             self._silent = {key: silent for key, silent in self._silent.items() if key[0] != each}
-            self._set_torque(each)
+        self._set_pushes()
 
     def heal_all(self) -> None:
         """End all faults of all boards."""
@@ -164,13 +187,15 @@ class HardwareFaults:
 
     def passes(self, node: int, received: bytes) -> bytes:
         """What a board's line brings it of the bytes that should come."""
+        if not received or not self._present:
+            return received
         if "line_silent" in self._present.get(node, ()):
             return b""
         return self._without_silent(node, "to", received)
 
     def says(self, node: int, sent: bytes) -> bytes:
         """What the line takes of the bytes that a board sends."""
-        return self._without_silent(node, "from", sent)
+        return sent if not self._silent else self._without_silent(node, "from", sent)
 
     def _without_silent(self, node: int, way: str, data: bytes) -> bytes:
         for each in self._nodes[node] if self._silent else ():
@@ -189,6 +214,8 @@ class HardwareFaults:
         if "current_stuck" in faults:
             inputs["adc"][0] = int(faults["current_stuck"])
         facts = self._facts[node]
+        if "force.scale" in facts:
+            _alter_forces(inputs["foot_force"], before["foot_force"], faults, facts["force.scale"])
         supply = self._present.get(self._nodes[node][0], {}).get("supply")
         if supply is not None:
             inputs["bus_voltage"] = min(round(1e3 * supply / facts["voltage.scale"]), _TOP_COUNT)
@@ -203,5 +230,29 @@ class HardwareFaults:
             faults["ticks_missed"] = left - 1
         return left > 0
 
-    def _set_torque(self, node: int) -> None:
-        self.torque[self._joints[node]] = self._present.get(node, {}).get("push", 0.0)
+    def _set_pushes(self) -> None:
+        """Add up what pushes at each link; a foot's board and that of its joint are at the same one."""
+        self.torque[:] = 0.0
+        if self.force is not None:
+            self.force[:] = 0.0
+        for node, faults in self._present.items():
+            joint = self._joints[node]
+            if "push" in faults:
+                self.torque[joint] += faults["push"]
+            if "shove" in faults:
+                self.force = np.zeros((1 + len(self.torque), 3)) if self.force is None else self.force
+                self.force[joint + 1, 1] += faults["shove"]
+
+
+def _alter_forces(
+    forces: NDArray[np.int32], before: NDArray[np.int32], faults: Mapping[str, float], scale: int
+) -> None:
+    """Put what a foot's corners say with their faults into their counts; a dead one reads its converter's middle."""
+    for k, corner in enumerate(_CORNERS):
+        if f"{corner}_stuck" in faults:
+            forces[k] = before[k]
+        elif f"{corner}_dead" in faults:
+            forces[k] = 0
+        elif offset := faults.get(f"{corner}_offset"):
+            count = int(forces[k]) + round(1e6 * offset / scale)
+            forces[k] = max(-_TOP_COUNT, min(count, _TOP_COUNT))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.between import motion_between
 from hil_tests.virtual_bench.board_clock import BoardClock
@@ -11,8 +12,10 @@ from hil_tests.virtual_bench.cohort import TICK_US, Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.output_trace import OutputTrace
-from hil_tests.virtual_bench.plant import Plant
+from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.sensors import Sensors
+
+Array = NDArray[np.float64]
 
 
 class SerialLine(Protocol):
@@ -24,6 +27,18 @@ class SerialLine(Protocol):
 
     def sends(self, node: int, data: bytes, time_us: int) -> None:
         """Take bytes that a board sends from then on."""
+        ...
+
+
+class Physics(Protocol):
+    """The robot that the boards are on."""
+
+    def advance(self, enabled: NDArray[np.bool_], command: Array, torque: Array | None, force: Array | None) -> Motion:
+        """Let one tick pass under the boards' outputs and what acts from outside."""
+        ...
+
+    def standing(self) -> Motion:
+        """Motion of a tick in which nothing moves."""
         ...
 
 
@@ -50,7 +65,7 @@ class Lockstep:
 
     def __init__(
         self,
-        plant: Plant,
+        plant: Physics,
         sensors: Sensors,
         seats: Sequence[Seat],
         faults: HardwareFaults,
@@ -99,18 +114,17 @@ class Lockstep:
         """
         time_us = self.next_us
         if time_us > self._plant_us:
-            torque = self._faults.torque
-            self._before, self._after = self._after, self._plant.advance(self._enabled, self._command, torque)
+            pushed = self._plant.advance(self._enabled, self._command, self._faults.torque, self._faults.force)
+            self._before, self._after = self._after, pushed
             self._plant_us += TICK_US
         for cohort in self._cohorts:
             if cohort.due_us == time_us:
-                missing = self._faults.missing([seat.node for seat in cohort.seats])
+                missing = self._faults.missing(cohort.boards)
                 self._give(cohort, lines, missing)
                 for seat in cohort.seats:
                     if seat.node not in missing:
                         self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
-                    for node, joint in zip(seat.nodes, seat.joints, strict=True):
-                        self.trace.note(node, cohort.tick, self._enabled[joint], self._command[joint])
+                self._note(cohort)
                 cohort.next_tick()
         self.next_us = min((time_us // TICK_US + 1) * TICK_US, *[cohort.due_us for cohort in self._cohorts])
 
@@ -137,11 +151,16 @@ class Lockstep:
         except BoardDied:
             self._switch_off(seat)
             return
-        for joint, enable, command_mA in zip(seat.joints, answer.enable, answer.command, strict=True):
+        for joint, enable, command_mA in zip(seat.joints, answer.enable, answer.command, strict=False):
             self._enabled[joint] = enable
             self._command[joint] = 1e-3 * command_mA
-        if sent := self._faults.says(seat.node, answer.sent):
+        if answer.sent and (sent := self._faults.says(seat.node, answer.sent)):
             line.sends(seat.node, sent, sends_us)
+
+    def _note(self, cohort: Cohort) -> None:
+        for seat in cohort.seats if self.trace.asked else ():
+            for node, joint in zip(seat.nodes, seat.joints, strict=False):  # a foot's board drives nothing
+                self.trace.note(node, cohort.tick, self._enabled[joint], self._command[joint])
 
     def _switch_off(self, seat: Seat) -> None:
         for joint in seat.joints:

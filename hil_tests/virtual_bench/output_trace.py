@@ -12,6 +12,11 @@ class OutputTrace:
         """Note nothing until somebody asks."""
         self._noted: dict[int, deque[tuple[int, int, int]]] = {}
 
+    @property
+    def asked(self) -> bool:
+        """Whether anybody asked for any board's."""
+        return bool(self._noted)
+
     def note(self, node: int, tick: int, enabled: bool, command: float) -> None:
         """Take a drive's outputs after a board's tick; the command in A."""
         if node in self._noted:

@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
@@ -46,6 +46,7 @@ class Motion:
         current, torque: shape (OVERSAMPLES, n); the instants are the middles of OVERSAMPLES equal parts of the tick.
         temperature: of the motors at its end [degC], shape (n,).
         bus_voltage: supply of the drives at its end [V].
+        foot_force: of the ground at the corners of feet, along its normal [N], shape (n_feet, 4).
     """
 
     motor_position: Array
@@ -54,6 +55,7 @@ class Motion:
     torque: Array
     temperature: Array
     bus_voltage: float
+    foot_force: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
 
 class Plant:
@@ -82,8 +84,8 @@ class Plant:
         self._transmission = transmission = Transmission(robot)
         self._model = build_model(robot, truth, kind)
         self._data: Any = mujoco.MjData(self._model)
-        self._armature = _column(truth, "rotor_inertia") * transmission.ratio**2
-        self._friction = _friction(truth, kind, transmission)
+        self._armature = column(truth, "rotor_inertia") * transmission.ratio**2
+        self._friction = joint_friction(truth, kind, transmission)
         self._gear_loss = _gear_loss(truth, transmission) if kind == "harmonic" and transmission.coupled else None
         meshes = kind == "harmonic" and truth.mesh_ripple > 0.0
         self._ripple = MeshRipple(truth.mesh_ripple, truth.mesh_teeth, robot.n_joints) if meshes else None
@@ -106,11 +108,11 @@ class Plant:
         self._pulls = self._data.qfrc_passive.reshape(robot.n_joints, every)
         self._flex_position = self._data.qpos[1::2]
         self._flex_velocity = self._data.qvel[1::2]
-        self._stiffness, self._damping = _column(truth, "stiffness"), _column(truth, "damping")
+        self._stiffness, self._damping = column(truth, "stiffness"), column(truth, "damping")
         springs = _springs(truth)
         self._springs = springs if springs.any else None
         self._driving = np.zeros(robot.n_joints)  # all torque on the rotors, at the joints, but the inertial one
-        self._viscous = _column(truth, "viscous")
+        self._viscous = column(truth, "viscous")
         self._power = truth.power
         self._windings = Windings(truth.power, robot.n_joints)
         self._instants = TICK * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
@@ -135,17 +137,23 @@ class Plant:
         flexed = self._motor_position + self._flex_position if self.kind == "harmonic" else self._motor_position
         return np.array(flexed)
 
-    def advance(self, enabled: NDArray[np.bool_], command: Array, outside: Array | None = None) -> Motion:
+    def advance(
+        self, enabled: NDArray[np.bool_], command: Array, torque: Array | None = None, force: Array | None = None
+    ) -> Motion:
         """Let one tick pass under the boards' outputs.
 
         Args:
             enabled: drives that are on, shape (n,), in the robot's order; the others carry no current and their brakes
                 hold.
             command: currents asked of the drives [A], shape (n,).
-            outside: torques that push at the links from outside, about the joints [N·m], shape (n,); none by default.
+            torque: of what pushes at the links from outside, about the joints [N·m], shape (n,); none by default.
+            force: of what pushes at the base and the links, at their centres of mass and in the world's axes [N], shape
+                (1 + n, 3); none by default.
         """
         start = self._data.time
-        self._push(outside)
+        self._push(torque)
+        if force is not None:
+            self._data.xfrc_applied[1:, :3] = force[1:]
         at_drives = self._transmission.at_drives
         self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
         if self._ripple is not None:
@@ -160,15 +168,14 @@ class Plant:
         if self.drives.any_braked:
             self.drives.slip(at_drives(self._motor_position))
         current = self.drives.currents_at(start + self._instants)
-        copper_loss = self._power.winding_resistance / OVERSAMPLES * np.einsum("ij,ij->j", current, current)
-        self._windings.advance(copper_loss)
+        copper_loss = self._windings.advance(current)
         motion = Motion(
             motor_position=self.motor_position,
             link_position=self.link_position,
             current=current,
             torque=self._between @ self._torques,
             temperature=self._windings.temperature,
-            bus_voltage=self._bus_voltage(copper_loss),
+            bus_voltage=self._power.voltage_under(copper_loss + self._mechanical_power()),
         )
         self._torques[0] = self._torques[-1]
         return motion
@@ -215,11 +222,9 @@ class Plant:
         if self._springs is not None:
             self._pulls += self._springs.torque(self.link_position)[:, None]
 
-    def _bus_voltage(self, copper_loss: Array) -> float:
-        """Supply voltage as the drives' power leaves it [V]; braking motors raise it."""
-        mechanical = self.drives.torque_at(self._data.time) @ self._transmission.at_drives(self._motor_velocity)
-        current = (float(copper_loss.sum()) + float(mechanical)) / self._power.supply
-        return self._power.supply - self._power.source_resistance * current
+    def _mechanical_power(self) -> float:
+        """Power of all motors [W]; that of braking ones is negative."""
+        return float(self.drives.torque_at(self._data.time) @ self._transmission.at_drives(self._motor_velocity))
 
     def _joint_torque(self) -> Array:
         """Torque through gear and sensor onto the link [N·m], shape (n,)."""
@@ -250,7 +255,7 @@ class Plant:
     def _check_step(self, robot: Robot, truth: PlantFile) -> None:
         """Refuse friction that is steeper through standstill than the step can follow, gears at the torque limit."""
         matrix, torque = self._transmission.matrix, robot.torque_limits
-        slope = self._friction.slope(torque / _column(truth, "stiffness"))
+        slope = self._friction.slope(torque / column(truth, "stiffness"))
         if self._ripple is not None:
             slope = slope * (1.0 + self._ripple.share)
         if self._gear_loss is not None:
@@ -270,7 +275,8 @@ class Plant:
             )
 
 
-def _column(truth: PlantFile, name: str) -> Array:
+def column(truth: PlantFile, name: str) -> Array:
+    """One number of each joint, shape (n,)."""
     return np.array([getattr(joint, name) for joint in truth.joints])
 
 
@@ -286,34 +292,34 @@ def _inertia_about(axis: Vector3, part: JointTruth) -> float:
     return float(axis @ np.array(inertia) @ axis + mass * np.sum(np.cross(center, axis) ** 2))
 
 
-def _friction(truth: PlantFile, kind: PlantKind, transmission: Transmission) -> Friction:
+def joint_friction(truth: PlantFile, kind: PlantKind, transmission: Transmission) -> Friction:
     """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears."""
     if kind == "ideal":
-        return CoulombFriction(_column(truth, "coulomb"), truth.ideal_transition)
-    share = np.where(transmission.shared, 0.0, _column(truth, "load_friction"))
-    load = share * _column(truth, "stiffness")
+        return CoulombFriction(column(truth, "coulomb"), truth.ideal_transition)
+    share = np.where(transmission.shared, 0.0, column(truth, "load_friction"))
+    load = share * column(truth, "stiffness")
     if any(joint.makkar for joint in truth.joints):
         plain = 1.0 / truth.transition  # of a bearing, which has Coulomb friction alone
         laws = [joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]
-        return MakkarFriction(np.array(laws).T, _column(truth, "grease_drag"), load, truth.transition)
+        return MakkarFriction(np.array(laws).T, column(truth, "grease_drag"), load, truth.transition)
     return StribeckFriction(
-        coulomb=_column(truth, "coulomb"),
+        coulomb=column(truth, "coulomb"),
         transition=truth.transition,
-        stribeck=_column(truth, "stribeck"),
-        stribeck_velocity=_column(truth, "stribeck_velocity"),
+        stribeck=column(truth, "stribeck"),
+        stribeck_velocity=column(truth, "stribeck_velocity"),
         load=load,
     )
 
 
 def _gear_loss(truth: PlantFile, transmission: Transmission) -> GearLoss:
-    share = np.where(transmission.shared, _column(truth, "load_friction"), 0.0)
-    loads = np.linalg.inv(transmission.matrix).T * _column(truth, "stiffness")
+    share = np.where(transmission.shared, column(truth, "load_friction"), 0.0)
+    loads = np.linalg.inv(transmission.matrix).T * column(truth, "stiffness")
     return GearLoss(share, loads, truth.transition)
 
 
 def _springs(truth: PlantFile) -> Springs:
     names = ("torsion_spring", "torsion_zero", "sine_spring", "sine_zero")
-    return Springs(*(_column(truth, name) for name in names))
+    return Springs(*(column(truth, name) for name in names))
 
 
 def _interpolation(places: Array, count: int) -> Array:

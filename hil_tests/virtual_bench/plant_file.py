@@ -16,6 +16,7 @@ VERSION = 1
 _LAWS = ("stribeck", "makkar")
 # A passive joint has no gear. The second hinge, which a plant with flexible gears has at every joint, is held there.
 _HELD_STIFFNESS = 1e10  # [N·m/rad]
+_NO_CONVERTER = 1.0  # range of a converter that a board does not have [A], [N·m]
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,41 @@ class JointTruth:
 
 
 @dataclass(frozen=True)
+class FootTruth:
+    """A foot as it is: a cable pulls at the origin of its link's frame, `cable_pull` [N] in the world's axes."""
+
+    name: str
+    cable_pull: Vector3
+
+
+@dataclass(frozen=True)
+class ForceTruth:
+    """How good the sensors at the corners of feet are, in N; gains by themselves.
+
+    Attributes:
+        noise: rms of one sample, a tick long.
+        gain_spread, offset_spread: of a corner's gain about 1, and of its zero before calibration; uniform, both ways.
+        zero_calibration: what the calibration of the unloaded foot leaves of the zero, one sigma.
+        range: of a corner, where it saturates.
+        step: of one count.
+    """
+
+    noise: float
+    gain_spread: float
+    offset_spread: float
+    zero_calibration: float
+    range: float
+    step: float
+
+
+@dataclass(frozen=True)
 class SensorTruth:
-    """How good the sensors are: rms of the noise of one ADC sample, spreads between boards, calibration left-overs."""
+    """How good the sensors are: rms of the noise of one ADC sample, spreads between boards, calibration left-overs.
+
+    Attributes:
+        has_torque: whether there are torque sensors at the joints at all.
+        force: of the sensors in the feet, None where the robot has no feet.
+    """
 
     current_noise: float
     current_gain_spread: float
@@ -74,6 +108,8 @@ class SensorTruth:
     link_encoder_counts: int
     bus_voltage_noise: float
     temperature_noise: float
+    has_torque: bool = True
+    force: ForceTruth | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +130,10 @@ class PowerTruth:
     winding_time_constant: float
     ambient: float
 
+    def voltage_under(self, power: float) -> float:
+        """What the supply gives while the drives draw `power` [W], or give it back [V]."""
+        return self.supply - self.source_resistance * (power / self.supply)
+
 
 @dataclass(frozen=True)
 class PlantFile:
@@ -101,6 +141,8 @@ class PlantFile:
 
     Attributes:
         mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
+        base_link: true inertia of the base where it is free to move, None where it stands still.
+        feet: in the robot's order; floor_friction: coefficient of the floor under them.
     """
 
     steps_per_tick: int
@@ -113,6 +155,9 @@ class PlantFile:
     joints: tuple[JointTruth, ...]
     mesh_ripple: float = 0.0
     mesh_teeth: int = 0
+    base_link: Link | None = None
+    feet: tuple[FootTruth, ...] = ()
+    floor_friction: float = 0.0
 
     def of_first(self, joints: int) -> "PlantFile":
         """The same of an arm that ends behind so many joints."""
@@ -157,6 +202,7 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         )
     law = friction.text("law", "stribeck", _LAWS)
     described = zip(entries.items(), robot.drives, strict=True)
+    sensors = _sensors(table.table("sensors"), bool(robot.feet))
     plant = PlantFile(
         steps_per_tick=whole(table, "steps_per_tick", 1),
         current_lag=1e-6 * drive.positive("current_lag_us"),
@@ -166,9 +212,13 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         ideal_transition=friction.positive("ideal_transition_rad_s"),
         mesh_ripple=_not_negative(friction, "mesh_ripple", 0.0),
         mesh_teeth=whole(friction, "mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
-        sensors=_sensors(table.table("sensors")),
-        joints=tuple(_joint(entry, name, drive, law, table.where) for (name, entry), drive in described),
+        sensors=sensors,
+        joints=tuple(
+            _joint(entry, name, drive, law, sensors.has_torque, table.where) for (name, entry), drive in described
+        ),
     )
+    if robot.base_link is not None:
+        plant = _standing(plant, table, robot)
     for read in (drive, friction, table):
         read.finish()
     return plant
@@ -186,28 +236,66 @@ def _power(table: Table) -> PowerTruth:
     )
 
 
-def _sensors(table: Table) -> SensorTruth:
+def _sensors(table: Table, feet: bool) -> SensorTruth:
+    torque = any(table.has(f"torque_{key}_Nm") for key in ("noise", "offset_spread", "zero_calibration"))
     sensors = SensorTruth(
         current_noise=1e-3 * table.positive("current_noise_mA"),
         current_gain_spread=_not_negative(table, "current_gain_spread"),
         current_offset_spread=1e-3 * _not_negative(table, "current_offset_spread_mA"),
         current_zero_calibration=1e-3 * _not_negative(table, "current_zero_calibration_mA"),
-        torque_noise=table.positive("torque_noise_Nm"),
-        torque_offset_spread=_not_negative(table, "torque_offset_spread_Nm"),
-        torque_zero_calibration=_not_negative(table, "torque_zero_calibration_Nm"),
+        torque_noise=table.positive("torque_noise_Nm") if torque else 0.0,
+        torque_offset_spread=_not_negative(table, "torque_offset_spread_Nm") if torque else 0.0,
+        torque_zero_calibration=_not_negative(table, "torque_zero_calibration_Nm") if torque else 0.0,
         motor_encoder_counts=whole(table, "motor_encoder_counts", 1),
         link_encoder_counts=whole(table, "link_encoder_counts", 1),
         bus_voltage_noise=1e-3 * _not_negative(table, "bus_voltage_noise_mV", 20.0),
         temperature_noise=_not_negative(table, "temperature_noise_K", 0.05),
+        has_torque=torque,
+        force=_force(table) if feet else None,
     )
     table.finish()
     return sensors
 
 
-def _joint(table: Table, name: str, drive: Drive, law: str, file_name: str) -> JointTruth:
+def _force(table: Table) -> ForceTruth:
+    return ForceTruth(
+        noise=table.positive("force_noise_N"),
+        gain_spread=_not_negative(table, "force_gain_spread"),
+        offset_spread=_not_negative(table, "force_offset_spread_N"),
+        zero_calibration=_not_negative(table, "force_zero_calibration_N"),
+        range=table.positive("force_range_N"),
+        step=table.positive("force_step_N"),
+    )
+
+
+def _standing(plant: PlantFile, table: Table, robot: Robot) -> PlantFile:
+    """Add what a robot on a free base has: its base, its feet and the floor."""
+    base, floor = table.table("base_link"), table.table("floor")
+    entries = table.tables("feet")
+    feet: list[FootTruth] = []
+    for entry in entries:
+        pull = cast(Vector3, entry.numbers("cable_pull_N", 3))
+        feet.append(FootTruth(entry.text("name"), pull))
+        entry.finish()
+    if [foot.name for foot in feet] != [foot.name for foot in robot.feet]:
+        table.fault(
+            f"describes the feet {', '.join(foot.name for foot in feet) or 'none'}, but robot {robot.name!r} has "
+            f"{', '.join(foot.name for foot in robot.feet) or 'none'}; list exactly these, in this order"
+        )
+    base.where = f"{table.where}: base_link"
+    link = _link(base, base.text("name"))
+    if link.physical_fault:
+        base.fault(f"no body has this inertia: {link.physical_fault}")
+    standing = replace(plant, base_link=link, feet=tuple(feet), floor_friction=floor.positive("friction"))
+    base.finish()
+    floor.finish()
+    return standing
+
+
+def _joint(table: Table, name: str, drive: Drive, law: str, has_torque: bool, file_name: str) -> JointTruth:
     table.where = f"{file_name}: joint {name!r}"
     link = _link(table, name)
-    joint = _passive(table, link) if drive.kind == "none" else _driven(table, link, law)
+    joint = _passive(table, link) if drive.kind == "none" else _driven(table, link, law, has_torque)
     joint = replace(
         joint,
         torsion_spring=_not_negative(table, "torsion_spring_Nm_rad", 0.0),
@@ -231,7 +319,7 @@ def _link(table: Table, name: str) -> Link:
     return Link(name, table.positive("mass_kg"), cast(Vector3, center), tensor)
 
 
-def _driven(table: Table, link: Link, law: str) -> JointTruth:
+def _driven(table: Table, link: Link, law: str, has_torque: bool) -> JointTruth:
     makkar = _makkar(table) if law == "makkar" else None
     return JointTruth(
         link=link,
@@ -244,7 +332,7 @@ def _driven(table: Table, link: Link, law: str) -> JointTruth:
         stiffness=table.positive("stiffness_Nm_rad"),
         damping=_not_negative(table, "damping_Nms_rad"),
         current_range=table.positive("current_range_A"),
-        torque_range=table.positive("torque_range_Nm"),
+        torque_range=table.positive("torque_range_Nm") if has_torque else _NO_CONVERTER,
         makkar=makkar,
         grease_drag=_not_negative(table, "grease_drag_Nm", 0.0) if makkar is not None else 0.0,
     )
@@ -269,8 +357,8 @@ def _passive(table: Table, link: Link) -> JointTruth:
         load_friction=0.0,
         stiffness=_HELD_STIFFNESS,
         damping=0.0,
-        current_range=1.0,  # of converters that its board does not have
-        torque_range=1.0,
+        current_range=_NO_CONVERTER,
+        torque_range=_NO_CONVERTER,
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK
+from hil_tests.virtual_bench.foot_sensors import FootSensors
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
@@ -21,6 +22,7 @@ _TEMPERATURE_STEP = 0.01  # [K]
 _ABSOLUTE_ZERO = -273.15  # [degC]
 _TURN = 2.0 * np.pi
 _DRAWN_TICKS = 64  # noise is drawn for many ticks at once, which is faster
+_NO_FEET = np.zeros((0, 4), dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Readings:
         adc: shape (n, 2, OVERSAMPLES), uint16: motor current, then joint torque.
         bus_voltage: each board's own converter, counts of the fact `voltage.scale`, shape (n,), int32.
         temperature: of the motors [0.01 degC], shape (n,), int32.
+        foot_force: at the corners of feet, counts of the fact `force.scale`, shape (n_feet, 4), int32.
     """
 
     motor_count: NDArray[np.uint16]
@@ -42,6 +45,7 @@ class Readings:
     adc: NDArray[np.uint16]
     bus_voltage: NDArray[np.int32]
     temperature: NDArray[np.int32]
+    foot_force: NDArray[np.int32]
 
 
 class Sensors:
@@ -51,17 +55,27 @@ class Sensors:
     drawn once; its calibration facts hold the nominal gain and the zero as a laboratory would have found it. The
     absolute encoder sits at the joint's link, or at the drive's input of a coupling, where boards have no torque
     sensor. A passive joint has the link's encoder alone.
+
+    Attributes:
+        feet: the sensors in the feet, None where the robot has none.
     """
 
-    def __init__(self, robot: Robot, truth: PlantFile, kind: PlantKind, seed: int) -> None:
-        """Draw one set of boards; an "ideal" plant has no gain error."""
+    def __init__(
+        self, robot: Robot, truth: PlantFile, kind: PlantKind, seed: int, noise_seed: int | None = None
+    ) -> None:
+        """Draw one set of boards from `seed`, and their noise from `noise_seed`, the same by default.
+
+        An "ideal" plant has no gain error of its currents.
+        """
         sensors, n = truth.sensors, robot.n_joints
-        boards, noise, slow_noise = np.random.default_rng(seed).spawn(3)
+        boards, _, _, feet, _ = np.random.default_rng(seed).spawn(5)
+        _, noise, slow_noise, _, foot_noise = np.random.default_rng(seed if noise_seed is None else noise_seed).spawn(5)
+        self.feet = FootSensors(sensors.force, len(robot.feet), feet, foot_noise) if sensors.force else None
         self._noise, self._slow_noise = noise, slow_noise
         self._transmission = Transmission(robot)
         self._ratio = self._transmission.ratio
         sharing = zip(robot.drives, self._transmission.shared, strict=True)
-        self._channels = [_channels(drive, bool(shared)) for drive, shared in sharing]
+        self._channels = [_channels(drive, bool(shared), sensors.has_torque) for drive, shared in sharing]
         ranges = np.array([(joint.current_range, joint.torque_range) for joint in truth.joints])
         spreads = np.array((sensors.current_offset_spread, sensors.torque_offset_spread))
         calibrations = np.array((sensors.current_zero_calibration, sensors.torque_zero_calibration))
@@ -113,6 +127,7 @@ class Sensors:
             adc=self._convert(motion),
             bus_voltage=bus_voltage,
             temperature=temperature,
+            foot_force=_NO_FEET if self.feet is None else self.feet.read(motion.foot_force),
         )
         self._used += 1
         return readings
@@ -162,12 +177,13 @@ class Sensors:
         self._used = 0
 
 
-def _channels(drive: Drive, shared: bool) -> int:
+def _channels(drive: Drive, shared: bool, has_torque: bool) -> int:
     """Mask of what the board of a joint's drive measures."""
     if drive.kind == "none":
         return _mask("link_position", "bus_voltage")
     # At a coupling's input nothing tells where a link is, nor what torque it carries.
-    return JOINT_BOARD_CHANNELS & ~_mask("link_position", "joint_torque") if shared else JOINT_BOARD_CHANNELS
+    missing = ["link_position"] * shared + ["joint_torque"] * (shared or not has_torque)
+    return JOINT_BOARD_CHANNELS & ~_mask(*missing)
 
 
 def _mask(*channels: str) -> int:

@@ -27,6 +27,7 @@ def virtual_bench(
     out: Path | str = "runs/sim",
     board: str | None = None,
     modules: int | str | None = None,
+    noise_seed: int | None = None,
 ) -> Generator[Path]:
     """Run a virtual bench while the context lasts.
 
@@ -38,6 +39,8 @@ def virtual_bench(
         out: folder for bench.toml, bench.log and the boards' files; one bench at a time may use it.
         board: what emulates every board, "unix:" or "qemu:"; without it `JOINTBENCH_BOARD`, else what the file says.
         modules: how many joints of the robot are there, with their boards; all of them without it.
+        noise_seed: of the noise alone, which is the seed's without it: benches of one seed and other noise are one
+            bench on several occasions.
 
     Yields:
         Path of the live bench file.
@@ -57,6 +60,7 @@ def virtual_bench(
         "--plant", plant, "--seed", str(seed), "--out", str(folder), "--attached",
         *(["--realtime"] if realtime else []), *(["--board", board] if board else []),
         *([] if modules is None else ["--modules", str(modules)]),
+        *([] if noise_seed is None else ["--noise-seed", str(noise_seed)]),
     ]  # fmt: skip
     with log_path.open("wb") as log:
         process = subprocess.Popen(

@@ -22,6 +22,9 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
         read at no current). Of the harmonic plant viscous and coulomb are None: its friction is not of that form.
         `stiffness` of its gears [N·m/rad]; the ideal plant's are rigid, None. `friction`: name of the law and its
         parameters; `springs`: those of the torque -torsion (q - torsion_zero) - sine sin(q - sine_zero).
+        Of a robot on its feet also per foot by its name: `gain`, `zero_error` [N] and `cable_pull` [N, in the world's
+        axes at the origin of the frame of the foot's link]; and of "base" `standard_parameters` and `total_mass`, the
+        whole robot's.
     """
     table: dict[str, dict[str, Any]] = {}
     transmission = Transmission(robot)
@@ -45,6 +48,16 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
                 "sine_zero": part.sine_zero,
             },
         }
+    if truth.base_link is not None and sensors.feet is not None:
+        for foot, gain, zero in zip(truth.feet, sensors.feet.gain, sensors.feet.zero_error, strict=True):
+            table[foot.name] = {
+                "gain": gain.tolist(), "zero_error": zero.tolist(), "cable_pull": list(foot.cable_pull)
+            }  # fmt: skip
+        links = (truth.base_link, *(part.link for part in truth.joints))
+        base = truth.base_link.standard_parameters
+        assert base is not None  # the plant file requires every inertia
+        masses = [link.mass for link in links if link.mass is not None]
+        table["base"] = {"standard_parameters": base.tolist(), "total_mass": sum(masses)}
     return table
 
 

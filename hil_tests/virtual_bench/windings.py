@@ -25,7 +25,9 @@ class Windings:
         """Temperatures [degC], shape (n,)."""
         return self._temperature
 
-    def advance(self, copper_loss: Array) -> None:
-        """Let one tick pass with these losses [W], shape (n,)."""
+    def advance(self, current: Array) -> float:
+        """Let one tick pass with these currents [A], shape (instants, n), and return all windings' loss [W]."""
+        copper_loss = self._power.winding_resistance / len(current) * np.einsum("ij,ij->j", current, current)
         steady = self._power.ambient + self._power.winding_thermal_resistance * copper_loss
         self._temperature = self._temperature + self._part * (steady - self._temperature)
+        return float(copper_loss.sum())

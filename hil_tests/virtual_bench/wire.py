@@ -39,8 +39,12 @@ class Wire:
 
     def hear(self, station: int, time_us: int, most: int = _BACKLOG) -> bytes:
         """Bytes that a station has heard completely by `time_us` and not been given before."""
-        self._listen(time_us * self._baud // _BITS_US)
+        end = time_us * self._baud // _BITS_US
+        if end > self._past:
+            self._listen(end)
         heard = self._heard[station]
+        if not heard:
+            return b""
         data = bytes(heard[:most])
         del heard[:most]
         return data
@@ -54,8 +58,6 @@ class Wire:
 
     def _listen(self, end: int) -> None:
         """Let every station hear the byte times before `end`."""
-        if end <= self._past:
-            return
         self._past = end
         if not self._sending:
             return

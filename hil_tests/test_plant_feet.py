@@ -1,0 +1,212 @@
+"""The plant of a robot on its feet: it stands, its forces are those of mechanics, and it falls when it is shoved."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.floor import cable_of
+from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.plant import Motion
+from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
+from hil_tests.virtual_bench.standing_plant import StandingPlant
+from jointbench.dynamics.floating_base import floating_inverse_dynamics
+from jointbench.dynamics.free_base_motion import FreeBaseMotion
+from jointbench.robot import Robot, load_robot
+
+Array = NDArray[np.float64]
+PLANT = Path(__file__).resolve().parent / "virtual_bench" / "plants" / "gorobot2.toml"
+ROBOT = load_robot("gorobot2")
+TRUTH = read_plant_file(PLANT, ROBOT)
+assert TRUTH.base_link is not None
+LINKS = (TRUTH.base_link, *(joint.link for joint in TRUTH.joints))
+TOTAL_MASS = sum(link.mass or 0.0 for link in LINKS)
+HOME = np.array(ROBOT.home)
+OFF, ON = np.zeros(12, dtype=bool), np.ones(12, dtype=bool)
+STIFFNESS, DAMPING = 10_000.0, 250.0  # of a servo [N·m/rad], [N·m·s/rad], as benches/gorobot2.toml has it
+KINDS: tuple[PlantKind, ...] = ("harmonic", "ideal")
+
+
+class Playing:
+    """A plant with plain servos that follow a motion; forces [N] and link positions [rad] of each tick."""
+
+    def __init__(self, plant: StandingPlant, q: Array) -> None:
+        n_ticks = len(q)
+        self.force, self.position = np.empty((n_ticks, 2, 4)), np.empty((n_ticks, 12))
+        gear = np.array([drive.torque_constant * drive.ratio for drive in ROBOT.drives])
+        planned, before = np.gradient(q, TICK, axis=0), plant.motor_position
+        for k in range(n_ticks):
+            position = plant.motor_position
+            torque = STIFFNESS * (q[k] - position) + DAMPING * (planned[k] - (position - before) / TICK)
+            before = position
+            motion = plant.advance(ON, torque / gear)
+            self.force[k], self.position[k] = motion.foot_force, motion.link_position
+
+
+def bow(seconds: float, times: float = 1.0) -> Array:
+    """Positions tick by tick of a bow: trunk forward, swing leg back and out, and home again; smooth at both ends."""
+    turn = 2.0 * np.pi * times / seconds
+    part = (1.0 - np.cos(turn * TICK * np.arange(round(seconds / TICK)))) / 2.0
+    reach = np.zeros(12)
+    reach[[3, 6, 7, 8, 9]] = (0.08, 0.1, 0.06, -0.25, 0.2)
+    return HOME + part[:, None] * reach
+
+
+def smooth(values: Array, ticks: int) -> Array:
+    """Means over so many ticks, twice: what is left of a stiff floor's and gears' ringing is far below a newton."""
+    kernel = np.convolve(np.ones(ticks), np.ones(ticks)) / ticks**2
+    flat = values.reshape(len(values), -1)
+    return np.stack([np.convolve(column, kernel, "valid") for column in flat.T], axis=1).reshape(-1, *values.shape[1:])
+
+
+def true_pressure_point(q: Array) -> tuple[Array, Array]:
+    """Where the ground's pressure acts [m, from the base frame's origin], and its force [N], by the dynamics room.
+
+    The cables pull at the feet's frames: the standing foot's at the base's origin, the other one's a leg away.
+    """
+    dq = np.gradient(q, TICK, axis=0)
+    ddq = np.gradient(dq, TICK, axis=0)
+    nothing = np.zeros((len(q), 3))
+    base = FreeBaseMotion(nothing, nothing, np.tile(-np.array(ROBOT.gravity), (len(q), 1)))
+    known = [link.standard_parameters for link in LINKS]
+    parameters = np.concatenate([each for each in known if each is not None])
+    wrench = floating_inverse_dynamics(ROBOT, base, q, dq, ddq, parameters)[:, :6]
+    pulls = [np.array(foot.cable_pull) for foot in TRUTH.feet]
+    places = [np.zeros((len(q), 3)), _origins_of_swing_foot(q)]
+    for pull, place in zip(pulls, places, strict=True):
+        wrench[:, :3] -= pull
+        wrench[:, 3:] -= np.cross(place, pull)
+    fx, fy, fz, nx, ny, _ = wrench.T
+    height = ROBOT.feet[0].origin[2]
+    return np.stack([(height * fx - ny) / fz, (height * fy + nx) / fz], axis=1), fz
+
+
+def _origins_of_swing_foot(q: Array) -> Array:
+    """Origins of the last link's frame by multiplying out the transforms."""
+    places = np.empty((len(q), 3))
+    for k, row in enumerate(q):
+        pose = np.eye(4)
+        for joint, position in zip(ROBOT.joints, row, strict=True):
+            ct, st = np.cos(position), np.sin(position)
+            placed = np.eye(4)
+            placed[:3, :3], placed[:3, 3] = joint.placement
+            pose = pose @ placed @ [[ct, -st, 0, 0], [st, ct, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+        places[k] = pose[:3, 3]
+    return places
+
+
+def distance_mm(plant: StandingPlant, q: Array) -> Array:
+    """Between the pressure point of the forces that the plant gives on a motion, and that of the mechanics [mm]."""
+    played = Playing(plant, q)
+    window = 100  # [ticks]; the motion's own changes within them are the same in both, as both are smoothed
+    rows = slice(500, -500, 20)  # servos take hold, and ends of differences
+    force = smooth(played.force[:, 0], window)[rows]
+    point, vertical = true_pressure_point(smooth(played.position, window))
+    measured = ROBOT.feet[0].pressure_point(force) + ROBOT.feet[0].origin[:2]
+    np.testing.assert_allclose(force.sum(axis=1), vertical[rows], rtol=0, atol=0.5)  # of 275 N
+    return 1e3 * np.linalg.norm(measured - point[rows], axis=1)
+
+
+def advanced(plant: StandingPlant, ticks: int, force: Array | None = None) -> Motion:
+    """Let ticks pass on closed brakes."""
+    for _ in range(ticks - 1):
+        plant.advance(OFF, np.zeros(12), force=force)
+    return plant.advance(OFF, np.zeros(12), force=force)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_stands_on_its_brakes(kind: PlantKind) -> None:
+    plant = StandingPlant(ROBOT, TRUTH, kind)
+    joints, base = plant.link_position, plant.base_pose
+    motion = advanced(plant, 5000)
+    weight = 9.81 * TOTAL_MASS - sum(foot.cable_pull[2] for foot in TRUTH.feet)
+    assert motion.foot_force[0].sum() == pytest.approx(weight, abs=1e-3)
+    assert (motion.foot_force[0] > 20.0).all()
+    assert (motion.foot_force[1] == 0.0).all()  # it is in the air
+    assert not motion.current.any()
+    assert np.abs(plant.link_position - joints).max() < 1e-5  # [rad]
+    # A regularised floor creeps under the cables' steady pull: by less than 2 µm/s, a tenth of a millimetre in a run.
+    assert np.abs(plant.base_pose - base)[:3].max() < 1e-5
+    assert 0.0 < -ROBOT.feet[0].origin[2] - plant.base_pose[2] < 1e-4  # [m], what the soles give way
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pressure_point_is_that_of_the_mechanics(kind: PlantKind) -> None:
+    # 0.3 mm: soles give way by 20 µm, and lean the robot by as much over 0.1 m: 0.1 mm at the mass.
+    assert distance_mm(StandingPlant(ROBOT, TRUTH, kind), bow(4.0)).max() < 0.3
+
+
+def test_wrong_masses_move_the_pressure_point() -> None:
+    """That the comparison can fail: the mass of the swing leg's shank 20 mm farther forward."""
+    plant = StandingPlant(ROBOT, TRUTH, "ideal")
+    plant.model.body("l_knee").ipos[1] -= 0.02
+    assert distance_mm(plant, bow(2.0)).max() > 1.0
+
+
+@pytest.mark.slow
+def test_steps_are_short_enough() -> None:
+    """Against steps ten times as short, on a motion faster than any in use."""
+    q = bow(3.0, times=3.0)
+    coarse, fine = (
+        Playing(StandingPlant(ROBOT, truth, "harmonic"), q) for truth in (TRUTH, replace(TRUTH, steps_per_tick=20))
+    )
+    foot = ROBOT.feet[0]
+    points = [foot.pressure_point(smooth(played.force[500:, 0], 24)) for played in (coarse, fine)]  # servos have hold
+    # 0.5 mm: the noise of the corners' sensors leaves 0.1 mm of 24 ticks' mean, and the motion goes through 40 mm.
+    assert 1e3 * np.linalg.norm(points[0] - points[1], axis=1).max() < 0.5
+    assert np.abs(coarse.position - fine.position).max() < 2e-4  # [rad]
+
+
+def test_a_shove_makes_it_fall() -> None:
+    plant = StandingPlant(ROBOT, TRUTH, "harmonic")
+    force = np.zeros((13, 3))
+    force[1 + ROBOT.joint_index("r_hip_yaw"), 1] = 150.0  # on the trunk, to the left
+    motion = advanced(plant, 1500, force)
+    assert plant.base_pose[3] < 0.9  # cosine of half the angle by which the foot has turned: by 50 degrees and more
+    assert np.isfinite(motion.link_position).all()
+    assert -0.2 < plant.base_pose[2] < 1.0  # it lies on the floor
+
+
+def test_a_gentle_push_does_not() -> None:
+    plant = StandingPlant(ROBOT, TRUTH, "harmonic")
+    force = np.zeros((13, 3))
+    force[1 + ROBOT.joint_index("r_hip_yaw"), 1] = 10.0
+    before = plant.standing().foot_force[0]
+    motion = advanced(plant, 1000, force)
+    moved = ROBOT.feet[0].pressure_point(motion.foot_force[0]) - ROBOT.feet[0].pressure_point(before)
+    assert 0.015 < moved[1] < 0.04  # 10 N times the trunk's height over the weight: 10 · 0.8 / 274 = 29 mm
+    assert plant.base_pose[3] > 0.9999
+
+
+def test_cables_pull_at_the_feet() -> None:
+    model = StandingPlant(ROBOT, TRUTH, "ideal").model
+    assert model.body(cable_of("l_foot")).mass == 0.0
+    assert model.body_mass.sum() == pytest.approx(TOTAL_MASS, rel=1e-12)
+
+
+def test_mean_torque_of_a_tick_is_that_of_its_instants() -> None:
+    """A motor that has just been told 2 A, with a lag of 0.3 ms: over 1 ms and over the second half of it."""
+    drives = StandingPlant(ROBOT, TRUTH, "ideal").drives
+    drives.begin_tick(0.0, ON, np.full(12, 2.0), HOME)
+    for start, duration in ((0.0, TICK), (0.5 * TICK, 0.5 * TICK)):
+        instants = start + duration * (np.arange(1000) + 0.5) / 1000
+        expected = np.mean([drives.torque_at(instant).copy() for instant in instants], axis=0)
+        # 1e-6: the midpoint rule's error, (duration / 1000 / lag)² / 24.
+        np.testing.assert_allclose(drives.mean_torque(start, duration), expected, rtol=1e-6)
+        assert 0.0 < expected[0] < 2.0 * 0.045 * 120
+
+
+@pytest.mark.parametrize(
+    ("robot", "truth", "words"),
+    [
+        (replace(ROBOT, gravity=(0.0, -9.81, 0.0)), TRUTH, "its base's z is not up"),
+        (replace(ROBOT, feet=()), TRUTH, "it has no feet"),
+        (ROBOT, replace(TRUTH, mesh_ripple=0.1, mesh_teeth=100), "joints have springs or teeth"),
+    ],
+)
+def test_what_cannot_stand_is_refused(robot: Robot, truth: PlantFile, words: str) -> None:
+    with pytest.raises(BenchFileError, match=words):
+        StandingPlant(robot, truth, "ideal")
