@@ -72,7 +72,7 @@ def _bench_file(options: argparse.Namespace) -> BenchFile:
     if options.baud < 1:
         raise FlashError(f"--baud is {options.baud}; it must be the speed of the board's line, such as 921600")
     entry = BoardEntry(options.node, options.joint or "board", options.target, options.baud)
-    return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, Path(options.target))
+    return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, 1, Path(options.target))
 
 
 def _ask(file: BenchFile, entries: list[BoardEntry]) -> tuple[list[tuple[BoardEntry, ...]], dict[str, Identity | None]]:

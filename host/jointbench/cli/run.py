@@ -68,14 +68,16 @@ def read_plan(path: str) -> Excitation:
 
 
 def progress_line(console: Console, what: str) -> Callable[[Progress], None]:
-    """Progress of a playback as one line: time left, rate, loss, peak current torque."""
+    """Progress of a playback as one line: time left, rate, loss, peak torque, and how far from falling it is."""
 
     def show(progress: Progress) -> None:
         peak = max(progress.peak_torque.items(), key=lambda item: item[1], default=("–", 0.0))
         lost = "" if progress.frames_lost is None else f", {progress.frames_lost} frames lost"
+        margin = progress.sole_margin
+        foot = "" if margin is None else f", pressure {1e3 * margin:.0f} mm inside the sole"
         console.progress(
             f"{what} {progress.elapsed:5.1f} / {progress.duration:.1f} s, {progress.rate:.0f} samples/s{lost}, "
-            f"peak {peak[0]} {peak[1]:.1f} N·m"
+            f"peak {peak[0]} {peak[1]:.1f} N·m{foot}"
         )
 
     return show

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers
-from jointbench.link.bench_checks import check_boards, check_joints, check_lines
+from jointbench.link.bench_checks import check_boards, check_feet, check_joints, check_lines
 from jointbench.link.bench_file import BenchFile, read_bench_file
+from jointbench.link.board import Board
+from jointbench.link.client import RegisterName
 from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
+from jointbench.link.fall_watch import fall_watch
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.knots import Trajectory
 from jointbench.link.ledger import Ledger
@@ -28,18 +31,20 @@ from jointbench.link.reach import THERE, pose_within_reach
 from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
 from jointbench.link.sink import Sink
+from jointbench.link.stream_registers import stream_registers
 from jointbench.robot import Array, Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
 _POSITIONS_US = 1_000_000
+_OF_SAMPLE_RATE = 0.2  # highest cut-off of boards' filters where samples are sent each few ticks
 
 
 class Bench:
     """Boards in joint order behind one clock.
 
     Of joints that share motors, the board of a joint drives the motor of that joint's own drive. A board without a
-    motor, such as a passive joint's, measures while the others drive.
+    motor, such as a passive joint's, measures while the others drive, and so do those at the robot's feet.
 
     As a context manager it leaves no motor on: leaving it stops every board and closes the ports.
 
@@ -48,8 +53,9 @@ class Bench:
         robot: whose joints the boards drive.
         clock: the target's time.
         lines: what the boards are on; several may share one.
-        boards: in the robot's joint order.
-        identities: of each board, once connected.
+        boards: of the joints, in the robot's joint order.
+        foot_boards: of the feet whose sensors are read, in the robot's order of feet.
+        identities: of each board, the joints' first, once connected.
         settings: of each joint, once configured.
     """
 
@@ -61,7 +67,9 @@ class Bench:
         self._connections = Connections(file)
         self.clock: Clock = self._connections.clock
         self.lines: tuple[Line, ...] = self._connections.lines
-        self.boards = tuple(self._connections.boards[joint] for joint in self.robot.joint_names)
+        boards = self._connections.boards
+        self.boards = tuple(boards[joint] for joint in self.robot.joint_names)
+        self.foot_boards = tuple(boards[foot.name] for foot in self.robot.feet if foot.name in boards)
         self.identities: tuple[Identity, ...] = ()
         self.settings: tuple[JointSettings, ...] = ()
 
@@ -74,28 +82,42 @@ class Bench:
             ConfigurationDiffers: a board is another joint's, or its facts do not suit robot or bench file.
         """
         identities: list[Identity] = []
-        for board in self.boards:
+        for board in self.all_boards:
             identities.append(board.greet())
             if board.is_driving:
                 board.line.stop_all()  # of a board's two motors, one that is stopped alone trips the other
                 board.stop()
             board.need_our_schema()
-        for board in self.boards:
+        for board in self.all_boards:
             board.read_registers()
         self.identities = tuple(identities)
         check_boards(self.robot, self.boards, self.facts)
-        check_lines(self.file, self.facts)
+        check_feet(self.foot_boards, self.foot_facts, self.facts[0])
+        check_lines(self.file, (*self.facts, *self.foot_facts))
+
+    @property
+    def all_boards(self) -> tuple[Board, ...]:
+        """The joints', then the feet's."""
+        return self.boards + self.foot_boards
 
     @property
     def facts(self) -> tuple[Facts, ...]:
-        """Each board's registers as last read or written; none before `connect`."""
-        return tuple(board.facts for board in self.boards if board.facts) if self.identities else ()
+        """Registers of each joint's board as last read or written; none before `connect`."""
+        return self._facts_of(self.boards)
 
-    def configure(self, settings: Sequence[JointSettings] | None = None, **changes: Any) -> None:
-        """Set every board's servo, limits and filter, and read back that they are set.
+    @property
+    def foot_facts(self) -> tuple[Facts, ...]:
+        """The same of the feet's boards."""
+        return self._facts_of(self.foot_boards)
+
+    def configure(
+        self, settings: Sequence[JointSettings] | None = None, sample_every: int | None = None, **changes: Any
+    ) -> None:
+        """Set every board's servo, limits, filter and stream, and read back that they are set.
 
         Args:
             settings: of each joint, in order; by default the simple rule with the bench file's overrides.
+            sample_every: ticks from one sample that boards stream to the next; by default the bench file's.
             changes: fields of JointSettings to replace in all of them, such as `cutoff_hz=50.0`.
 
         Raises:
@@ -106,21 +128,17 @@ class Bench:
         """
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos)
+        every = self.file.sample_every if sample_every is None else sample_every
+        if every > 1:  # what moves faster than the samples would show as slow
+            slow = _OF_SAMPLE_RATE / (every * self.facts[0].tick_period)
+            settings = [replace(each, cutoff_hz=min(each.cutoff_hz, slow)) for each in settings]
         self.settings = tuple(replace(each, **changes) for each in settings)
         motors = motor_settings(self.settings, self.robot.drive_train)
         for board, motor, fact in zip(self.boards, motors, self.facts, strict=True):
-            if board.state is State.FAULT:
-                raise board.fault_error()
-            wanted = motor.registers(board.joint, board.node, fact)
-            for name, raw in wanted.items():
-                board.write_register(name, raw)
-            found = board.read_registers().registers
-            for name, raw in wanted.items():
-                if found[name] != raw:
-                    raise ConfigurationDiffers(
-                        board.joint, board.node, f"{name} was set to {raw} and reads back {found[name]}"
-                    )
-        facts = dict(zip(self.robot.joint_names, self.facts, strict=True))
+            _set(board, motor.registers(board.joint, board.node, fact, every))
+        for board, fact in zip(self.foot_boards, self.foot_facts, strict=True):
+            _set(board, stream_registers(fact, every))
+        facts = {board.joint: fact for board, fact in zip(self.all_boards, self.facts + self.foot_facts, strict=True)}
         for entries in self.file.lines:
             if len(entries) > 1:
                 check_load(entries, [facts[entry.joint] for entry in entries])
@@ -148,7 +166,12 @@ class Bench:
         return np.linalg.solve(self.robot.transmission_matrix, motors).astype(np.float64)
 
     def move_to(
-        self, pose: Sequence[float] | Array, speed: float = 0.5, progress: ProgressCallback | None = None
+        self,
+        pose: Sequence[float] | Array,
+        speed: float = 0.5,
+        progress: ProgressCallback | None = None,
+        *,
+        standing: bool = True,
     ) -> None:
         """Move all joints to a pose by a minimum-jerk motion, without recording; motors are off afterwards.
 
@@ -156,18 +179,19 @@ class Bench:
             pose: [rad], shape (n_joints,). A joint without a motor stays where it is; its place here is its home.
             speed: fraction of the robot's velocity and acceleration limits.
             progress: called some times a second.
+            standing: as in `play`.
 
         Raises:
             TrajectoryError: a joint without a motor is asked elsewhere, or one that shares its motors is asked out of
                 its window.
-            BoardFault, BoardLost, BoardSilent: as in `play`.
+            BoardFault, BoardLost, BoardSilent, FootOffGround, StuckFootSensor, RobotFalls: as in `play`.
         """
         start = self.positions()
         goal = pose_within_reach(self.robot, self.facts, start, np.asarray(pose, dtype=float))
         if np.all(np.abs(goal - start) < THERE):
             return
         step = self.facts[0].tick_period * self.facts[0].knot_ticks
-        self.play(plan_move(self.robot, start, goal, step, speed), progress=progress)
+        self.play(plan_move(self.robot, start, goal, step, speed), progress=progress, standing=standing)
 
     def play(
         self,
@@ -175,8 +199,13 @@ class Bench:
         repeats: int = 1,
         recorder: Sink | None = None,
         progress: ProgressCallback | None = None,
+        *,
+        standing: bool = True,
     ) -> Ledger | None:
         """Play a trajectory on all boards at once; the joints must be at its start.
+
+        A robot whose base is a foot with a board is watched by that foot's forces: it must stand before it moves, and
+        is stopped when it falls, some 0.3 s after its foot began to tip.
 
         Whatever goes wrong, an error or Ctrl-C: every board is told to stop first, the recording is closed and stays
         readable, and only then the error goes on.
@@ -186,6 +215,7 @@ class Bench:
             repeats: how often.
             recorder: records everything received; it is closed afterwards.
             progress: called some times a second with how it goes.
+            standing: whether a robot whose base is a foot stands on it; False for one that hangs, which is not watched.
 
         Returns:
             The recording's ledger, or None without a recorder.
@@ -196,20 +226,23 @@ class Bench:
             BoardFault: a board tripped.
             BoardLost, BoardSilent: a board is gone, or says nothing any more.
             BoardRefused: a board refused to load, arm or start.
+            FootOffGround, StuckFootSensor: it does not stand, or nobody can tell.
+            RobotFalls: it fell.
         """
         self._need_connection()
-        return play(self, trajectory, repeats, recorder, progress)
+        falls = fall_watch(self.robot, self.foot_boards, self.foot_facts) if standing else None
+        return play(self, trajectory, repeats, recorder, progress, falls)
 
     def stop(self) -> list[str]:
         """Switch all motors off: first every board is told, then each one's word is awaited.
 
         Returns:
-            Joints whose boards did not confirm; their own link time-out stops them.
+            Joints and feet whose boards did not confirm; their own link time-out stops them.
         """
         for line in self.lines:
             line.stop_all()
         unconfirmed: list[str] = []
-        for board in self.boards:
+        for board in self.all_boards:
             try:
                 if not board.why_lost:
                     board.stop()
@@ -221,7 +254,7 @@ class Bench:
 
     def clear(self) -> None:
         """Acknowledge latched faults; look at their reason first."""
-        for board in self.boards:
+        for board in self.all_boards:
             board.hello()
             if board.state is State.FAULT:
                 board.clear()
@@ -233,7 +266,7 @@ class Bench:
             BoardRefused: a board is not at rest, or cannot write its flash.
         """
         self._need_connection()
-        for board in self.boards:
+        for board in self.all_boards:
             board.save()
 
     def provenance(self, **more: Any) -> dict[str, Any]:
@@ -247,8 +280,11 @@ class Bench:
                 **asdict(identity),
                 "schema_hash": f"{identity.schema_hash:08x}",
                 "registers": facts.registers,
+                **({"on_foot": True} if board in self.foot_boards else {}),
             }
-            for board, identity, facts in zip(self.boards, self.identities, self.facts, strict=True)
+            for board, identity, facts in zip(
+                self.all_boards, self.identities, self.facts + self.foot_facts, strict=True
+            )
         ]
         return {
             "robot": self.file.robot,
@@ -268,7 +304,7 @@ class Bench:
     def close(self) -> None:
         """Stop what may drive, then close ports and clock; closing twice is harmless."""
         try:
-            if any(board.is_driving and not board.why_lost for board in self.boards) and self.identities:
+            if any(board.is_driving and not board.why_lost for board in self.all_boards) and self.identities:
                 self.stop()
         finally:
             self._connections.close()
@@ -282,6 +318,9 @@ class Bench:
     ) -> None:
         """Leave no motor on."""
         self.close()
+
+    def _facts_of(self, boards: Sequence[Board]) -> tuple[Facts, ...]:
+        return tuple(board.facts for board in boards if board.facts) if self.identities else ()
 
     def _need_connection(self) -> None:
         if not self.facts:
@@ -298,6 +337,18 @@ def open_bench(path: str | Path) -> Bench:
         BenchLost: the virtual bench does not answer.
     """
     return Bench(read_bench_file(path))
+
+
+def _set(board: Board, wanted: Mapping[RegisterName, int]) -> None:
+    """Set registers of a board, and read back that they are set."""
+    if board.state is State.FAULT:
+        raise board.fault_error()
+    for name, raw in wanted.items():
+        board.write_register(name, raw)
+    found = board.read_registers().registers
+    for name, raw in wanted.items():
+        if found[name] != raw:
+            raise ConfigurationDiffers(board.joint, board.node, f"{name} was set to {raw} and reads back {found[name]}")
 
 
 def _note_position(newest: dict[int, int], node: int, channel: str, frame: Frame) -> None:

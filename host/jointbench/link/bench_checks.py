@@ -9,17 +9,22 @@ import numpy as np
 from jointbench.errors import BenchFileError, ConfigurationDiffers
 from jointbench.link.bench_file import BenchFile
 from jointbench.link.board import Board
-from jointbench.link.identity import Facts
+from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.robot import Array, Drive, Robot
 
 
 def check_joints(file: BenchFile, robot: Robot) -> None:
-    """Refuse a bench file that does not give each joint of its robot one board.
+    """Refuse a bench file that does not give each joint of its robot one board, or a board to a foot that is none.
 
     Raises:
-        BenchFileError: names the boards' joints and the robot's.
+        BenchFileError: names the boards' joints and the robot's, or the foot.
     """
-    joints = [entry.joint for entry in file.boards]
+    feet = [foot.name for foot in robot.feet]
+    for entry in file.boards:
+        if entry.on_foot and entry.joint not in feet:
+            known = f"its feet: {', '.join(feet)}" if feet else "it has none"
+            raise BenchFileError(f"bench {file.name!r} has a board for foot {entry.joint!r} of {robot.name!r}; {known}")
+    joints = [entry.joint for entry in file.boards if not entry.on_foot]
     missing = [joint for joint in robot.joint_names if joint not in joints]
     unknown = [joint for joint in joints if joint not in robot.joint_names]
     if missing or unknown:
@@ -47,6 +52,30 @@ def check_boards(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) 
     for board, own, drive, ratio in zip(boards, facts, robot.drives, _board_ratios(robot), strict=True):
         _check_facts(board, own, facts[0], ratio)
         _check_motor(board, own, drive)
+
+
+def check_feet(boards: Sequence[Board], facts: Sequence[Facts], first: Facts) -> None:
+    """Refuse boards at feet that do not read four forces, or drive a motor.
+
+    Args:
+        boards, facts: of each foot that has one.
+        first: of the first joint's board.
+
+    Raises:
+        ConfigurationDiffers: names the foot, what its board says and what is expected.
+    """
+    for board, own in zip(boards, facts, strict=True):
+        _check_common(board, own, first)
+        if own.has_motor:
+            raise ConfigurationDiffers(
+                board.joint, board.node, "drives a motor (board.channels), the bench file has it read a foot's sensors"
+            )
+        if missing := [name for name in FOOT_CHANNELS if not own.has(name)]:
+            raise ConfigurationDiffers(
+                board.joint,
+                board.node,
+                f"does not measure {', '.join(missing)} (board.channels); a foot's board reads all four corners",
+            )
 
 
 def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
@@ -77,18 +106,12 @@ def _board_ratios(robot: Robot) -> Array:
     return np.abs(matrix).max(axis=1) * np.where(np.diag(matrix) < 0.0, -1.0, 1.0)
 
 
-def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
+def _check_common(board: Board, facts: Facts, first: Facts) -> None:
     if facts.registers["board.node"] != board.node:
         raise ConfigurationDiffers(
             board.joint,
             board.node,
             f"is node {facts.registers['board.node']} by its own register; correct the bench file",
-        )
-    if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
-        raise ConfigurationDiffers(
-            board.joint,
-            board.node,
-            f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
         )
     for name in ("board.tick_period", "knots.ticks"):
         if facts.registers[name] != first.registers[name]:
@@ -97,6 +120,20 @@ def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None
                 board.node,
                 f"{name} = {facts.registers[name]}, the first board has {first.registers[name]}; they must be equal",
             )
+
+
+def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
+    _check_common(board, facts, first)
+    if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
+        raise ConfigurationDiffers(
+            board.joint,
+            board.node,
+            f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
+        )
+    if any(facts.has(name) for name in FOOT_CHANNELS):
+        raise ConfigurationDiffers(
+            board.joint, board.node, "reads a foot's sensors (board.channels), the bench file has it drive a joint"
+        )
 
 
 def _check_motor(board: Board, facts: Facts, drive: Drive) -> None:

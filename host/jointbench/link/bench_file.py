@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BenchFileError, RobotFileError
+from jointbench.link.stream_registers import SAMPLE_EVERY
 from jointbench.robot import from_folder
 from jointbench.robot.table import Table, read_table
 
@@ -20,10 +21,11 @@ class BoardEntry:
 
     Attributes:
         node: its number on the wire.
-        joint: name of the joint it drives.
+        joint: name of the joint it drives, or of the foot whose sensors it reads.
         url: a serial device or any URL that pyserial opens; boards with the same share a line.
         baud: of a serial port.
         flash: folder that is the board's file system, where it is an emulated board of that kind.
+        on_foot: whether it is a foot's.
     """
 
     node: int
@@ -31,6 +33,7 @@ class BoardEntry:
     url: str
     baud: int
     flash: Path | None = None
+    on_foot: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class BenchFile:
         servos: overrides by joint.
         information: what a virtual bench says of itself (plant, seed, the file it was started from).
         common_ticks: whether all boards count the same ticks, as on a virtual bench without clocks of their own.
+        sample_every: ticks from one sample that boards stream to the next: more where they share lines.
         path: of the file.
     """
 
@@ -70,6 +74,7 @@ class BenchFile:
     servos: dict[str, ServoOverride]
     information: dict[str, Any]
     common_ticks: bool
+    sample_every: int
     path: Path
 
     @property
@@ -123,9 +128,10 @@ def _bench(table: Table, path: Path) -> BenchFile:
         clock=clock,
         control=folder / control if control else None,
         boards=boards,
-        servos=_servos(table, [board.joint for board in boards]),
+        servos=_servos(table, [board.joint for board in boards if not board.on_foot]),
         information={key: value for key, value in information.items() if value is not None},
         common_ticks=table.flag("common_ticks", clock == "virtual"),
+        sample_every=_sample_every(table),
         path=path,
     )
     table.finish()
@@ -133,7 +139,10 @@ def _bench(table: Table, path: Path) -> BenchFile:
 
 
 def _board(table: Table) -> BoardEntry:
-    joint = table.text("joint")
+    on_foot = table.has("foot")
+    if on_foot and table.has("joint"):
+        table.fault("has joint beside foot; a board drives a joint or reads a foot's sensors")
+    joint = table.text("foot" if on_foot else "joint")
     table.where = f"{table.where} of {joint}"
     node = table.number("node")
     if not (node.is_integer() and 1 <= node <= 254):
@@ -141,7 +150,7 @@ def _board(table: Table) -> BoardEntry:
     baud = table.positive("baud", 921600)
     table.has("pid")  # information for whoever wants to end an emulated board
     flash = Path(table.text("flash")) if table.has("flash") else None
-    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud), flash)
+    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud), flash, on_foot)
     if entry.url.startswith(("unix:", "qemu:")):
         table.fault(
             f"url = {entry.url!r} asks for an emulated board, which a virtual bench must start first: run "
@@ -151,14 +160,22 @@ def _board(table: Table) -> BoardEntry:
     return entry
 
 
+def _sample_every(table: Table) -> int:
+    ticks = table.number("sample_every", 1)
+    if ticks not in SAMPLE_EVERY:
+        table.fault(f"sample_every = {ticks:g} must be one of {', '.join(map(str, SAMPLE_EVERY))} ticks")
+    return int(ticks)
+
+
 def _check_boards(table: Table, boards: tuple[BoardEntry, ...]) -> None:
     if not boards:
-        table.fault("no boards; give each board a [[board]] table with node, joint and url")
+        table.fault("no boards; give each board a [[board]] table with node, joint (or foot) and url")
     for key in ("node", "joint"):
         values = [getattr(board, key) for board in boards]
-        for value in values:
+        for value, board in zip(values, boards, strict=True):
             if values.count(value) > 1:
-                table.fault(f"{key} = {value!r} is given to {values.count(value)} boards; it must differ")
+                said = "foot" if key == "joint" and board.on_foot else key
+                table.fault(f"{said} = {value!r} is given to {values.count(value)} boards; it must differ")
     for board in boards:
         first = next(each for each in boards if each.url == board.url)
         if board.baud != first.baud:

@@ -13,12 +13,12 @@ from jointbench.link.client import RegisterName
 from jointbench.link.current_filter import butterworth_registers
 from jointbench.link.identity import Facts
 from jointbench.link.settings import JointSettings
+from jointbench.link.stream_registers import stream_registers
 from jointbench.link.words import range_text, si_text
 from jointbench.robot import Array, DriveTrain
-from jointwire import BY_NAME, CHANNEL_BY_NAME, JOINT_CHANNELS
+from jointwire import BY_NAME
 
 _ABSOLUTE_ZERO = -273.15  # [degC]
-_UNSTREAMED = 1 << CHANNEL_BY_NAME["motor_velocity"].bit  # with it a block of 64 ticks would not fit a frame
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,22 @@ class MotorSettings:
     following_limit: float
     joint: JointSettings
 
-    def registers(self, joint: str, node: int, facts: Facts) -> dict[RegisterName, int]:
+    def registers(self, joint: str, node: int, facts: Facts, sample_every: int = 1) -> dict[RegisterName, int]:
         """Raw register values for this motor's board; of one without a motor only those of what it samples.
+
+        Args:
+            joint, node: for messages.
+            facts: of the board.
+            sample_every: ticks from one sample that it streams to the next.
 
         Raises:
             ConfigurationDiffers: a value does not fit its register; names it and what is allowed.
             SignalError: the filter cannot be built.
         """
-        raw = _sampling_registers(self.joint, facts)
+        own = self.joint
+        raw = stream_registers(facts, sample_every)
+        raw["adc.cic_order"] = own.cic_order
+        raw |= butterworth_registers(own.cutoff_hz, facts.tick_period, own.filter_order)
         if facts.has_motor:
             raw |= {name: round(value / BY_NAME[name].scale) for name, value in self._driving(facts).items()}
         for name, value in raw.items():
@@ -150,14 +158,3 @@ def motor_settings(joints: Sequence[JointSettings], train: DriveTrain) -> tuple[
         strict=True,
     )
     return tuple(MotorSettings(*each) for each in columns)
-
-
-def _sampling_registers(settings: JointSettings, facts: Facts) -> dict[RegisterName, int]:
-    channels = facts.registers["board.channels"]
-    raw: dict[RegisterName, int] = {
-        "adc.cic_order": settings.cic_order,
-        "stream.channels": channels & (JOINT_CHANNELS if facts.has_motor else ~_UNSTREAMED),
-        "stream.block": BY_NAME["stream.block"].maximum,
-        "stream.always": 0,
-    }
-    return raw | butterworth_registers(settings.cutoff_hz, facts.tick_period, settings.filter_order)

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from jointbench.errors import BenchLost, BoardError, BoardSilent
+from jointbench.link.fall_watch import STANDING_SAMPLES, FallWatch
 from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.knots import Trajectory, trajectory_knots
@@ -41,6 +42,7 @@ PAUSE_US = 2_000  # before each at most
 OVERTIME = 2  # a board that needs twice the time plays, but not this trajectory at this rate
 SILENCE_US = 500_000  # a running board sends a block every 64 ms
 FAULT_FRAME_US = 10_000
+STANDING_US = 3_000_000  # for the samples that tell whether a robot stands, each 64 ticks at least
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
 STATUS_LOOK_US = 100_000
@@ -56,6 +58,8 @@ class Progress:
         rate: samples received a second of the target's time.
         frames_lost: sequence numbers missing so far, None without a recorder.
         peak_torque: largest torque of the motors at each joint since the last report, by joint [N·m].
+        sole_margin: of a robot whose foot is watched how near to its sole's edge the pressure point was since the last
+            report [m]; None of any other, and where nothing came.
     """
 
     elapsed: float
@@ -64,6 +68,7 @@ class Progress:
     rate: float
     frames_lost: int | None
     peak_torque: dict[str, float]
+    sole_margin: float | None = None
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -75,13 +80,15 @@ def play(
     repeats: int,
     recorder: Sink | None,
     progress: ProgressCallback | None,
+    falls: FallWatch | None = None,
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
     outcome = "finished"
     with SafeInterrupt() as interrupt, old_objects_set_aside():
         try:
-            playback = _Playback(bench, recorder, progress, interrupt)
+            playback = _Playback(bench, recorder, progress, interrupt, falls)
             playback.load(trajectory, repeats)
+            playback.stand()
             playback.start()
             playback.watch()
         except BaseException as error:
@@ -125,7 +132,7 @@ def written_together(recorder: Sink | None) -> Iterator[None]:
 def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
     """Motors off, last frames in, recording closed; a second error must not keep the first from any of it."""
     try:
-        if any(board.is_driving for board in bench.boards):
+        if any(board.is_driving for board in bench.all_boards):
             unconfirmed = bench.stop()
             if recorder:
                 recorder.event(bench.clock.now_us(), "stopped", reason=outcome, unconfirmed=unconfirmed)
@@ -133,7 +140,7 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
         if recorder:
             _await_status(bench, recorder, opened=False)
     finally:
-        for board in bench.boards:
+        for board in bench.all_boards:
             board.listen(None)
             board.on_data = None
         if recorder:
@@ -147,7 +154,7 @@ def _finish(bench: Bench, recorder: Sink | None, outcome: str) -> None:
 
 def _end_measuring(bench: Bench) -> None:
     """Have the boards that only measure stream no more, as those that drive do by themselves; one may be gone."""
-    for board in bench.boards:
+    for board in bench.all_boards:
         if not board.has_motor and not board.why_lost:
             with suppress(BoardError, BenchLost):
                 board.write_register("stream.always", 0)
@@ -155,11 +162,11 @@ def _end_measuring(bench: Bench) -> None:
 
 def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     """Wait for the STATUS that opens or closes each board's count; returns the nodes that sent none."""
-    lost = {board.node for board in bench.boards if board.why_lost}
+    lost = {board.node for board in bench.all_boards if board.why_lost}
     deadline = bench.clock.now_us() + STATUS_WAIT_US
     while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
         bench.clock.wait(min(left, STATUS_LOOK_US))
-        lost = {board.node for board in bench.boards if board.why_lost}
+        lost = {board.node for board in bench.all_boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
 
@@ -169,6 +176,7 @@ class _Playback:
     recorder: Sink | None
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
+    falls: FallWatch | None = None
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
@@ -185,18 +193,19 @@ class _Playback:
         """Everything that can be done while the motors are off."""
         bench, recorder = self.bench, self.recorder
         knots = trajectory_knots(trajectory, bench.robot, bench.facts, bench.settings)
-        for board, own in zip(bench.boards, knots, strict=True):
+        for board in bench.all_boards:
             if board.state is State.FAULT:
                 raise board.fault_error()
+        for board, own in zip(bench.boards, knots, strict=True):
             if board.has_motor:
                 board.upload(own, repeats)
             self.interrupt.check()
         if recorder:
-            for board in bench.boards:
+            for board in bench.all_boards:
                 board.listen(recorder.chunk)
             self.event("loaded", knots=knots.shape[1], repeats=repeats)
             for node in _await_status(bench, recorder, opened=True):
-                board = next(board for board in bench.boards if board.node == node)
+                board = next(board for board in bench.all_boards if board.node == node)
                 if board.why_lost:
                     raise board.lost_error()
                 raise BoardSilent(
@@ -205,14 +214,29 @@ class _Playback:
         tick_us = bench.facts[0].tick_period * 1e6
         self.duration_us = round((knots.shape[1] - 1) * bench.facts[0].knot_ticks * repeats * tick_us)
 
+    def stand(self) -> None:
+        """See that a robot whose foot is watched stands on it, while the motors are off."""
+        if self.falls is None:
+            return
+        clock, board = self.bench.clock, self.falls.board
+        board.on_data = self.falls.add
+        board.write_register("stream.always", 1)
+        deadline = clock.now_us() + STANDING_US
+        while self.falls.heard < STANDING_SAMPLES and (left := deadline - clock.now_us()) > 0:
+            clock.wait(left)
+            self.interrupt.check()
+        if self.falls.heard < STANDING_SAMPLES:
+            raise BoardSilent(board.joint, board.node, "answers, but streams no samples when told to")
+        self.falls.begin()
+
     def start(self) -> None:
         """Arm all boards that drive and start them at the same moment, while those that only measure stream already."""
         bench, tick_us = self.bench, self.bench.facts[0].tick_period * 1e6
         if self.progress:
-            for index, board in enumerate(bench.boards):
+            for index, board in enumerate(bench.all_boards):
                 board.on_data = partial(self._note, index)
         exchanges = self._exchanges(1 if bench.clock.common_ticks else PINGS)
-        for board in bench.boards:
+        for board in bench.all_boards:
             self.interrupt.check()
             self._keep_alive()
             if board.has_motor:
@@ -222,16 +246,16 @@ class _Playback:
                 board.write_register("stream.always", 1)
         now_us = self.armed_us = bench.clock.now_us()
         # On a shared line each START may wait for others' turns; few wait for more than a quarter of the longest time.
-        lead_us = LEAD_US + sum(board.line.patience_us for board in bench.boards) // 4
+        lead_us = LEAD_US + sum(board.line.patience_us for board in bench.all_boards) // 4
         self.start_us = now_us + lead_us
         if bench.clock.common_ticks:
             newest = max(exchange.tick + round((now_us - exchange.received_us) / tick_us) for (exchange,) in exchanges)
-            ticks = [newest + round(lead_us / tick_us)] * len(bench.boards)
+            ticks = [newest + round(lead_us / tick_us)] * len(exchanges)
         else:
             ticks = [board_clock(each, tick_us).tick_at(self.start_us) for each in exchanges]
             # Both motors of a board count its very ticks, whose place two clocks would not know alike.
-            ticks = [ticks[self._same_chip(board)[0]] for board in bench.boards]
-        for board, tick in zip(bench.boards, ticks, strict=True):
+            ticks = [ticks[self._same_chip(board)[0]] for board in bench.all_boards]
+        for board, tick in zip(bench.all_boards, ticks, strict=True):
             if not board.has_motor:
                 continue
             self._keep_alive()
@@ -285,7 +309,7 @@ class _Playback:
 
     def _ping(self) -> None:
         self.pinged_us = self.bench.clock.now_us()
-        for board in self.bench.boards:
+        for board in self.bench.all_boards:
             board.keep_alive()
 
     def event(self, name: str, **fields: Any) -> None:
@@ -295,9 +319,9 @@ class _Playback:
 
     def _exchanges(self, rounds: int) -> list[list[Exchange]]:
         """PINGs and PONGs with each board, at no fixed phase of its ticks when there are several."""
-        exchanges: list[list[Exchange]] = [[] for _ in self.bench.boards]
+        exchanges: list[list[Exchange]] = [[] for _ in self.bench.all_boards]
         for index in range(rounds):
-            for each, board in zip(exchanges, self.bench.boards, strict=True):
+            for each, board in zip(exchanges, self.bench.all_boards, strict=True):
                 if index:
                     self.bench.clock.wait(self.dither.randrange(PAUSE_US))
                 each.append(board.ping())
@@ -306,7 +330,7 @@ class _Playback:
     def _check(self, now_us: int, deadline: int) -> None:
         """Raise what is wrong with a board; of several the cause of the others' trouble."""
         bench = self.bench
-        for board in bench.boards:
+        for board in bench.all_boards:
             if board.why_lost:
                 self.event("lost", node=board.node, reason=board.why_lost)
                 raise board.lost_error()
@@ -314,7 +338,9 @@ class _Playback:
             if any(board.fault is None for board in faulty):  # STATUS came, the FAULT frame with the reason follows it
                 bench.clock.wait(FAULT_FRAME_US)
             raise self._fault_error()
-        for board in bench.boards:
+        if self.falls:
+            self.falls.check((now_us - self.start_us) * 1e-6)
+        for board in bench.all_boards:
             if now_us - board.last_frame_us > SILENCE_US:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
         for board in self.drivers:
@@ -322,7 +348,7 @@ class _Playback:
                 raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
 
     def _faulty(self) -> list[Board]:
-        return [board for board in self.bench.boards if board.state is State.FAULT]
+        return [board for board in self.bench.all_boards if board.state is State.FAULT]
 
     def _fault_error(self) -> Exception:
         """Which board tripped; where one says that it followed the other motor of its board, that one."""
@@ -333,7 +359,7 @@ class _Playback:
             return causes[0].fault_error()
         follower = followers[0]
         unconfirmed = self.bench.stop()  # all others move still, and the partner has its word to say in this
-        both = [self.bench.boards[index] for index in self._same_chip(follower)]
+        both = [self.bench.all_boards[index] for index in self._same_chip(follower)]
         partner = next((board for board in both if board is not follower), follower)
         if partner.joint not in unconfirmed:
             return (partner if partner.state is State.FAULT else follower).fault_error()
@@ -342,11 +368,14 @@ class _Playback:
 
     def _same_chip(self, board: Board) -> list[int]:
         """Indices of the boards that are nodes of one with this."""
-        return [index for index, each in enumerate(self.bench.boards) if each.is_same_chip(board)]
+        return [index for index, each in enumerate(self.bench.all_boards) if each.is_same_chip(board)]
 
     def _note(self, index: int, frame: Frame) -> None:
         self.samples += frame.body.count
-        self.peaks.add(index, frame)
+        if self.falls and self.bench.all_boards[index] is self.falls.board:
+            self.falls.add(frame)
+        if index < len(self.bench.boards):
+            self.peaks.add(index, frame)
 
     def _report(self, now_us: int) -> None:
         if self.progress is None:
@@ -361,5 +390,6 @@ class _Playback:
                 rate=self.samples / running if running > 0.0 else 0.0,
                 frames_lost=self.recorder.tally.frames_lost if self.recorder else None,
                 peak_torque=self.peaks.take(),
+                sole_margin=self.falls.take_nearest() if self.falls else None,
             )
         )

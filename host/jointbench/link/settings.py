@@ -17,7 +17,8 @@ class JointSettings:
         position_limits: the window outside which the board trips [rad].
         velocity_limit: above which the board trips [rad/s].
         following_limit: difference of reference and position above which the board trips [rad].
-        cutoff_hz: of the filter on current and torque [Hz].
+        cutoff_hz: of the filter on current and torque [Hz]; a bench whose samples are each few ticks lowers it to a
+            fifth of their rate, unless `configure` is told it.
         filter_order: of that Butterworth filter, 2 or 4.
         cic_order: of the decimator before it: 1 sums a tick's samples, 2 weighs two ticks' by a triangle.
         link_timeout: the motor is switched off this long after the last valid frame [s]; from half of it on its

@@ -12,8 +12,8 @@ from jointbench.link.port import Port
 from jointwire import Chunk, Frame, MessageType
 
 # Of each board while nobody asks it anything: what waits in its transmit buffer comes out, and it hears of the host.
-POLL_US = 50_000
-# Polls come up to this much early, seeded: at no fixed phase of the boards' ticks, their clocks are seen better.
+POLL_US = 90_000
+# Rounds of polls begin up to this much late, seeded: at no fixed phase of boards' ticks, their clocks are seen better.
 DITHER_US = 5_000
 # A board that has the line and is not heard for so long has not understood or is not there. Above the 16 ms for which
 # common USB adapters hold received bytes back, far below the 240 ms of samples that a transmit buffer holds.
@@ -33,7 +33,8 @@ class _Turn:
 class SharedLine(Line):
     """Turns: a request gives its board the line until it says YIELD, or until its time is up; then the next one.
 
-    Requests come first, in their order; with none waiting, each greeted board is polled by a PING every `POLL_US`.
+    Requests come first, in their order; with none waiting, the greeted boards are polled one after the other by a PING
+    each, every `POLL_US`. All lines begin their rounds at the same times, and between them nobody has to turn to any.
     """
 
     def __init__(self, port: Port, clock: Clock, baud: int) -> None:
@@ -43,8 +44,9 @@ class SharedLine(Line):
         self._requests: deque[tuple[int, bytes]] = deque()
         self._turn: _Turn | None = None
         self._buffers = dict.fromkeys(self.nodes, _TRANSMIT_BUFFER)
-        self._poll_us: dict[int, int] = {}  # when each greeted board is polled next
-        self._random = random.Random(0)
+        self._greeted: dict[int, None] = {}  # in their order
+        self._round: deque[int] = deque()  # to be polled still
+        self._round_us = NEVER  # when the next round begins
 
     @property
     def patience_us(self) -> int:
@@ -68,7 +70,9 @@ class SharedLine(Line):
     def attend(self, node: int, transmit_buffer: int) -> None:
         """Poll this node from now on."""
         self._buffers[node] = transmit_buffer
-        self._plan_poll(node)
+        if not self._greeted:
+            self._plan_round()
+        self._greeted[node] = None
 
     def due_us(self) -> int:
         """When a turn must have ended, or the next poll begins [µs]."""
@@ -76,7 +80,7 @@ class SharedLine(Line):
             return NEVER
         if self._turn:
             return min(self._turn.quiet_us, self._turn.latest_us)
-        return self.clock.now_us() if self._requests else min(self._poll_us.values(), default=NEVER)
+        return self.clock.now_us() if self._requests or self._round else self._round_us
 
     def serve(self) -> None:
         """End a turn whose time is up, and begin the next one when the line is free."""
@@ -89,23 +93,23 @@ class SharedLine(Line):
             return
         if self._requests:
             self._give_turn(*self._requests.popleft())
-        elif self._poll_us:
-            node = min(self._poll_us, key=self._poll_us.__getitem__)
-            if self.port.why_lost(node):
-                del self._poll_us[node]
-            elif self._poll_us[node] <= self.clock.now_us():
-                self._give_turn(node, self._members[node].ping_frame())
+            return
+        if not self._round and self._round_us <= self.clock.now_us():
+            self._round.extend(node for node in self._greeted if not self.port.why_lost(node))
+            self._plan_round()
+        if self._round:
+            node = self._round.popleft()
+            self._give_turn(node, self._members[node].ping_frame())
 
     def _give_turn(self, node: int, frame: bytes) -> None:
         self.speaker = node
         sent_us = self.clock.now_us() + round(len(frame) * self._byte_us)
         self._turn = _Turn(node, sent_us + QUIET_US, sent_us + self._longest_us(node))
-        if node in self._poll_us:
-            self._plan_poll(node)
         self.port.write(frame)
 
-    def _plan_poll(self, node: int) -> None:
-        self._poll_us[node] = self.clock.now_us() + POLL_US - self._random.randrange(DITHER_US)
+    def _plan_round(self) -> None:
+        number = self.clock.now_us() // POLL_US + 1
+        self._round_us = number * POLL_US + random.Random(number).randrange(DITHER_US)
 
     def _longest_us(self, node: int) -> int:
         """Time in which a board says all that it had to say when its turn began."""

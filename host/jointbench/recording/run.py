@@ -160,14 +160,18 @@ def _excitation(directory: Path, provenance: dict[str, Any]) -> Excitation | Non
 
 
 def boards_of(directory: Path, provenance: Mapping[str, Any]) -> tuple[dict[int, BoardFacts], bool]:
-    """Boards of a recorded run by node, in joint order, and whether they all count the same ticks.
+    """Boards of a recorded run by node, in joint order, then those of feet, and whether they all count the same ticks.
 
     Raises:
         RunError: run.toml does not say it.
     """
     try:
         boards = {
-            int(board["node"]): BoardFacts({str(k): int(raw) for k, raw in board["registers"].items()}, board["joint"])
+            int(board["node"]): BoardFacts(
+                {str(k): int(raw) for k, raw in board["registers"].items()},
+                board["joint"],
+                on_foot=board.get("on_foot", False),
+            )
             for board in provenance["board"]
         }
         return boards, common_ticks(provenance)

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from jointbench.errors import RunError, ShapeError
 from jointbench.recording.npz import read_npz, write_npz
-from jointbench.robot import Array
+from jointbench.robot import CORNERS, Array
 from jointbench.signals import BoardFilter
 
 _PER_JOINT = (
     "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
     "joint_velocity",
 )  # fmt: skip
-_CORNERS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +30,8 @@ class Samples:
     of the others are shifted to them by the fraction of a period that they lie apart, along the cubic through the four
     nearest samples, beside a gap along the line through two, and never over a missing one.
 
-    Where a sample is missing its values are NaN and `valid` is False. What is sampled less often is NaN in between,
-    which leaves `valid` as it is.
+    Where a sample is missing its values are NaN and `valid` is False. What is sampled less often, each N-th tick, has
+    values in the rows of the first board's ticks that N divides and is NaN in between, which leaves `valid` as it is.
 
     Attributes:
         time: [s], shape (n,), equally spaced by `sample_period`.
@@ -49,10 +48,11 @@ class Samples:
         sample_period: [s].
         bus_voltage: supply of each drive [V], (n, n_joints), or None where no board measures it.
         temperature: of each motor [K], (n, n_joints), or None where no board measures it.
-        foot_force: at the corners of each joint's board, front left, front right, rear right, rear left [N],
-            (n, n_joints, 4), or None where there are no feet.
+        foot_force: at the corners of each foot of `foot_names`, normal to its sole and positive when it is pressed:
+            front left, front right, rear right, rear left [N], (n, n_feet, 4), or None where no foot is measured.
         joint_velocity: as the log tells it [rad/s or m/s], (n, n_joints), or None. Nothing is fitted to it; checks hold
             it against the positions.
+        foot_names: of the feet that are measured.
     """
 
     time: Array
@@ -70,6 +70,7 @@ class Samples:
     temperature: Array | None = None
     foot_force: Array | None = None
     joint_velocity: Array | None = None
+    foot_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse arrays whose shapes disagree.
@@ -79,11 +80,12 @@ class Samples:
         """
         rows, joints = len(self.time), len(self.joint_names)
         expected: dict[str, tuple[int, ...]] = {"time": (rows,), "play_tick": (rows,), "valid": (rows, joints)}
-        expected |= {name: (rows, joints) for name in _PER_JOINT} | {"foot_force": (rows, joints, _CORNERS)}
+        expected |= {name: (rows, joints) for name in _PER_JOINT}
+        expected["foot_force"] = (rows, len(self.foot_names), len(CORNERS))
         for name, shape in expected.items():
             array = getattr(self, name)
             if array is not None and array.shape != shape:
-                raise ShapeError(f"samples.{name} has shape {array.shape}, must be {shape} (rows, joints)")
+                raise ShapeError(f"samples.{name} has shape {array.shape}, must be {shape}")
         if self.board_filters is not None and len(self.board_filters) != joints:
             raise ShapeError(f"samples.board_filters has {len(self.board_filters)} entries, must have one a joint")
 
@@ -103,6 +105,7 @@ def write_samples(path: Path, samples: Samples) -> None:
     columns: dict[str, Any] = {field.name: getattr(samples, field.name) for field in fields(samples)}
     filters: tuple[BoardFilter, ...] | None = columns.pop("board_filters")
     columns["joint_names"] = np.array(samples.joint_names)
+    columns["foot_names"] = np.array(samples.foot_names) if samples.foot_names else None
     if filters is not None:
         sections = [each.sections for each in filters]
         columns["filter_sections"] = np.concatenate([np.reshape(each, (-1, 2, 3)) for each in sections])
@@ -121,6 +124,7 @@ def read_samples(path: Path) -> Samples:
     try:
         columns: dict[str, Any] = {**read_npz(path)}
         joint_names = tuple(str(name) for name in columns.pop("joint_names"))
+        columns["foot_names"] = tuple(str(name) for name in columns.pop("foot_names", ()))
         sample_period = float(columns.pop("sample_period"))
         filters = _take_filters(columns, sample_period)
         columns.pop("adc_window", None)  # of imports before there were filters of more than one section: always 0

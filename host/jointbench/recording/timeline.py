@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import RunError
-from jointbench.link.identity import Facts
+from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.link.sync import BoardClock
 from jointbench.recording.clock_notes import clocks_of
 from jointbench.recording.decode import BoardRecord
@@ -25,10 +25,9 @@ RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz b
 _WORD = 1 << 32
 _CHANNELS = {channel.name: channel for channel in CHANNELS}
 _SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
-_CORNERS = tuple(f"foot_force_{corner}" for corner in (1, 2, 3, 4))
 # A channel that one joint with a motor lacks is none; joints without a motor may lack them all but one position.
 _OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")
-_OF_ANY = ("bus_voltage", "temperature", *_CORNERS)
+_OF_ANY = ("bus_voltage", "temperature")
 _MEASURED = (
     "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
     "foot_force",
@@ -37,9 +36,10 @@ _MEASURED = (
 
 @dataclass(frozen=True)
 class BoardFacts(Facts):
-    """A board as run.toml knows it: its registers, raw, and its joint."""
+    """A board as run.toml knows it: its registers, raw, and its joint, or its foot."""
 
     joint: str
+    on_foot: bool = False
 
     @property
     def filter(self) -> BoardFilter:
@@ -92,10 +92,14 @@ class _Rows:
     def take(self, track: Track, part: slice) -> Array:
         """A channel's value in some rows, NaN where there is none."""
         first, end = self.first + part.start, self.first + part.stop
+        values = np.full(part.stop - part.start, np.nan)
+        if not len(track.ticks):
+            return values
         if self.clocks is not None:
             master, own = self.clocks
-            return _interpolated(track, np.asarray(own.ticks_at(master.tick_host_us(np.arange(first, end)))))
-        values = np.full(part.stop - part.start, np.nan)
+            due = np.arange(-first % track.ticks.every, len(values), track.ticks.every)
+            values[due] = _interpolated(track, np.asarray(own.ticks_at(master.tick_host_us(first + due))))
+            return values
         ticks, found = track.between(first, end)
         values[ticks - first] = found
         return values
@@ -110,12 +114,13 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
 
     Args:
         robot: its couplings turn motor angles into joint positions and motor torques into joint torques.
-        boards: facts and record of each joint's board, in joint order.
+        boards: facts and record of each joint's board, in joint order, and of each foot's.
         common_ticks: whether all boards count the same ticks; else their PONGs and SYNC pulses align them.
 
     Raises:
         RunError: no samples, boards with different sampling periods, or a board whose clock is not known.
     """
+    boards = sorted(boards, key=lambda board: board[0].on_foot)
     facts = [fact for fact, _ in boards]
     period = facts[0].si("board.tick_period")
     for fact in facts:
@@ -128,17 +133,23 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
     clocks = list(by_joint.values())
     rows = _rows_by_clock(records, clocks) if clocks else _rows_by_tick(records)
     count = rows[0].count
-    names = _streamed(boards)
+    n_joints = sum(not fact.on_foot for fact in facts)
+    joints, feet = boards[:n_joints], boards[n_joints:]
+    at_joints, at_feet = rows[:n_joints], rows[n_joints:]
+    names = _streamed(joints, feet)
     columns: dict[str, NDArray[Any]] = {
         "time": scratch((count,), np.float64),
         "play_tick": scratch((count,), np.int64),
-        "valid": scratch((count, len(boards)), np.bool_),
+        "valid": scratch((count, n_joints), np.bool_),
     }
     play = _playing(boards, clocks, rows)
     for part in pieces(count):
         row = np.arange(part.start, part.stop)
-        valid = np.stack([each.sampled(record.ticks, part) for each, record in zip(rows, records, strict=True)], axis=1)
-        values, valid = _to_si(robot, facts, _scaled(boards, rows, names, part), valid)
+        sampled = [own.sampled(record.ticks, part) for own, (_, record) in zip(at_joints, joints, strict=True)]
+        scaled = _scaled(joints, at_joints, names, part)
+        values, valid = _to_si(robot, facts[:n_joints], scaled, np.stack(sampled, axis=1))
+        if feet:
+            values["foot_force"] = _forces(feet, at_feet, part)
         played = np.where((row >= play.start) & (row < play.stop), row - play.origin, -1)
         values |= {"time": row * period, "play_tick": played}
         for name, each in (values | {"valid": valid}).items():
@@ -147,8 +158,9 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
             columns[name][part] = each
             give_back(columns[name])
     samples = Samples(
-        joint_names=tuple(fact.joint for fact in facts),
-        board_filters=tuple(fact.filter for fact in facts),
+        joint_names=tuple(fact.joint for fact, _ in joints),
+        foot_names=tuple(fact.joint for fact, _ in feet),
+        board_filters=tuple(fact.filter for fact, _ in joints),
         sample_period=period,
         **{name: columns.get(name) for name in _MEASURED},
         **{name: columns[name] for name in ("time", "play_tick", "valid")},
@@ -199,9 +211,9 @@ def _rows_by_clock(records: Sequence[BoardRecord], clocks: Sequence[BoardClock])
 
 
 def _interpolated(track: Track, at: Array) -> Array:
-    """Values at fractional ticks, those nearest to a sample; NaN at the others and where a neighbour is missing."""
+    """Values at fractional ticks; NaN where a neighbour is missing."""
     values = np.full(len(at), np.nan)
-    if not len(track.ticks):
+    if not len(at):
         return values
     every = track.ticks.every
     ticks, found = track.between(int(np.floor(at.min())) - 3 * every, int(np.ceil(at.max())) + 3 * every + 1)
@@ -212,7 +224,7 @@ def _interpolated(track: Track, at: Array) -> Array:
     known = np.full(int(grid.max()) - first + 3, np.nan)
     known[grid - first] = found
     place = at / every - first
-    wanted = (np.abs(place - np.rint(place)) * every <= 0.5) & (place >= 1.0) & (place < len(known) - 2)
+    wanted = (place >= 1.0) & (place < len(known) - 2)
     left = np.floor(place[wanted]).astype(np.int64)
     f = place[wanted] - left
     before, here, there, after = (known[left + step] for step in (-1, 0, 1, 2))
@@ -258,24 +270,36 @@ def _playing(
     return _Playing(max(origin, 0), min(origin + last + 1, rows[0].count), origin, starts)
 
 
-def _streamed(boards: Sequence[tuple[BoardFacts, BoardRecord]]) -> list[str]:
-    """Channels that can be used.
+def _streamed(
+    joints: Sequence[tuple[BoardFacts, BoardRecord]], feet: Sequence[tuple[BoardFacts, BoardRecord]]
+) -> list[str]:
+    """Channels of the joints that can be used.
 
     Raises:
-        RunError: a board sent nothing, or not where its joint is.
+        RunError: a board sent nothing, or not where its joint is, or not all forces at its foot.
     """
-    if silent := [fact.joint for fact, record in boards if not record.channels]:
+    if silent := [fact.joint for fact, record in (*joints, *feet) if not record.channels]:
         raise RunError(f"no samples of {', '.join(silent)}: it ended before their first block came; record again")
-    for fact, record in boards:
-        if fact.position_channel not in record.channels:
-            needed = f"with bit {_CHANNELS[fact.position_channel].bit} set"
-            raise RunError(
-                f"{fact.joint}'s board did not stream {fact.position_channel}; set register stream.channels {needed} "
-                "and run again"
-            )
-    drivers = [record for fact, record in boards if fact.has_motor] or [record for _, record in boards]
+    needed = [(board, (board[0].position_channel,)) for board in joints] + [(board, FOOT_CHANNELS) for board in feet]
+    for (fact, record), channels in needed:
+        for name in channels:
+            if name not in record.channels:
+                raise RunError(
+                    f"{fact.joint}'s board did not stream {name}; set register stream.channels with bit "
+                    f"{_CHANNELS[name].bit} set and run again"
+                )
+    drivers = [record for fact, record in joints if fact.has_motor] or [record for _, record in joints]
     names = [name for name in _OF_ALL if all(name in record.channels for record in drivers)]
-    return names + [name for name in _OF_ANY if any(name in record.channels for _, record in boards)]
+    return names + [name for name in _OF_ANY if any(name in record.channels for _, record in joints)]
+
+
+def _forces(feet: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows], part: slice) -> Array:
+    """At the corners of feet in some rows [N], NaN where they are missing, shape (rows, feet, corners)."""
+    corners = [
+        [fact.scaled(name, row.take(record.channels[name], part)) for name in FOOT_CHANNELS]
+        for (fact, record), row in zip(feet, rows, strict=True)
+    ]
+    return np.moveaxis(np.array(corners), 2, 0)
 
 
 def _scaled(
@@ -324,9 +348,6 @@ def _to_si(
         "bus_voltage": scaled.get("bus_voltage"),
         "temperature": scaled.get("temperature"),
     }
-    if any(name in scaled for name in _CORNERS):
-        none = np.full(valid.shape, np.nan)
-        columns["foot_force"] = np.stack([scaled.get(name, none) for name in _CORNERS], axis=2)
     return {name: values for name, values in columns.items() if values is not None}, valid
 
 

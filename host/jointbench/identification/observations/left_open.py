@@ -27,7 +27,7 @@ def default_cutoff(signals: RecordedSignals) -> float:
     """Ten times the frequency below which 99 % of the motion lies [Hz], but 20 Hz and a fifth of the sample rate."""
     longest = max(spans(signals.valid), key=lambda part: part.stop - part.start)
     samples = longest.stop - longest.start
-    highest = 0.2 / signals.sample_period
+    highest = 0.2 / signals.spacing
     if samples < 3:
         return min(_LEAST_CUTOFF_HZ, highest)
     count, length = (1, samples) if samples <= _BAND_SAMPLES else (_BAND_PIECES, _BAND_SAMPLES // _BAND_PIECES)

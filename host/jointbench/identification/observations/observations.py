@@ -178,6 +178,11 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
     """
     signals = recorded_signals(run, robot, settings)
     cutoff = default_cutoff(signals) if settings.cutoff_Hz is None else settings.cutoff_Hz
+    if signals.spacing > signals.sample_period and cutoff > 0.5 / signals.spacing:
+        raise FitError(
+            f"cutoff_Hz = {cutoff:g} is beyond what run {run.path} tells, whose boards sent a sample each "
+            f"{1e3 * signals.spacing:g} ms: at most {0.5 / signals.spacing:g} Hz, better {0.2 / signals.spacing:g}"
+        )
     low_pass = LowPass(cutoff, signals.sample_period, settings.filter_order)
     filtered = ParallelFilter(signals, base, low_pass)
     parts = _parts(run, signals, low_pass)

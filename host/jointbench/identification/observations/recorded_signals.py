@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import FitError
+from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
@@ -38,6 +39,7 @@ class RecordedSignals:
             periods, shape (n_joints,); nan where there is only one period.
         board_filters: what the torque went through on the board, one per joint; empty where that is not known.
         sample_period: [s].
+        spacing: from one sample that boards sent to the next [s]; in between, positions and torques are interpolated.
         outliers: samples that the average over the periods left out, by each joint's position, then each one's torque,
             shape (2 n_joints,).
         series: the Fourier series through the positions, or None where it was not asked for.
@@ -50,6 +52,7 @@ class RecordedSignals:
     noise: Array
     board_filters: tuple[BoardFilter, ...]
     sample_period: float
+    spacing: float
     outliers: NDArray[np.intp]
     series: FourierMotion | None = None
 
@@ -75,6 +78,7 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         )
     position = _position(run, settings)
     torque, filters = _torque(run, robot, settings)
+    position, torque, every = _filled(position, torque, robot.modelled)
     valid, played = _valid(samples, settings, position, torque, robot.modelled)
     if not valid.any():
         raise FitError(
@@ -87,27 +91,25 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
     if run.excitation is None or not played or not settings.average_periods:
         _check_no_series(run, settings)
         unknown, none = np.full(n, np.nan), np.zeros(2 * n, dtype=np.intp)
-        return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h, none)
+        return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h, every * h, none)
     folded_tick, folded = _folded(run.excitation, samples)
     average = average_periods(
         (position, torque), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
     )
-    noise = average.spread[n:] * np.sqrt(np.mean(1.0 / average.count[average.valid]))
+    # Of samples sent each few ticks the noise lies in as small a part of the band: as that of more noise at each tick.
+    noise = average.spread[n:] * np.sqrt(np.mean(every / average.count[average.valid]))
     time = h * np.arange(folded, dtype=np.float64)
     position, torque, valid = average.mean[:, :n], average.mean[:, n:], average.valid
     if settings.motion == "filtered":
-        return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers)
+        return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers)
     series, valid = _series(run, run.excitation, time, position, valid)
-    return RecordedSignals(time, position, torque, valid, noise, filters, h, average.outliers, series)
+    return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers, series)
 
 
 def _valid(
     samples: Samples, settings: FitSettings, position: Array, torque: Array, modelled: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Samples to use: complete ones in the interval, of a played motion those while it played; and whether it did.
-
-    What a board sends less often than it samples is missing in between, which `Samples.valid` does not say.
-    """
+    """Samples to use: complete ones in the interval, of a played motion those while it played; and whether it did."""
     valid = np.empty(samples.n_samples, dtype=np.bool_)
     playing = np.empty_like(valid)
     for part in pieces(samples.n_samples):
@@ -121,6 +123,19 @@ def _valid(
             valid[part] &= (time >= start) & (time < stop)
     played = bool(playing.any())
     return valid & playing if played else valid, played
+
+
+def _filled(position: Array, torque: Array, modelled: NDArray[np.bool_]) -> tuple[Array, Array, int]:
+    """Position and torque at each tick, and the ticks from one sample that boards sent to the next.
+
+    `Samples.valid` does not tell the ticks in between.
+    """
+    every = spacing(position, np.ones_like(modelled)), spacing(torque, modelled)
+    if every[0] > 1:
+        position = filled(position, every[0], np.ones_like(modelled))
+    if every[1] > 1:
+        torque = filled(torque, every[1], modelled)
+    return position, torque, max(every)
 
 
 def _folded(excitation: Excitation, samples: Samples) -> tuple[NDArray[np.intp], int]:

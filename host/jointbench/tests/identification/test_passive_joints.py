@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jointbench.identification import Model, fit, load_model, validate
-from jointbench.identification.model_file import _plain, _robot
+from jointbench.identification.plain_values import plain
+from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.recording import Run
 from jointbench.robot import Coupling, Drive, Robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
@@ -75,4 +76,4 @@ def test_a_model_file_keeps_bases_that_move_and_motors_beyond_one_for_each_joint
         base_link=dataclasses.replace(whole.joints[0].link, name="trunk"),
         part_faults=(("lid", "mass 0 kg is not positive"),),
     )
-    assert _robot(_plain(dataclasses.asdict(robot))) == robot
+    assert robot_from(plain(robot_values(robot))) == robot

@@ -68,6 +68,16 @@ def test_boards_of_a_virtual_bench_may_have_clocks_of_their_own(tmp_path: Path) 
     assert not read(tmp_path, GOOD.replace("seed = 4", "common_ticks = false")).common_ticks
 
 
+def test_a_board_may_be_a_foots(tmp_path: Path) -> None:
+    text = GOOD.replace("seed = 4", "seed = 4\nsample_every = 8").replace('joint = "j1"', 'foot = "r_foot"')
+    bench = read(tmp_path, text)
+    assert [(board.joint, board.on_foot) for board in bench.boards] == [("r_foot", True), ("j2", False)]
+    assert bench.sample_every == 8
+    assert read(tmp_path, GOOD).sample_every == 1
+    with pytest.raises(BenchFileError, match="unknown key 'r_foot'"):  # it has no servo
+        read(tmp_path, text.replace("[servo.j2]", "[servo.r_foot]"))
+
+
 def test_how_a_board_is_updated(tmp_path: Path) -> None:
     emulated = read(tmp_path, GOOD)
     assert "`./run sim BENCH`" in emulated.how_to_update(emulated.boards[0])
@@ -85,8 +95,11 @@ def test_how_a_board_is_updated(tmp_path: Path) -> None:
         ("node = 1", "node = 255", "of j1: node = 255 must be a whole number from 1 to 254"),
         ("node = 1", "node = 2", "node = 2 is given to 2 boards; it must differ"),
         ('joint = "j1"', 'joint = "j2"', "joint = 'j2' is given to 2 boards"),
+        ('joint = "j1"', 'foot = "j2"', "foot = 'j2' is given to 2 boards"),
         ('url = "/dev/pts/5"', 'url = "unix:"', "asks for an emulated board, which a virtual bench must start first"),
         ("seed = 4", "common_ticks = 1", "common_ticks = 1 must be true or false"),
+        ("seed = 4", "sample_every = 6", r"sample_every = 6 must be one of 1, 2, 4, 8, 16, 32, 64 ticks"),
+        ("pid = 77", 'foot = "r_foot"', "has joint beside foot; a board drives a joint or reads a foot's sensors"),
         ("seed = 4", "sead = 4", "unknown key 'sead'; did you mean 'seed'"),
         ("stiffness_Nm_rad = 9000", "stiffness_Nm_rad = -1", "stiffness_Nm_rad = -1 must be above 0"),
         ("[servo.j2]", "[servo.j7]", "unknown key 'j7'"),

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from jointbench.errors import ConfigurationDiffers, SignalError
+from jointbench.errors import BenchFileError, ConfigurationDiffers, SignalError
 from jointbench.link.bench_file import ServoOverride
 from jointbench.link.client import RegisterName
 from jointbench.link.current_filter import COEFFICIENTS, butterworth_registers
@@ -16,6 +16,7 @@ from jointbench.link.identity import Facts
 from jointbench.link.motor_settings import motor_settings
 from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
+from jointbench.link.stream_registers import stream_registers
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS
@@ -70,6 +71,23 @@ def test_a_board_streams_what_it_has_and_a_joint_needs() -> None:
     assert registers(0, settings)["stream.channels"] == JOINT_CHANNELS
     fewer = Facts({**FACTS.registers, "board.channels": 0b10000010111})
     assert registers(0, settings, facts=fewer)["stream.channels"] == 0b10111
+
+
+def test_samples_each_few_ticks() -> None:
+    each = motor_settings(default_settings(ROBOT), ROBOT.drive_train)[0]
+    raw = each.registers("j1", 1, FACTS, sample_every=8)
+    rates = {name: value for name, value in raw.items() if name.startswith("stream.every")}
+    kinds = ("motor_current", "motor_encoder", "link_encoder", "torque_sensor", "command", "foot_force")
+    assert rates == {f"stream.every_{kind}": 3 for kind in kinds}  # supply and temperature keep their own
+    foot = Facts({**DEFAULTS, "board.channels": 0b11110100000})
+    assert stream_registers(foot, 1) == {
+        "stream.channels": 0b11110100000, "stream.block": 64, "stream.always": 0,
+    }  # fmt: skip
+    again = Facts({**DEFAULTS, **raw})
+    assert {name for name in stream_registers(again, 1) if "every" in name} == rates.keys()
+    assert not {name for name in stream_registers(again, 8) if "every" in name}
+    with pytest.raises(BenchFileError, match="sample_every = 3: boards sample each 1, 2, 4, 8, 16, 32, 64 ticks"):
+        stream_registers(foot, 3)
 
 
 def test_the_default_rule_follows_the_inertia() -> None:

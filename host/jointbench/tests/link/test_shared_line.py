@@ -79,13 +79,13 @@ def test_nobody_is_polled_before_it_was_greeted() -> None:
     each.line.attend(2, 4096)
     each.pass_time(1_000_000)
     assert not each.wire.boards[1].served
-    assert len(each.wire.boards[2].served) >= 19
+    assert len(each.wire.boards[2].served) >= 10
 
 
 def test_polls_come_at_no_fixed_phase_of_a_tick() -> None:
     each = rig(WireBoard(1), WireBoard(2))
     each.attend()
-    each.pass_time(2_000_000)
+    each.pass_time(4_000_000)
     assert len({frame.body.nonce % 1000 for frame in each.frames(1, MessageType.PONG)}) > 20
 
 

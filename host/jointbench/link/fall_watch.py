@@ -1,0 +1,159 @@
+"""Whether a robot stands on its foot, by the forces at the foot's corners as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
+from jointbench.link.board import Board
+from jointbench.link.identity import FOOT_CHANNELS, Facts
+from jointbench.robot import CORNERS, Array, Foot, Robot
+from jointwire import ChannelKind, Frame, decode_samples, divider
+
+# Before it moves: samples of which it is told how the robot stands, and the share of its weight by the robot's file
+# that its foot must carry. Files are off by what they are to be corrected by; a foot in the air carries nothing.
+STANDING_SAMPLES = 24
+LEAST_CARRIED, MOST_CARRIED = 0.5, 1.5
+# While it moves: a robot that tips stands on an edge of its sole, where only tipping ends; one that jumps, slips off or
+# is held carries little. A foot that knocks on the ground does either for some hundredths of a second.
+EDGE = 0.05  # of the sole's shorter side
+LEAST_FORCE = 0.5  # of the forces' sum before it moved
+HOLD = 0.1  # [s]
+_NEGATIVE = -0.02  # of that sum: no ground pulls, but zeros may be off
+_RANGE = 1 << 15  # counts of a sensor
+_VARIES = 4  # counts by which a corner must vary for another that does not vary at all to be stuck
+
+
+class FallWatch:
+    """What the support foot's forces say: that the robot stands, or that it falls.
+
+    It falls when for HOLD the pressure point has been at the sole's edge, or the foot has carried too little. A sole's
+    edge is never reached by a motion that was planned with a margin.
+
+    Attributes:
+        foot: that the robot stands on.
+        board: the foot's.
+    """
+
+    def __init__(self, robot: Robot, foot: Foot, board: Board, facts: Facts) -> None:
+        """Hear of nothing yet; `facts` are the board's."""
+        self.foot, self.board = foot, board
+        self._facts = facts
+        self._zeros = np.array([facts.registers[f"force.zero_{k}"] for k in range(1, len(CORNERS) + 1)], dtype=float)
+        self._weight = _weight(robot)
+        sides = np.roll(foot.points, -1, axis=0) - foot.points
+        self._edge = EDGE * float(np.linalg.norm(sides, axis=1).min())
+        self._counts = np.empty((0, len(CORNERS)))
+        self._stood = 0.0
+        self._bad = 0.0
+        self._newest = np.zeros(len(CORNERS))
+        self._nearest = np.inf
+
+    @property
+    def heard(self) -> int:
+        """Samples that came before `begin`."""
+        return len(self._counts)
+
+    def add(self, frame: Frame) -> None:
+        """Take a DATA frame of the foot's board."""
+        block = decode_samples(frame)
+        counts = np.stack([block.columns[name] for name in FOOT_CHANNELS], axis=1).astype(np.float64)
+        if not self._stood:
+            self._counts = np.concatenate([self._counts, counts])
+            return
+        spacing = divider(block.dividers, ChannelKind.FOOT_FORCE) * self._facts.tick_period
+        forces = self._forces(counts)
+        inside = self.foot.distance_to_edge(self.foot.pressure_point(forces))
+        standing = (inside >= self._edge) & (forces.sum(axis=1) >= LEAST_FORCE * self._stood)
+        for stands, each in zip(standing, forces, strict=True):
+            if self._bad >= HOLD:  # what came first is told
+                break
+            self._bad, self._newest = 0.0 if stands else self._bad + spacing, each
+        self._nearest = float(np.fmin(self._nearest, np.nanmin(inside, initial=np.inf)))
+
+    def begin(self) -> None:
+        """Judge how the robot stands by what came until now, and take that as its weight from now on.
+
+        Raises:
+            StuckFootSensor: a sensor is at its end, pulls, or does not change while others do.
+            FootOffGround: the foot does not carry the robot.
+        """
+        counts = self._counts
+        spread = np.ptp(counts, axis=0)
+        means = self._forces(counts).mean(axis=0)
+        total = float(means.sum())
+        for corner in range(len(CORNERS)):
+            if np.abs(counts[:, corner]).max() >= _RANGE - 1:
+                raise self._stuck(corner, means, "is at the end of its range")
+            if spread[corner] == 0.0 and spread.max() >= _VARIES:
+                raise self._stuck(corner, means, f"says the same {len(counts)} times while others vary")
+        least, most = (share * self._weight for share in (LEAST_CARRIED, MOST_CARRIED))
+        if total <= 0.0 or (self._weight and not least <= total <= most):
+            allowed = f"; by the robot's file it must be from {least:.0f} to {most:.0f} N" if self._weight else ""
+            raise FootOffGround(
+                f"{self._named} does not carry the robot: its corners carry {total:.1f} N in all{allowed}. Set the "
+                "robot down on it before it moves; one that hangs is moved with standing=False"
+            )
+        if means.min() < _NEGATIVE * total:
+            raise self._stuck(int(np.argmin(means)), means, "is pulled, which no ground does")
+        self._stood = total
+
+    def check(self, elapsed: float) -> None:
+        """Say whether it falls.
+
+        Args:
+            elapsed: since the motion began [s], for the message.
+
+        Raises:
+            RobotFalls: it does; all motors must be switched off.
+        """
+        if self._bad < HOLD:
+            return
+        total, (x, y) = float(self._newest.sum()), 1e3 * self.foot.pressure_point(self._newest)
+        raise RobotFalls(
+            f"{self._named}: the robot falls, {max(elapsed, 0.0):.1f} s into its motion: for {1e3 * self._bad:.0f} ms "
+            f"it has carried {total:.0f} N with the pressure at ({x:+.0f}, {y:+.0f}) mm of the sole's middle, and not "
+            f"{LEAST_FORCE * self._stood:.0f} N at least, {1e3 * self._edge:.0f} mm inside the sole's edge. Its motors "
+            "are off: set it up again, look for what it ran against, and plan with a wider margin"
+        )
+
+    def take_nearest(self) -> float | None:
+        """How near to the sole's edge the pressure point was since the last time [m], None where nothing came."""
+        nearest, self._nearest = self._nearest, np.inf
+        return nearest if np.isfinite(nearest) else None
+
+    @property
+    def _named(self) -> str:
+        return f"{self.board.joint} (node {self.board.node})"
+
+    def _stuck(self, corner: int, means: Array, what: str) -> StuckFootSensor:
+        return StuckFootSensor(
+            f"{self._named}: its {CORNERS[corner]} sensor {what}: {means[corner]:.1f} N of {means.sum():.1f} N in all; "
+            "look at its cable, or calibrate its zero with the foot in the air, and begin again"
+        )
+
+    def _forces(self, counts: Array) -> Array:
+        return (counts - self._zeros) * self._facts.si("force.scale")
+
+
+def fall_watch(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) -> FallWatch | None:
+    """A watch over the foot that is the robot's base; None where there is none, or no board reads its sensors.
+
+    Args:
+        robot: whose base may be a foot.
+        boards, facts: of its feet.
+    """
+    for foot in robot.feet:
+        for board, own in zip(boards, facts, strict=True):
+            if foot.joint < 0 and board.joint == foot.name:
+                return FallWatch(robot, foot, board, own)
+    return None
+
+
+def _weight(robot: Robot) -> float:
+    """By the robot's file [N]; 0 where that does not say all masses."""
+    links = [joint.link for joint in robot.joints] + ([robot.base_link] if robot.base_link else [])
+    masses = [link.mass for link in links]
+    return sum(mass or 0.0 for mass in masses) * float(np.linalg.norm(robot.gravity)) if None not in masses else 0.0

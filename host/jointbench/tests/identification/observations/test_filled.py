@@ -1,0 +1,106 @@
+"""Samples sent each few ticks tell what samples at each tick do, as long as none is missing."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jointbench import fit
+from jointbench.errors import FitError
+from jointbench.identification.observations.filled import filled, spacing
+from jointbench.identification.settings import FitSettings
+from jointbench.recording import Run
+from jointbench.robot import Array
+from jointbench.signals.mapped import PIECE
+from jointbench.tests.identification.synthetic import arm, synthetic_run
+
+ALL = np.ones(2, dtype=np.bool_)
+# Of the polynomial through six points 8 ms apart of a 3 Hz wave: (2π 3 · 0.008)⁶ / 6! · max |Π (x - k)|, at the ends.
+ERROR = (2.0 * np.pi * 3.0 * 0.008) ** 6 / 720.0 * 16.91
+
+
+def seldom(values: Array, every: int, phase: int = 0) -> Array:
+    left = np.full_like(values, np.nan)
+    left[phase::every] = values[phase::every]
+    return left
+
+
+def wave(n: int) -> Array:
+    time = np.arange(n) * 1e-3
+    return np.stack([np.sin(2.0 * np.pi * 2.0 * time), np.cos(2.0 * np.pi * 3.0 * time)], axis=1)
+
+
+@pytest.mark.parametrize("every", [2, 8])
+@pytest.mark.parametrize("phase", [0, 1])
+def test_slow_motion_is_filled_in(every: int, phase: int) -> None:
+    values = wave(1000)
+    left = seldom(values, every, phase)
+    assert spacing(left, ALL) == every
+    whole = filled(left, every, ALL)
+    known = np.flatnonzero(np.isfinite(left[:, 0]))
+    inside = slice(known[0], known[-1] + 1)
+    np.testing.assert_allclose(whole[inside], values[inside], atol=ERROR)
+    np.testing.assert_array_equal(whole[known], values[known])
+    assert np.isnan(whole[: known[0]]).all()
+    assert np.isnan(whole[known[-1] + 1 :]).all()
+
+
+def test_nothing_is_filled_in_over_a_gap() -> None:
+    left = seldom(wave(1000), 8)
+    left[400] = np.nan
+    whole = filled(left, 8, ALL)
+    assert np.isnan(whole[393:408]).all()
+    assert np.isfinite(whole[:393]).all()
+    assert np.isfinite(whole[408:993]).all()
+
+
+def test_a_joint_that_is_not_needed_does_not_matter() -> None:
+    left = seldom(wave(400), 8)
+    left[:, 1] = np.nan
+    assert spacing(left, np.array([True, False])) == 8
+    whole = filled(left, 8, np.array([True, False]))
+    assert np.isfinite(whole[:393, 0]).all()
+
+
+def test_the_pieces_of_a_long_log_fit_together() -> None:
+    n = PIECE + 4001
+    whole = filled(seldom(wave(n), 8), 8, ALL)
+    np.testing.assert_allclose(whole[: n - 8], wave(n)[: n - 8], atol=ERROR)
+
+
+def test_samples_at_each_tick_are_let_be() -> None:
+    values = wave(50)
+    values[7:9] = np.nan
+    assert spacing(values, ALL) == 1
+
+
+def each_eighth(run: Run) -> Run:
+    samples = run.samples
+    assert samples.motor_torque is not None
+    return dataclasses.replace(
+        run,
+        samples=dataclasses.replace(
+            samples,
+            motor_position=seldom(samples.motor_position, 8, 3),
+            motor_torque=seldom(samples.motor_torque, 8, 3),
+        ),
+    )
+
+
+def test_a_fit_of_each_eighth_sample_is_that_of_all() -> None:
+    run = synthetic_run(arm(), motion_seed=1, noise_seed=2)
+    settings = FitSettings(cutoff_Hz=15.0)
+    whole, thin = fit(run, settings=settings), fit(each_eighth(run), settings=settings)
+    apart = np.abs(whole.parameters - thin.parameters)
+    # An eighth of the samples tells each with √8 times the deviation.
+    assert (apart < 3.0 * np.sqrt(8.0) * whole.sigma).all()
+    assert whole.verdict.word == thin.verdict.word
+
+
+def test_the_cutoff_follows_the_samples() -> None:
+    run = each_eighth(synthetic_run(arm(), motion_seed=1, noise_seed=2))
+    chosen = fit(run).settings.cutoff_Hz
+    assert chosen is not None
+    assert chosen <= 0.2 * 125.0 + 1e-9
+    with pytest.raises(FitError, match=r"cutoff_Hz = 80 is beyond what run synthetic tells, .* 8 ms: at most 62\.5 Hz"):
+        fit(run, settings=FitSettings(cutoff_Hz=80.0))
