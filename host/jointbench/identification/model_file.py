@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,10 +19,11 @@ from jointbench.identification.judgement.torque_information import TorqueInforma
 from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.model import Model
 from jointbench.identification.observations.delay import Delay, given_delay
+from jointbench.identification.plain_values import floats, frozen, plain
+from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
-from jointbench.robot import Array, Capsule, Compensation, Coupling, Drive, Frame, Joint, Link, Mimic, Robot
-from jointbench.robot.compensation import KINDS
+from jointbench.robot import Compensation, Robot
 
 _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""
@@ -63,12 +64,11 @@ def write_model(model: Model, path: Path) -> Path:
         "settings": model.settings.to_dict(),
         "delays": [dataclasses.asdict(delay) for delay in model.delays],
         "outliers": model.outliers,
-        "robot": dataclasses.asdict(dataclasses.replace(model.robot, compensations=()))
-        | {"compensations": [_compensation_values(each) for each in model.robot.compensations]},
+        "robot": robot_values(model.robot),
         "friction": None if model.friction is None else model.friction.to_dict(),
         "provenance": model.provenance,
     }
-    path.write_text(json.dumps(_plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     return path
 
 
@@ -107,8 +107,7 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
 
 
 def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensation]) -> Model:
-    own = {each.name: each for each in compensations}
-    robot = _robot(values["robot"], own)
+    robot = robot_from(values["robot"], compensations)
     settings = FitSettings.from_dict({"delay": 0.0} | values["settings"])
     base = _base_parameters(robot)
     if settings.torque == "joint":
@@ -121,18 +120,18 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
     return Model(
         robot=robot,
         base=base,
-        parameters=_array(values["parameters"], np.nan),
-        covariance=_array(values["covariance"], np.inf),
-        condition_number=float(_array([values["condition_number"]], np.inf)[0]),
+        parameters=floats(values["parameters"], np.nan),
+        covariance=floats(values["covariance"], np.inf),
+        condition_number=float(floats([values["condition_number"]], np.inf)[0]),
         error=TorqueError.from_dict(values["error"]),
         error_all=TorqueError.from_dict(values["error_all"]),
         whiteness=_known(values, "whiteness", Whiteness, robot),
         information=_known(values, "information", TorqueInformation, robot),
-        noise_rms=_array(values["noise_rms"], np.nan),
+        noise_rms=floats(values["noise_rms"], np.nan),
         lags=values["lags"],
         rows=tuple(values["rows"]),
         estimator=values["estimator"],
-        options=_frozen(values.get("options", {})),
+        options=frozen(values.get("options", {})),
         figures=values.get("figures", {}),
         notes=tuple(values.get("notes", ())),
         settings=settings,
@@ -153,83 +152,11 @@ def _delays(values: dict[str, Any], settings: FitSettings, robot: Robot) -> tupl
         return (given_delay(seconds, "as an older release wrote it, which did not say where it is from"),)
     return tuple(
         Delay(
-            seconds=_array(delay["seconds"], np.nan),
-            sigma=_array(delay["sigma"], np.nan),
+            seconds=floats(delay["seconds"], np.nan),
+            sigma=floats(delay["sigma"], np.nan),
             source=delay["source"],
             reason=delay["reason"],
-            explained=float(_array([delay["explained"]], np.nan)[0]),
+            explained=float(floats([delay["explained"]], np.nan)[0]),
         )
         for delay in values["delays"]
     )
-
-
-def _robot(values: dict[str, Any], own: Mapping[str, Compensation] | None = None) -> Robot:
-    parts: dict[str, Any] = {
-        "joints": tuple(_joint(joint) for joint in values["joints"]),
-        "drives": tuple(Drive(**drive) for drive in values["drives"]),
-        "couplings": tuple(_coupling(coupling) for coupling in values["couplings"]),
-        "frames": tuple(Frame(**_frozen(frame)) for frame in values["frames"]),
-        # Files written before robots had capsules, or bases that move, have none.
-        "capsules": tuple(Capsule(**_frozen(capsule)) for capsule in values.get("capsules", ())),
-        "base_link": Link(**_frozen(base_link)) if (base_link := values.get("base_link")) else None,
-        "compensations": tuple(_compensation(each, own or {}) for each in values.get("compensations", ())),
-    }
-    return Robot(**_frozen(values) | parts)
-
-
-def _compensation_values(compensation: Compensation) -> dict[str, Any]:
-    """All but the function, which `_compensation` finds by the kind."""
-    return {name: getattr(compensation, name) for name in ("name", "joints", "parameters", "kind")}
-
-
-def _compensation(values: dict[str, Any], own: Mapping[str, Compensation]) -> Compensation:
-    name, joints, parameters = values["name"], tuple(values["joints"]), tuple(values["parameters"])
-    if values["kind"] in KINDS:
-        return KINDS[values["kind"]](name, *joints)
-    given = own.get(name)
-    if given is None or (given.joints, given.parameters) != (joints, parameters):
-        raise ModelFileError(
-            f"the model has the compensation {name!r} of joints {', '.join(joints)} with parameters "
-            f"{', '.join(parameters)}, a function that no file holds; give it: "
-            f"load_model(path, compensations=[Compensation({name!r}, {joints!r}, {parameters!r}, columns)])"
-        )
-    return given
-
-
-def _coupling(values: dict[str, Any]) -> Coupling:
-    parts: dict[str, Any] = {"more": tuple(Drive(**drive) for drive in values.get("more", ()))}
-    return Coupling(**_frozen(values) | parts)
-
-
-def _joint(values: dict[str, Any]) -> Joint:
-    mimic = values["mimic"]
-    parts: dict[str, Any] = {"link": Link(**_frozen(values["link"])), "mimic": Mimic(**mimic) if mimic else None}
-    return Joint(**_frozen(values) | parts)
-
-
-def _frozen(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON's lists are the tuples of the frozen records."""
-
-    def frozen(value: Any) -> Any:
-        return tuple(frozen(item) for item in cast(list[Any], value)) if isinstance(value, list) else value
-
-    return {key: frozen(value) for key, value in values.items()}
-
-
-def _array(values: list[Any], missing: float) -> Array:
-    """Floats of any depth, null as `missing`."""
-    array = np.array(values, dtype=np.float64)  # null has become nan
-    return np.where(np.isnan(array), missing, array)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON knows: no arrays, no tuples, no numbers that are not finite."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in cast(dict[Any, Any], value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in cast(list[Any], value)]
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value if isinstance(value, (str, int, bool, type(None))) else str(value)

@@ -10,7 +10,7 @@ from jointbench.dynamics import BaseParameters, known_beside_links
 from jointbench.errors import FitError
 from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.physical.reference_bodies import reference_bodies
-from jointbench.robot import PARAMETER_NAMES, Array
+from jointbench.robot import PARAMETER_NAMES, Array, Robot
 
 _WIDTH = len(PARAMETER_NAMES)
 _SMALL = 1e-12
@@ -98,8 +98,22 @@ def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Tr
         triangles: of the rows, from which the size of friction is taken where the file does not give it.
     """
     robot = base.robot
-    bodies = reference_bodies(robot)
+    links = link_prior(robot, relative)
     values, sigma = np.zeros(base.n_full), np.full(base.n_full, np.inf)
+    values[: len(links.values)], sigma[: len(links.sigma)] = links.values, links.sigma
+    first = _WIDTH * robot.n_links
+    known = known_beside_links(robot)
+    values[first:] = np.nan_to_num(known)
+    sizes = np.where(np.nan_to_num(known) != 0.0, np.abs(np.nan_to_num(known)), drive_sizes(base, triangles))
+    sigma[first:] = relative.drive * np.where(np.isfinite(sizes), sizes, 1.0)
+    sigma[first:][~np.isfinite(sizes)] = np.inf
+    return ParameterPrior(values, sigma, links.guessed)
+
+
+def link_prior(robot: Robot, relative: RelativeSigma) -> ParameterPrior:
+    """The prior of the links alone, ten parameters each; infinite σ of neglected ones."""
+    bodies = reference_bodies(robot)
+    values, sigma = np.zeros(_WIDTH * robot.n_links), np.full(_WIDTH * robot.n_links, np.inf)
     for link, reference, matrix in zip(bodies.links, bodies.parameters, bodies.matrices, strict=True):
         part = slice(_WIDTH * link, _WIDTH * (link + 1))
         given = robot.joints[link].link.standard_parameters
@@ -108,12 +122,6 @@ def parameter_prior(base: BaseParameters, relative: RelativeSigma, triangles: Tr
         sigma[part] = mass * np.concatenate(
             [[relative.mass], [relative.first_moment * size] * 3, [relative.inertia * size**2] * 6]
         )
-    first = _WIDTH * robot.n_links
-    known = known_beside_links(robot)
-    values[first:] = np.nan_to_num(known)
-    sizes = np.where(np.nan_to_num(known) != 0.0, np.abs(np.nan_to_num(known)), drive_sizes(base, triangles))
-    sigma[first:] = relative.drive * np.where(np.isfinite(sizes), sizes, 1.0)
-    sigma[first:][~np.isfinite(sizes)] = np.inf
     guessed = tuple(
         robot.joints[link].link.name for link, nominal in zip(bodies.links, bodies.nominal, strict=True) if not nominal
     )

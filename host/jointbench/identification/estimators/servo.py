@@ -69,7 +69,7 @@ def board_servo(run: Run) -> Servo | None:
     try:
         boards, _ = boards_of(run.path, run.provenance)
         robot = run.robot
-        of_joint = {robot.joint_index(facts.joint): facts for facts in boards.values()}
+        of_joint = {robot.joint_index(facts.joint): facts for facts in boards.values() if not facts.on_foot}
         rows: list[list[float]] = []
         for joint, drive in enumerate(robot.drives):
             facts = of_joint[joint]

@@ -378,8 +378,8 @@ def test_a_sample_without_torque_is_a_gap(run: Run):
     np.testing.assert_array_equal(
         fit(with_samples(run, motor_torque=holes)).parameters, fit(with_samples(run, valid=valid)).parameters
     )
-    holes[1::2] = np.nan
-    with pytest.raises(FitError, match=r"a gap has 1 samples.* record longer, with position and torque in each sample"):
+    holes[1::3] = np.nan
+    with pytest.raises(FitError, match=r"a gap has 2 samples.* record longer, with position and torque in each sample"):
         fit(with_samples(run, motor_torque=holes), settings={"average_periods": False})
 
 

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,8 @@ import pytest
 
 from jointbench.errors import ModelFileError
 from jointbench.identification import FitSettings, Model, fit, load_model
-from jointbench.identification.model_file import _plain, _robot  # pyright: ignore[reportPrivateUsage]
+from jointbench.identification.plain_values import plain
+from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.robot import load_robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
@@ -39,9 +39,10 @@ def test_the_file_is_plain_json_with_its_provenance(model: Model, tmp_path: Path
     assert len(values["names"]) == len(values["sigma"]) == model.base.rank
 
 
-def test_a_coupled_robot_comes_back():
-    tx40 = load_robot("tx40")
-    assert _robot(json.loads(json.dumps(_plain(dataclasses.asdict(tx40))))) == tx40
+@pytest.mark.parametrize("name", ["tx40", "gorobot2"])
+def test_couplings_and_feet_come_back(name: str):
+    robot = load_robot(name)
+    assert robot_from(json.loads(json.dumps(plain(robot_values(robot))))) == robot
 
 
 def test_other_files_are_refused(model: Model, tmp_path: Path):

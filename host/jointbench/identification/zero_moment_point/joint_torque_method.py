@@ -1,0 +1,228 @@
+"""The same few parameters from motor torques: the method that foot forces are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jointbench.dynamics import BaseParameters, base_parameters, drive_parameter_names
+from jointbench.errors import FitError
+from jointbench.identification.judgement.torque_error import ErrorSums
+from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
+from jointbench.identification.least_squares import judged
+from jointbench.identification.least_squares.solution import solve as solve_rows
+from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.observations import observe
+from jointbench.identification.observations.fitted_rows import Recorded, fitted_rows
+from jointbench.identification.rows import Block, JointRows, Rows
+from jointbench.identification.settings import FitSettings
+from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, Solution, solve, start_of
+from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced
+from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.recording.run import Run
+from jointbench.robot import Array, Robot
+
+_PASSES = 4
+"""Of the search; each weighs the joints by what the pass before leaves of their torques."""
+
+
+def joint_torque_estimate(
+    runs: Run | Sequence[Run], reduced: ReducedParameters, total_mass: float, *, settings: FitSettings | None = None
+) -> ZmpEstimate:
+    """Estimate Phi from motor currents, the support foot taken for a base that stands still.
+
+    min Σ_kj (tau_kj - W_kj pi(Phi) - Ia_j ddq_kj - fv_j dq_kj - fc_j sign dq_kj - o_j)² / sigma_j², c Phi = M, within
+    bounds. The torque tau is ratio · torque constant · current, filtered as the columns are. What a good laboratory can
+    do simply is done: each joint's rotor inertia, viscous and Coulomb friction and offset are fitted beside Phi, rows
+    near rest, where friction has no model, are left out, and joints count by what is left of their torque.
+
+    Args:
+        runs: of motions on one foot, with motor currents.
+        reduced: what Phi is.
+        total_mass: as weighed [kg].
+        settings: how recordings become rows; None: `FitSettings()`.
+
+    Raises:
+        FitError: a run lacks a signal, has too few rows, or does not belong to the robot.
+        SignalError: the cut-off does not suit the sample rate.
+        WrongTotalMass: no parameters within the bounds weigh that.
+
+    Source: the comparison in Wu & Gao, J. Harbin Institute of Technology 53(7), 2021; friction, offset and weights by
+    joint as in Gautier, IEEE CDC, 1997.
+    """
+    given = (runs,) if isinstance(runs, Run) else tuple(runs)
+    if not given:
+        raise FitError("no run is given to fit; give one or more")
+    base = base_parameters(reduced.robot)
+    recorded = [Recorded.of(observe(run, reduced.robot, base, settings or FitSettings())) for run in given]
+    count = sum(sum(each.rows) for each in recorded)
+    if count <= base.rank:
+        raise FitError(
+            f"{', '.join(str(run.path) for run in given)} gives {count} rows of joints away from rest for links and "
+            f"drives with {base.rank} parameters; record motion"
+        )
+    return estimate_of_torques(fitted_rows(recorded, base), base, reduced, total_mass)
+
+
+def estimate_of_torques(
+    parts: Sequence[Rows], base: BaseParameters, reduced: ReducedParameters, total_mass: float
+) -> ZmpEstimate:
+    """Estimate Phi, and drives that are the same in all recordings, from rows of joint torques.
+
+    Args:
+        parts: rows of one recording each, with the columns of `base`.
+        base: base parameters of the robot on a base at rest, with drives.
+        reduced, total_mass: as of `joint_torque_estimate`.
+
+    Raises:
+        WrongTotalMass: no parameters within the bounds weigh that.
+    """
+    torques = _Torques.of(parts, base, reduced)
+    weights, trace = np.ones(torques.n_groups), list[tuple[float, float, float]]()
+    found = Solution(
+        start_of(reduced, total_mass), np.zeros(torques.n_drives), MassPlane.of(reduced, total_mass), (), True
+    )
+    for _ in range(_PASSES):
+        found = solve(torques.weighted(weights), reduced, total_mass, found.phi, found.beside)
+        trace += found.trace
+        weights = torques.weights(found)
+    around = torques.around(found)
+    covariance = _covariance(around, weights, found.plane)
+    return ZmpEstimate(
+        robot=reduced.robot,
+        method="torque",
+        names=reduced.names,
+        values=found.phi,
+        covariance=covariance,
+        standard_parameters=reduced.standard(found.phi),
+        parameter_verdicts=judge_reduced(reduced, found.phi, covariance),
+        verdict=_verdict(reduced.robot, parts, around),
+        total_mass=total_mass,
+        samples=sum(len(block.torque) for rows in parts for block in rows.blocks()),
+        iterations=len(trace),
+        converged=found.converged,
+        trace=tuple(trace),
+        notes=(
+            "by motor currents; rotor inertia, viscous and Coulomb friction and offset of each joint fitted beside",
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Torques:
+    """Torque ≈ regressor @ (terms @ t(Phi) + drives @ d), with t as of `Coefficients`.
+
+    Attributes:
+        parts: rows with a regressor, of one recording each.
+        reduced: what Phi is.
+        terms, drives: what the base parameters have of t and of d, shapes (rank, n_terms) and (rank, n_drives).
+        triangles: of the rows in terms of t and d.
+    """
+
+    parts: tuple[Rows, ...]
+    reduced: ReducedParameters
+    terms: Array
+    drives: Array
+    triangles: Triangles
+
+    @classmethod
+    def of(cls, parts: Sequence[Rows], base: BaseParameters, reduced: ReducedParameters) -> _Torques:
+        links = reduced.terms[10:]  # the base's own link, at rest, loads no joint
+        first, width = len(links), len(drive_parameter_names(base.robot))
+        terms, drives = base.grouping[:, :first] @ links, base.grouping[:, first : first + width]
+        triangles = compress([_Rows(rows, np.hstack([terms, drives])) for rows in parts])
+        return cls(tuple(parts), reduced, terms, drives, triangles)
+
+    @property
+    def n_groups(self) -> int:
+        """Joints of recordings, each with a noise of its own."""
+        return len(self.triangles.counts)
+
+    @property
+    def n_drives(self) -> int:
+        """Parameters of drives."""
+        return self.drives.shape[1]
+
+    def weighted(self, weights: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """Residuals and their derivatives by Phi and d, each group's in its own σ, as `solve` asks for them."""
+        stacked = self.triangles.stacked(weights)
+        by_terms, by_drives, values = np.split(stacked, [self.terms.shape[1], stacked.shape[1] - 1], axis=1)
+
+        def rows(phi: Array, d: Array) -> tuple[Array, Array]:
+            t = self.reduced.coefficients(phi)
+            return by_terms @ t.value + by_drives @ d - values[:, 0], np.hstack([by_terms @ t.first, by_drives])
+
+        return rows
+
+    def weights(self, found: Solution) -> Array:
+        """Inverse deviation of what is left of each group's torque, 1 where nothing is, shape (n_groups,)."""
+        both = np.append(self.reduced.coefficients(found.phi).value, found.beside)
+        squares = self.triangles.squares(both) / np.maximum(self.triangles.counts, 1)
+        return 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
+
+    def around(self, found: Solution) -> tuple[Rows, ...]:
+        """What is left of the torques, and how it changes with Phi on its plane, then with d."""
+        t = self.reduced.coefficients(found.phi)
+        spread = np.hstack([self.terms @ t.first @ found.plane.basis, self.drives])
+        there = self.terms @ t.value + self.drives @ found.beside
+        return tuple(_Rows(rows, spread, there) for rows in self.parts)
+
+
+def _covariance(around: Sequence[Rows], weights: Array, plane: MassPlane) -> Array:
+    """Of Phi, were no bound in its way, with drives as little known as they are; infinite where untold, (p, p)."""
+    triangles = compress(around)
+    both = judged(around, triangles, weights, solve_rows(triangles, weights)).covariance
+    told = np.isfinite(np.diag(both)[: plane.basis.shape[1]])
+    known, lost = plane.basis[:, told], plane.basis[:, ~told].any(axis=1)
+    covariance = known @ both[: len(told), : len(told)][np.ix_(told, told)] @ known.T
+    covariance[lost, :] = covariance[:, lost] = 0.0
+    covariance[lost, lost] = np.inf
+    return covariance
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of other parameters: torque - regressor @ offset ≈ (regressor @ spread) @ others.
+
+    Attributes:
+        rows: with a regressor.
+        spread: shape (rank, n_parameters).
+        offset: shape (rank,), or None: zero.
+    """
+
+    rows: Rows
+    spread: Array
+    offset: Array | None = None
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.rows.n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """Of the others."""
+        return self.spread.shape[1]
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, block by block."""
+        every = np.arange(self.n_parameters)
+        for block in self.rows.blocks():
+            joints = list[JointRows]()
+            for which, columns in block.joints:
+                acting = self.spread[which].any(axis=0)
+                joints.append(JointRows(every[acting], self.spread[which][:, acting].T @ columns))
+            torque = block.torque if self.offset is None else block.torque - block.predict(self.offset)
+            yield replace(block, joints=tuple(joints), n_parameters=self.n_parameters, torque=torque)
+
+
+def _verdict(robot: Robot, parts: Sequence[Rows], around: Sequence[Rows]) -> Verdict:
+    """On the joint whose torque, friction included, is explained worst."""
+    sums = ErrorSums(robot.n_joints)
+    for rows, left in zip(parts, around, strict=True):
+        for block, residual in zip(rows.blocks(), left.blocks(), strict=True):
+            sums.add(block.torque, block.torque - residual.torque, block.used, block.complete)
+    error = sums.result()
+    return judge_whole(judge_joints(robot.joint_names, error.relative, error.share, robot.modelled), error.relative)

@@ -1,0 +1,201 @@
+"""A stance from a recording of a robot that moved on one foot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import FitError, StanceError, WrongTotalMass
+from jointbench.identification.zero_moment_point.contact import Contact, judge_contact
+from jointbench.identification.zero_moment_point.measured_point import support_foot
+from jointbench.identification.zero_moment_point.nuisance import SensorSheet
+from jointbench.identification.zero_moment_point.of_motion import FILTER_TIME, SAMPLE_PERIOD, stance_of
+from jointbench.identification.zero_moment_point.stance import Stance, joined
+from jointbench.identification.zero_moment_point.weight_check import check_steady_sensors, check_total_mass
+from jointbench.recording import Run, Samples
+from jointbench.robot import Array
+from jointbench.signals import InertialFilter, LowPass, smooth_motion, spans
+from jointbench.signals.mapped import part_of, pieces
+
+_WIDER = 5.0
+"""The positions' low-pass lets so much more pass: else theory, computed of what passed, would lack what forces have."""
+
+_HIGHEST_SHARE = 0.2
+"""Of the sample rate: differences of positions are derivatives up to there."""
+
+_LEAST_ROWS = 100
+"""Five seconds: with less, even eight parameters and the sensors' errors are guesses."""
+
+
+@dataclass(frozen=True)
+class StanceSettings:
+    """How a recording becomes a stance.
+
+    Attributes:
+        filter_time: time constant of the inertial filter over forces and theory [s].
+        sample_period: from row to row at most [s].
+        cutoff_Hz: of the zero-phase low-pass over forces and theory; that over positions is five times as wide. Motion
+            on one foot is slower; beyond it the foot rocks and gears vibrate, and no theory of a base at rest holds.
+        sheet: what is known of force sensors and cables beforehand.
+    """
+
+    filter_time: float = FILTER_TIME
+    sample_period: float = SAMPLE_PERIOD
+    cutoff_Hz: float = 2.0
+    sheet: SensorSheet = field(default_factory=SensorSheet)
+
+
+@dataclass(frozen=True, eq=False)
+class _Readings:
+    """What a run holds of a robot on a foot, at the samples where all of it was measured."""
+
+    time: Array
+    position: Array
+    forces: Array
+    others: dict[str, Array]
+    played: NDArray[np.bool_]
+    sample_period: float
+
+
+def contact_of_run(run: Run, total_mass: float, foot: str = "r_foot") -> Contact:
+    """Judge how a recorded robot stood on a foot, from the first sample that it moved in to the last one recorded.
+
+    Args:
+        run: the recording.
+        total_mass: of the robot as weighed [kg].
+        foot: name of the support foot.
+
+    Raises:
+        UnknownFoot: the robot has no foot of this name.
+        StanceError: the foot is not its base, was not recorded, or nothing else was.
+    """
+    return _contact(run, total_mass, foot, _readings(run, foot))
+
+
+def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: StanceSettings | None = None) -> Stance:
+    """Take a stance from a recording, or say by name why it is none.
+
+    Positions are those of the link encoders where there are some. Forces and theory go through one zero-phase low-pass,
+    then through the inertial filter; so neither makes a bias.
+
+    Args:
+        run: the recording; of a played motion the samples while it played.
+        total_mass: of the robot as weighed [kg].
+        foot: name of the support foot.
+        settings: None: `StanceSettings()`.
+
+    Raises:
+        StuckFootSensor: a corner's reading does not follow the force on it.
+        FootOffGround: the foot does not carry the robot, or another one helps.
+        RobotFell: it tipped over the foot's edge.
+        WrongTotalMass: the foot carries another weight than this mass has.
+        StanceError: too few samples, no foot that is measured, or lost samples; its other kinds are those above.
+        FixedBase: the robot's base does not move.
+        UnknownFoot: the robot has no foot of this name.
+    """
+    settings = settings or StanceSettings()
+    if not (np.isfinite(total_mass) and total_mass > 0.0):
+        raise WrongTotalMass(f"total_mass = {total_mass:g} kg must be above 0; weigh the robot")
+    readings = _readings(run, foot)
+    contact = _contact(run, total_mass, foot, readings)
+    contact.check()  # first, as a robot that fell leaves an incomplete recording
+    if not run.is_valid and run.ledger is not None:
+        raise StanceError(f"run {run.path} is not valid: {run.ledger.verdict}; record again")
+    parts = _parts(readings, contact.good)
+    h = readings.sample_period
+    low_pass = LowPass(settings.cutoff_Hz, h)
+    of_positions = LowPass(min(_WIDER * low_pass.cutoff_Hz, _HIGHEST_SHARE / h), h)
+    least = 2 * low_pass.settling + InertialFilter(settings.filter_time, h).settling
+    stances: list[Stance] = []
+    for part in parts:
+        if part.stop - part.start <= least:
+            continue
+        motion = smooth_motion(readings.position[part], of_positions)
+        stances.append(
+            stance_of(
+                run.robot, foot, readings.time[part], motion.q, motion.dq, motion.ddq, readings.forces[part],
+                total_mass, filter_time=settings.filter_time, sample_period=settings.sample_period,
+                sheet=settings.sheet, low_pass=low_pass,
+            )
+        )  # fmt: skip
+    rows = sum(stance.n_samples for stance in stances)
+    if rows < _LEAST_ROWS:
+        raise StanceError(
+            f"run {run.path} gives {rows} samples of a robot standing on {foot}; {_LEAST_ROWS} are needed, one each "
+            f"{settings.sample_period:g} s in parts without a gap. {contact}; record longer"
+        )
+    stance = joined(stances)
+    check_steady_sensors(stance)
+    check_total_mass(stance, total_mass)
+    return stance
+
+
+def _readings(run: Run, foot: str) -> _Readings:
+    samples = run.samples
+    support_foot(run.robot, foot)
+    if samples.foot_force is None or foot not in samples.foot_names:
+        known = ", ".join(samples.foot_names) or "none"
+        raise StanceError(
+            f"run {run.path} has no forces of foot {foot!r} (feet recorded: {known}); add its board to the bench file, "
+            f"and record again"
+        )
+    if samples.joint_names != run.robot.joint_names:
+        raise FitError(
+            f"run {run.path} has joints {', '.join(samples.joint_names)}, but robot {run.robot.name!r} has "
+            f"{', '.join(run.robot.joint_names)}"
+        )
+    rows = _measured_rows(samples, samples.foot_names.index(foot))
+    if len(rows) < 2:
+        raise StanceError(f"run {run.path} has no samples of all joints and of {foot} at once; record again")
+    played = part_of(samples.play_tick, rows) >= 0
+    if played.any():
+        rows, played = rows[np.argmax(played) :], played[np.argmax(played) :]
+    forces = part_of(samples.foot_force, rows)
+    return _Readings(
+        time=part_of(samples.time, rows),
+        position=part_of(_position(samples), rows),
+        forces=forces[:, samples.foot_names.index(foot)],
+        others={name: np.nan_to_num(forces[:, i]) for i, name in enumerate(samples.foot_names) if name != foot},
+        played=played if played.any() else np.ones_like(played),
+        sample_period=samples.sample_period * int(np.median(np.diff(rows))),
+    )
+
+
+def _position(samples: Samples) -> Array:
+    return samples.motor_position if samples.link_position is None else samples.link_position
+
+
+def _measured_rows(samples: Samples, foot: int) -> NDArray[np.intp]:
+    """Rows of which all joints' positions and the foot's corners are known."""
+    assert samples.foot_force is not None
+    found: list[NDArray[np.intp]] = []
+    for part in pieces(samples.n_samples):
+        known = part_of(samples.valid, part).all(axis=1) & np.isfinite(part_of(_position(samples), part)).all(axis=1)
+        known &= np.isfinite(part_of(samples.foot_force, part)[:, foot]).all(axis=1)
+        found.append(part.start + np.flatnonzero(known))
+    return np.concatenate(found)
+
+
+def _contact(run: Run, total_mass: float, foot: str, readings: _Readings) -> Contact:
+    return judge_contact(
+        run.robot.foot(foot),
+        readings.time,
+        readings.forces,
+        total_mass * float(np.linalg.norm(run.robot.gravity)),
+        others=readings.others,
+        position=readings.position,
+    )
+
+
+def _parts(readings: _Readings, good: NDArray[np.bool_]) -> list[slice]:
+    """Played samples of a foot that stands well, in parts without a gap."""
+    used = readings.played & good
+    late = np.flatnonzero(np.diff(readings.time) > 1.5 * readings.sample_period) + 1
+    parts: list[slice] = []
+    for span in spans(used):
+        edges = [span.start, *late[(late > span.start) & (late < span.stop)].tolist(), span.stop]
+        parts += [slice(start, stop) for start, stop in pairwise(edges)]
+    return parts

@@ -1,0 +1,228 @@
+"""Our fit of a biped's inertia to the zero-moment point: all that lies between theory and sensors is in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from jointbench.identification.zero_moment_point.bounded_least_squares import (
+    CLOSE,
+    HUBER,
+    Rows,
+    Solution,
+    solve,
+    start_of,
+)
+from jointbench.identification.zero_moment_point.calibration import Calibration
+from jointbench.identification.zero_moment_point.error_bars import ErrorBars, error_bars, starting_rows
+from jointbench.identification.zero_moment_point.estimate import (
+    ZmpEstimate,
+    judge_reduced,
+    judge_stance,
+    least_told,
+)
+from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.identification.zero_moment_point.stance import Stance
+from jointbench.identification.zero_moment_point.theory import Theory
+from jointbench.robot import CORNERS, Array
+
+ROTARY_SIGMA = 0.1
+"""By which share CAD's moments of inertia about the centres of mass are taken to be wrong together: 5 to 15 % is usual.
+What thighs and shanks weigh is told from m lc², so against these: their error bars are no better than this guess."""
+
+_NORMAL = 0.6745
+"""Median of a normal variable's magnitude [σ]."""
+
+_FIRST_SIGMA = np.array([1e-3, 1e-3, 1.0])
+"""Of x, y [m] and vertical force [N] in the first pass: about what sensors are off by."""
+
+_LEAST_SIGMA = np.array([1e-7, 1e-7, 1e-4])
+"""Of the same: less is rounding, of simulated forces without noise."""
+
+_LEAST_SLOPE = 0.1
+"""Of the score, on average: with less, nearly all rows are far off, and their σ is not told."""
+
+_NEAR = 1.0
+"""How close passes come before sigma is known [σ of all parameters together]."""
+
+_PASSES = 8
+_SETTLED = 0.05
+"""Relative change of the residuals' σ at which passes end."""
+
+
+def fit_stance(
+    stance: Stance,
+    reduced: ReducedParameters,
+    total_mass: float,
+    *,
+    start: Array | None = None,
+    rotary_sigma: float = ROTARY_SIGMA,
+) -> ZmpEstimate:
+    """Estimate reduced parameters, sensors' errors, cables' pulls and doubts about CAD's rotary inertias in one fit.
+
+    min Σ rho((z(Phi, s) - m(nu)) / sigma) + kappa (|nu / data sheet|² + |D⁻¹ s|²) over samples, x, y and the
+    vertical force, with Huber's rho, mass_row @ Phi + held mass = total mass, and Phi within its bounds; m(nu) is what
+    sensors with errors nu tell (`Calibration`), which the known weight calibrates as it wanders over the sole. Sigma
+    follows from the residuals' median, kappa from their correlation in time: neighbours tell less than twice as much.
+
+    Args:
+        stance: rows of one or several runs on one bench.
+        reduced: what to estimate.
+        total_mass: of the robot as weighed [kg].
+        start: Phi to begin with (None: the robot's file), shape (p,).
+        rotary_sigma: share by which CAD's moments of inertia may be wrong together, unless `reduced` neglects them;
+            D Dᵀ is `reduced.rotary_covariance` of it. 0 takes CAD's for true.
+
+    Returns:
+        The estimate; its covariance is the sandwich of scores that are correlated in time, with the priors' own error.
+
+    Raises:
+        WrongTotalMass: no parameters within the bounds weigh that.
+
+    Source: Huber, Robust Statistics, 1981, sec. 7.6; Newey & West, Econometrica 55(3), 1987.
+    """
+    problem = _Problem(stance, reduced, rotary_sigma)
+    phi, beside = start_of(reduced, total_mass, start), np.zeros(problem.n_beside)
+    # From far off all rows are, so the first pass takes them alike.
+    found = solve(problem.rows(_FIRST_SIGMA, 1.0), reduced, total_mass, phi, beside, close=_NEAR)
+    sigma, trace, settled = problem.sigma(found), found.trace, False
+    bars = problem.error_bars(found, sigma, 1.0)
+    for number in range(_PASSES):
+        before, kappa = sigma, bars.inflation
+        found = solve(
+            problem.rows(sigma, kappa), reduced, total_mass, found.phi, found.beside,
+            robust_rows=problem.n_rows, close=CLOSE if number else _NEAR,
+        )  # fmt: skip
+        sigma, trace = problem.sigma(found), (*trace, *found.trace)
+        bars = problem.error_bars(found, sigma, kappa)
+        settled = number > 0 and bool(np.abs(sigma / before - 1.0).max() < _SETTLED)
+        if settled:
+            break
+    return problem.estimate(found, bars, sigma, total_mass, trace, settled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Residuals z(Phi, s) - m(nu), with nu = data sheet * u and s = D u', of which u, u' ~ N(0, 1)."""
+
+    stance: Stance
+    reduced: ReducedParameters
+    rotary_sigma: float
+
+    @cached_property
+    def _doubts(self) -> Array:
+        """Root D of the covariance of moments of inertia, of which shares s = D u' are added to CAD's."""
+        unit = np.asarray(np.linalg.cholesky(self.reduced.rotary_covariance(1.0)), dtype=np.float64)
+        is_doubted = self.reduced.rotary == "cad" and self.rotary_sigma > 0.0
+        return self.rotary_sigma * unit if is_doubted else unit[:, :0]
+
+    @cached_property
+    def _theory(self) -> Theory:
+        return Theory(self.stance.columns @ np.hstack([self.reduced.terms, self.reduced.rotary_terms @ self._doubts]))
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return Calibration(self.stance)
+
+    def nuisance(self, beside: Array) -> Array:
+        """Of the sensors and cables: nu."""
+        return self.stance.data_sheet * beside[: self.n_nuisance]
+
+    @property
+    def n_nuisance(self) -> int:
+        return len(self.stance.data_sheet)
+
+    @property
+    def n_beside(self) -> int:
+        return self.n_nuisance + self._doubts.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Of the data; those of the priors follow."""
+        return 3 * self.stance.n_samples
+
+    def residual(self, phi: Array, beside: Array) -> tuple[Array, Array]:
+        """Of x, y [m] and vertical force [N], shape (n, 3), and derivatives by Phi and beside, shape (n, 3, p + k)."""
+        t = self.reduced.coefficients(phi)
+        n, k = len(t.value), self.n_nuisance
+        theory = self._theory(np.concatenate([t.value, beside[k:]]))
+        found, slopes = self._calibration(self.nuisance(beside))
+        residual = np.column_stack([theory.point, theory.force]) - found
+        by_terms = np.concatenate([theory.slopes, theory.force_slopes[:, None]], axis=1)
+        jacobian = np.concatenate(
+            [by_terms[:, :, :n] @ t.first, -slopes * self.stance.data_sheet, by_terms[:, :, n:]], axis=2
+        )
+        # In forces as they are read, since larger gains would make the noise of those that pressed look smaller.
+        gains = 1.0 + self.nuisance(beside)[: len(CORNERS)]
+        read = np.mean(gains**-2.0) ** -0.5
+        more = read**3 * gains**-3.0 / len(CORNERS) * self.stance.data_sheet[: len(CORNERS)]
+        jacobian[:, 2] *= read
+        jacobian[:, 2, len(phi) : len(phi) + len(CORNERS)] += residual[:, 2:] * more
+        residual[:, 2] *= read
+        return residual, jacobian
+
+    def rows(self, sigma: Array, kappa: float) -> Rows:
+        """Residuals in their σ, then what the priors say."""
+        prior = np.sqrt(kappa) * np.hstack([np.zeros((self.n_beside, len(self.reduced.names))), np.eye(self.n_beside)])
+
+        def found(phi: Array, beside: Array) -> tuple[Array, Array]:
+            residual, jacobian = self.residual(phi, beside)
+            scaled = (jacobian / sigma[:, None]).reshape(self.n_rows, -1)
+            return np.concatenate([(residual / sigma).ravel(), np.sqrt(kappa) * beside]), np.vstack([scaled, prior])
+
+        return found
+
+    def sigma(self, found: Solution) -> Array:
+        """Of the residuals of x, y [m] and vertical force [N], by their median."""
+        size = np.abs(self.residual(found.phi, found.beside)[0])
+        return np.maximum(np.median(size, axis=0) / _NORMAL, _LEAST_SIGMA)
+
+    def error_bars(self, found: Solution, sigma: Array, kappa: float) -> ErrorBars:
+        """Of what is free of Phi, then of what is beside it."""
+        residual, jacobian = self.residual(found.phi, found.beside)
+        u, p = residual / sigma, len(found.phi)
+        free = np.concatenate([jacobian[:, :, :p] @ found.plane.basis, jacobian[:, :, p:]], axis=2) / sigma[:, None]
+        prior = np.concatenate([np.zeros(found.plane.basis.shape[1]), np.full(self.n_beside, kappa)])
+        slope = max(float(np.mean(np.abs(u) < HUBER)), _LEAST_SLOPE)
+        starts = starting_rows(self.stance.time, self.stance.sample_period)
+        return error_bars(free, np.clip(u, -HUBER, HUBER), slope, prior, starts)
+
+    def estimate(
+        self, found: Solution, bars: ErrorBars, sigma: Array, total_mass: float,
+        trace: tuple[tuple[float, float, float], ...], settled: bool,
+    ) -> ZmpEstimate:  # fmt: skip
+        """What was found, judged."""
+        m, k = found.plane.basis.shape[1], self.n_nuisance
+        covariance = found.plane.basis @ bars.covariance[:m, :m] @ found.plane.basis.T
+        residual, _ = self.residual(found.phi, found.beside)
+        doubts = self._doubts @ found.beside[k:]
+        of_doubts = np.diag(self._doubts @ bars.covariance[m + k :, m + k :] @ self._doubts.T)
+        of_nuisance = self.stance.data_sheet**2 * np.diag(bars.covariance)[m : m + k]
+        far = float(np.mean(np.abs(residual) > 2.0 * HUBER * sigma))
+        converged = found.converged and settled
+        verdicts = judge_reduced(self.reduced, found.phi, covariance)
+        return ZmpEstimate(
+            robot=self.stance.robot,
+            method="ours",
+            names=self.reduced.names,
+            values=found.phi,
+            covariance=covariance,
+            standard_parameters=self.reduced.standard(found.phi) + self.reduced.rotary_terms @ doubts,
+            parameter_verdicts=verdicts,
+            verdict=judge_stance(self.stance, residual[:, :2], converged, verdicts),
+            total_mass=total_mass,
+            samples=len(residual),
+            iterations=len(trace),
+            converged=converged,
+            trace=trace,
+            nuisance_names=(*self.stance.nuisance_names, *self.reduced.rotary_names),
+            nuisance_values=tuple(np.concatenate([self.nuisance(found.beside), doubts]).tolist()),
+            nuisance_sigma=tuple(np.sqrt(np.concatenate([of_nuisance, of_doubts])).tolist()),
+            notes=(
+                least_told(self.reduced.names, found.phi, covariance),
+                f"residuals are correlated over {bars.lags} rows, which makes variances {bars.inflation:.1f} times "
+                f"those of independent ones; {far:.1%} of them count less than half",
+            ),
+        )

@@ -1,0 +1,144 @@
+"""All standard parameters of a biped from the forces under one foot: recovery, error bars, what the data leave open."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from jointbench.errors import StanceError
+from jointbench.identification.estimators.parameter_prior import RelativeSigma
+from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
+from jointbench.identification.zero_moment_point.stance import Stance, joined
+from jointbench.identification.zero_moment_point.theory import mean_distance
+from jointbench.robot import Array
+from jointbench.tests.identification.zero_moment_point.drawn_bodies import drawn_bodies
+from jointbench.tests.identification.zero_moment_point.simulated_stance import (
+    biped,
+    drawn_nuisance,
+    nominal,
+    simulated_stance,
+)
+
+SENSORS = 4
+
+
+@lru_cache(maxsize=8)
+def truth(seed: int = 1) -> Array:
+    return drawn_bodies(biped(), seed)
+
+
+@lru_cache(maxsize=8)
+def stance(motion: int, sensors: int = SENSORS, duration: float = 60.0) -> Stance:
+    nuisance = drawn_nuisance(biped(), biped().foot("r_foot"), sensors)
+    return simulated_stance(
+        parameters=truth(), motion_seed=motion, noise_seed=motion, nuisance=nuisance, duration=duration
+    )
+
+
+@lru_cache(maxsize=2)
+def estimate(*, left_is_right: bool = True) -> FullStanceEstimate:
+    return fit_stance_full(stance(1), float(truth()[::10].sum()), left_is_right=left_is_right)
+
+
+def test_the_truth_is_within_the_error_bars() -> None:
+    """Of 52 deviations, correlated and partly the prior's, nearly all are below 2; five is one in twenty and more."""
+    deviations = estimate().deviations(truth())
+    assert (np.abs(deviations) > 2.0).sum() <= 5
+    assert np.abs(deviations).max() < 4.0
+    assert np.sqrt(np.mean(deviations**2)) < 1.3
+
+
+def test_a_fresh_motion_is_predicted_as_the_truth_would() -> None:
+    """The sensors' errors are the floor, which draws of them vary about twofold; the robot's file is far above it."""
+    fresh = stance(2)
+    floor, file = mean_distance(fresh, truth()), mean_distance(fresh, nominal(biped()))
+    assert file > 5.0 * floor
+    assert estimate().distance(fresh) < 2.5 * floor
+
+
+@pytest.mark.slow
+def test_error_bars_cover_the_truth_over_robots_sensors_and_motions() -> None:
+    """Ten of each: of some 310 deviations of parameters that the data tell, one in twenty is above 2."""
+    told, deviations, shares = list[Array](), list[Array](), list[float]()
+    for seed in range(10):
+        parameters = drawn_bodies(biped(), seed)
+        nuisance = drawn_nuisance(biped(), biped().foot("r_foot"), 100 + seed)
+        fitted, fresh = (
+            simulated_stance(
+                parameters=parameters, motion_seed=motion, noise_seed=motion, nuisance=nuisance, duration=60.0
+            )
+            for motion in (seed, 500 + seed)
+        )
+        found = fit_stance_full(fitted, float(parameters[::10].sum()))
+        told.append(found.told)
+        deviations.append(found.deviations(parameters))
+        shares.append(found.distance(fresh) / mean_distance(fresh, parameters))
+    clear = np.mean(told, axis=0) > 0.5
+    off = np.abs(np.array(deviations)[:, clear])
+    assert 0.7 < np.sqrt(np.mean(off**2)) < 1.2  # correlated within a fit: some sixty are independent, ±0.1
+    assert np.mean(off > 2.0) < 0.1
+    assert np.median(shares) < 1.3
+
+
+def test_gains_come_out_without_the_noise_that_they_share_with_the_forces() -> None:
+    """A gain's column holds the measured force: with its noise in it, the common gain came out 2 % too large."""
+    found, true = estimate(), drawn_nuisance(biped(), biped().foot("r_foot"), SENSORS)
+    gains = [name.endswith(".gain") for name in found.nuisance_names]
+    deviations = (found.nuisance - true) / found.nuisance_sigma
+    assert np.abs(deviations[gains]).max() < 2.5
+    assert abs(found.nuisance[gains].mean() - true[gains].mean()) < 0.01
+
+
+def test_what_the_motion_does_not_show_is_refused_and_stays_as_the_file_says() -> None:
+    """Feet hardly turn and ankles are small: their rotary inertias are the file's, and say so."""
+    found = estimate()
+    verdicts = {verdict.name: verdict for verdict in found.parameter_verdicts}
+    assert verdicts["r_foot.Izz"].word == "refused"
+    assert "of what the robot's file says" in verdicts["r_foot.Izz"].reason
+    shares = found.told
+    assert ((shares >= 0.0) & (shares <= 1.0)).all()
+    untold = shares < 0.01
+    file = found.bodies.group(nominal(biped()))
+    assert np.abs(found.values - file)[untold].max() == pytest.approx(
+        0.0, abs=0.1 * float(found.prior_sigma[untold].max())
+    )
+    told = {name for name, verdict in verdicts.items() if verdict.word == "identified"}
+    assert {"r_foot.m", "r_shank.mcx", "r_thigh.mcx"} <= told
+
+
+def test_the_mass_is_the_one_weighed_and_every_link_is_a_body() -> None:
+    found = estimate()
+    assert found.standard_parameters[::10].sum() == pytest.approx(truth()[::10].sum(), rel=3e-4)
+    assert found.verdict.word == "identified"
+    assert np.nanmin(found.physical.smallest_eigenvalues) > 0.0
+
+
+def test_legs_that_differ_are_not_explained_by_legs_alike() -> None:
+    """Half a kilogram more on the left shank: a fit that takes left for right predicts worse than one that does not."""
+    uneven = truth().copy()
+    uneven[100:110] *= 1.25
+    mass = float(uneven[::10].sum())
+    pair = [simulated_stance(parameters=uneven, motion_seed=k, noise_seed=k, duration=60.0) for k in (1, 2)]
+    tied, free = (fit_stance_full(pair[0], mass, left_is_right=each) for each in (True, False))
+    assert len(free.names) > len(tied.names)
+    assert free.distance(pair[1]) < 0.7 * tied.distance(pair[1])
+
+
+def test_more_motion_tells_more() -> None:
+    both = fit_stance_full(joined([stance(1), stance(2)]), float(truth()[::10].sum()))
+    assert np.median(both.sigma / estimate().sigma) < 0.9
+    assert both.n_samples == stance(1).n_samples + stance(2).n_samples
+
+
+def test_a_narrow_prior_holds_the_file() -> None:
+    """The control of the prior: told to trust the file to a millionth, the fit stays there."""
+    exact = RelativeSigma(mass=1e-6, first_moment=1e-6, inertia=1e-6, drive=1.0)
+    found = fit_stance_full(stance(1), float(truth()[::10].sum()), prior=exact)
+    file = found.bodies.group(nominal(biped()))
+    assert np.abs((found.values - file) / estimate().prior_sigma).max() < 0.01
+    assert found.distance(stance(2)) > 2.0 * estimate().distance(stance(2))
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(StanceError, match="samples are too few for 52 parameters of the links and"):
+        fit_stance_full(stance(1, duration=3.0), 26.8)

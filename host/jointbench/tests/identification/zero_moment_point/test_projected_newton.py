@@ -1,0 +1,85 @@
+"""The paper's solver and the settings it prints."""
+
+import numpy as np
+import pytest
+
+from jointbench.errors import WrongTotalMass
+from jointbench.identification.zero_moment_point import ReducedParameters, mean_distance, projected_newton
+from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
+from jointbench.identification.zero_moment_point.objective import Objective, Value
+from jointbench.robot import Array
+from jointbench.tests.identification.zero_moment_point.planned import TOTAL_MASS, TRUTH, stood
+from jointbench.tests.identification.zero_moment_point.simulated_stance import biped
+
+REDUCED = ReducedParameters(biped(), "none")
+
+
+@pytest.fixture(scope="module")
+def visited() -> list[Array]:
+    """Every point that the solver looked at."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def estimate(visited: list[Array]) -> ZmpEstimate:
+    value_of = Objective.__call__
+
+    def watched(self: Objective, phi: Array) -> Value:
+        visited.append(phi.copy())
+        return value_of(self, phi)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Objective, "__call__", watched)
+        return projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS)
+
+
+def test_it_keeps_the_papers_settings(estimate: ZmpEstimate) -> None:
+    steps, objectives, alphas = np.array(estimate.trace).T
+
+    assert alphas[0] == 1.0
+    assert (np.diff(alphas) < 0.0).all()
+    assert alphas[-1] >= 0.02
+    assert alphas[40] == pytest.approx(0.02 ** (40 / 120))  # geometrically to 0.02 at the paper's 121st iteration
+    assert estimate.converged
+    assert steps[-1] <= 1e-4 < steps[:-1].min()
+    assert (np.diff(objectives) <= 1e-15).all()
+    assert estimate.iterations == len(steps) > 40
+
+
+def test_each_point_weighs_what_the_robot_does_and_keeps_the_bounds(
+    estimate: ZmpEstimate, visited: list[Array]
+) -> None:
+    low, high = REDUCED.bounds.T
+    assert len(visited) > estimate.iterations
+    for phi in visited:
+        assert REDUCED.mass_row @ phi + REDUCED.held_mass == pytest.approx(TOTAL_MASS, abs=1e-9)
+        assert (phi >= low - 1e-12).all()
+        assert (phi <= high + 1e-12).all()
+
+
+def test_it_predicts_a_fresh_motion_far_better_than_the_file(estimate: ZmpEstimate) -> None:
+    fresh = stood(1, rotary=False, noise_seed=1)
+    nominal = mean_distance(fresh, REDUCED.standard(REDUCED.nominal))
+
+    assert nominal > 0.03
+    assert estimate.distance(fresh) < 0.05 * nominal
+    assert estimate.method == "paper"
+
+
+def test_newtons_step_is_taken_whole_where_the_hessian_is_definite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a bowl about the truth, which is on the plane: one step there, and one that finds nothing to do."""
+    shape = np.diag([30.0, 20.0, 10.0, 40.0, 1.0, 2.0, 3.0, 4.0])
+
+    def bowl(_: Objective, phi: Array) -> Value:
+        off = phi - TRUTH
+        return Value(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
+
+    monkeypatch.setattr(Objective, "__call__", bowl)
+    estimate = projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS)
+    np.testing.assert_allclose(estimate.values, TRUTH, atol=1e-9)
+    assert estimate.iterations == 2
+
+
+def test_a_mass_that_the_links_cannot_have_is_refused() -> None:
+    with pytest.raises(WrongTotalMass, match=r"a total mass of 200 kg is not between 6\.8 and 127 kg"):
+        projected_newton(stood(0, rotary=False), REDUCED, 200.0)

@@ -1,0 +1,108 @@
+"""Eight numbers that all standard parameters of a biped follow from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jointbench.dynamics import floating_standard_parameters
+from jointbench.errors import BadLinkKind, FixedBase, NoLinkKinds, UnknownInertia
+from jointbench.identification.zero_moment_point import ReducedParameters
+from jointbench.robot import Link, load_robot
+
+ROBOT = load_robot("gorobot2")
+REDUCED = ReducedParameters(ROBOT)
+OTHER = np.array([0.25, 0.2, 0.1, 0.03, 9.0, 3.9, 3.1, 1.5])
+
+
+def test_the_files_own_values_give_the_files_own_parameters() -> None:
+    assert REDUCED.names == (
+        "lc_trunk", "lc_thigh", "lc_shank", "lc_foot", "m_trunk", "m_thigh", "m_shank", "m_foot",
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        REDUCED.standard(REDUCED.nominal), np.asarray(floating_standard_parameters(ROBOT)), atol=1e-15
+    )
+
+
+def test_a_thigh_is_a_body_on_its_axis() -> None:
+    """Of the left one, whose axis starts at the origin of its frame: parallel axes by hand."""
+    thigh = next(i for i, joint in enumerate(ROBOT.joints) if joint.link.name == "l_thigh")
+    block = REDUCED.standard(OTHER).reshape(-1, 10)[1 + thigh]
+    lc, m = OTHER[1], OTHER[5]
+    inertia = np.array(ROBOT.joints[thigh].link.inertia_about_center_of_mass)
+
+    np.testing.assert_allclose(block[:4], [m, m * lc, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(block[[4, 7, 9]], np.diag(inertia) + m * lc**2 * np.array([0.0, 1.0, 1.0]), atol=1e-15)
+
+
+def test_derivatives_are_those_of_complex_steps() -> None:
+    """Polynomials of complex numbers: their imaginary parts are derivatives to rounding."""
+    step = 1e-30
+    for i, each in enumerate(np.eye(8)):
+        moved = OTHER + 1j * step * each
+        np.testing.assert_allclose(
+            REDUCED.jacobian(OTHER)[:, i], (REDUCED.terms @ _coefficients(moved)).imag / step, atol=1e-12
+        )
+        back, ahead = (REDUCED.jacobian(OTHER + sign * 1e-5 * each) for sign in (-1.0, 1.0))
+        np.testing.assert_allclose(REDUCED.hessian(OTHER)[:, i], (ahead - back) / 2e-5, atol=1e-8)  # quadratic at most
+
+
+def _coefficients(phi: np.ndarray) -> np.ndarray:
+    lc, m = np.split(phi, 2)
+    return np.concatenate([[1.0], m, m * lc, m * lc**2])
+
+
+def test_the_mass_row_weighs_the_robot() -> None:
+    weighed = REDUCED.standard(OTHER)[::10].sum()
+    assert REDUCED.mass_row @ OTHER + REDUCED.held_mass == pytest.approx(weighed, abs=1e-12)
+
+
+def test_parameters_tell_what_they_were_made_of() -> None:
+    np.testing.assert_allclose(REDUCED.of_parameters(REDUCED.standard(OTHER)), OTHER, atol=1e-12)
+    np.testing.assert_allclose(REDUCED.of(ROBOT), REDUCED.nominal)
+
+
+def test_parameters_of_another_make_are_refused() -> None:
+    parameters = REDUCED.standard(OTHER).reshape(-1, 10)
+    aside, unlike = parameters.copy(), parameters.copy()
+    aside[0, 2] += 1e-3  # the right foot's m cy
+    unlike[0, :4] *= 1.01
+    with pytest.raises(BadLinkKind, match=r"centre of mass of link 'r_foot' is 0\.667 mm off its axis"):
+        REDUCED.of_parameters(aside.ravel())
+    with pytest.raises(BadLinkKind, match=r"links of kind 'foot' are not alike: r_foot 0\.03 m 1\.515 kg"):
+        REDUCED.of_parameters(unlike.ravel())
+
+
+def test_without_rotary_inertia_every_link_is_a_point() -> None:
+    points = ReducedParameters(ROBOT, rotary="none").standard(OTHER).reshape(-1, 10)
+    for m, _, my, mz, ixx, *_ in points:
+        assert ixx == pytest.approx((my**2 + mz**2) / m, abs=1e-15)
+
+
+def test_what_cad_says_of_rotary_inertia_may_be_doubted_moment_by_moment() -> None:
+    point, body = (ReducedParameters(ROBOT, rotary=each).standard(OTHER) for each in ("none", "cad"))
+    doubted = REDUCED.rotary_terms.sum(axis=1)
+    moved = np.flatnonzero(doubted)
+
+    assert REDUCED.rotary_names[:4] == ("trunk.Ixx", "trunk.Iyy", "trunk.Izz", "r_thigh.Ixx")
+    assert len(moved) == len(REDUCED.rotary_names) == 21
+    np.testing.assert_allclose(doubted[moved], (body - point)[moved], atol=1e-15)
+    covariance = REDUCED.rotary_covariance(0.1)
+    assert np.linalg.eigvalsh(covariance)[0] > 0.0
+    assert covariance[0, 0] > covariance[0, 1] > covariance[0, -1] > 0.0  # itself, its kind, another kind
+
+
+def test_bounds_hold_the_nominal_and_no_mass_beyond_a_link() -> None:
+    low, high = REDUCED.bounds.T
+    assert (low < REDUCED.nominal).all()
+    assert (REDUCED.nominal < high).all()
+    np.testing.assert_allclose(high[:3], [0.4, 0.3, 0.3])
+
+
+def test_robots_of_which_too_little_is_known_are_refused() -> None:
+    with pytest.raises(NoLinkKinds, match=r"has no \[\[link_kinds\]\]"):
+        ReducedParameters(load_robot("cobot6"))
+    with pytest.raises(FixedBase, match="floating_base = true"):
+        ReducedParameters(replace(ROBOT, base_link=None))
+    with pytest.raises(UnknownInertia, match="link 'r_foot' of 'gorobot2' has no mass"):
+        ReducedParameters(replace(ROBOT, base_link=Link("r_foot")))
