@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
-    from jointbench.excitation import Excitation, Workspace, plan_excitation, random_excitation, read_workspace
+    from jointbench.excitation import (
+        Excitation,
+        Workspace,
+        plan_excitation,
+        plan_single_support,
+        random_excitation,
+        read_workspace,
+    )
     from jointbench.exporting import export
     from jointbench.identification import (
         Comparison,
@@ -52,6 +59,7 @@ __all__ = [
     "open_bench",
     "open_run",
     "plan_excitation",
+    "plan_single_support",
     "random_excitation",
     "read_workspace",
     "record",

@@ -22,6 +22,7 @@ from jointbench.cli import (
     report,
     residual,
     run,
+    stance,
     sweep,
     validate,
 )
@@ -38,6 +39,7 @@ VERBS: tuple[ModuleType, ...] = (
     friction,
     drives,
     fit,
+    stance,
     validate,
     compare,
     residual,

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from jointbench.excitation import Excitation
     from jointbench.identification import Model, Validation
     from jointbench.identification.residual import Mission, Residual
+    from jointbench.identification.zero_moment_point.stance import Stance
     from jointbench.recording import Run
+    from jointbench.report.pressure_model import PressureModel
+    from jointbench.robot import Array
 
 
 def write_report(
@@ -93,6 +96,31 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
     from jointbench.report.residual_panels import residual_png
 
     return _write(Path(path), residual_png(missions, state, polynomial))
+
+
+def stance_picture(
+    path: str | Path, stance: Stance, measured: Array, models: Sequence[PressureModel], reference: PressureModel
+) -> Path:
+    """Write a PNG of where the ground pressed a foot, and where models of the robot say that it does.
+
+    Args:
+        path: of the file, replaced when it exists.
+        stance: what the foot felt.
+        measured: its zero-moment points, corrected by what is known of the sensors [m], shape (n, 2).
+        models: what each says of that stance, the one that counts last.
+        reference: whose parameters the others are drawn beside: the true ones, where these are known.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the file cannot be written.
+    """
+    require_report_extras()
+    from jointbench.report.stance_picture import stance_png
+
+    return _write(Path(path), stance_png(stance, measured, models, reference))
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -1,0 +1,264 @@
+"""Tell a biped's masses and where they are from the forces under the foot it stands on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointbench.cli.console import Console
+from jointbench.cli.judgement import by_name
+from jointbench.cli.result import Result
+from jointbench.cli.stance_tables import (
+    HELD,
+    LABELS,
+    NOMINAL,
+    PRINTED,
+    distance_table,
+    estimate_fields,
+    full_fields,
+    full_table,
+    parameter_table,
+    spread_table,
+    words,
+)
+from jointbench.dynamics import floating_standard_parameters
+from jointbench.errors import StanceError, UnknownInertia
+from jointbench.identification.zero_moment_point import (
+    ReducedParameters,
+    Stance,
+    ZmpEstimate,
+    contact_of_run,
+    fit_stance,
+    fit_stance_full,
+    joined,
+    joint_torque_estimate,
+    projected_newton,
+    stance_of_run,
+    theoretical_point,
+)
+from jointbench.recording import Run, open_run
+from jointbench.report import PressureModel, stance_picture
+from jointbench.robot import Array, Robot
+
+VERB = "stance"
+EXAMPLE = "jointbench stance runs/1 runs/2 runs/3 --verify runs/fresh --total-mass 26.8 --method all"
+
+METHODS = ("torque", "paper", "ours")
+"""In the order in which they are told: that which counts last."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """RUNs, a fresh one, the mass, the methods, and where results go."""
+    parser.add_argument("run", metavar="RUN", nargs="+", help="runs of a biped that moves on one foot, on one bench")
+    parser.add_argument("--verify", metavar="RUN", help="a run of another motion to judge the estimates on")
+    parser.add_argument("--total-mass", type=float, required=True, metavar="KG", help="of the robot, as weighed")
+    parser.add_argument("--foot", metavar="NAME", help="the foot it stands on (default: the one that is its base)")
+    parser.add_argument(
+        "--method", choices=("ours", "paper", "torque", "all"), default="ours", help="how to estimate (%(default)s)"
+    )
+    parser.add_argument("--full", action="store_true", help="also all parameters of the links that the forces tell")
+    parser.add_argument("--each", action="store_true", help="also fit each run by itself, and tell how far they differ")
+    parser.add_argument(
+        "-o", "--out", metavar="FOLDER", help="where the estimates and the picture go (default: the first run's)"
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Fits, prints and draws; exit code 1 when the estimate is refused or a run invalid."""
+    runs = [_opened(name, console) for name in options.run]
+    fresh_run = _opened(options.verify, console) if options.verify else None
+    robot, mass = runs[0].robot, options.total_mass
+    foot = options.foot or support_foot(robot)
+    contacts, stances = stances_of([*runs, *([fresh_run] if fresh_run else ())], mass, foot, console.say)
+    stances, fresh = (stances[:-1], stances[-1]) if fresh_run else (stances, stances[0])
+    held_out = fresh_run is not None and fresh_run.sha256 not in {each.sha256 for each in runs}
+    if not held_out:
+        console.say("warning: no --verify run of its own: distances are on motion that was fitted, and flatter")
+    methods = METHODS if options.method == "all" else (options.method,)
+    reduced = ReducedParameters(robot)
+    estimates = estimates_of(runs, stances, reduced, mass, methods)
+    full = fit_stance_full(joined(stances), mass) if options.full else None
+    chosen = estimates[methods[-1]]
+    predictions = predictions_of(fresh, estimates) | ({} if full is None else {"full": full.predict(fresh)})
+    corrected, as_calibrated = (
+        distances_of(predictions, measured) for measured in (chosen.corrected(fresh), fresh.measured)
+    )
+    console.say(parameter_table(estimates))
+    console.say()
+    console.say(distance_table(corrected, as_calibrated))
+    for sentence in words(estimates):
+        console.say(sentence)
+    spreads = spreads_of(runs, stances, reduced, mass, methods) if options.each and len(runs) > 1 else {}
+    if spreads:
+        console.say(spread_table(reduced.names, spreads))
+    out = Path(options.out or options.run[0])
+    out.mkdir(parents=True, exist_ok=True)
+    files = {method: each.save(out / file_name(method)) for method, each in estimates.items()}
+    picture = stance_picture(out / "stance.png", fresh, *drawn(fresh, estimates))
+    console.say(f"estimates: {', '.join(map(str, files.values()))}; picture: {picture}")
+    fields: dict[str, Any] = {
+        "robot": robot.name,
+        "foot": foot,
+        "total_mass_kg": mass,
+        "contact": contacts,
+        "samples": sum(stance.n_samples for stance in stances),
+        "verified_on_fresh_run": held_out,
+        "mean_distance_m": corrected,
+        "mean_distance_as_calibrated_m": as_calibrated,
+        "methods": {method: estimate_fields(each) | {"file": files[method]} for method, each in estimates.items()},
+        "spread_over_runs": {way: by_name(reduced.names, spread) for way, spread in spreads.items()},
+        "picture": picture,
+        "verdict": chosen.verdict.word,
+        "verdict_reason": chosen.verdict.reason,
+    }
+    if full is not None:
+        console.say(full_table(full))
+        fields["full"] = full_fields(full)
+    invalid = [each for each in (*runs, *([fresh_run] if fresh_run else ())) if not each.is_valid]
+    return Result("stance", fields=fields, refused=chosen.verdict.word == "refused" or bool(invalid))
+
+
+def support_foot(robot: Robot) -> str:
+    """The foot that is the robot's base.
+
+    Raises:
+        StanceError: it has none.
+    """
+    for foot in robot.feet:
+        if foot.joint < 0:
+            return foot.name
+    raise StanceError(f"no foot of robot {robot.name!r} is its base; a stance needs [[feet]] on the base in its file")
+
+
+def stances_of(
+    runs: Sequence[Run], total_mass: float, foot: str, told: Callable[[str], None]
+) -> tuple[dict[str, str], list[Stance]]:
+    """How the foot stood in each run, in words by the run's path, and a stance of each.
+
+    Args:
+        runs: of one robot.
+        total_mass: as weighed [kg].
+        foot: name of the support foot.
+        told: gets the words on a run before it may be refused.
+
+    Raises:
+        StanceError: a run is none of a robot on this foot; the message names the run.
+    """
+    contacts: dict[str, str] = {}
+    stances: list[Stance] = []
+    for each in runs:
+        try:
+            contacts[str(each.path)] = stood = str(contact_of_run(each, total_mass, foot))
+            told(f"{each.path.name}: {stood}")
+            stances.append(stance_of_run(each, total_mass, foot))
+        except StanceError as error:
+            raise type(error)(f"{each.path}: {error}") from error
+    return contacts, stances
+
+
+def estimates_of(
+    runs: Sequence[Run],
+    stances: Sequence[Stance],
+    reduced: ReducedParameters,
+    total_mass: float,
+    methods: Sequence[str] = METHODS,
+) -> dict[str, ZmpEstimate]:
+    """The estimate of each method, by its name, from the same recordings."""
+    stance = joined(stances)
+    ways: dict[str, Callable[[], ZmpEstimate]] = {
+        "torque": lambda: joint_torque_estimate(runs, reduced, total_mass),
+        "paper": lambda: projected_newton(stance, ReducedParameters(reduced.robot, rotary="none"), total_mass),
+        "ours": lambda: fit_stance(stance, reduced, total_mass),
+        HELD: lambda: fit_stance(stance, reduced, total_mass, rotary_sigma=0.0),
+    }
+    return {method: ways[method]() for method in methods}
+
+
+def spreads_of(
+    runs: Sequence[Run],
+    stances: Sequence[Stance],
+    reduced: ReducedParameters,
+    total_mass: float,
+    methods: Sequence[str] = METHODS,
+) -> dict[str, Array]:
+    """Standard deviation of each parameter between estimates of single runs, two at least, by the method.
+
+    Ours comes twice, as it is and with the links' rotary inertias held at the robot's file, where the others hold them.
+    """
+    ways = [*methods, *([HELD] if "ours" in methods else ())]
+    single = [
+        estimates_of([run], [stance], reduced, total_mass, ways) for run, stance in zip(runs, stances, strict=True)
+    ]
+    return {way: np.std([each[way].values for each in single], axis=0, ddof=1) for way in ways}
+
+
+def predictions_of(stance: Stance, estimates: Mapping[str, ZmpEstimate]) -> dict[str, Array]:
+    """Zero-moment points of a stance by the robot's file and by each estimate [m], shape (n, 2) each."""
+    file = {NOMINAL: theoretical_point(stance, file_parameters(stance.robot))}
+    return file | {method: estimate.predict(stance) for method, estimate in estimates.items()}
+
+
+def distances_of(predictions: Mapping[str, Array], measured: Array) -> dict[str, float]:
+    """Mean distance of zero-moment points from the measured ones [m]."""
+    return {way: float(np.linalg.norm(points - measured, axis=1).mean()) for way, points in predictions.items()}
+
+
+def file_parameters(robot: Robot) -> Array:
+    """Standard parameters of the base's link and each link as the robot's file has them, shape (10 * (1 + n_links),).
+
+    Raises:
+        UnknownInertia: it does not tell them all.
+    """
+    parameters = floating_standard_parameters(robot)
+    if parameters is None:
+        raise UnknownInertia(f"the file of robot {robot.name!r} does not tell the inertia of all links; give it there")
+    return parameters
+
+
+def drawn(
+    stance: Stance, estimates: Mapping[str, ZmpEstimate], truth: Mapping[str, float] | None = None
+) -> tuple[Array, tuple[PressureModel, ...], PressureModel]:
+    """What a picture of a stance shows: measured points, models, and that beside which parameters are drawn.
+
+    Args:
+        stance: what the models are held against, its sensors corrected as the last estimate tells.
+        estimates: by method, that which counts last.
+        truth: the true parameters by name; None: the robot's file takes their place.
+    """
+    reduced = ReducedParameters(stance.robot)
+    values = {NOMINAL: reduced.nominal} | {method: each.values for method, each in estimates.items()}
+    sigmas = {method: dict(zip(each.names, each.sigma.tolist(), strict=True)) for method, each in estimates.items()}
+    measured = list(estimates.values())[-1].corrected(stance)
+    predictions = predictions_of(stance, estimates)
+    distances, as_calibrated = (distances_of(predictions, points) for points in (measured, stance.measured))
+    models = tuple(
+        PressureModel(
+            LABELS[way],
+            points,
+            distances[way],
+            as_calibrated[way] if as_calibrated != distances else None,
+            PRINTED.get(way),
+            dict(zip(reduced.names, values[way].tolist(), strict=True)),
+            sigmas.get(way, {}),
+        )
+        for way, points in predictions.items()
+    )
+    reference = models[0] if truth is None else PressureModel("truth", measured, 0.0, parameters=truth)
+    return measured, models, reference
+
+
+def file_name(method: str) -> str:
+    """Of a method's estimate."""
+    return "estimate.json" if method == "ours" else f"estimate_{method}.json"
+
+
+def _opened(name: str, console: Console) -> Run:
+    """A run, with its warnings said."""
+    opened = open_run(name)
+    for warning in opened.warnings:
+        console.say(f"warning: {warning}")
+    return opened

@@ -1,0 +1,155 @@
+"""`jointbench stance`: masses of a biped from the forces under its foot, told, drawn, and refused by name."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jointbench.cli import stance
+from jointbench.cli.main import main
+from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
+from jointbench.identification import Verdict
+from jointbench.identification.zero_moment_point import (
+    ReducedParameters,
+    ZmpEstimate,
+    fit_stance,
+    load_stance_estimate,
+)
+from jointbench.recording import Run, save_samples
+from jointbench.robot import Array
+from jointbench.tests.identification.zero_moment_point.simulated_stance import (
+    Sway,
+    biped,
+    drawn_nuisance,
+    ground_forces,
+    readings,
+    simulated_run,
+    sway,
+)
+
+ROBOT = biped()
+FOOT = ROBOT.foot("r_foot")
+REDUCED = ReducedParameters(ROBOT)
+TRUE = REDUCED.nominal * [1.2, 1.1, 0.8, 0.9, 0.92, 1.1, 1.05, 1.1]
+MASS = float(REDUCED.mass_row @ TRUE + REDUCED.held_mass)
+SENSORS = drawn_nuisance(ROBOT, FOOT, 3)
+
+
+def recorded(seed: int) -> Run:
+    """A motion of the true robot, its motors with friction that the fit knows the form of."""
+    motion = sway(ROBOT, seed, 20.0)
+    forces = ground_forces(ROBOT, FOOT, motion, REDUCED.standard(TRUE), SENSORS[8:-2].reshape(-1, 3))
+    run = simulated_run(ROBOT, motion, readings(forces, SENSORS, seed))
+    torque = np.full_like(run.samples.motor_position, np.nan)
+    torque[::8] = joint_torques(motion, seed)
+    return replace(run, samples=replace(run.samples, motor_torque=torque))
+
+
+def joint_torques(motion: Sway, seed: int) -> Array:
+    still = np.zeros((len(motion.q), 3))
+    base = FreeBaseMotion(still, still, still - np.array(ROBOT.gravity))
+    torque = floating_inverse_dynamics(ROBOT, base, motion.q, motion.dq, motion.ddq, REDUCED.standard(TRUE))[:, 6:]
+    noise = 0.2 * np.random.default_rng(seed).standard_normal(torque.shape)
+    return torque + 2.0 * np.tanh(motion.dq / 0.01) + 3.0 * motion.dq + noise
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run to fit, a fresh one, and one with a stuck sensor."""
+    folder = tmp_path_factory.mktemp("runs")
+    for seed, name in ((1, "one"), (3, "fresh")):
+        save_samples(folder / name, recorded(seed).samples, {"robot": "gorobot2"})
+    broken = recorded(4).samples
+    assert broken.foot_force is not None
+    broken.foot_force[8000::8, 0, 2] = broken.foot_force[8000, 0, 2]
+    save_samples(folder / "stuck", broken, {"robot": "gorobot2"})
+    return folder
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any], str]:
+    code = main(["stance", *map(str, arguments), "--json", "-"])
+    said = capsys.readouterr()
+    found = json.loads(said.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON")) if said.out else {}
+    return code, found, said.err
+
+
+def test_the_estimate_is_told_judged_drawn_and_saved(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, said = told(capsys, folder / "one", "--verify", folder / "fresh", "--total-mass", MASS, "-o", tmp_path)
+
+    assert code == 0
+    assert found["foot"] == "r_foot"
+    assert found["verified_on_fresh_run"]
+    assert found["mean_distance_m"]["ours"] < 0.2 * found["mean_distance_m"]["nominal"]
+    ours = found["methods"]["ours"]
+    assert list(ours["parameters"]) == list(REDUCED.names)
+    loaded = load_stance_estimate(ours["file"])
+    assert [each["value"] for each in ours["parameters"].values()] == loaded.values.tolist()
+    assert Path(found["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in tmp_path.iterdir()} == {"estimate.json", "stance.png"}
+    assert "corners unloaded: none" in found["contact"][str(folder / "fresh")]
+    assert found["contact"][str(folder / "fresh")] in said
+    assert "flatter" not in said
+
+
+def test_distances_count_from_points_without_the_sensors_errors(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same sensors felt the fresh run, and what they are wrong by is more than what the estimate is."""
+    _, found, said = told(capsys, folder / "one", "--verify", folder / "one", "--total-mass", MASS)
+
+    assert found["mean_distance_m"]["ours"] < 0.3 * found["mean_distance_as_calibrated_m"]["ours"]
+    assert not found["verified_on_fresh_run"]
+    assert "flatter" in said
+    assert (folder / "one" / "estimate.json").is_file()
+
+
+def test_a_refused_estimate_ends_with_exit_code_1(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: Any) -> ZmpEstimate:
+        return replace(fit_stance(*arguments), verdict=Verdict("stance", "refused", "made up"))
+
+    monkeypatch.setattr(stance, "fit_stance", refused)
+
+    code, found, said = told(capsys, folder / "one", "--total-mass", MASS)
+
+    assert code == 1
+    assert (found["verdict"], found["verdict_reason"]) == ("refused", "made up")
+    assert "ours: refused (made up)" in said
+
+
+@pytest.mark.slow
+def test_all_methods_stand_beside_each_other(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_samples(folder / "two", recorded(2).samples, {"robot": "gorobot2"})
+    runs = (folder / "one", folder / "two", "--verify", folder / "fresh", "--total-mass", MASS, "-o", tmp_path)
+
+    code, found, said = told(capsys, *runs, "--method", "all", "--full", "--each")
+
+    assert code == 0
+    assert list(found["mean_distance_m"]) == ["nominal", "torque", "paper", "ours", "full"]
+    assert list(found["spread_over_runs"]) == ["torque", "paper", "ours", "ours_held"]
+    assert min(found["spread_over_runs"]["ours"].values()) > 0.0
+    assert found["full"]["verdict"] in ("identified", "weak")
+    names = {"estimate.json", "estimate_paper.json", "estimate_torque.json", "stance.png"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert "spread over runs" in said
+
+
+@pytest.mark.parametrize(
+    ("run", "mass", "message"),
+    [("stuck", MASS, "stuck: r_foot: its sensor rear right stays at"), ("one", 1.1 * MASS, "total_mass = ")],
+)
+def test_what_is_no_stance_is_refused_by_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], run: str, mass: float, message: str
+) -> None:
+    code, found, said = told(capsys, folder / run, "--total-mass", mass)
+
+    assert code == 2
+    assert not found
+    assert message in said
+    assert not (folder / "stuck" / "estimate.json").exists()
