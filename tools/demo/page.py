@@ -10,7 +10,7 @@ from tools.demo.stories import ROBOTS
 from tools.demo.story import PAPER_HEADS, Story, paper_rows
 
 HEAD = """\
-# The arms of the papers
+# The robots of the papers
 
 `./run papers` wrote this page: it plays the demo of each robot, from emulated boards to the verdict, and puts what
 came of it beside what the robot's paper prints. `wanted` is the limit that ours is held to; NO marks one that is not

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.demo import cobot6, modular7, nursing_arm, nursing_dual, rehab_arm
+from tools.demo import cobot6, gorobot2, modular7, nursing_arm, nursing_dual, rehab_arm
 from tools.demo.errors import UnknownDemo
 from tools.demo.story import Stage, Story
 
@@ -11,6 +11,7 @@ _STORIES = {
     "nursing_arm": nursing_arm.tell,
     "nursing_dual": nursing_dual.tell,
     "rehab_arm": rehab_arm.tell,
+    "gorobot2": gorobot2.tell,
     MODULAR: modular7.tell,
     "cobot6": cobot6.tell,
 }
