@@ -94,13 +94,15 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
             f"model file {path} is no JSON ({error}); give a file that `jointbench fit` wrote, or fit the run again"
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is no model file: \"format\" is not {FORMAT!r}; give one that Model.save wrote")
+        raise ModelFileError(f'{path} is no model file: "format" is not {FORMAT!r}; give one that Model.save wrote')
     if values.get("version") not in _READ:
         known = ", ".join(map(str, _READ))
         raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
     try:
         return _model(path, cast(dict[str, Any], values), compensations)
-    except (KeyError, TypeError) as error:
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
         ) from error

@@ -214,7 +214,7 @@ class _Seen:
                     "off the ground", float(start), share * self.weight,
                     f"{self.foot.name} is off the ground: from {start:.2f} to {stop:.2f} s it carries "
                     f"{share * self.weight:.1f} N, {share:.0%} of the robot's weight of {self.weight:.1f} N, and must "
-                    f"carry it all; stand the robot on this foot alone, and record again",
+                    f"carry it all; stand the robot on this foot alone, and record again, or correct total_mass",
                 )  # fmt: skip
             return
 

@@ -54,7 +54,9 @@ def load_stance_estimate(path: str | Path) -> ZmpEstimate:
         )
     try:
         return _estimate(cast(dict[str, Any], values))
-    except (KeyError, TypeError) as error:
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"estimate {path} is damaged: {type(error).__name__} {error}; {again}") from error
 
 

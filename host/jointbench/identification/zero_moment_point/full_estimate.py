@@ -147,7 +147,7 @@ def fit_stance_full(
             f"record longer, or estimate fewer with fit_stance"
         )
     thought = link_prior(bodies.base.robot, prior)
-    known = _known(bodies, thought, stance.data_sheet, total_mass)
+    known = _known(bodies, thought, k, total_mass)
     rows = [_rows(stance, bodies)]
     found = posterior(rows, compress(rows), known).estimate
     sigma = np.sqrt(np.diag(found.covariance))
@@ -158,8 +158,8 @@ def fit_stance_full(
         covariance=found.covariance[:rank, :rank],
         prior_sigma=_prior_sigma(bodies, thought),
         nuisance_names=stance.nuisance_names,
-        nuisance=found.parameters[rank:],
-        nuisance_sigma=sigma[rank:],
+        nuisance=stance.data_sheet * found.parameters[rank:],
+        nuisance_sigma=stance.data_sheet * sigma[rank:],
         total_mass=total_mass,
         n_samples=stance.n_samples,
         lags=found.lags,
@@ -170,7 +170,8 @@ def fit_stance_full(
 def _rows(stance: Stance, bodies: FullBodies) -> JoinedRows:
     """Moments about the middle of the sole and vertical force as if they were three joints' torques.
 
-    About that point the noises of four equal corners in the three are independent.
+    About that point the noises of four equal corners in the three are independent. What lies between theory and
+    measurement counts in σ of its data sheet, so that what is known exactly stays out.
     """
     middle = stance.robot.foot(stance.foot).origin[:2]
     arm, force = stance.measured - middle, stance.vertical_force
@@ -178,7 +179,8 @@ def _rows(stance: Stance, bodies: FullBodies) -> JoinedRows:
     columns[:, :2] -= middle[:, None] * columns[:, 2:]
     of_force = stance.force_nuisance_columns[:, None]
     of_moments = force[:, None, None] * stance.nuisance_columns + arm[:, :, None] * of_force
-    regressor = np.concatenate([columns, np.concatenate([of_moments, of_force], axis=1)], axis=2)
+    unknown = stance.data_sheet * np.concatenate([of_moments, of_force], axis=1)
+    regressor = np.concatenate([columns, unknown], axis=2)
     values = np.column_stack([arm * force[:, None], force])
     used = np.ones(values.shape, dtype=np.bool_)
     starts = np.flatnonzero(starting_rows(stance.time, stance.sample_period))
@@ -186,13 +188,13 @@ def _rows(stance: Stance, bodies: FullBodies) -> JoinedRows:
     return JoinedRows(tuple(RowsInMemory(regressor[each], values[each], used[each]) for each in pieces))
 
 
-def _known(bodies: FullBodies, thought: ParameterPrior, data_sheet: Array, total_mass: float) -> Array:
+def _known(bodies: FullBodies, thought: ParameterPrior, k: int, total_mass: float) -> Array:
     """What is known beside the data, (regressor | value) in its own σ."""
-    rank, k = bodies.base.rank, len(data_sheet)
+    rank = bodies.base.rank
     links = thought.rows(bodies.base)
     rows = np.zeros((len(links) + k + 1, rank + k + 1))
     rows[: len(links), :rank], rows[: len(links), -1] = links[:, :-1], links[:, -1]
-    rows[len(links) : -1, rank:-1] = np.diag(1.0 / data_sheet)
+    rows[len(links) : -1, rank:-1] = np.eye(k)
     rows[-1, :rank], rows[-1, -1] = bodies.mass_row / (_WEIGHING * total_mass), 1.0 / _WEIGHING
     return rows
 

@@ -98,7 +98,7 @@ def estimate_of_torques(
         covariance=covariance,
         standard_parameters=reduced.standard(found.phi),
         parameter_verdicts=judge_reduced(reduced, found.phi, covariance),
-        verdict=_verdict(reduced.robot, parts, around),
+        verdict=_verdict(reduced.robot, parts, around, converged=found.converged),
         total_mass=total_mass,
         samples=sum(len(block.torque) for rows in parts for block in rows.blocks()),
         iterations=len(trace),
@@ -218,11 +218,12 @@ class _Rows:
             yield replace(block, joints=tuple(joints), n_parameters=self.n_parameters, torque=torque)
 
 
-def _verdict(robot: Robot, parts: Sequence[Rows], around: Sequence[Rows]) -> Verdict:
+def _verdict(robot: Robot, parts: Sequence[Rows], around: Sequence[Rows], *, converged: bool) -> Verdict:
     """On the joint whose torque, friction included, is explained worst."""
     sums = ErrorSums(robot.n_joints)
     for rows, left in zip(parts, around, strict=True):
         for block, residual in zip(rows.blocks(), left.blocks(), strict=True):
             sums.add(block.torque, block.torque - residual.torque, block.used, block.complete)
     error = sums.result()
-    return judge_whole(judge_joints(robot.joint_names, error.relative, error.share, robot.modelled), error.relative)
+    word = judge_whole(judge_joints(robot.joint_names, error.relative, error.share, robot.modelled), error.relative)
+    return word if converged else Verdict(word.name, "refused", f"the solver did not converge; {word.reason}")

@@ -70,8 +70,9 @@ def contact_of_run(run: Run, total_mass: float, foot: str = "r_foot") -> Contact
 
     Raises:
         UnknownFoot: the robot has no foot of this name.
-        StanceError: the foot is not its base, was not recorded, or nothing else was.
+        StanceError: the foot is not its base, was not recorded, or nothing else was; no robot has this mass.
     """
+    _check_mass(total_mass)
     return _contact(run, total_mass, foot, _readings(run, foot))
 
 
@@ -97,12 +98,11 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
         UnknownFoot: the robot has no foot of this name.
     """
     settings = settings or StanceSettings()
-    if not (np.isfinite(total_mass) and total_mass > 0.0):
-        raise WrongTotalMass(f"total_mass = {total_mass:g} kg must be above 0; weigh the robot")
+    _check_mass(total_mass)
     readings = _readings(run, foot)
     contact = _contact(run, total_mass, foot, readings)
     contact.check()  # first, as a robot that fell leaves an incomplete recording
-    if not run.is_valid and run.ledger is not None:
+    if run.ledger is not None and not run.ledger.is_valid:
         raise StanceError(f"run {run.path} is not valid: {run.ledger.verdict}; record again")
     parts = _parts(readings, contact.good)
     h = readings.sample_period
@@ -131,6 +131,11 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
     check_steady_sensors(stance)
     check_total_mass(stance, total_mass)
     return stance
+
+
+def _check_mass(total_mass: float) -> None:
+    if not (np.isfinite(total_mass) and total_mass > 0.0):
+        raise WrongTotalMass(f"total_mass = {total_mass:g} kg must be above 0; weigh the robot")
 
 
 def _readings(run: Run, foot: str) -> _Readings:

@@ -17,6 +17,10 @@ _OF_ROWS = (
 )  # fmt: skip
 
 
+_SAME_PERIOD = 1e-3
+"""Share by which sample periods may differ: clocks run apart by some 1e-5 of it, and sums of steps by rounding."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stance:
     """Rows of a motion on one foot, all filtered alike and late alike.
@@ -78,9 +82,12 @@ def joined(stances: Sequence[Stance]) -> Stance:
     if not stances:
         raise StanceError("there are no stances to join; give at least one")
     first = stances[0]
-    for name in ("foot", "nuisance_names", "data_sheet", "sample_period"):
-        for other in stances[1:]:
-            if not np.array_equal(getattr(other, name), getattr(first, name)):
+    for other in stances[1:]:
+        for name in ("foot", "nuisance_names", "data_sheet", "sample_period"):
+            same = np.array_equal(getattr(other, name), getattr(first, name))
+            if name == "sample_period":
+                same = bool(np.isclose(other.sample_period, first.sample_period, rtol=_SAME_PERIOD, atol=0.0))
+            if not same:
                 raise StanceError(
                     f"stances to join differ in {name}: {getattr(first, name)} and {getattr(other, name)}; "
                     f"fit them one by one"

@@ -62,6 +62,9 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
     path.write_text(json.dumps({key: value for key, value in values.items() if key != "covariance"}))
     with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):
         load_model(path)
+    path.write_text(json.dumps(values | {"parameters": ["a"] * len(values["parameters"])}))
+    with pytest.raises(ModelFileError, match="damaged: ValueError could not convert"):
+        load_model(path)
     path.write_text(json.dumps(values | {"names": values["names"][:-1]}))
     with pytest.raises(ModelFileError, match="groups its parameters otherwise"):
         load_model(path)

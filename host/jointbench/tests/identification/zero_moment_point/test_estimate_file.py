@@ -68,6 +68,7 @@ def test_what_is_no_estimate_is_refused(tmp_path: Path) -> None:
         ({"format": "jointbench model"}, "is no estimate of a stance"),
         ({"version": 9}, "version 9; this release reads 1"),
         ({"values": [1.0]}, "damaged: TypeError values and covariance are not of its 8 names"),
+        ({"values": ["a"] * 8}, "damaged: ValueError could not convert string to float"),
     ):
         path.write_text(json.dumps(values | broken))
         with pytest.raises(ModelFileError, match=message):

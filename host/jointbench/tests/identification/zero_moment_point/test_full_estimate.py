@@ -1,5 +1,6 @@
 """All standard parameters of a biped from the forces under one foot: recovery, error bars, what the data leave open."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -137,6 +138,17 @@ def test_a_narrow_prior_holds_the_file() -> None:
     file = found.bodies.group(nominal(biped()))
     assert np.abs((found.values - file) / estimate().prior_sigma).max() < 0.01
     assert found.distance(stance(2)) > 2.0 * estimate().distance(stance(2))
+
+
+def test_what_a_data_sheet_tells_exactly_stays_out() -> None:
+    """Cables that do not pull, to anybody's knowledge: σ of 0 is one, too."""
+    known = stance(1).data_sheet.copy()
+    known[8:14] = 0.0
+    found = fit_stance_full(replace(stance(1), data_sheet=known), float(truth()[::10].sum()))
+    assert (found.nuisance[8:14] == 0.0).all()
+    assert (found.nuisance_sigma[8:14] == 0.0).all()
+    assert np.isfinite(found.sigma).all()
+    assert (found.sigma < 1.2 * estimate().sigma).all()  # fewer unknowns; residuals that hold the pulls are larger
 
 
 def test_too_few_samples_are_refused() -> None:

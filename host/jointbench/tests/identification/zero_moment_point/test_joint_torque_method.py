@@ -1,8 +1,10 @@
 """The same few parameters from motor torques: what friction like the model's leaves of them, and what other does."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from jointbench.errors import FitError, WrongTotalMass
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.fitted_rows import OfJoints
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.zero_moment_point import joint_torque_method
+from jointbench.identification.zero_moment_point.bounded_least_squares import Solution
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
 from jointbench.identification.zero_moment_point.joint_torque_method import estimate_of_torques, joint_torque_estimate
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
@@ -120,6 +124,18 @@ def test_a_robot_that_hardly_moves_is_refused() -> None:
     settings = FitSettings(delay=0.0, velocity_threshold=(10.0,) * biped().n_joints)
     with pytest.raises(FitError, match="gives 0 rows of joints away from rest"):
         joint_torque_estimate(run(), reduced(), weighed(), settings=settings)
+
+
+def test_a_search_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = joint_torque_method.solve
+
+    def endless(*arguments: Any) -> Solution:
+        return replace(solve(*arguments), converged=False)
+
+    monkeypatch.setattr(joint_torque_method, "solve", endless)
+    found = joint_torque_estimate(run(), reduced(), weighed(), settings=FitSettings(delay=0.0))
+    assert found.verdict.word == "refused"
+    assert "the solver did not converge; " in found.verdict.reason
 
 
 def test_what_no_torque_tells_has_no_error_bar() -> None:

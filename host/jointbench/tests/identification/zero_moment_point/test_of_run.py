@@ -190,8 +190,9 @@ def test_what_sensors_may_be_wrong_by_is_no_wrong_mass() -> None:
 
 @pytest.mark.parametrize("mass", [0.0, -3.0, float("nan")])
 def test_a_mass_that_no_robot_has_is_refused(mass: float) -> None:
-    with pytest.raises(WrongTotalMass, match="must be above 0; weigh the robot"):
-        stance_of_run(recorded(under_the_foot()), mass)
+    for judged in (stance_of_run, contact_of_run):
+        with pytest.raises(WrongTotalMass, match="must be above 0; weigh the robot"):
+            judged(recorded(under_the_foot()), mass)
 
 
 def test_too_little_is_refused() -> None:

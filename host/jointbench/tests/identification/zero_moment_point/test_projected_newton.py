@@ -80,6 +80,24 @@ def test_newtons_step_is_taken_whole_where_the_hessian_is_definite(monkeypatch: 
     assert estimate.iterations == 2
 
 
+def test_a_step_that_a_bound_cuts_short_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a bowl about a place beyond the feet's bound, from 10 µm before it: a tenth of what ends the search."""
+    shape, bottom = np.diag([30.0, 20.0, 10.0, 40.0, 1.0, 2.0, 3.0, 4.0]), TRUTH.copy()
+    farthest = REDUCED.bounds[3, 1]
+    bottom[3] = farthest + 0.02
+
+    def bowl(_: Objective, phi: Array) -> Value:
+        off = phi - bottom
+        return Value(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
+
+    monkeypatch.setattr(Objective, "__call__", bowl)
+    start = REDUCED.nominal.copy()
+    start[3] = farthest - 1e-5
+    estimate = projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS, start=start)
+    np.testing.assert_allclose(estimate.values, np.minimum(bottom, REDUCED.bounds[:, 1]), atol=1e-9)
+    assert estimate.parameter_verdicts[3].word == "refused"
+
+
 def test_a_mass_that_the_links_cannot_have_is_refused() -> None:
     with pytest.raises(WrongTotalMass, match=r"a total mass of 200 kg is not between 6\.8 and 127 kg"):
         projected_newton(stood(0, rotary=False), REDUCED, 200.0)

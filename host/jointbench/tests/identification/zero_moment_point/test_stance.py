@@ -127,6 +127,13 @@ def test_joined_stances_have_all_rows() -> None:
     np.testing.assert_array_equal(both.measured[: one.n_samples], one.measured)
 
 
+def test_periods_that_differ_by_rounding_or_by_clocks_are_the_same() -> None:
+    """A period is told from the first and last time of a part, so that each part's is another in its last bits."""
+    one = simulated_stance(duration=5.0)
+    for other in (np.nextafter(one.sample_period, 1.0), one.sample_period * (1.0 + 5e-5)):
+        assert joined([one, replace(one, sample_period=float(other))]).sample_period == one.sample_period
+
+
 def test_what_does_not_belong_together_is_not_joined() -> None:
     one = simulated_stance(duration=5.0)
     with pytest.raises(StanceError, match=r"differ in sample_period: 0\.048 and 0\.1; fit them one by one"):
