@@ -37,5 +37,5 @@ def test_a_biped_tells_its_masses_by_one_foots_forces_and_breaks_by_name(tmp_pat
     assert code == 0
     # Twelve joint boards with three channels or more and two feet with four, every eighth tick of six runs of 95 s.
     assert said["samples_received"] > 6 * 95_000 / 8 * (12 * 3 + 2 * 4)
-    assert said["mean_distance_m"]["nominal"] > 0.03
+    assert said["mean_distance_m"]["sensors_uncorrected"]["nominal"] > 0.03
     assert "front left" in said["refusals"]["sensor of the front left corner stuck"]
