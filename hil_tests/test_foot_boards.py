@@ -102,6 +102,7 @@ def test_the_truth_is_a_biped_that_eight_parameters_describe() -> None:
     [
         ('foot = "r_foot"', 'foot = "paw"', "foot = 'paw': robot 'gorobot2' has r_foot, l_foot"),
         ("sample_every = 8", "sample_every = 0", "sample_every = 0 must be a whole number of at least 1"),
+        ("sample_every = 8", "sample_every = 3", "sample_every = 3 must be one of 1, 2, 4, 8, 16, 32, 64 ticks"),
         ("node = 14", "node = 13", "node 13 has two boards"),
     ],
 )

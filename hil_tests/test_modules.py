@@ -8,6 +8,7 @@ from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.__main__ import main
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.excitation import random_excitation
 from jointbench.link import open_bench
 from jointbench.recording import record
@@ -53,6 +54,13 @@ def test_a_bench_file_can_name_a_chain_itself(tmp_path: Path) -> None:
     cut = bench.with_modules(2)
     assert cut.robot.joint_names == ("j1", "j2")
     assert cut.robot.name == cut.robot_reference == "modular7:2"
+
+
+def test_a_biped_keeps_the_feet_of_the_legs_it_has() -> None:
+    cut = read_bench_file(BENCH.with_name("gorobot2.toml")).with_modules(6)
+    assert [board.joint for board in cut.boards] == [*cut.robot.joint_names, "r_foot"]
+    assert [foot.name for foot in cut.plant.feet] == [foot.name for foot in cut.robot.feet] == ["r_foot"]
+    assert StandingPlant(cut.robot, cut.plant, "ideal").standing().foot_force.shape == (1, 4)
 
 
 @pytest.mark.parametrize("modules", ["8", "0", "2.5", "two"])

@@ -181,6 +181,18 @@ def test_a_gentle_push_does_not() -> None:
     assert plant.base_pose[3] > 0.9999
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_push_at_a_link_takes_load_off_its_gear(kind: PlantKind) -> None:
+    plant = StandingPlant(ROBOT, TRUTH, kind)
+    before = plant.standing().torque[0].copy()
+    push = np.zeros(12)
+    push[ROBOT.joint_index("l_hip_pitch")] = 5.0
+    for _ in range(999):
+        plant.advance(OFF, np.zeros(12), push)
+    after = plant.advance(OFF, np.zeros(12), push).torque[0]
+    np.testing.assert_allclose(after - before, -push, atol=0.05)  # the robot gives way by a hair under it
+
+
 def test_cables_pull_at_the_feet() -> None:
     model = StandingPlant(ROBOT, TRUTH, "ideal").model
     assert model.body(cable_of("l_foot")).mass == 0.0
@@ -204,6 +216,7 @@ def test_mean_torque_of_a_tick_is_that_of_its_instants() -> None:
     [
         (replace(ROBOT, gravity=(0.0, -9.81, 0.0)), TRUTH, "its base's z is not up"),
         (replace(ROBOT, feet=()), TRUTH, "it has no feet"),
+        (replace(ROBOT, base_link=None), TRUTH, "its base does not move"),
         (ROBOT, replace(TRUTH, mesh_ripple=0.1, mesh_teeth=100), "joints have springs or teeth"),
     ],
 )

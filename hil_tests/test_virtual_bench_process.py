@@ -114,11 +114,11 @@ def test_a_client_that_does_not_read_costs_no_more_than_a_buffer() -> None:
 
 def test_the_live_file_tells_clients_everything(write_bench: BenchWriter, tmp_path: Path) -> None:
     bench = write_bench("echo.py", "echo.py", extra="[servo.j1]\nstiffness_Nm_rad = 9000.5\n")
-    with virtual_bench(bench, plant="ideal", seed=7, out=tmp_path / "sim") as live:
+    with virtual_bench(bench, plant="ideal", seed=7, noise_seed=8, out=tmp_path / "sim") as live:
         values = tomllib.loads(live.read_text(encoding="utf-8"))
         assert live == tmp_path / "sim" / "bench.toml"
         assert [values[key] for key in ("version", "name", "robot", "clock")] == [1, "test", "cobot6", "virtual"]
-        assert (values["plant"], values["seed"]) == ("ideal", 7)
+        assert (values["plant"], values["seed"], values["noise_seed"]) == ("ideal", 7, 8)
         assert values["servo"] == {"j1": {"stiffness_Nm_rad": 9000.5}}
         assert [(entry["node"], entry["joint"]) for entry in values["board"]] == [(1, "j1"), (2, "j2")]
         assert all(is_running(entry["pid"]) for entry in values["board"])

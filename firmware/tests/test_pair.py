@@ -212,6 +212,13 @@ def test_settings_of_the_two_are_kept_apart(pair: PairProcess) -> None:
     again.close()
 
 
+def test_each_of_the_two_stores_a_minute(pair: PairProcess) -> None:
+    for node in NODES:
+        pair.node = node
+        assert pair.hello().body.max_knots == 2048
+        pair.end_turn()
+
+
 def test_an_idle_pair_allocates_nothing(start_pair: StartPair) -> None:
     noting = """
 import gc

@@ -50,7 +50,7 @@ class Bench:
         sensors = Sensors(robot, description.plant, kind, seed, noise_seed)
         self._truth = true_parameters(robot, description.plant, kind, sensors)
         add_clocks(self._truth, description.boards)
-        plant = (Plant if robot.base_link is None else StandingPlant)(robot, description.plant, kind)
+        plant = (StandingPlant if robot.base_link or robot.feet else Plant)(robot, description.plant, kind)
         self.boards: dict[int, Board] = {}
         self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
@@ -243,6 +243,8 @@ def running_bench(
     bench = Bench(description, kind, seed, noise_seed, folder)
     control = None
     settings: dict[str, str | int] = {"clock": "wall" if realtime else "virtual", "plant": kind, "seed": seed}
+    if noise_seed is not None:
+        settings["noise_seed"] = noise_seed
     settings["started_from"] = description.started_from
     try:
         if not realtime:

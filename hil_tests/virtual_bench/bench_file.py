@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file, whole
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
 from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
+from jointwire import HIGHEST_DIVIDER
 
 VERSION = 1
 UNIX, QEMU = "unix:", "qemu:mps2-an385"
 EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU}  # urls of boards: as they may be written, as they are called here
 BAUD = 921600  # what a real board's UART is set to, and the speed of a shared line
+_SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))
 _MOTORS = 2  # of a board whose joints are coupled
 _HIGHEST_NODE = 254  # 255 addresses every board
 _LOWEST_BAUD = 1200
@@ -151,11 +153,21 @@ class BenchFile:
             self,
             robot=robot,
             robot_reference=f"{split_reference(self.robot_reference)[0]}:{robot.n_joints}",
-            plant=self.plant.of_first(robot.n_joints),
+            plant=self.plant.of_chain(robot),
             modules=robot.n_joints,
-            boards=tuple(board for board in self.boards if board.joint in robot.joint_names),
+            boards=tuple(_boards_of_chain(self.boards, robot)),
             servo={joint: values for joint, values in self.servo.items() if joint in robot.joint_names},
         )
+
+
+def _boards_of_chain(boards: Iterable[BoardEntry], robot: Robot) -> Iterator[BoardEntry]:
+    """Those whose joint or foot the robot still has."""
+    feet = [foot.name for foot in robot.feet]
+    for board in boards:
+        if board.on_foot and board.joint in feet:
+            yield replace(board, joint_index=feet.index(board.joint))
+        elif not board.on_foot and board.joint in robot.joint_names:
+            yield board
 
 
 def read_bench_file(path: Path) -> BenchFile:
@@ -204,8 +216,10 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     if table.has("servo"):
         _check_servo(table.table("servo"), servo)
     sample_every = whole(table, "sample_every", 1, 1)
+    if sample_every not in _SAMPLE_EVERY:
+        table.fault(f"sample_every = {sample_every} must be one of {', '.join(map(str, _SAMPLE_EVERY))} ticks")
     table.finish()
-    plant = read_plant_file(plant_path, whole_robot).of_first(robot.n_joints)
+    plant = read_plant_file(plant_path, whole_robot).of_chain(robot)
     return BenchFile(path, name, robot, reference, plant_path, plant, boards, link, servo, sample_every=sample_every)
 
 

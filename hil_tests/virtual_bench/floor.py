@@ -12,7 +12,7 @@ from jointbench.robot import Robot
 
 _PAD = 1e-3  # radius of what touches the floor at a corner [m]
 _BODY = 0.04  # radius of what a fallen robot lands on, at each link's centre of mass [m]
-# Contact as rubber has it: a corner gives way by 20 µm under a quarter of 27 kg, critically damped within 5 ms.
+# Contact as rubber has it: a corner gives way by 20 µm under a quarter of 28 kg, critically damped within 5 ms.
 _CONTACT = {"solref": (0.005, 1.0), "solimp": (0.97, 0.97, 1e-3, 0.5, 2.0), "condim": 3}
 _GRIP = 10.0  # by how much the floor is stiffer along itself than across it, so that feet do not creep
 

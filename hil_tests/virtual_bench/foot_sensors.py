@@ -42,7 +42,7 @@ class FootSensors:
         return (self._offset - self._zero) * self._step
 
     def read(self, force: Array) -> NDArray[np.int32]:
-        """Counts of one tick's mean forces [N], shape (n_feet, 4); each call has noise of its own."""
+        """Counts at forces [N], shape (n_feet, 4); each call has noise of its own."""
         if self._used == _DRAWN_TICKS:
             self._noise.standard_normal(out=self._at_rest)
             self._at_rest *= self._noise_rms

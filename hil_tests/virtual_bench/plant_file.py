@@ -159,9 +159,11 @@ class PlantFile:
     feet: tuple[FootTruth, ...] = ()
     floor_friction: float = 0.0
 
-    def of_first(self, joints: int) -> "PlantFile":
-        """The same of an arm that ends behind so many joints."""
-        return replace(self, joints=self.joints[:joints])
+    def of_chain(self, robot: Robot) -> "PlantFile":
+        """The same of a robot that ends behind some of its joints."""
+        left = {foot.name for foot in robot.feet}
+        feet = tuple(foot for foot in self.feet if foot.name in left)
+        return replace(self, joints=self.joints[: robot.n_joints], feet=feet)
 
 
 def read_plant_file(path: Path, robot: Robot) -> PlantFile:

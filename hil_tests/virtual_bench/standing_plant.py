@@ -65,6 +65,7 @@ class StandingPlant:
         self._flex_position, self._flex_velocity = data.qpos[_BASE + 2 :: 2], data.qvel[_BASE + 1 :: 2]
         self._applied = data.qfrc_applied[_BASE:].reshape(robot.n_joints, every)
         self._velocity = np.zeros(robot.n_joints)
+        self._driving = np.zeros(robot.n_joints)  # torque of motors and brakes
         self._damping = self.model.dof_damping[_BASE::every]
         self._acceleration = data.qacc[_BASE::every]
         self._bodies = [self.model.body(name).id for name in (BASE, *robot.joint_names)]
@@ -144,15 +145,16 @@ class StandingPlant:
 
     def _step(self, torque: Array | None) -> None:
         """Let a tick pass, in which motors and brakes give what they do at its begin or on its mean."""
-        drives, data, velocity, motors = self.drives, self._data, self._velocity, self._applied[:, 0]
+        drives, data, velocity, driving = self.drives, self._data, self._velocity, self._driving
         np.maximum(np.abs(self._motor_velocity, velocity), _STANDSTILL, out=velocity)
         np.copysign(velocity, self._motor_velocity, velocity)
         friction = self._friction.torque(velocity, self._flex_position)
         np.add(np.divide(friction, velocity, friction), self._viscous, self._damping)
         self._applied[:] = 0.0 if torque is None else torque[:, None]
-        motors += drives.mean_torque(data.time, TICK)
+        driving[:] = drives.mean_torque(data.time, TICK)
         if drives.any_braked:
-            motors += drives.brake_torque(self._motor_position, self._motor_velocity)
+            driving += drives.brake_torque(self._motor_position, self._motor_velocity)
+        self._applied[:, 0] += driving
         mujoco.mj_step(self.model, data, self._steps)
 
     def _motion(self, current: Array, copper_loss: float) -> Motion:
@@ -171,13 +173,14 @@ class StandingPlant:
         """Torque through the gear onto the link at the tick's end [N·m], shape (n,)."""
         if self.kind == "harmonic":
             return -self._stiffness * self._flex_position - self._gear_damping * self._flex_velocity
-        return self._applied[:, 0] - self._damping * self._motor_velocity - self._armature * self._acceleration
+        return self._driving - self._damping * self._motor_velocity - self._armature * self._acceleration
 
 
 def _check_stands(robot: Robot, truth: PlantFile) -> None:
     """Refuse what this plant has not."""
     gravity = np.array(robot.gravity)
     faults = {
+        "its base does not move": robot.base_link is None,
         "its base's z is not up": gravity[2] > -0.999 * np.linalg.norm(gravity),
         "it has no feet": not robot.feet,
         "joints are coupled or passive": bool(robot.couplings) or any(drive.kind == "none" for drive in robot.drives),

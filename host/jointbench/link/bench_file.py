@@ -120,6 +120,7 @@ def _bench(table: Table, path: Path) -> BenchFile:
     information = {
         "plant": table.text("plant") if table.has("plant") else None,
         "seed": int(table.number("seed")) if table.has("seed") else None,
+        "noise_seed": int(table.number("noise_seed")) if table.has("noise_seed") else None,
         "started_from": table.text("started_from") if table.has("started_from") else None,
     }
     bench = BenchFile(

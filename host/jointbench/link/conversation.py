@@ -36,9 +36,7 @@ class Conversation:
         understood: whether the board has this host's schema.
     """
 
-    def __init__(
-        self, line: Line, node: int, joint: str, clock: Clock, on_frame: Callable[[Frame], bool]
-    ) -> None:
+    def __init__(self, line: Line, node: int, joint: str, clock: Clock, on_frame: Callable[[Frame], bool]) -> None:
         """Listen at the line; nothing is sent."""
         self.line, self.node, self.joint, self.clock, self.on_frame = line, node, joint, clock, on_frame
         self.listener: ChunkListener | None = None

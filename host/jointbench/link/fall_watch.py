@@ -112,11 +112,12 @@ class FallWatch:
         if self._bad < HOLD:
             return
         total, (x, y) = float(self._newest.sum()), 1e3 * self.foot.pressure_point(self._newest)
+        place = f" with the pressure at ({x:+.0f}, {y:+.0f}) mm of the sole's middle" if np.isfinite(x) else ""
         raise RobotFalls(
             f"{self._named}: the robot falls, {max(elapsed, 0.0):.1f} s into its motion: for {1e3 * self._bad:.0f} ms "
-            f"it has carried {total:.0f} N with the pressure at ({x:+.0f}, {y:+.0f}) mm of the sole's middle, and not "
-            f"{LEAST_FORCE * self._stood:.0f} N at least, {1e3 * self._edge:.0f} mm inside the sole's edge. Its motors "
-            "are off: set it up again, look for what it ran against, and plan with a wider margin"
+            f"it has carried {total:.0f} N{place}, and not {LEAST_FORCE * self._stood:.0f} N at least, "
+            f"{1e3 * self._edge:.0f} mm inside the sole's edge. Its motors are off: set it up again, look for what it "
+            "ran against, and plan with a wider margin"
         )
 
     def take_nearest(self) -> float | None:

@@ -28,7 +28,7 @@ class SupportRanges:
         foot_turn: its turn about the upright, toes out [rad].
 
     Raises:
-        ExcitationError: a range does not go from below 0 to above it, or both its ends are 0.
+        ExcitationError: a range does not have home, 0, in it; one from 0 to 0 leaves its quantity as it is at home.
     """
 
     trunk_up: Range = (-0.05, 0.05)

@@ -44,6 +44,7 @@ def test_everything_in_it(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert bench.servos == {"j2": ServoOverride(9000.0, None)}
     assert bench.information == {"plant": "ideal", "seed": 4}
+    assert read(tmp_path, GOOD.replace("seed = 4", "seed = 4\nnoise_seed = 5")).information["noise_seed"] == 5
     assert bench.common_ticks
     assert [[board.joint for board in line] for line in bench.lines] == [["j1"], ["j2"]]
 

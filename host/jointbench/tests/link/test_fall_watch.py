@@ -87,6 +87,7 @@ def test_a_robot_that_stands_stays_unharmed(place: tuple[float, float]) -> None:
         (pressed(-0.108, 0.0), r"pressure at \(-10[789], [+-]\d\) mm"),
         (pressed(0.0, 0.0, 100.0), r"it has carried (99|100|101) N"),
         (np.zeros(4), r"it has carried -?[0-2] N"),
+        (np.full(4, -5.0), r"it has carried -(19|20|21) N, and not 13\d N at least"),  # nowhere
     ],
 )  # fmt: skip
 def test_one_that_falls_is_named(forces: Array, said: str) -> None:
