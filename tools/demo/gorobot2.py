@@ -25,13 +25,14 @@ from tools.truth import Truth
 
 PAPER = "C · Wu & Gao, Journal of Harbin Institute of Technology 53(7):20, 2021"
 ASSUMED = (
-    "Geometry, masses, drives, limits and sensors of the robot: the paper prints none. Trunk, thighs, shanks and feet "
-    "of the robot's file are off from the plant's by amounts that were chosen so that the file errs by about as much "
-    "as the paper's drawing, 33.8 mm.",
-    "Foot sensors: gains 1 ± 0.015, zeros known to 0.3 N, noise of 0.5 N a sample; a cable pulls at each foot. Soles "
-    "give way, gears bend, and joint friction has Coulomb, viscous, Stribeck's and load's parts, of which the joint- "
-    "torque method knows the first two.",
-    "The paper's step sizes between 1 and 0.02 are not printed; what is taken for them stands in docs/biped.md.",
+    "Geometry, masses, drives, limits and sensors of the robot: the paper prints none. Trunk, thighs, shanks and "
+    "feet of the robot's file are off from the plant's by amounts that were chosen so that the file errs by about "
+    "as much as the paper's drawing, 33.8 mm.",
+    "Foot sensors: gains 1 ± 0.015, zeros known to 0.3 N, noise of 0.5 N a sample; a cable pulls at each foot. "
+    "Soles give way, gears bend, currents' gains with the torque constants are 1 ± 0.05, and joint friction has "
+    "Coulomb, viscous, Stribeck's and load's parts, of which the method by joint torques knows the first two.",
+    "The paper's step sizes between 1 and 0.02 are not printed: α falls geometrically, and would be at 0.02 where "
+    "the paper's search ended, in step 121.",
     "The robot is weighed without an error.",
     "Distances are from the measured point with gains, zeros and pulls as ours found them on the five runs, the "
     "same for every method; the fresh run corrects nothing. Uncorrected: from the sensors as they came, of which "
