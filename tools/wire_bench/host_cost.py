@@ -126,6 +126,11 @@ class _Boards:
     facts: tuple[Facts, ...]
     robot: _Robot
 
+    @property
+    def all_boards(self) -> tuple[Board, ...]:
+        """There are none of feet."""
+        return self.boards
+
 
 def measure(entries: Sequence[BoardEntry], directory: Path, peaks: bool = False) -> HostCost:
     """Watch boards through a motion and record them, as `Bench.play` does from the start of the motion on.

@@ -118,7 +118,7 @@ def stance_picture(
         ReportError: the file cannot be written.
     """
     require_report_extras()
-    from jointbench.report.stance_picture import stance_png
+    from jointbench.report.stance_panels import stance_png
 
     return _write(Path(path), stance_png(stance, measured, models, reference))
 

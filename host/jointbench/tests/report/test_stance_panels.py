@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jointbench.report import PressureModel, stance_picture
-from jointbench.report.stance_picture import stance_figure, stance_png
+from jointbench.report.stance_panels import stance_figure, stance_png
 from jointbench.report.theme import house_style
 from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_stance
 
