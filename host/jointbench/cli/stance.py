@@ -127,10 +127,11 @@ def support_foot(robot: Robot) -> str:
     Raises:
         StanceError: it has none.
     """
-    for foot in robot.feet:
-        if foot.joint < 0:
-            return foot.name
-    raise StanceError(f"no foot of robot {robot.name!r} is its base; a stance needs [[feet]] on the base in its file")
+    if robot.base_foot is None:
+        raise StanceError(
+            f"no foot of robot {robot.name!r} is its base; a stance needs [[feet]] on the base in its file"
+        )
+    return robot.base_foot.name
 
 
 def stances_of(

@@ -146,10 +146,10 @@ def fall_watch(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) ->
         robot: whose base may be a foot.
         boards, facts: of its feet.
     """
-    for foot in robot.feet:
-        for board, own in zip(boards, facts, strict=True):
-            if foot.joint < 0 and board.joint == foot.name:
-                return FallWatch(robot, foot, board, own)
+    foot = robot.base_foot
+    for board, own in zip(boards, facts, strict=True):
+        if foot is not None and board.joint == foot.name:
+            return FallWatch(robot, foot, board, own)
     return None
 
 

@@ -137,6 +137,11 @@ class Robot:
             raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
         return known[name]
 
+    @property
+    def base_foot(self) -> Foot | None:
+        """The foot that is its base, on which it stands; None where there is none."""
+        return next((foot for foot in self.feet if foot.joint < 0), None)
+
     def foot(self, name: str) -> Foot:
         """The foot of this name.
 

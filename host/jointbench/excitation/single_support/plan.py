@@ -108,10 +108,11 @@ def base_foot(robot: Robot) -> str:
     Raises:
         LosesBalance: there is none.
     """
-    for foot in robot.feet:
-        if foot.joint == -1:
-            return foot.name
-    raise LosesBalance(f"robot {robot.name!r} has no foot for a base; motions on one foot are for a biped on its foot")
+    if robot.base_foot is None:
+        raise LosesBalance(
+            f"robot {robot.name!r} has no foot for a base; motions on one foot are for a biped on its foot"
+        )
+    return robot.base_foot.name
 
 
 def support_workspace(robot: Robot, foot: str, clearance: float = CLEARANCE) -> Workspace:

@@ -108,6 +108,7 @@ def _random_columns(robot: Robot, seed: int) -> Array:
     resting = FreeBaseMotion(still, still, still - robot.gravity)
     rows = floating_regressor(robot, resting, q, dq, ddq).reshape(_SAMPLES, -1, _WIDTH * (1 + robot.n_links))
     # Forces along the ground act at its height: at another point they would only mix rows.
-    height = next(foot.origin[2] for foot in robot.feet if foot.joint < 0)
+    assert robot.base_foot is not None  # of a stance
+    height = robot.base_foot.origin[2]
     fx, fy, fz, nx, ny, _ = rows[:, :6].transpose(1, 0, 2)
     return np.concatenate([height * fx - ny, height * fy + nx, fz])

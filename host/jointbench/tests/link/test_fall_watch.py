@@ -32,7 +32,7 @@ class Stood:
     """A foot's forces as its board would send them, and the watch that hears of them."""
 
     def __init__(self) -> None:
-        watch = fall_watch(ROBOT, (Board("l_foot"), Board("r_foot")), (FACTS, FACTS))  # type: ignore[arg-type]
+        watch = fall_watch(ROBOT, (Board("l_foot"), Board("r_foot")), (FACTS, FACTS))  # type: ignore[arg-type]  # as far as it is looked at
         assert watch is not None
         self.watch: FallWatch = watch
         self._tick = 0
@@ -46,7 +46,7 @@ class Stood:
         for _ in range(blocks):
             sent = data(13, 0, self._tick, 64, raw=raw, dividers=EVERY)
             (chunk,) = FrameReader().feed(sent.data)
-            self.watch.add(chunk.content)  # type: ignore[arg-type]
+            self.watch.add(chunk.content)  # type: ignore[arg-type]  # as far as it is looked at
             self._tick += 64
 
     def begin(self, forces: Array) -> None:
@@ -154,5 +154,5 @@ def test_quiet_sensors_are_not_stuck() -> None:
 
 def test_who_is_not_watched() -> None:
     boards, facts = (Board("l_foot"),), (FACTS,)
-    assert fall_watch(ROBOT, boards, facts) is None  # type: ignore[arg-type]
+    assert fall_watch(ROBOT, boards, facts) is None  # type: ignore[arg-type]  # as far as it is looked at
     assert fall_watch(load_robot("cobot6"), (), ()) is None

@@ -44,7 +44,7 @@ def titled(figure: Figure, start: str) -> list[Axes]:
     return [
         axes
         for axes in figure.axes
-        if any(axes.get_title(loc=loc).startswith(start) for loc in ("left", "center"))  # type: ignore[arg-type]
+        if any(axes.get_title(loc=loc).startswith(start) for loc in ("left", "center"))  # type: ignore[arg-type]  # matplotlib's types are wider
     ]
 
 
@@ -65,7 +65,7 @@ def test_each_model_has_a_sole_with_its_distance_at_one_scale(figure: Figure) ->
 def test_errors_over_time_are_those_of_what_was_estimated(figure: Figure) -> None:
     (errors,) = titled(figure, "error of x")
 
-    assert [float(np.mean(line.get_ydata())) for line in errors.lines] == pytest.approx([5.0, 1.0])  # type: ignore[arg-type]
+    assert [float(np.mean(line.get_ydata())) for line in errors.lines] == pytest.approx([5.0, 1.0])  # type: ignore[arg-type]  # matplotlib's types are wider
 
 
 def test_distances_without_correction_and_printed_ones_stand_beside_ours(figure: Figure) -> None:

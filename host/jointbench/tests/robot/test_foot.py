@@ -55,6 +55,14 @@ def test_feet_follow_the_joint_that_moves_them() -> None:
     assert [foot.name for foot in chain_of(robot, 6).feet] == ["r_foot"]
 
 
+def test_the_base_is_a_foot_or_none_is() -> None:
+    biped = load_robot("gorobot2")
+
+    assert biped.base_foot is biped.feet[0]
+    assert load_robot("cobot6").base_foot is None
+    assert on_free_base(biped).base_foot is None  # six joints carry it
+
+
 def test_a_foot_that_is_not_there_is_named() -> None:
     with pytest.raises(UnknownFoot, match="no foot 'hoof'; its feet: r_foot, l_foot"):
         load_robot("gorobot2").foot("hoof")
@@ -65,7 +73,7 @@ def test_a_foot_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 0, 1, 2), (0, 1, 1, 0)])
 def test_corners_that_go_round_no_sole_are_refused(order: tuple[int, ...]) -> None:
     with pytest.raises(BadFoot, match="go round no sole; give four in the order front left"):
-        Foot("paw", -1, tuple(SOLE[i] for i in order))  # type: ignore[arg-type]  # four of them
+        Foot("paw", -1, tuple(SOLE[i] for i in order))  # type: ignore[arg-type]  # a tuple of four
 
 
 def test_corners_off_a_plane_are_refused() -> None:
