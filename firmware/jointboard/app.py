@@ -1,8 +1,8 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
-A tick in which nothing is sent or received allocates nothing. Memory is collected after every `COLLECT_EVERY` ticks
-that had something to send or receive and at no other time, unless it runs out. Any exception takes the power of the
-board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
+Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them and at no other time, unless
+it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes the power of
+the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
 """
 
 import gc
@@ -17,7 +17,7 @@ from jointboard import image, link, motor, publish, requests, states, tick, wire
 from jointboard.motor import step
 from jointboard.registers import cells
 
-COLLECT_EVERY = const(32)
+COLLECT_EVERY = const(64)  # errands: 32 requests with their answers
 CTRL_C = const(3)
 EVENT_STATUS = const(4)  # as tick.py has it
 TRIAL_S = const(60)  # that a host has to confirm a new image, while the motor rests
@@ -205,16 +205,16 @@ def _say_the_rest(board):
 
 
 def _after_errands(events):
-    """What may take its time: a tick with errands is over but for this."""
-    global _errands
-    _errands += 1
-    if _errands == COLLECT_EVERY:
-        _errands = 0
+    """What may take its time: a tick that told or heard something is over but for this."""
+    errands = 0
+    for one in _motors:
+        errands += one.link.errands
+    if errands >= COLLECT_EVERY:
         _collect()
     if events & EVENT_STATUS:
         _judge_trial()
     if _clock_runs:
-        # From the tick's instant to the end of its work: ticks without errands do a part of what others do.
+        # From the tick's instant to the end of its work: ticks in which nothing is told or heard do a part of it.
         spent = (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF
         for one in _motors:
             one.publish.longest_tick_us = max(one.publish.longest_tick_us, spent)
@@ -225,6 +225,7 @@ def _collect():
     gc.collect()
     pause = (_board.stopwatch_us() - before) & 0xFFFFFFFF
     for one in _motors:
+        one.link.errands = 0
         if _clock_runs:
             one.publish.longest_gc_us = max(one.publish.longest_gc_us, pause)
         if not _driving():
@@ -251,7 +252,6 @@ assert EVENT_STATUS == tick.EVENT_STATUS
 _board = None
 _motors = (motor,)
 _clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
-_errands = 0
 _trial_s = 0
 
 

@@ -4,7 +4,8 @@ of waiting.
 What the ring keeps free for whom: a DATA block leaves room for the board's reports, those for the longest answer, and
 answers for the YIELD that ends a turn. So a host too slow for the stream still gets its answers. A frame that finds no
 room takes no sequence number: the host tells what the board dropped from what the line lost. An idle line allocates
-nothing, nor does a DATA frame; other frames sent or received take 100 to 200 bytes of heap, collected by app.py.
+nothing, nor does a DATA frame, nor what others say to each other on a shared line. Any other frame sent or received
+is an errand: it takes 100 to 200 bytes of heap, collected by app.py.
 """
 
 import struct
@@ -37,6 +38,7 @@ received = bytearray(LARGEST)
 reply = bytearray(LARGEST)  # frames are built here; DATA alone has its own buffer
 frames_received = 0
 bad_frames = 0
+errands = 0  # since memory was last collected, as app.py counts
 
 line = array("i", bytes(4 * framing.LINE_CELLS))
 _block = bytearray(LARGEST)
@@ -94,8 +96,10 @@ def send(kind, node, time_us, buffer, length, left):
 
     False: there was no room, it is dropped.
     """
+    global errands
     if kind >= FIRST_ANSWER and not _answering:
         return True
+    errands += 1
     line[SOURCE] = address(buffer)
     line[BODY_LENGTH] = length
     line[KIND] = kind
@@ -134,18 +138,22 @@ def receive(source, start, count, node):
     """Look at source[start:count] for a request to this node.
 
     Returns where to go on, `count` when all is looked at; `received` holds a frame when `frame_length` is not negative.
+    On a shared line most frames are between others: whether those are whole is not this board's business.
     """
-    global frame_length, frames_received, bad_frames, _answering
+    global frame_length, frames_received, bad_frames, errands, _answering
     frame_length = -1
     _decoder[NEXT] = start
     if decode(_decoder, source, count):
         length = _decoder[RESULT] - BODY - 4
-        if not _valid(length):
-            bad_frames += 1
-        elif received[1] < FIRST_FROM_BOARD and (received[2] == node or received[2] == wire.BROADCAST_NODE):
-            frames_received += 1
-            frame_length = length
-            _answering = not shared or received[2] == node
+        asked = received[1] < FIRST_FROM_BOARD and (received[2] == node or received[2] == wire.BROADCAST_NODE)
+        if asked or length < 0 or not shared:
+            errands += 1
+            if not _valid(length):
+                bad_frames += 1
+            elif asked:
+                frames_received += 1
+                frame_length = length
+                _answering = not shared or received[2] == node
     return _decoder[NEXT]
 
 

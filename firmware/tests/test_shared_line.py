@@ -1,8 +1,10 @@
 """Several boards on one line: one speaks at a time, when it is asked, and ends with YIELD."""
 
 import random
+import struct
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from firmware.tests.driver import BoardProcess, flash
 from firmware.tests.joint import SERVO, Joint, swing
 from firmware.tests.shared_line import SharedLine
-from firmware.tests.test_link import SLOW_LINE
+from firmware.tests.test_link import MEMORY, SLOW_LINE
 from jointwire import (
     BY_NAME,
     KNOT,
@@ -86,6 +88,23 @@ def test_others_answers_are_heard_and_left(line: SharedLine) -> None:
     (report, _) = line.ask(M.PING, B, nonce=1)
     assert report.type is M.STATUS
     assert (report.body.frames_received, report.body.bad_frames) == (0, 0)
+
+
+def test_what_others_say_takes_no_memory(start_line: StartLine) -> None:
+    line = start_line(MEMORY)
+    line.ask(M.PING, B, nonce=0)
+    first = line.boards[B].tick
+    for k in range(100):
+        line.ask(M.ECHO, A, count=2, data=bytes((k, 1)))
+        damaged = bytearray(encode_frame(M.PING, A, 0, nonce=k))
+        damaged[-2] ^= 1  # of the checksum
+        line.say(bytes(damaged))
+    last = line.boards[B].tick
+    assert line.boards[B].close() == 0
+    log = struct.unpack("<3000i", (line.boards[B].folder / "memory.bin").read_bytes())[first + 1 : last]
+    assert len(log) > 400
+    told = [after - before for before, after in pairwise(log) if after != before]
+    assert len(told) == last // 1000 - first // 1000  # the board's own STATUS, which waits for its turn
 
 
 def test_reports_wait_for_the_turn_and_go_first(line: SharedLine) -> None:

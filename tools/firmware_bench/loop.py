@@ -15,7 +15,7 @@ from tools.firmware_bench.errors import LoopStopped
 from tools.firmware_bench.kernels import PROGRAMS, board_files
 
 PER_STEP = 40  # instructions to a step of the counter
-BLOCKS = 48  # more than the 32 errands after which memory is collected
+BLOCKS = 48  # frames of a board's DATA
 QUIET_TICKS = 500
 
 
