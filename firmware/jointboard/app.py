@@ -1,8 +1,8 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
-Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them and at no other time, unless
-it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes the power of
-the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
+Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them and at no other time,
+unless it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes the
+power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
 """
 
 import gc

@@ -1,6 +1,7 @@
 """A running virtual bench: boards, plant and ports, moved by a control client or by the wall clock."""
 
 import contextlib
+import itertools
 import select
 import time
 from collections.abc import Generator
@@ -29,6 +30,7 @@ from hil_tests.virtual_bench.truth import add_clocks, true_parameters
 
 BEHIND = "fell behind real time"  # begins what a bench says when boards were kept waiting
 _LATE = 0.05  # [s]
+_LOOK_EVERY = 16  # events, for whether the client is still there
 _RUN_ON_US = 3_000_000  # how long boards may take to notice that their client has gone
 _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way between two processes
 
@@ -188,7 +190,9 @@ class Bench:
             return {"outputs": self._lockstep.trace.take(request["outputs"])}
         self._await_bytes(request["written"])
         timeline, end_us = self._timeline, self._timeline.now_us + request["wait_us"]
-        while timeline.now_us < end_us and control.client_waits() and not stop.requested:
+        for event in itertools.count():
+            if timeline.now_us >= end_us or stop.requested or (event % _LOOK_EVERY == 0 and not control.client_waits()):
+                break
             if timeline.advance(end_us) or self._report_deaths():
                 break
         sent_totals = {key: link.port.sent for key, link in self.links.items()}

@@ -64,8 +64,11 @@ class Cohort:
         self._joints = np.array([joint for seat in seats for joint in seat.joints], dtype=int)
         self._feet = np.array([seat.foot for seat in seats if seat.foot is not None], dtype=int)
         self._inputs = np.zeros(len(self._nodes), TICK_IN)
-        self._at_joints = self._inputs[: len(self._joints)]
-        self._at_feet = self._inputs[len(self._joints) :]
+        # Views, made once: to look up a field takes as long as to fill it.
+        fields, n_joints = list(TICK_IN.names or ()), len(self._joints)
+        self._of_all = {field: self._inputs[field] for field in fields}
+        self._of_joints = {field: self._inputs[field][:n_joints] for field in fields}
+        self._of_feet = self._inputs["foot_force"][n_joints:]
         self._edge_times = EdgeTimes(len(self._joints))
         ends = TICK_IN.itemsize * np.cumsum([0, *[len(seat.nodes) for seat in seats]])
         self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]  # of all inputs, by board
@@ -89,26 +92,26 @@ class Cohort:
     def messages(self, readings: Readings, received: Sequence[bytes]) -> list[bytes]:
         """Return the tick's message for each board, `received` being what each one's serial line brings."""
         inputs, joints, clock = self._inputs, self._joints, self._clock
+        of_all, of_joints = self._of_all, self._of_joints
         all_struck = self._faults.struck
         struck = [place for place, node in enumerate(self._nodes) if node in all_struck] if all_struck else []
         before = inputs[struck]
-        inputs["tick"] = self.tick
-        inputs["time_us"] = _wrapped(TICK_US * self._count)
-        inputs["now_us"] = _wrapped(clock.reads(self.due_us + self._service_us))
+        of_all["tick"].fill(self.tick)
+        of_all["time_us"].fill(_wrapped(TICK_US * self._count))
+        of_all["now_us"].fill(_wrapped(clock.reads(self.due_us + self._service_us)))
         if self._sync_us and self.due_us >= self._sync_us:
             edges = self.due_us // self._sync_us
-            inputs["sync_edges"] = edges
-            inputs["sync_us"] = _wrapped(clock.reads(edges * self._sync_us))
-        at_joints = self._at_joints
-        at_joints["motor_count"] = readings.motor_count[joints]
-        at_joints["motor_edge"] = self._edge_times.at(self._count, readings.motor_exact[joints])
-        at_joints["link_count"] = readings.link_count[joints]
-        at_joints["bus_voltage"] = readings.bus_voltage[joints]
-        at_joints["temperature"] = readings.temperature[joints]
-        at_joints["adc"] = readings.adc[joints]
+            of_all["sync_edges"].fill(edges)
+            of_all["sync_us"].fill(_wrapped(clock.reads(edges * self._sync_us)))
+        of_joints["motor_count"][:] = readings.motor_count[joints]
+        of_joints["motor_edge"][:] = self._edge_times.at(self._count, readings.motor_exact[joints])
+        of_joints["link_count"][:] = readings.link_count[joints]
+        of_joints["bus_voltage"][:] = readings.bus_voltage[joints]
+        of_joints["temperature"][:] = readings.temperature[joints]
+        of_joints["adc"][:] = readings.adc[joints]
         if len(self._feet):
-            self._at_feet["foot_force"] = readings.foot_force[self._feet]
-        inputs["received"][self._firsts] = [len(data) for data in received]
+            self._of_feet[:] = readings.foot_force[self._feet]
+        of_all["received"][self._firsts] = [len(data) for data in received]
         for place, earlier in zip(struck, before, strict=True):
             self._faults.alter(self._nodes[place], inputs[place], earlier)
         together = inputs.tobytes()

@@ -143,7 +143,12 @@ class EmulatedBoard:
         if not self._greeted:
             self._check_greeting()
         size = self._words.size
-        message = self._read(b"", size + MAX_SERIAL)
+        try:
+            message = os.read(self._in, size + MAX_SERIAL)  # mostly it is there, and whole
+        except BlockingIOError:
+            message = self._read(b"", size + MAX_SERIAL)
+        if not message:
+            raise EOFError
         while len(message) < size:
             message = self._read(message, size)
         try:
@@ -179,12 +184,9 @@ class EmulatedBoard:
 
     def _read(self, begun: bytes, size: int) -> bytes:
         """Wait for more of a message of at most `size` bytes, and return it with what had `begun`."""
-        try:
-            chunk = os.read(self._in, size - len(begun))  # mostly it is there
-        except BlockingIOError:
-            if not self._poll.poll(_PATIENCE_MS):
-                self._die(f"no answer within {_PATIENCE_MS / 1000:g} s of the wall clock: it hangs")
-            chunk = os.read(self._in, size - len(begun))
+        if not self._poll.poll(_PATIENCE_MS):
+            self._die(f"no answer within {_PATIENCE_MS / 1000:g} s of the wall clock: it hangs")
+        chunk = os.read(self._in, size - len(begun))
         if not chunk:
             raise EOFError
         return begun + chunk

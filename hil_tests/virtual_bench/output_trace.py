@@ -17,10 +17,10 @@ class OutputTrace:
         """Whether anybody asked for any board's."""
         return bool(self._noted)
 
-    def note(self, node: int, tick: int, enabled: bool, command: float) -> None:
-        """Take a drive's outputs after a board's tick; the command in A."""
+    def note(self, node: int, tick: int, enable: int, command_mA: int) -> None:
+        """Take a drive's outputs after a board's tick."""
         if node in self._noted:
-            self._noted[node].append((tick, int(enabled), round(1e3 * command)))
+            self._noted[node].append((tick, enable, command_mA))
 
     def take(self, node: int) -> list[tuple[int, int, int]]:
         """Tick, enable and command [mA] of the ticks since this was last asked of the board; at first none."""

@@ -203,7 +203,7 @@ class Status:
         frames_dropped: the transmit buffer was full.
         ticks_missed: not carried out in time.
         frames_received: valid, and to this node.
-        bad_frames: received, but COBS, length, CRC or protocol was wrong; not between others on a shared line.
+        bad_frames: COBS, length, CRC or protocol was wrong; not of those between others on its line.
         heap_free: bytes, when memory was last collected with the motor at rest.
         longest_tick_us: from a tick to the end of its work; 0 without a clock that runs then.
         longest_gc_us: pause to collect memory; 0 without such a clock.

@@ -246,7 +246,7 @@ BODIES: dict[MessageType, Struct] = {
         "frames_dropped" / Int32ul * "the transmit buffer was full",
         "ticks_missed" / Int32ul * "not carried out in time",
         "frames_received" / Int32ul * "valid, and to this node",
-        "bad_frames" / Int32ul * "received, but COBS, length, CRC or protocol was wrong; not between others on a shared line",
+        "bad_frames" / Int32ul * "COBS, length, CRC or protocol was wrong; not of those between others on its line",
         "heap_free" / Int32ul * "bytes, when memory was last collected with the motor at rest",
         "longest_tick_us" / Int32ul * "from a tick to the end of its work; 0 without a clock that runs then",
         "longest_gc_us" / Int32ul * "pause to collect memory; 0 without such a clock",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,13 @@ from jointbench.cli.stance_tables import HELD, LABELS, PRINTED, parameter_table
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, theoretical_point
 from jointbench.identification.zero_moment_point.calibration import Calibration
-from jointbench.recording import Run
+from jointbench.recording import Run, open_run
 from jointbench.report import stance_picture
 from jointbench.robot import CORNERS, Array, Robot, load_robot
 from tools.demo.foot_faults import Refusal, refusals
 from tools.demo.playing import BENCHES
 from tools.demo.story import PaperLine, Stage, Story
-from tools.demo.two_benches import play_on_two
+from tools.demo.two_benches import in_worker, play_on_two, two_workers
 from tools.truth import Truth
 
 PAPER = "C · Wu & Gao, Journal of Harbin Institute of Technology 53(7):20, 2021"
@@ -41,6 +43,7 @@ ASSUMED = (
     "constant zero, for one, looks like a mass.",
 )
 
+BENCH = BENCHES / "gorobot2.toml"
 RUNS, DURATION = 5, 95.008
 """As printed; a whole number of knots of 32 ms makes up the rest."""
 
@@ -58,26 +61,28 @@ CORRECTED, UNCORRECTED, KNOWN = "sensors_corrected_by_ours", "sensors_uncorrecte
 def tell(stage: Stage) -> Story:
     """Plan, play on two benches side by side, estimate three ways, judge on a fresh run; then break things."""
     robot = load_robot("gorobot2")
-    motions = plan_runs(robot, stage)
-    played = play_on_two(stage, BENCHES / "gorobot2.toml", motions)
-    *runs, _fresh = played.runs.values()
-    mass, true = played.truth["base"]["total_mass"], true_parameters(robot, played.truth)
-    _, (*stances, fresh) = stances_of([*played.runs.values()], mass, SUPPORT_FOOT, stage.console.say)
-    reduced = ReducedParameters(robot)
-    estimates = estimates_of(runs, stances, reduced, mass)
-    ours, paper = estimates["ours"], estimates["paper"]
-    stage.console.say()
-    stage.console.say(parameter_table(estimates))
-    predictions = predictions_of(fresh, estimates) | {TRUE: theoretical_point(fresh, true)}
-    distances = {
-        CORRECTED: distances_of(predictions, ours.corrected(fresh)),
-        UNCORRECTED: distances_of(predictions, fresh.measured),
-        KNOWN: distances_of(predictions, Calibration(fresh)(true_nuisance(fresh, played.truth))[0][:, :2]),
-    }
-    spreads = spreads_of(runs, stances, reduced, mass, ("torque", "ours"))
+    with two_workers() as workers:
+        stage.console.say(f"planning {RUNS + 1} random motions of {DURATION:g} s on one foot")
+        played = play_on_two(stage, workers, BENCH, plans(robot, stage.seed))
+        *runs, fresh_run = played.runs.values()
+        mass, true = played.truth["base"]["total_mass"], true_parameters(robot, played.truth)
+        alone = workers.submit(spreads, [run.path for run in runs], mass)
+        broken = workers.submit(broken_on_purpose, in_worker(stage), runs[0].path, mass)
+        _, (*stances, fresh) = stances_of([*runs, fresh_run], mass, SUPPORT_FOOT, stage.console.say)
+        reduced = ReducedParameters(robot)
+        estimates = estimates_of(runs, stances, reduced, mass)
+        ours, paper = estimates["ours"], estimates["paper"]
+        stage.console.say()
+        stage.console.say(parameter_table(estimates))
+        predictions = predictions_of(fresh, estimates) | {TRUE: theoretical_point(fresh, true)}
+        distances = {
+            CORRECTED: distances_of(predictions, ours.corrected(fresh)),
+            UNCORRECTED: distances_of(predictions, fresh.measured),
+            KNOWN: distances_of(predictions, Calibration(fresh)(true_nuisance(fresh, played.truth))[0][:, :2]),
+        }
+        spread, named = alone.result(), broken.result()
     true_values = reduced.of_parameters(true)
     off = np.abs(ours.values - true_values) / ours.sigma
-    named = refusals(stage, BENCHES / "gorobot2.toml", short_motion(robot, stage), runs[0], mass)
     for each in named:
         stage.console.say(f"  {each.what}: {each.words}")
     truth = dict(zip(reduced.names, true_values.tolist(), strict=True))
@@ -87,7 +92,7 @@ def tell(stage: Stage) -> Story:
     lines = (
         *distance_lines(distances),
         off_line(reduced, off),
-        *spread_lines(reduced, spreads),
+        *spread_lines(reduced, spread),
         *solver_lines(paper, ours),
         PaperLine("boards that stream", "–", f"{boards}", Check("boards", boards, "==", BOARDS)),
         *refusal_lines(named),
@@ -99,7 +104,7 @@ def tell(stage: Stage) -> Story:
         "parameters": {TRUE: truth}
         | {way: dict(zip(reduced.names, each.values.tolist(), strict=True)) for way, each in estimates.items()},
         "sigma": dict(zip(reduced.names, ours.sigma.tolist(), strict=True)),
-        "spread": {way: dict(zip(reduced.names, each.tolist(), strict=True)) for way, each in spreads.items()},
+        "spread": {way: dict(zip(reduced.names, each.tolist(), strict=True)) for way, each in spread.items()},
         "iterations": {way: estimates[way].iterations for way in ("paper", "ours")},
         "refusals": {each.what: each.words for each in named},
         "estimates": {way: str(each.save(stage.out / file_name(way))) for way, each in estimates.items()},
@@ -109,19 +114,26 @@ def tell(stage: Stage) -> Story:
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
 
 
-def plan_runs(robot: Robot, stage: Stage) -> dict[str, tuple[Excitation, int]]:
-    """Random motions on one foot: five to fit, and a fresh one to judge on."""
+def plans(robot: Robot, seed: int) -> dict[str, Callable[[], Excitation]]:
+    """Of random motions on one foot: five to fit, and a fresh one to judge on."""
     names = [*(f"run-{number}" for number in range(1, RUNS + 1)), "fresh"]
-    stage.console.say(f"planning {len(names)} random motions of {DURATION:g} s on one foot")
     return {
-        name: (plan_single_support(robot, DURATION, seed=len(names) * stage.seed + index), 1)
+        name: partial(plan_single_support, robot, DURATION, seed=len(names) * seed + index)
         for index, name in enumerate(names)
     }
 
 
-def short_motion(robot: Robot, stage: Stage) -> Excitation:
-    """What the robot does while something is broken."""
-    return plan_single_support(robot, FAULT_DURATION, seed=stage.seed)
+def spreads(recorded: Sequence[Path], mass: float) -> dict[str, Array]:
+    """How far estimates of single runs lie apart."""
+    runs = [open_run(folder) for folder in recorded]
+    _, stances = stances_of(runs, mass, SUPPORT_FOOT, lambda _: None)
+    return spreads_of(runs, stances, ReducedParameters(runs[0].robot), mass, ("torque", "ours"))
+
+
+def broken_on_purpose(stage: Stage, recorded: Path, mass: float) -> tuple[Refusal, ...]:
+    """How what is broken was named; a good recording is told a wrong mass."""
+    motion = plan_single_support(load_robot("gorobot2"), FAULT_DURATION, seed=stage.seed)
+    return refusals(stage, BENCH, motion, open_run(recorded), mass)
 
 
 def true_parameters(robot: Robot, truth: Truth) -> Array:
