@@ -1,8 +1,8 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
-Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them and at no other time,
-unless it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes the
-power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
+Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of a motor's and at no other
+time, unless it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes
+the power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
 """
 
 import gc
@@ -74,7 +74,7 @@ def _interrupt_on(byte):
 
 
 def _boot(board):
-    global _board, _motors
+    global _board, _motors, _links
     _board = board
     digest = image.digest()
     if hasattr(board, "partner"):
@@ -84,6 +84,7 @@ def _boot(board):
     else:
         halves = ((motor, board),)
     _motors = tuple([one for one, _ in halves])
+    _links = tuple([one.link for one in _motors])
     for one, half in halves:
         one.boot(half, digest)
     gc.collect()
@@ -206,11 +207,10 @@ def _say_the_rest(board):
 
 def _after_errands(events):
     """What may take its time: a tick that told or heard something is over but for this."""
-    errands = 0
-    for one in _motors:
-        errands += one.link.errands
-    if errands >= COLLECT_EVERY:
-        _collect()
+    for side in _links:
+        if side.errands >= COLLECT_EVERY:
+            _collect()
+            break
     if events & EVENT_STATUS:
         _judge_trial()
     if _clock_runs:
@@ -224,8 +224,9 @@ def _collect():
     before = _board.stopwatch_us()
     gc.collect()
     pause = (_board.stopwatch_us() - before) & 0xFFFFFFFF
+    for side in _links:
+        side.errands = 0
     for one in _motors:
-        one.link.errands = 0
         if _clock_runs:
             one.publish.longest_gc_us = max(one.publish.longest_gc_us, pause)
         if not _driving():
@@ -251,6 +252,7 @@ def _judge_trial():
 assert EVENT_STATUS == tick.EVENT_STATUS
 _board = None
 _motors = (motor,)
+_links = (link,)
 _clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
 _trial_s = 0
 

@@ -91,6 +91,7 @@ def play(motor):
     playback._count, playback._repeats = 64, 1 << 20
     playback.begin(0)
     cells[tick.STATE] = tick.STATE_RUNNING
+    motor.link.errands = app.COLLECT_EVERY  # one turn shall collect memory, which DATA alone never has it do
 
 
 def allocated(ticks):
