@@ -13,7 +13,7 @@ from jointboard.bounds import in_register_units
 from jointboard.registers import cells, word
 
 DICT_HEAD = const(6)
-SCHEMA = "jointboard/schema.bin"
+SCHEMA = __file__.rsplit("/", 1)[0] + "/schema.bin"  # in the slot that runs, where there are slots
 SCHEMA_PART = const(512)
 
 samples_taken = 0
