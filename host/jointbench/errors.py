@@ -121,6 +121,31 @@ class BenchFileError(JointbenchError, ValueError):
     """Raised when a bench file has a missing, unknown, mistyped or contradictory entry."""
 
 
+class RequirementsError(JointbenchError, ValueError):
+    """Raised when requirements cannot be read, have a wrong entry, or no limit to hold a value against."""
+
+
+class UnknownRequirement(RequirementsError, KeyError):
+    """Raised when there is no requirement of an id."""
+
+
+class BeyondLimit(JointbenchError, AssertionError):
+    """Raised when what was measured does not keep a requirement's limit, or is no number."""
+
+    def __init__(self, text: str, value: float | None = None) -> None:
+        """Say so; `value` is the worst of what was measured, None where nothing was."""
+        super().__init__(text)
+        self.value = value
+
+
+class RoleError(JointbenchError, TimeoutError):
+    """Raised when a role waits in vain for another's word, or roles are given boards that are not there."""
+
+
+class PortInUse(JointbenchError, BlockingIOError):
+    """Raised when a serial port is locked by another program; says who has it since when."""
+
+
 class BenchLost(JointbenchError, ConnectionError):
     """Raised when a virtual bench does not answer, is busy with another client, or has ended."""
 
@@ -146,6 +171,10 @@ class BoardSilent(BoardError, TimeoutError):
 
 class BoardLost(BoardError, ConnectionError):
     """Raised when a board's process or port is gone."""
+
+
+class BoardReset(BoardError, ConnectionError):
+    """Raised when a board starts again in the middle of a motion."""
 
 
 class BoardRefused(BoardError, ValueError):

@@ -16,6 +16,7 @@ from jointbench.flash.report import FlashReport
 from jointbench.flash.steps import StepDone
 from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
 from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
+from jointbench.link.bench_terms import BenchTerms
 from jointbench.link.identity import Identity
 
 VERB = "flash"
@@ -72,7 +73,7 @@ def _bench_file(options: argparse.Namespace) -> BenchFile:
     if options.baud < 1:
         raise FlashError(f"--baud is {options.baud}; it must be the speed of the board's line, such as 921600")
     entry = BoardEntry(options.node, options.joint or "board", options.target, options.baud)
-    return BenchFile(options.target, "", "wall", None, (entry,), {}, {}, False, 1, Path(options.target))
+    return BenchFile(options.target, "", BenchTerms(), None, (entry,), {}, {}, False, 1, Path(options.target))
 
 
 def _ask(file: BenchFile, entries: list[BoardEntry]) -> tuple[list[tuple[BoardEntry, ...]], dict[str, Identity | None]]:

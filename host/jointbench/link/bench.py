@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -59,12 +59,12 @@ class Bench:
         settings: of each joint, once configured.
     """
 
-    def __init__(self, file: BenchFile) -> None:
-        """Open ports and clock; nothing is sent to a board yet."""
+    def __init__(self, file: BenchFile, around: Callable[[Clock], Clock] | None = None) -> None:
+        """Open ports and clock; nothing is sent to a board yet. `around` is as in `open_bench`."""
         self.file = file
         self.robot: Robot = load_robot(file.robot)
         check_joints(file, self.robot)
-        self._connections = Connections(file)
+        self._connections = Connections(file, around=around)
         self.clock: Clock = self._connections.clock
         self.lines: tuple[Line, ...] = self._connections.lines
         boards = self._connections.boards
@@ -327,8 +327,13 @@ class Bench:
             raise BenchFileError(f"bench {self.file.name!r} is open but not connected; call connect() first")
 
 
-def open_bench(path: str | Path) -> Bench:
+def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None) -> Bench:
     """Open the bench of a live bench file; `connect` and `configure` it before moving anything.
+
+    Args:
+        path: of the file.
+        around: makes the clock that bench and boards wait on from that of the target, as
+            `jointbench.testing.taking_turns` does; none is put around it by default.
 
     Raises:
         BenchFileError: the file is wrong, or its boards are not those of the robot.
@@ -336,7 +341,7 @@ def open_bench(path: str | Path) -> Bench:
         BoardLost: a port cannot be opened.
         BenchLost: the virtual bench does not answer.
     """
-    return Bench(read_bench_file(path))
+    return Bench(read_bench_file(path), around)
 
 
 def _set(board: Board, wanted: Mapping[RegisterName, int]) -> None:

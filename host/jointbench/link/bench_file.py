@@ -1,18 +1,19 @@
-"""The live bench file: where the boards are, and how their servos shall be set."""
+"""The live bench file: where the boards are, what they may be asked, and how their servos shall be set."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BenchFileError, RobotFileError
+from jointbench.link.bench_terms import BenchTerms, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.link.stream_registers import SAMPLE_EVERY
 from jointbench.robot import from_folder
 from jointbench.robot.table import Table, read_table
 
 VERSION = 1
-CLOCKS = ("virtual", "wall")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class BenchFile:
     Attributes:
         name: of the bench.
         robot: a name of the library, or the path of a robot file; ":N" behind it leaves its first N joints.
-        clock: "virtual" where the bench gives the time through `control`, "wall" for real time.
+        terms: its clock, stated features, limits, wiring and faults.
         control: path of the virtual bench's control socket, None on a wall clock.
         boards: in the order of the file.
         servos: overrides by joint.
@@ -68,7 +69,7 @@ class BenchFile:
 
     name: str
     robot: str
-    clock: str
+    terms: BenchTerms
     control: Path | None
     boards: tuple[BoardEntry, ...]
     servos: dict[str, ServoOverride]
@@ -76,6 +77,29 @@ class BenchFile:
     common_ticks: bool
     sample_every: int
     path: Path
+
+    @property
+    def clock(self) -> str:
+        """Its time: "virtual" or "icount" where the bench gives it through `control`, "wall" for real time."""
+        return self.terms.clock
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """What the bench allows, by name and unit: position_rad, velocity_rad_s, current_A."""
+        return self.terms.limits
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the bench has: what the file states, and what follows from its boards and wiring."""
+        joints = [board.joint for board in self.boards]
+        implied = {
+            "fault_transport": True,  # any port can have fault:// before it
+            "several_boards": len(joints) > 1,
+            "shared_line": any(len(line) > 1 for line in self.lines),
+            "foot_force": any(board.on_foot for board in self.boards),
+            "sync": self.terms.join_all("sync", joints),
+        }
+        return self.terms.features | {feature for feature, there in implied.items() if there}
 
     @property
     def lines(self) -> tuple[tuple[BoardEntry, ...], ...]:
@@ -112,11 +136,12 @@ def _bench(table: Table, path: Path) -> BenchFile:
     version = table.number("version")
     if version != VERSION:
         table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
-    clock = table.text("clock", "wall", CLOCKS)
-    control = Path(table.text("control")) if clock == "virtual" else None
+    terms = read_terms(table, "wall")
+    control = Path(table.text("control")) if terms.clock != "wall" else None
     robot = table.text("robot")
-    boards = tuple(_board(entry) for entry in table.tables("board"))
+    boards = _boards(table, terms)
     _check_boards(table, boards)
+    check_wires(table, terms, [board.joint for board in boards])
     information = {
         "plant": table.text("plant") if table.has("plant") else None,
         "seed": int(table.number("seed")) if table.has("seed") else None,
@@ -126,12 +151,12 @@ def _bench(table: Table, path: Path) -> BenchFile:
     bench = BenchFile(
         name=table.text("name"),
         robot=from_folder(robot, folder),
-        clock=clock,
+        terms=terms,
         control=folder / control if control else None,
         boards=boards,
         servos=_servos(table, [board.joint for board in boards if not board.on_foot]),
         information={key: value for key, value in information.items() if value is not None},
-        common_ticks=table.flag("common_ticks", clock == "virtual"),
+        common_ticks=table.flag("common_ticks", terms.clock != "wall"),
         sample_every=_sample_every(table),
         path=path,
     )
@@ -139,7 +164,18 @@ def _bench(table: Table, path: Path) -> BenchFile:
     return bench
 
 
-def _board(table: Table) -> BoardEntry:
+def _boards(table: Table, terms: BenchTerms) -> tuple[BoardEntry, ...]:
+    """Read the boards, and put before the URL of each line the faults it has from the bench or a board."""
+    read = [_board(entry) for entry in table.tables("board")]
+    prefixes: dict[str, str] = {}
+    for port in {board.url for board, _ in read}:
+        said = {board.joint: faults for board, faults in read if board.url == port}
+        prefixes[port] = fault_prefix(table, terms, said, min(board.node for board, _ in read if board.url == port))
+    return tuple(replace(board, url=prefixes[board.url] + board.url) for board, _ in read)
+
+
+def _board(table: Table) -> tuple[BoardEntry, LineFaults]:
+    """Read a board, its port as the URL, and what it says of faults on the way there."""
     on_foot = table.has("foot")
     if on_foot and table.has("joint"):
         table.fault("has joint beside foot; a board drives a joint or reads a foot's sensors")
@@ -151,14 +187,14 @@ def _board(table: Table) -> BoardEntry:
     baud = table.positive("baud", 921600)
     table.has("pid")  # information for whoever wants to end an emulated board
     flash = Path(table.text("flash")) if table.has("flash") else None
-    entry = BoardEntry(int(node), joint, table.text("url").removeprefix("serial:"), int(baud), flash, on_foot)
-    if entry.url.startswith(("unix:", "qemu:")):
+    url, faults = read_port(table)
+    if url.startswith(("unix:", "qemu:")):
         table.fault(
-            f"url = {entry.url!r} asks for an emulated board, which a virtual bench must start first: run "
+            f"url = {url!r} asks for an emulated board, which a virtual bench must start first: run "
             "`./run sim` on this file and give the live bench file it prints"
         )
     table.finish()
-    return entry
+    return BoardEntry(int(node), joint, url.removeprefix("serial:"), int(baud), flash, on_foot), faults
 
 
 def _sample_every(table: Table) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jointbench.errors import BenchLost, BoardLost
 from jointbench.link.attended_clock import AttendedClock
@@ -25,12 +25,13 @@ class Connections:
         unopened: of joints whose port could not be opened, why.
     """
 
-    def __init__(self, file: BenchFile, whole: bool = True) -> None:
+    def __init__(self, file: BenchFile, whole: bool = True, around: Callable[[Clock], Clock] | None = None) -> None:
         """Open ports and clock.
 
         Args:
             file: where the boards are.
             whole: whether one port that cannot be opened is an error; otherwise `unopened` tells.
+            around: makes the clock that everybody waits on from that of the bench.
 
         Raises:
             BoardLost: a port cannot be opened.
@@ -59,7 +60,8 @@ class Connections:
         self._bench_clock = clock
         self.lines = tuple(_line(port, clock, entries) for port, entries in opened)
         shared = [line for line in self.lines if len(line.nodes) > 1]
-        self.clock: Clock = AttendedClock(clock, shared) if shared else clock
+        attended: Clock = AttendedClock(clock, shared) if shared else clock
+        self.clock: Clock = around(attended) if around else attended
         for line, (port, entries) in zip(self.lines, opened, strict=True):
             for entry in entries:
                 self.boards[entry.joint] = Board(port, self.clock, entry.node, line, file.how_to_update(entry))

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from jointbench.errors import BenchLost, BoardError, BoardSilent
+from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent
 from jointbench.link.fall_watch import STANDING_SAMPLES, FallWatch
 from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
@@ -42,6 +42,10 @@ PAUSE_US = 2_000  # before each at most
 OVERTIME = 2  # a board that needs twice the time plays, but not this trajectory at this rate
 SILENCE_US = 500_000  # a running board sends a block every 64 ms
 FAULT_FRAME_US = 10_000
+RESET = (
+    "has started again in the middle of the motion: its motor is off and nothing is loaded. Look at its supply and at "
+    "what its watchdog may have met; connect and configure before you play again"
+)
 STANDING_US = 3_000_000  # for the samples that tell whether a robot stands, each 64 ticks at least
 # Boards send STATUS each second, and at once when they stop; two may be lost.
 STATUS_WAIT_US = 2_500_000
@@ -344,6 +348,8 @@ class _Playback:
             if now_us - board.last_frame_us > SILENCE_US:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
         for board in self.drivers:
+            if board.state is State.DISARMED:
+                raise BoardReset(board.joint, board.node, RESET)
             if now_us > deadline and board.state is not State.DONE:
                 raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
 

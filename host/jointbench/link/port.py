@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 import serial
 
-from jointbench.errors import BoardLost
+from jointbench.errors import BoardLost, PortInUse
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.fault import is_fault_url, parse_fault_url
+from jointbench.link.port_lock import PortLock, lock_port
 from jointbench.link.serial_port import close_serial, file_descriptor, open_serial, read_waiting
 
 _WRITE_TIMEOUT_S = 2.0  # a port that takes no bytes for this long has nobody at its other end
@@ -52,9 +53,14 @@ class Port:
         self.sink: Callable[[bytes, int], None] = _nobody
         self.now_us: Callable[[], int] = _at_start
         self._faults, inner = parse_fault_url(first.url) if is_fault_url(first.url) else (None, first.url)
+        self._lock: PortLock | None = None
         try:
+            self._lock = lock_port(inner)
             self._serial = open_serial(inner, baudrate=first.baud, write_timeout=_WRITE_TIMEOUT_S, exclusive=True)
+        except PortInUse as error:
+            raise BoardLost(first.joint, first.node, f"port {error}") from error
         except (serial.SerialException, ValueError, OSError) as error:
+            self._unlock()
             in_use = "exclusively lock" in str(error)
             reason = "another program already uses it; close that first" if in_use else str(error)
             raise BoardLost(first.joint, first.node, f"port {self.url} cannot be opened: {reason}") from error
@@ -134,6 +140,11 @@ class Port:
     def close(self) -> None:
         """Close the port; closing twice is harmless."""
         close_serial(self._serial)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.close()
 
     def _write_wire(self, data: bytes) -> None:
         if self.lost or not data:

@@ -8,6 +8,7 @@ import pytest
 from jointbench.errors import BenchFileError, ConfigurationDiffers
 from jointbench.link.bench_checks import check_boards, check_feet, check_joints
 from jointbench.link.bench_file import BenchFile, BoardEntry
+from jointbench.link.bench_terms import BenchTerms
 from jointbench.link.identity import Facts
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
@@ -25,7 +26,7 @@ class Board:
 
 def bench(*feet: str) -> BenchFile:
     entries = (BoardEntry(13 + k, foot, "/dev/A", 921600, on_foot=True) for k, foot in enumerate(feet))
-    return BenchFile("lab", "gorobot2", "wall", None, (*JOINTS, *entries), {}, {}, False, 1, Path("lab.toml"))
+    return BenchFile("lab", "gorobot2", BenchTerms(), None, (*JOINTS, *entries), {}, {}, False, 1, Path("lab.toml"))
 
 
 @pytest.mark.parametrize("feet", [(), ("r_foot",), ("l_foot", "r_foot")])

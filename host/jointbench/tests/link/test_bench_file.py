@@ -91,7 +91,7 @@ def test_how_a_board_is_updated(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("version = 1", "version = 2", "version = 2 is not known; this release reads version 1"),
-        ('clock = "virtual"', 'clock = "atomic"', r"clock = 'atomic' must be one of 'virtual', 'wall'"),
+        ('clock = "virtual"', 'clock = "atomic"', r"clock = 'atomic' must be one of 'virtual', 'icount', 'wall'"),
         ('control = "control"', "", "'control' is missing"),
         ("node = 1", "node = 255", "of j1: node = 255 must be a whole number from 1 to 254"),
         ("node = 1", "node = 2", "node = 2 is given to 2 boards; it must differ"),

@@ -129,7 +129,7 @@ def test_a_port_of_several_boards() -> None:
 
 
 def test_a_port_in_use_is_told(line: tuple[int, Port]) -> None:
-    with pytest.raises(BoardLost, match="another program already uses it; close that first"):
+    with pytest.raises(BoardLost, match=rf"port {line[1].url} is in use: .*; end that first, or wait until it is done"):
         Port([BoardEntry(1, "j1", line[1].url, 921600)])
 
 
