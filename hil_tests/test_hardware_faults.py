@@ -147,6 +147,81 @@ def test_converters_show_what_they_are_told_and_no_others_change(faults: Hardwar
     assert faults.passes(2, b"x") == b"x"
 
 
+def test_samples_are_off_as_they_are_told_and_end_at_the_rails(faults: HardwareFaults) -> None:
+    def shown(fault: str, value: float = 0) -> list[list[int]]:
+        faults.inject(Injection(1, fault, value))
+        ticks = []
+        for _ in range(2):
+            inputs = np.zeros(1, TICK_IN)
+            inputs["adc"][0, 0] = 2148
+            faults.alter(1, inputs[0], inputs.copy()[0])
+            ticks.append(inputs["adc"][0, 0].tolist())
+        faults.heal(1)
+        return ticks
+
+    assert shown("current_offset", 500) == [[2648] * 16] * 2
+    assert shown("current_offset", 4000) == [[4095] * 16] * 2
+    assert shown("current_offset", -4000) == [[0] * 16] * 2
+    assert shown("current_jump", 500) == [[2648] * 16, [2148] * 16]
+    assert shown("current_reversed") == [[1948] * 16] * 2
+    assert shown("torque_stuck", 7) == [[2148] * 16] * 2
+    first, second = shown("current_noise", 100)
+    assert first != second
+    assert all(2048 <= sample <= 2248 for sample in first + second)
+
+
+def test_a_link_encoder_is_right_again_once_it_is_healed() -> None:
+    faults = HardwareFaults({1: FACTS | {"encoder.link_counts": 1000}}, {1: 0}, 1)
+
+    def shown(before: int, count: int) -> int:
+        inputs = np.zeros(2, TICK_IN)
+        inputs["link_count"] = [before, count]
+        faults.alter(1, inputs[1], inputs[0])
+        return int(inputs["link_count"][1])
+
+    for fault, value, expected in (
+        ("link_stuck", 0, [10, 10]), ("link_reversed", 0, [988, 988]), ("link_offset", 995, [7, 7]),
+        ("link_jump", -20, [992, 12]),
+    ):  # fmt: skip
+        faults.inject(Injection(1, fault, value))
+        assert [shown(10, 12) for _ in range(2)] == expected
+        faults.heal(1)
+        assert shown(10, 12) == 12
+    faults.inject(Injection(1, "link_noise", 3))
+    assert {shown(10, 12) for _ in range(100)} == set(range(9, 16))
+
+
+def test_an_encoder_that_was_noisy_is_right_again(faults: HardwareFaults) -> None:
+    faults.inject(Injection(1, "encoder_noise", 2))
+    noisy = show(faults, [100] * 100, 100)
+    assert set(noisy) == {98, 99, 100, 101, 102}
+    faults.heal(1)
+    assert show(faults, [100], noisy[-1]) == [100]
+
+
+def test_pauses_come_again_until_they_are_healed(faults: HardwareFaults) -> None:
+    faults.inject(Injection(1, "pauses", 10))
+    missed = [faults.missing([1, 2]) == {1} for _ in range(128)]
+    assert missed == ([True] * 10 + [False] * 54) * 2
+    faults.inject(Injection(1, "pauses", 3))
+    faults.heal(1)
+    assert not any(faults.missing([1, 2]) for _ in range(64))
+
+
+def test_a_broken_drive_obeys_enable_and_nothing_else(faults: HardwareFaults) -> None:
+    def given(*enabled: bool) -> list[float]:
+        current = np.ones(6)
+        faults.misdrive(np.array([enabled[0], True, True, enabled[1], True, True]), current)
+        return current.tolist()
+
+    faults.inject(Injection(1, "drive_dead", 0))
+    faults.inject(Injection(2, "drive_runs_away", -2500))
+    assert given(True, True) == [0, 1, 1, -2.5, 1, 1]
+    assert given(True, False) == [0, 1, 1, 1, 1, 1]
+    faults.heal_all()
+    assert given(True, True) == [1] * 6
+
+
 def test_a_push_accelerates_link_and_rotor_as_one() -> None:
     """A rigid joint without friction and gravity: a = torque / (J + rotor); after t it has gone a t² / 2."""
     plant = Plant(pendulum_robot(gravity=False), pendulum_truth(), "ideal")

@@ -25,7 +25,7 @@ def main() -> int:
             description, options.plant, options.seed, options.realtime, options.out, options.noise_seed
         )
         with started as (live, bench, control):
-            _announce(live, bench, options.realtime)
+            _announce(live, bench, control is None)
             if control:
                 bench.serve_control(control, stop)
             else:

@@ -8,17 +8,19 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from hil_tests.virtual_bench.bench_file import BenchFile, write_live_file
+from hil_tests.virtual_bench.bench_file import BenchFile
 from hil_tests.virtual_bench.board import Board
-from hil_tests.virtual_bench.cohort import TICK_US, Seat
+from hil_tests.virtual_bench.cohort import Seat
 from hil_tests.virtual_bench.consoles import Consoles
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
 from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.errors import BenchError, ControlError
+from hil_tests.virtual_bench.features import features_of
 from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.live_file import write_live_file
 from hil_tests.virtual_bench.lockstep import Lockstep
-from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.model import PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
 from hil_tests.virtual_bench.sensors import Sensors
@@ -87,6 +89,7 @@ class Bench:
                 () if entry.on_foot else tuple(motor.joint_index for motor in entry.motors),
                 entry.clock,
                 entry.joint_index if entry.on_foot else None,
+                description.hears_sync(entry),
             )
             for entry in description.boards
         ]
@@ -96,8 +99,12 @@ class Bench:
             for entry in description.boards
             for motor in entry.motors
         }
+        feet = {entry.node for entry in description.boards if entry.on_foot}
+        self._channels = {node: of["board.channels"] for node, of in board_facts.items() if node not in feet}
         self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats])
-        self._lockstep = Lockstep(plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us)
+        self._lockstep = Lockstep(
+            plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us, description.tick_us
+        )
         self._timeline = Timeline(self._lockstep, list(self.links.values()))
         self._consoles = Consoles(self.boards, self.links.values())
 
@@ -110,6 +117,12 @@ class Bench:
     def paths(self) -> dict[int, str]:
         """Where a client finds each board, by node."""
         return {node: link.port.path for link in self.links.values() for node in link.nodes}
+
+    def features(self, has_control: bool) -> set[str]:
+        """What the boards have and can be asked, in the words of jointbench.testing."""
+        boards = self.description.boards
+        has_sync = self.description.link.sync_us > 0 and all(map(self.description.hears_sync, boards))
+        return features_of(self._channels.values(), has_control, has_sync)
 
     def serve_control(self, control: ControlSocket, stop: Stop) -> None:
         """Serve control clients, one after the other, until told to stop."""
@@ -139,14 +152,16 @@ class Bench:
 
     def await_boards(self) -> None:
         """Let the first tick pass, which boards answer once they have started."""
-        while self._timeline.now_us < TICK_US:
-            self._timeline.advance(TICK_US)
+        tick_us = self.description.tick_us
+        while self._timeline.now_us < tick_us:
+            self._timeline.advance(tick_us)
 
     def serve_wall_clock(self, stop: Stop) -> None:
         """Run in real time until told to stop; a bench that falls too far behind says so and goes on from there."""
+        tick_us = self.description.tick_us
         due = time.monotonic()
         while True:
-            due += TICK
+            due += 1e-6 * tick_us
             late = time.monotonic() - due
             if late > _LATE:
                 now = self._timeline.now_us * 1e-6
@@ -158,7 +173,7 @@ class Bench:
             self._take_from(ready)
             for link in self.links.values():
                 link.client_sends(link.port.release(link.port.taken), self._timeline.now_us)
-            end_us = self._timeline.now_us + TICK_US
+            end_us = self._timeline.now_us + tick_us
             while self._timeline.now_us < end_us:
                 self._timeline.advance(end_us)
             self._report_deaths()
@@ -239,25 +254,29 @@ class Bench:
 def running_bench(
     description: BenchFile, kind: PlantKind, seed: int, realtime: bool, folder: Path, noise_seed: int | None = None
 ) -> Generator[tuple[Path, Bench, ControlSocket | None]]:
-    """Start a bench in `folder` and write its live file; on leaving, take the file away and end the boards."""
+    """Start a bench in `folder` and write its live file; on leaving, take the file away and end the boards.
+
+    It runs by the wall clock with `realtime`, or where its file says so.
+    """
     folder = folder.resolve()
+    clock = "wall" if realtime else description.terms.clock
     lock = claim_folder(folder)
     live = folder / "bench.toml"
     live.unlink(missing_ok=True)
     bench = Bench(description, kind, seed, noise_seed, folder)
     control = None
-    settings: dict[str, str | int] = {"clock": "wall" if realtime else "virtual", "plant": kind, "seed": seed}
+    settings: dict[str, str | int] = {"clock": clock, "plant": kind, "seed": seed}
     if noise_seed is not None:
         settings["noise_seed"] = noise_seed
     settings["started_from"] = description.started_from
     try:
-        if not realtime:
+        if clock != "wall":
             control = ControlSocket(folder / "control")
             settings["control"] = str(control.path)
         else:
             bench.await_boards()  # a client by the wall clock expects boards that are there
         pids = {node: board.pid for node, board in bench.boards.items()}
-        write_live_file(live, description, settings, bench.paths, pids)
+        write_live_file(live, description, settings, bench.features(control is not None), bench.paths, pids)
         yield live, bench, control
     finally:
         live.unlink(missing_ok=True)

@@ -1,17 +1,15 @@
 """Bench files: the one a person writes, and the live one a running bench writes for its clients."""
 
-import json
-import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.errors import BenchError, BenchFileError
-from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file, whole
+from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
+from jointbench.link.bench_terms import HOST, BenchTerms, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
 from jointwire import HIGHEST_DIVIDER
@@ -24,6 +22,7 @@ _SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))
 _MOTORS = 2  # of a board whose joints are coupled
 _HIGHEST_NODE = 254  # 255 addresses every board
 _LOWEST_BAUD = 1200
+_SHORTEST_TICK_US, _LONGEST_TICK_US = 100, 10_000
 _LARGEST_DRIFT_PPM = 10_000.0  # a hundred crystals' worth
 _LARGEST_OFFSET_S = 2**32 * TICK  # by then both counters of a board have wrapped
 _LONGEST_DELAY_US = 1_000_000
@@ -55,6 +54,7 @@ class BoardEntry:
         clock: how its clock runs against true time.
         partner: its second motor, None where it has none.
         on_foot: whether it reads a foot's sensors and drives nothing.
+        faults: of its line, as the beginning of its client's URL (docs/faults.md); "" for none.
     """
 
     node: int
@@ -67,12 +67,18 @@ class BoardEntry:
     clock: BoardClock
     partner: MotorEntry | None = None
     on_foot: bool = False
+    faults: str = ""
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
         """Its motors, one or two; of a foot's board where it sits."""
         first = MotorEntry(self.node, self.joint, self.joint_index)
         return (first,) if self.partner is None else (first, self.partner)
+
+    @property
+    def line_key(self) -> int | str:
+        """What boards of one line have in common."""
+        return self.line or self.node
 
     @property
     def shares_line(self) -> bool:
@@ -101,7 +107,8 @@ class BenchFile:
     """A bench of emulated boards.
 
     `robot_reference` is the robot as the file names it, absolute when it is a path; `modules` is how many joints are
-    left of it where it was cut afterwards; `sample_every` is for clients: ticks from one sample to the next.
+    left of it where it was cut afterwards; `sample_every` is for clients: ticks from one sample to the next; boards and
+    plant tick each `tick_us`.
     """
 
     path: Path
@@ -113,8 +120,10 @@ class BenchFile:
     boards: tuple[BoardEntry, ...]
     link: LinkModel
     servo: Mapping[str, Mapping[str, float]]
+    terms: BenchTerms
     modules: int | None = None
     sample_every: int = 1
+    tick_us: int = round(1e6 * TICK)
 
     @property
     def started_from(self) -> str:
@@ -126,9 +135,12 @@ class BenchFile:
         """The boards of each serial line, in the order of the file."""
         lines: dict[int | str, tuple[BoardEntry, ...]] = {}
         for board in self.boards:
-            name = board.line or board.node
-            lines[name] = (*lines.get(name, ()), board)
+            lines[board.line_key] = (*lines.get(board.line_key, ()), board)
         return list(lines.values())
+
+    def hears_sync(self, board: BoardEntry) -> bool:
+        """Whether pulses on the SYNC line reach a board: all boards, where the file has no wires."""
+        return not self.terms.wires or f"{board.joint}.sync" in self.terms.joined_with(f"{HOST}.sync")
 
     @property
     def common_ticks(self) -> bool:
@@ -137,7 +149,9 @@ class BenchFile:
 
     def with_boards_at(self, url: str) -> "BenchFile":
         """The same bench with every board on another emulator, a key of EMULATED."""
-        return replace(self, boards=tuple(replace(board, url=EMULATED[url]) for board in self.boards))
+        boards = tuple(replace(board, url=EMULATED[url]) for board in self.boards)
+        clock = "wall" if self.terms.clock == "wall" else _lockstep_clock(boards)
+        return replace(self, boards=boards, terms=replace(self.terms, clock=clock))
 
     def with_modules(self, modules: int | str) -> "BenchFile":
         """The same bench of an arm that ends behind so many joints: robot, plant, boards and servos of these alone.
@@ -200,7 +214,30 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
         raise BenchFileError(f"{table.where}: {error}") from error
     plant_path = (folder / table.text("plant")).resolve()
     name = table.text("name")
-    boards = tuple(_board(entry, robot, folder) for entry in table.tables("board"))
+    read = [_board(entry, robot, folder) for entry in table.tables("board")]
+    boards = tuple(board for board, _ in read)
+    _check_boards(table, boards)
+    terms = read_terms(table, _lockstep_clock(boards))
+    boards = tuple(_with_faults(table, terms, board, read) for board in boards)
+    tick_us = whole(table, "tick_us", _SHORTEST_TICK_US, round(1e6 * TICK))
+    if tick_us > _LONGEST_TICK_US:
+        table.fault(f"tick_us = {tick_us} must be from {_SHORTEST_TICK_US} to {_LONGEST_TICK_US}")
+    link = _link(table.table("link") if table.has("link") else Table({}, table.where), tick_us)
+    _check_terms(table, terms, boards, link)
+    if table.has("servo"):
+        _check_servo(table.table("servo"), servo)
+    sample_every = whole(table, "sample_every", 1, 1)
+    if sample_every not in _SAMPLE_EVERY:
+        table.fault(f"sample_every = {sample_every} must be one of {', '.join(map(str, _SAMPLE_EVERY))} ticks")
+    table.finish()
+    plant = read_plant_file(plant_path, whole_robot).of_chain(robot).on_ticks_of(1e-6 * tick_us)
+    return BenchFile(
+        path, name, robot, reference, plant_path, plant, boards, link, servo, terms, None, sample_every, tick_us
+    )
+
+
+def _check_boards(table: Table, boards: Sequence[BoardEntry]) -> None:
+    """Refuse boards that cannot be on one bench."""
     if not boards:
         table.fault("a bench needs at least one table [[board]]")
     motors = [motor for board in boards for motor in board.motors]
@@ -209,24 +246,38 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
         if twice is not None:
             table.fault(f"{kind} {twice} has two boards; every board needs its own")
     for board in boards:
-        other = next(other for other in boards if (other.line or other.node) == (board.line or board.node))
+        other = next(other for other in boards if other.line_key == board.line_key)
         if other.baud != board.baud:
             table.fault(f"line {board.line!r} has baud {other.baud} and {board.baud}; boards of a line share its speed")
-    link = _link(table.table("link") if table.has("link") else Table({}, table.where))
-    if table.has("servo"):
-        _check_servo(table.table("servo"), servo)
-    sample_every = whole(table, "sample_every", 1, 1)
-    if sample_every not in _SAMPLE_EVERY:
-        table.fault(f"sample_every = {sample_every} must be one of {', '.join(map(str, _SAMPLE_EVERY))} ticks")
-    table.finish()
-    plant = read_plant_file(plant_path, whole_robot).of_chain(robot)
-    return BenchFile(path, name, robot, reference, plant_path, plant, boards, link, servo, sample_every=sample_every)
 
 
-def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
+def _lockstep_clock(boards: Sequence[BoardEntry]) -> str:
+    """What time is on these boards where a client gives it."""
+    return "icount" if any(board.url == QEMU for board in boards) else "virtual"
+
+
+def _check_terms(table: Table, terms: BenchTerms, boards: Sequence[BoardEntry], link: LinkModel) -> None:
+    """Refuse a clock that these boards do not have, and wires that lead nowhere."""
+    clock = _lockstep_clock(boards)
+    if terms.clock not in (clock, "wall"):
+        table.fault(f"clock = {terms.clock!r} is not that of these boards; it is {clock!r}, or 'wall' for real time")
+    check_wires(table, terms, [motor.joint for board in boards for motor in board.motors])
+    if terms.wires and not (link.sync_us and len(terms.joined_with(f"{HOST}.sync")) > 1):
+        table.fault(f"wires join SYNC pins that get no pulses; set sync_s in [link], and wire one to '{HOST}.sync'")
+
+
+def _with_faults(
+    table: Table, terms: BenchTerms, board: BoardEntry, read: Sequence[tuple[BoardEntry, LineFaults]]
+) -> BoardEntry:
+    line = [(other, faults) for other, faults in read if other.line_key == board.line_key]
+    lowest_node = min(motor.node for other, _ in line for motor in other.motors)
+    return replace(board, faults=fault_prefix(table, terms, {each.joint: said for each, said in line}, lowest_node))
+
+
+def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFaults]:
     on_foot = table.has("foot")
     first, *others = [_foot(table, robot)] if on_foot else _motors(table, robot)
-    url = table.text("url")
+    url, faults = read_port(table)
     if url not in EMULATED:
         table.fault(
             f"url = {url!r} is not emulated; the virtual bench starts boards at {', '.join(map(repr, EMULATED))}, "
@@ -245,7 +296,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> BoardEntry:
     partner = others[0] if others else None
     return BoardEntry(
         first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot
-    )
+    ), faults
 
 
 def _foot(table: Table, robot: Robot) -> MotorEntry:
@@ -295,15 +346,17 @@ def _check_servo(table: Table, servo: Mapping[str, Mapping[str, float]]) -> None
             entry.number(setting)
 
 
-def _link(table: Table) -> LinkModel:
+def _link(table: Table, tick_us: int) -> LinkModel:
     model = LinkModel(
         latency_us=round(_within(table, "latency_us", 0.0, _LONGEST_DELAY_US)),
         jitter_us=round(_within(table, "jitter_us", 0.0, _LONGEST_DELAY_US)),
-        service_us=round(_within(table, "service_us", 0.0, 1e6 * TICK)),
+        service_us=round(_within(table, "service_us", 0.0, tick_us)),
         sync_us=round(1e6 * _within(table, "sync_s", 0.0, 3600.0)),
     )
-    if 0 < model.sync_us < 1e6 * TICK:
-        table.fault(f"sync_s = {table.number('sync_s'):g} must be 0 for no pulses, or at least a tick of {TICK:g} s")
+    if 0 < model.sync_us < tick_us:
+        table.fault(
+            f"sync_s = {1e-6 * model.sync_us:g} must be 0 for no pulses, or at least a tick of {1e-6 * tick_us:g} s"
+        )
     table.finish()
     return model
 
@@ -313,40 +366,3 @@ def _within(table: Table, key: str, lowest: float, highest: float) -> float:
     if not lowest <= value <= highest:
         table.fault(f"{key} = {value:g} must be from {lowest:g} to {highest:g}")
     return value
-
-
-def write_live_file(
-    path: Path, bench: BenchFile, settings: Mapping[str, str | int], ports: Mapping[int, str], pids: Mapping[int, int]
-) -> None:
-    """Write the live bench file by rename, so that a client that sees it sees it whole.
-
-    Args:
-        path: where clients look for it.
-        bench: what runs.
-        settings: clock, plant, seed and the like, written at the top beside what `bench` itself tells.
-        ports, pids: of each board by node.
-
-    Raises:
-        BenchError: the file cannot be written.
-    """
-    top: dict[str, str | int] = {"version": VERSION, "name": bench.name, "robot": bench.robot_reference, **settings}
-    top["common_ticks"] = bench.common_ticks
-    top["sample_every"] = bench.sample_every
-    lines = [f"{key} = {json.dumps(value)}" for key, value in top.items()]
-    for board in bench.boards:
-        for motor in board.motors:
-            seat = "foot" if board.on_foot else "joint"
-            entry = {"node": motor.node, seat: motor.joint, "url": ports[motor.node], "baud": board.baud or BAUD}
-            lines += ["", "[[board]]"] + [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
-            lines += [f"pid = {pids[motor.node]}"]
-            if board.url == UNIX:
-                lines += [f"flash = {json.dumps(str(path.parent / 'boards' / board.joint))}"]
-    for joint, values in bench.servo.items():
-        lines += ["", f"[servo.{json.dumps(joint)}]"]
-        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    draft = path.with_suffix(".draft")
-    try:
-        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise BenchError(f"live bench file {path} cannot be written: {error.strerror}") from error

@@ -11,18 +11,15 @@ from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.edge_times import EdgeTimes
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
-from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
 from hil_tests.virtual_bench.sensors import Readings
-
-TICK_US = round(1e6 * TICK)
 
 
 @dataclass(frozen=True)
 class Seat:
     """A board with its clock; of each of its motors the node, and the joint it sits on (an index into the robot's).
 
-    A foot's board has no joints, and sits on the foot of this index.
+    A foot's board has no joints, and sits on the foot of this index. `on_sync`: whether the SYNC line goes to it.
     """
 
     nodes: tuple[int, ...]
@@ -30,6 +27,7 @@ class Seat:
     joints: tuple[int, ...]
     clock: BoardClock
     foot: int | None = None
+    on_sync: bool = True
 
     @cached_property
     def node(self) -> int:
@@ -46,7 +44,9 @@ class Cohort:
         due_us: true time of their next tick [µs].
     """
 
-    def __init__(self, seats: Sequence[Seat], faults: HardwareFaults, service_us: int, sync_us: int) -> None:
+    def __init__(
+        self, seats: Sequence[Seat], faults: HardwareFaults, service_us: int, sync_us: int, tick_us: int
+    ) -> None:
         """Start before the first tick at or after true time zero.
 
         Args:
@@ -54,6 +54,7 @@ class Cohort:
             faults: what is wrong with the hardware around them.
             service_us: from a tick until a board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
+            tick_us: from tick to tick, by the boards' clock.
         """
         self.seats = tuple(sorted(seats, key=lambda seat: seat.foot is not None))  # boards of feet last
         seats = self.seats
@@ -69,13 +70,15 @@ class Cohort:
         self._of_all = {field: self._inputs[field] for field in fields}
         self._of_joints = {field: self._inputs[field][:n_joints] for field in fields}
         self._of_feet = self._inputs["foot_force"][n_joints:]
-        self._edge_times = EdgeTimes(len(self._joints))
+        self._edge_times = EdgeTimes(len(self._joints), 1e-6 * tick_us)
         ends = TICK_IN.itemsize * np.cumsum([0, *[len(seat.nodes) for seat in seats]])
         self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]  # of all inputs, by board
         self._firsts = [self._nodes.index(seat.node) for seat in seats]
+        self._unwired = [self._nodes.index(node) for seat in seats if not seat.on_sync for node in seat.nodes]
         self._service_us = service_us
         self._sync_us = sync_us
-        self._count = self._clock.offset_us // TICK_US
+        self._tick_us = tick_us
+        self._count = self._clock.offset_us // tick_us
         self.due_us = 0
         self.next_tick()
 
@@ -87,7 +90,7 @@ class Cohort:
     def next_tick(self) -> None:
         """Go on to the tick after this one."""
         self._count += 1
-        self.due_us = self._clock.reaches(TICK_US * self._count)
+        self.due_us = self._clock.reaches(self._tick_us * self._count)
 
     def messages(self, readings: Readings, received: Sequence[bytes]) -> list[bytes]:
         """Return the tick's message for each board, `received` being what each one's serial line brings."""
@@ -97,12 +100,14 @@ class Cohort:
         struck = [place for place, node in enumerate(self._nodes) if node in all_struck] if all_struck else []
         before = inputs[struck]
         of_all["tick"].fill(self.tick)
-        of_all["time_us"].fill(_wrapped(TICK_US * self._count))
+        of_all["time_us"].fill(_wrapped(self._tick_us * self._count))
         of_all["now_us"].fill(_wrapped(clock.reads(self.due_us + self._service_us)))
         if self._sync_us and self.due_us >= self._sync_us:
             edges = self.due_us // self._sync_us
             of_all["sync_edges"].fill(edges)
             of_all["sync_us"].fill(_wrapped(clock.reads(edges * self._sync_us)))
+            for place in self._unwired:
+                inputs["sync_edges"][place] = inputs["sync_us"][place] = 0
         of_joints["motor_count"][:] = readings.motor_count[joints]
         of_joints["motor_edge"][:] = self._edge_times.at(self._count, readings.motor_exact[joints])
         of_joints["link_count"][:] = readings.link_count[joints]

@@ -3,18 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.model import TICK
+from hil_tests.virtual_bench.plant_file import TICK
 
 Array = NDArray[np.float64]
 CAPTURE_CLOCK = 16_000_000  # [Hz], of the board's own time
-_PER_TICK = round(CAPTURE_CLOCK * TICK)
 
 
 class EdgeTimes:
     """The times of one clock's boards, from tick to tick; positions run linearly in between."""
 
-    def __init__(self, count: int) -> None:
-        """Start without any edge."""
+    def __init__(self, count: int, tick: float = TICK) -> None:
+        """Start `count` encoders without any edge; a tick lasts so long [s]."""
+        self._per_tick = round(CAPTURE_CLOCK * tick)
         self._before: Array | None = None
         self._times = np.zeros(count, dtype=np.int64)
 
@@ -31,6 +31,6 @@ class EdgeTimes:
             # The last whole number that was passed: on the way up the one reached, on the way down the one left.
             edge = np.where(end > start, end, end + 1.0)[moved]
             part = (edge - self._before[moved]) / (exact[moved] - self._before[moved])
-            self._times[moved] = (tick - 1) * _PER_TICK + np.ceil(part * _PER_TICK).astype(np.int64)
+            self._times[moved] = (tick - 1) * self._per_tick + np.ceil(part * self._per_tick).astype(np.int64)
         self._before = exact.copy()
         return (self._times & 0xFFFFFFFF).astype(np.uint32)

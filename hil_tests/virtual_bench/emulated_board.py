@@ -52,8 +52,10 @@ def prepare_flash(folder: Path, config: dict[str, Any], program: Path | None = N
 class EmulatedBoard:
     """A running board, from tick to tick; once dead it stays dead, with `death` saying why, until it is restarted."""
 
-    def __init__(self, interpreter: Path, folder: Path, motors: int = 1) -> None:
+    def __init__(self, interpreter: Path, folder: Path, motors: int = 1, alone: bool = False) -> None:
         """Start the program of a prepared folder, which its config.json tells of as many motors.
+
+        `alone` says that nobody has other boards to wake while this one computes.
 
         Raises:
             BoardStartError: the process cannot be started.
@@ -61,6 +63,7 @@ class EmulatedBoard:
         self._interpreter = interpreter
         self._folder = folder
         self._motors = motors
+        self._alone = alone
         self._heap = f"heapsize={HEAP[motors]}"
         self._words = struct.Struct(f"<{4 * motors}i")
         self._starts = 0
@@ -102,7 +105,8 @@ class EmulatedBoard:
             os.close(board_out)
         # A board that wakes shall not take the core from the bench that still has others to wake: only for speed.
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(self._process.pid, os.SCHED_BATCH, os.sched_param(0))
+            if not self._alone:
+                os.sched_setscheduler(self._process.pid, os.SCHED_BATCH, os.sched_param(0))
         self._in, self._out = bench_in, bench_out
         os.set_blocking(bench_in, False)
         self._poll = select.poll()

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.plant_file import ForceTruth
+from hil_tests.virtual_bench.plant_file import TICK, ForceTruth
 from jointwire import CHANNELS, ChannelKind
 
 Array = NDArray[np.float64]
@@ -23,8 +22,16 @@ class FootSensors:
         gain: shape (n_feet, 4).
     """
 
-    def __init__(self, truth: ForceTruth, n_feet: int, boards: np.random.Generator, noise: np.random.Generator) -> None:
-        """Draw the cells of all feet from `boards`; `noise` is drawn on."""
+    def __init__(
+        self,
+        truth: ForceTruth,
+        n_feet: int,
+        boards: np.random.Generator,
+        noise: np.random.Generator,
+        tick: float = TICK,
+    ) -> None:
+        """Draw the cells of all feet from `boards`; `noise` is drawn on. A tick lasts so long [s]."""
+        self._tick_us = round(1e6 * tick)
         shape = (n_feet, 4)
         self._step = truth.step
         self._noise_rms, self._noise = truth.noise / truth.step, noise
@@ -60,7 +67,7 @@ class FootSensors:
         zeros = {f"force.zero_{k + 1}": int(zero) for k, zero in enumerate(self._zero[foot])}
         return {
             "board.channels": _CHANNELS,
-            "board.tick_period": round(1e6 * TICK),
+            "board.tick_period": self._tick_us,
             "force.scale": round(1e6 * self._step),
             **zeros,
         }

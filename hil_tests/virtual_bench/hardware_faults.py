@@ -30,15 +30,31 @@ class Value:
 
 _CORNERS = [f"foot_force_{corner}" for corner in range(1, 5)]
 _OFF_BY = Value("force_N", -1000, 1000, whole=False)
+_SAMPLES = ("current", "torque")  # what the converter samples, in the order of TICK_IN's adc
+_TOP_SAMPLE = 4095
+_PAUSED_TICKS = 64  # from one of the pauses of `pauses` to the next
 # By name; None: nothing has to be told.
 FAULTS: dict[str, Value | None] = {
     "encoder_stuck": None,
     "encoder_reversed": None,
     "encoder_jump": Value("counts", -(2**15), 2**15 - 1),
-    "current_stuck": Value("sample", 0, 4095),
+    "encoder_noise": Value("counts", 1, 2**15 - 1),
+    "link_stuck": None,
+    "link_reversed": None,
+    "link_jump": Value("counts", -(2**19), 2**19),
+    "link_offset": Value("counts", -(2**19), 2**19),
+    "link_noise": Value("counts", 1, 2**19),
+    **{f"{what}_stuck": Value("sample", 0, _TOP_SAMPLE) for what in _SAMPLES},
+    **{f"{what}_reversed": None for what in _SAMPLES},
+    **{f"{what}_jump": Value("samples", -_TOP_SAMPLE, _TOP_SAMPLE) for what in _SAMPLES},
+    **{f"{what}_offset": Value("samples", -_TOP_SAMPLE, _TOP_SAMPLE) for what in _SAMPLES},
+    **{f"{what}_noise": Value("samples", 1, _TOP_SAMPLE) for what in _SAMPLES},
     "supply": Value("voltage_mV", 0, 100_000),
     "temperature": Value("temperature_degC", -50, 300, whole=False),
     "ticks_missed": Value("ticks", 1, 10_000),
+    "pauses": Value("ticks", 1, _PAUSED_TICKS - 1),
+    "drive_dead": None,
+    "drive_runs_away": Value("current_mA", -100_000, 100_000),
     "line_silent": None,
     "motor_silent": None,
     "push": Value("torque_Nm", -1000, 1000, whole=False),
@@ -47,9 +63,11 @@ FAULTS: dict[str, Value | None] = {
     **{f"{corner}_dead": None for corner in _CORNERS},
     **{f"{corner}_offset": _OFF_BY for corner in _CORNERS},
 }
-_OF_BOARD = frozenset({"supply", "ticks_missed", "line_silent"})  # whichever of its motors is named
-_OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})
-_OF_MOTOR = _OF_ENCODER | {"current_stuck", "temperature", "supply"}
+_OF_BOARD = frozenset({"supply", "ticks_missed", "pauses", "line_silent"})  # whichever of its motors is named
+_OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})  # those that it never gets over
+_OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
+_OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
+_OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
 
 
@@ -140,6 +158,8 @@ class HardwareFaults:
         self._silent: dict[tuple[int, str], SilentNode] = {}  # by node and way
         self._present: dict[int, dict[str, float]] = {}
         self._encoders: dict[int, _Encoder] = {}
+        self._paused: dict[int, int] = {}  # ticks since the pauses of a board began
+        self._noise = np.random.default_rng(0)  # drawn from only where there is a noise, so that it is the same again
         self.torque: NDArray[np.float64] = np.zeros(n_joints)
         self.force: NDArray[np.float64] | None = None
         self.struck: set[int] = set()
@@ -183,7 +203,7 @@ class HardwareFaults:
         """Which of the boards that tick now get no tick; each has one fewer to miss afterwards."""
         if not self._present:
             return set()
-        return {node for node in nodes if node in self._present and self._misses(self._present[node])}
+        return {node for node in nodes if node in self._present and self._misses(node, self._present[node])}
 
     def passes(self, node: int, received: bytes) -> bytes:
         """What a board's line brings it of the bytes that should come."""
@@ -211,9 +231,14 @@ class HardwareFaults:
             encoder = self._encoders.setdefault(node, _Encoder(count, count, int(before["motor_edge"])))
             way = 0 if "encoder_stuck" in faults else -1 if "encoder_reversed" in faults else 1
             encoder.show(inputs, way, int(faults.pop("encoder_jump", 0)))
-        if "current_stuck" in faults:
-            inputs["adc"][0] = int(faults["current_stuck"])
         facts = self._facts[node]
+        if noise := int(faults.get("encoder_noise", 0)):
+            inputs["motor_count"] = (int(inputs["motor_count"]) + self._noise.integers(-noise, noise + 1)) % 2**16
+        if any(fault.startswith("link_") for fault in faults):
+            count = self._link_count(int(inputs["link_count"]), int(before["link_count"]), faults)
+            inputs["link_count"] = count % facts["encoder.link_counts"]
+        for samples, what in zip(inputs["adc"], _SAMPLES, strict=True):
+            self._alter_samples(samples, what, faults)
         if "force.scale" in facts:
             _alter_forces(inputs["foot_force"], before["foot_force"], faults, facts["force.scale"])
         supply = self._present.get(self._nodes[node][0], {}).get("supply")
@@ -224,7 +249,48 @@ class HardwareFaults:
             count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])
             inputs["temperature"] = min(count, _TOP_COUNT)
 
-    def _misses(self, faults: dict[str, float]) -> bool:
+    def misdrive(self, enabled: NDArray[np.bool_], current: NDArray[np.float64]) -> None:
+        """Put what broken drives give their motors into the currents [A] that their boards ask for.
+
+        All obey `enabled`, as a power stage without power does.
+        """
+        for node, faults in self._present.items():
+            joint = self._joints[node]
+            if "drive_dead" in faults:
+                current[joint] = 0.0
+            elif "drive_runs_away" in faults and enabled[joint]:
+                current[joint] = 1e-3 * faults["drive_runs_away"]
+
+    def _link_count(self, count: int, before: int, faults: dict[str, float]) -> int:
+        """What the link encoder shows; it is absolute, so that it is right again as soon as it is healed."""
+        if "link_stuck" in faults:
+            return before
+        count = -count if "link_reversed" in faults else count
+        noise = int(faults.get("link_noise", 0))
+        noise = int(self._noise.integers(-noise, noise + 1)) if noise else 0
+        return count + int(faults.get("link_offset", 0)) + int(faults.pop("link_jump", 0)) + noise
+
+    def _alter_samples(self, samples: NDArray[np.uint16], what: str, faults: dict[str, float]) -> None:
+        """Put what a tick's samples say with their faults in their place; the converter ends at its rails."""
+        if not any(fault.startswith(f"{what}_") for fault in faults):
+            return
+        if (stuck := faults.get(f"{what}_stuck")) is not None:
+            samples[:] = int(stuck)
+            return
+        shown = samples.astype(np.int64)
+        if f"{what}_reversed" in faults:
+            shown = _TOP_SAMPLE + 1 - shown
+        shown += int(faults.get(f"{what}_offset", 0)) + int(faults.pop(f"{what}_jump", 0))
+        if noise := int(faults.get(f"{what}_noise", 0)):
+            shown += self._noise.integers(-noise, noise + 1)  # of the wiring, alike in all samples of a tick
+        samples[:] = np.clip(shown, 0, _TOP_SAMPLE)
+
+    def _misses(self, node: int, faults: dict[str, float]) -> bool:
+        if "pauses" in faults:
+            tick = self._paused.get(node, -1) + 1
+            self._paused[node] = tick
+            return tick % _PAUSED_TICKS < faults["pauses"]
+        self._paused.pop(node, None)
         left = faults.pop("ticks_missed", 0)
         if left > 1:
             faults["ticks_missed"] = left - 1

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.between import motion_between
 from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.cohort import TICK_US, Cohort, Seat
+from hil_tests.virtual_bench.cohort import Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.output_trace import OutputTrace
@@ -54,13 +54,14 @@ class NoLine:
 
 
 class Lockstep:
-    """True time of a bench, from event to event: ticks of boards and, each millisecond, of the plant.
+    """True time of a bench, from event to event: ticks of boards and, as often in true time, of the plant.
 
     A board's outputs act from the plant's next tick on: at once where the two tick together. A joint without a living
     board has its drive off and its brake closed.
 
     Attributes:
         trace: the outputs of boards, tick by tick.
+        tick_us: of the plant.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Lockstep:
         n_joints: int,
         service_us: int,
         sync_us: int,
+        tick_us: int,
     ) -> None:
         """Stand at time 0, when boards have just started.
 
@@ -81,21 +83,23 @@ class Lockstep:
             n_joints: of the robot; not every joint needs a board.
             service_us: from a tick until the board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
+            tick_us: from tick to tick.
         """
         self._plant = plant
         self._sensors = sensors
         self._faults = faults
         self.trace = OutputTrace()
         self._service_us = service_us
+        self.tick_us = tick_us
         alike: dict[BoardClock, list[Seat]] = {}
         for seat in seats:
             alike.setdefault(seat.clock, []).append(seat)
-        self._cohorts = [Cohort(members, faults, service_us, sync_us) for members in alike.values()]
+        self._cohorts = [Cohort(members, faults, service_us, sync_us, tick_us) for members in alike.values()]
         self._enabled = [0] * n_joints  # as the boards say it; lists, which take single numbers quicker than arrays
         self._command_mA = [0] * n_joints
         self._before = self._after = plant.standing()
         self._plant_us = 0
-        self.next_us = min(TICK_US, *[cohort.due_us for cohort in self._cohorts])
+        self.next_us = min(tick_us, *[cohort.due_us for cohort in self._cohorts])
 
     @property
     def driving(self) -> bool:
@@ -115,9 +119,10 @@ class Lockstep:
         time_us = self.next_us
         if time_us > self._plant_us:
             enabled, command = np.array(self._enabled, dtype=bool), 1e-3 * np.array(self._command_mA)
+            self._faults.misdrive(enabled, command)
             pushed = self._plant.advance(enabled, command, self._faults.torque, self._faults.force)
             self._before, self._after = self._after, pushed
-            self._plant_us += TICK_US
+            self._plant_us += self.tick_us
         for cohort in self._cohorts:
             if cohort.due_us == time_us:
                 missing = self._faults.missing(cohort.boards)
@@ -127,10 +132,10 @@ class Lockstep:
                         self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
                 self._note(cohort)
                 cohort.next_tick()
-        self.next_us = min((time_us // TICK_US + 1) * TICK_US, *[cohort.due_us for cohort in self._cohorts])
+        self.next_us = min((time_us // self.tick_us + 1) * self.tick_us, *[cohort.due_us for cohort in self._cohorts])
 
     def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine], missing: set[int]) -> None:
-        part = 1.0 - (self._plant_us - cohort.due_us) / TICK_US
+        part = 1.0 - (self._plant_us - cohort.due_us) / self.tick_us
         readings = self._sensors.read(motion_between(self._before, self._after, part))
         received = [self._hears(seat.node, cohort.due_us, lines, missing) for seat in cohort.seats]
         for seat, message in zip(cohort.seats, cohort.messages(readings, received), strict=True):

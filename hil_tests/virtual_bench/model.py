@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.floor import add_floor
+from hil_tests.virtual_bench.plant_file import TICK as TICK
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
 from jointbench.robot import Joint, Link, Robot
@@ -18,7 +19,6 @@ from jointbench.robot import Joint, Link, Robot
 Array = NDArray[np.float64]
 PlantKind = Literal["harmonic", "ideal"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)
-TICK = 1e-3
 BASE = "base"
 _HELD_INERTIA = 1e6  # of the second hinge of a passive joint [kg·m²]: with its stiffness it stays where it is
 
@@ -36,7 +36,7 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
     armature = transmission.ratio**2 * [part.rotor_inertia for part in truth.joints]
     spec = mujoco.MjSpec()
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    spec.option.timestep = TICK / truth.steps_per_tick
+    spec.option.timestep = truth.tick / truth.steps_per_tick
     spec.option.gravity = robot.gravity
     bodies = [spec.worldbody]
     if truth.base_link is None:

@@ -22,7 +22,7 @@ from hil_tests.virtual_bench.friction import (
     MeshRipple,
     StribeckFriction,
 )
-from hil_tests.virtual_bench.model import TICK, PlantKind, build_model
+from hil_tests.virtual_bench.model import PlantKind, build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.springs import Springs
 from hil_tests.virtual_bench.transmission import Transmission
@@ -114,10 +114,11 @@ class Plant:
         self._driving = np.zeros(robot.n_joints)  # all torque on the rotors, at the joints, but the inertial one
         self._viscous = column(truth, "viscous")
         self._power = truth.power
-        self._windings = Windings(truth.power, robot.n_joints)
-        self._instants = TICK * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
+        self._windings = Windings(truth.power, robot.n_joints, truth.tick)
+        parts = (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
+        self._instants = truth.tick * parts
         self._torques = np.zeros((self._steps + 1, robot.n_joints))
-        self._between = _interpolation(self._instants / TICK * self._steps, self._steps + 1)
+        self._between = _interpolation(parts * self._steps, self._steps + 1)
         self._motor_position[:] = robot.home
         self._rest_on_brakes()
 
@@ -264,7 +265,7 @@ class Plant:
             slope = slope + reach.T @ (self._gear_loss.slope(load) * reach.sum(axis=1))
         bare = [0.0 if part.rotor_inertia else _inertia_about(joint.axis, part) for joint, part in _pairs(robot, truth)]
         inertia = matrix.T @ np.diag(self._armature) @ matrix + np.diag(bare)
-        decay = np.abs(np.linalg.inv(inertia)) @ slope * TICK / self._steps
+        decay = np.abs(np.linalg.inv(inertia)) @ slope * truth.tick / self._steps
         worst = int(decay.argmax())
         if decay[worst] > _LARGEST_DECAY:
             needed = math.ceil(decay[worst] / _LARGEST_DECAY * self._steps)

@@ -13,6 +13,7 @@ from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import Table
 
 VERSION = 1
+TICK = 1e-3  # of benches whose file names no other
 _LAWS = ("stribeck", "makkar")
 # A passive joint has no gear. The second hinge, which a plant with flexible gears has at every joint, is held there.
 _HELD_STIFFNESS = 1e10  # [N·m/rad]
@@ -140,6 +141,7 @@ class PlantFile:
     """Everything a plant file says, in SI units; `joints` in the robot's order.
 
     Attributes:
+        tick: of the bench it is on, in which it takes `steps_per_tick` steps.
         mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
         base_link: true inertia of the base where it is free to move, None where it stands still.
         feet: in the robot's order; floor_friction: coefficient of the floor under them.
@@ -158,12 +160,17 @@ class PlantFile:
     base_link: Link | None = None
     feet: tuple[FootTruth, ...] = ()
     floor_friction: float = 0.0
+    tick: float = TICK
 
     def of_chain(self, robot: Robot) -> "PlantFile":
         """The same of a robot that ends behind some of its joints."""
         left = {foot.name for foot in robot.feet}
         feet = tuple(foot for foot in self.feet if foot.name in left)
         return replace(self, joints=self.joints[: robot.n_joints], feet=feet)
+
+    def on_ticks_of(self, tick: float) -> "PlantFile":
+        """The same on a bench of another tick [s]; its steps are no longer than before."""
+        return replace(self, tick=tick, steps_per_tick=math.ceil(self.steps_per_tick * tick / self.tick))
 
 
 def read_plant_file(path: Path, robot: Robot) -> PlantFile:

@@ -44,9 +44,9 @@ class Port:
         self.taken += len(data)
         self._from_client += data
 
-    def release(self, total: int) -> bytes:
-        """Taken bytes up to the `total`-th since `restart` that were not released before."""
-        count = max(0, len(self._from_client) - max(0, self.taken - total))
+    def release(self, total: int, most: int = _MAX_WAITING) -> bytes:
+        """Taken bytes up to the `total`-th since `restart` that were not released before, at most so many."""
+        count = min(max(0, len(self._from_client) - max(0, self.taken - total)), most)
         data = bytes(self._from_client[:count])
         del self._from_client[:count]
         return data

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK
 from hil_tests.virtual_bench.foot_sensors import FootSensors
-from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.model import PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
@@ -70,8 +70,9 @@ class Sensors:
         sensors, n = truth.sensors, robot.n_joints
         boards, _, _, feet, _ = np.random.default_rng(seed).spawn(5)
         _, noise, slow_noise, _, foot_noise = np.random.default_rng(seed if noise_seed is None else noise_seed).spawn(5)
-        self.feet = FootSensors(sensors.force, len(robot.feet), feet, foot_noise) if sensors.force else None
+        self.feet = FootSensors(sensors.force, len(robot.feet), feet, foot_noise, truth.tick) if sensors.force else None
         self._noise, self._slow_noise = noise, slow_noise
+        self._tick_us = round(1e6 * truth.tick)
         self._transmission = Transmission(robot)
         self._ratio = self._transmission.ratio
         sharing = zip(robot.drives, self._transmission.shared, strict=True)
@@ -136,9 +137,9 @@ class Sensors:
         """Facts of a joint's board: raw values of the registers that only its hardware and calibration know."""
         return {
             "board.channels": self._channels[joint],
-            "board.tick_period": round(1e6 * TICK),
+            "board.tick_period": self._tick_us,
             "adc.oversamples": OVERSAMPLES,
-            "adc.window": round(1e6 * TICK),
+            "adc.window": self._tick_us,
             "current.scale": round(1e9 * self._scale[joint, 0]),
             "current.zero": int(self._zero[joint, 0]),
             "torque.scale": round(1e6 * self._scale[joint, 1]),

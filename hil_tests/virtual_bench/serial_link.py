@@ -18,7 +18,7 @@ class SerialLink:
 
     Without a baud rate a board takes at most a tick's worth of bytes each tick, and what it sends is with the adapter
     at once. With one there is a wire for each direction, and a shared line is a single wire for all. An adapter looks
-    at its wire every millisecond, as one on USB does.
+    at its wire at each tick of the plant: every millisecond, as one on USB does, unless the bench has other ticks.
     """
 
     def __init__(self, boards: Sequence[BoardEntry], model: LinkModel, seed: int) -> None:

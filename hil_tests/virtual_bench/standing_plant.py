@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hil_tests.virtual_bench.drive import Drives
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.floor import cable_of, lowest_corner
-from hil_tests.virtual_bench.model import BASE, TICK, PlantKind, build_model
+from hil_tests.virtual_bench.model import BASE, PlantKind, build_model
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, column, joint_friction
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
@@ -72,8 +72,9 @@ class StandingPlant:
         for foot in truth.feet:
             data.xfrc_applied[self.model.body(cable_of(foot.name)).id, :3] = foot.cable_pull
         self._power = truth.power
-        self._windings = Windings(truth.power, robot.n_joints)
-        self._instants = TICK * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
+        self._windings = Windings(truth.power, robot.n_joints, truth.tick)
+        self._tick = truth.tick
+        self._instants = truth.tick * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
         self._touch = data.sensordata.reshape(len(robot.feet), 4)
         self._each_instant = np.ones((OVERSAMPLES, 1))
         self._stand(np.array(robot.home))
@@ -133,7 +134,7 @@ class StandingPlant:
             self._flex_position[:] = -load / self._stiffness
             load = self._applied_load()
         drives.close_brakes(self._motor_position, load)
-        for _ in range(round(_SETTLING / TICK)):
+        for _ in range(round(_SETTLING / self._tick)):
             self._step(None)
             data.qvel[:] *= _CALMED
         data.time = 0.0
@@ -151,7 +152,7 @@ class StandingPlant:
         friction = self._friction.torque(velocity, self._flex_position)
         np.add(np.divide(friction, velocity, friction), self._viscous, self._damping)
         self._applied[:] = 0.0 if torque is None else torque[:, None]
-        driving[:] = drives.mean_torque(data.time, TICK)
+        driving[:] = drives.mean_torque(data.time, self._tick)
         if drives.any_braked:
             driving += drives.brake_torque(self._motor_position, self._motor_velocity)
         self._applied[:, 0] += driving

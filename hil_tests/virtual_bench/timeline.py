@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from hil_tests.virtual_bench.cohort import TICK_US
 from hil_tests.virtual_bench.lockstep import Lockstep, NoLine
 from hil_tests.virtual_bench.serial_link import SerialLink
 
@@ -27,7 +26,7 @@ class Timeline:
         self.now_us = next_us
         if next_us == self._lockstep.next_us:
             self._lockstep.step(self._lines)
-            if next_us % TICK_US == 0:
+            if next_us % self._lockstep.tick_us == 0:
                 for link in self._wired:
                     link.collect(next_us)
         arrived = False

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.plant_file import PowerTruth
+from hil_tests.virtual_bench.plant_file import TICK, PowerTruth
 
 Array = NDArray[np.float64]
 
@@ -14,10 +13,10 @@ Array = NDArray[np.float64]
 class Windings:
     """The windings of all motors, each one thermal mass: tau dT/dt = ambient + R_th P - T, P = R i² its copper loss."""
 
-    def __init__(self, power: PowerTruth, count: int) -> None:
-        """Start at the ambient temperature."""
+    def __init__(self, power: PowerTruth, count: int, tick: float = TICK) -> None:
+        """Start `count` of them at the ambient temperature; a tick lasts so long [s]."""
         self._power = power
-        self._part = -math.expm1(-TICK / power.winding_time_constant)  # of the way to the steady temperature in a tick
+        self._part = -math.expm1(-tick / power.winding_time_constant)  # of the way to the steady temperature in a tick
         self._temperature = np.full(count, power.ambient)
 
     @property
