@@ -1,15 +1,22 @@
 """Which emulated boards the bench tests run on: both kinds for a few, otherwise unix boards, or what --board says."""
 
 import os
+import tomllib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from hil_tests.need_qemu import need_qemu
 from hil_tests.virtual_bench.bench_file import EMULATED, QEMU
-from hil_tests.virtual_bench.start import BOARD_NAME
+from hil_tests.virtual_bench.errors import BenchError
+from hil_tests.virtual_bench.start import BOARD_NAME, virtual_bench
+from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
+from jointbench.testing.tiers import need_tier
 
 HERE = Path(__file__).resolve().parent
+SUITE = HERE / "suite"  # tests of any bench, the one that --bench names
 MARKERS = (
     "both_boards: in a run without --board, once on unix: and once on qemu: boards",
     "unix_only(reason): needs the unix port itself; skipped with --board qemu:",
@@ -28,16 +35,48 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --board leave out tests that have no board, and those that need another."""
+    """Have every test of the suite in a tier; with --board leave out tests that have no such boards, or need others."""
+    for item in items:
+        if SUITE in item.path.parents:
+            need_tier(item)
     board = config.getoption("--board")
     if not board:
         return
-    config.hook.pytest_deselected(items=[item for item in items if HERE not in item.path.parents])
-    items[:] = [item for item in items if HERE in item.path.parents]
+    has_board = [HERE in item.path.parents and SUITE not in item.path.parents for item in items]
+    config.hook.pytest_deselected(items=[item for item, has in zip(items, has_board, strict=True) if not has])
+    items[:] = [item for item, has in zip(items, has_board, strict=True) if has]
     for item in items:
         only = item.get_closest_marker("unix_only")
         if only and EMULATED[board] == QEMU:
             item.add_marker(pytest.mark.skip(reason=f"needs the unix port: {only.args[0]}"))
+
+
+def pytest_jointbench_start(bench_file: Path, options: BenchOptions) -> AbstractContextManager[BenchUnderTest] | None:
+    """Start benches of emulated boards."""
+    emulators = _emulators(bench_file)
+    return _emulated_bench(bench_file, options, emulators) if emulators else None
+
+
+def _emulators(bench_file: Path) -> set[str]:
+    """What emulates the boards of a bench file, behind their fault:// URLs; none of a file that others must refuse."""
+    try:
+        boards = tomllib.loads(bench_file.read_text(encoding="utf-8"))["board"]
+        urls: list[str] = [board["url"].rpartition(";")[2] for board in boards]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set()
+    return set(urls) & EMULATED.keys()
+
+
+@contextmanager
+def _emulated_bench(bench_file: Path, options: BenchOptions, emulators: set[str]) -> Iterator[BenchUnderTest]:
+    if any(EMULATED[emulator] == QEMU for emulator in emulators):
+        need_qemu()
+    if options.port:
+        raise BenchError(
+            f"{bench_file.name} has emulated boards; --bench-port {options.port} is for boards at real ports"
+        )
+    with virtual_bench(bench_file, seed=options.seed, out=options.folder) as live:
+        yield BenchUnderTest.from_live_file(live, options)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,7 +1,6 @@
 """The loss ledger as a table: every sample that a board took, and where it went."""
 
-from jointbench.link.ledger import BoardLedger
-from jointbench.recording import Run
+from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.report.content import RunTable
 from jointbench.report.digits import count, typeset
 
@@ -11,14 +10,14 @@ HEADS = (
 )  # fmt: skip
 
 
-def ledger_table(title: str, run: Run) -> RunTable:
+def ledger_table(title: str, ledger: Ledger | None) -> RunTable:
     """Return the ledger of a run, or the reason why it has none."""
-    if run.ledger is None:
+    if ledger is None:
         return RunTable(title, "No ledger: an imported recording says nothing of what was lost before it.")
     rows = tuple(
-        (board.joint, *map(_count, _numbers(board)), "yes" if board.closes else "no") for board in run.ledger.boards
+        (board.joint, *map(_count, _numbers(board)), "yes" if board.closes else "no") for board in ledger.boards
     )
-    verdict = typeset(run.ledger.verdict)
+    verdict = typeset(ledger.verdict)
     return RunTable(title, f"{verdict[0].upper()}{verdict[1:]}.", HEADS, rows)
 
 

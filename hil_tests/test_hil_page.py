@@ -1,0 +1,79 @@
+"""docs/hil.md: its suite of one's own runs as it stands there, and its tables are what there is."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jointbench.testing import FEATURES
+from jointbench.testing.report.summary import Summary
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "hil.md").read_text(encoding="utf-8")
+FILES = re.findall(r"^`([\w/]+\.\w+)`:\n\n```\w+\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def first_cells(heading: str) -> list[str]:
+    """The names in the first column of the first table behind a heading."""
+    behind = PAGE[PAGE.index(heading) :]
+    table = re.search(r"(?:^\|.*\n)+", behind, re.MULTILINE)
+    assert table
+    cells = [row.split("|")[1] for row in table.group().splitlines()[2:]]
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+@pytest.fixture
+def port() -> Iterator[str]:
+    """The port of a bare board."""
+    command = [sys.executable, "-P", "-u", "-m", "hil_tests.simboard", "--attached"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "host", ROOT / "protocol")))}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as board:
+        assert board.stdout
+        assert board.stdin
+        try:
+            yield board.stdout.readline().strip()
+        finally:
+            board.stdin.close()
+
+
+@pytest.mark.slow
+def test_the_suite_of_ones_own_runs_on_a_board_at_a_port(port: str, tmp_path: Path) -> None:
+    assert [name for name, _ in FILES] == [
+        "benches/desk.toml", "benches/elbow.toml", "requirements/elbow.toml", "test_elbow.py",
+    ]  # fmt: skip
+    for name, text in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [
+        *(sys.executable, "-P", "-m", "pytest", "-p", "jointbench.testing.plugin", "-p", "no:cacheprovider"),
+        *("--bench=desk", f"--bench-port={port}", "--bench-out=out"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "host", ROOT / "protocol")))}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+    result = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert result["ok"]
+    outcomes = {test["test"].partition("::")[2]: test["outcome"] for test in result["tests"]}
+    assert outcomes == {"test_it_follows": "passed", "test_the_gear_winds_up": "skipped"}
+    assert {check["name"] for check in result["checks"]} >= {"elbow.lost", "elbow.follows"}
+    assert [(board["joint"], board["url"]) for board in result["boards"]] == [("elbow", port)]
+    assert [ledger["run"] for ledger in result["tests"][0]["ledgers"]] == ["run"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["junit.xml", "report.html", "result.json"]
+
+
+def test_all_features_are_told() -> None:
+    behind = PAGE[PAGE.index("| feature | says |") :].partition("\n\n")[0].splitlines()[2:]
+    assert behind == [f"| `{name}` | {said} |" for name, said in FEATURES.items()]
+
+
+def test_all_keys_of_the_result_are_told() -> None:
+    told = first_cells("### result.json")
+    frame = {"command", "seed", "seconds", "checks"}
+    assert set(told) == set(Summary((), {"name": "desk"}, 0, 0, "", 0.0, "").to_dict()) - frame

@@ -1,0 +1,109 @@
+"""What is noted of each test while it runs, and the record that a report reads of it: plain values, that pass between
+processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import pytest
+
+Outcome = Literal["passed", "failed", "error", "skipped"]
+
+LISTS = ("measured", "ledgers")
+"""Facts of which a test may note several, one by one; of the others the last one noted counts."""
+_FACTS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of one test.
+
+    Attributes:
+        test: its node id.
+        outcome: "error" where it could not be set up or taken down.
+        seconds: of the wall clock, setting up and taking down included.
+        reason: one line: why it was skipped, or what went wrong.
+        text: all that pytest says of a failure.
+        tier: functional, deterministic or realtime; empty where it has none.
+        needs: features it asks for.
+        missing: those of them that the bench lacks.
+        measured: values that it held against requirements: id, value, relation, limit, unit, ok, background.
+        ledgers: of the runs it recorded: run, verdict and the ledger's plain data.
+        bench: what it ran on: name, clock, seed, features.
+        boards: what each board said of itself when it was last greeted.
+        logs: folder with the raw logs, empty where none were kept.
+        command: what to type to run it again.
+    """
+
+    test: str
+    outcome: Outcome
+    seconds: float
+    reason: str = ""
+    text: str = ""
+    tier: str = ""
+    needs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    measured: tuple[Mapping[str, Any], ...] = ()
+    ledgers: tuple[Mapping[str, Any], ...] = ()
+    bench: Mapping[str, Any] | None = None
+    boards: tuple[Mapping[str, Any], ...] = ()
+    logs: str = ""
+    command: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it failed, or could not be run."""
+        return self.outcome in ("failed", "error")
+
+
+NOTED = tuple(field.name for field in fields(Record))[5:]
+"""What may be noted of a test; the fields before these pytest knows."""
+
+
+def note(item: pytest.Item, **facts: Any) -> None:
+    """Note facts of a test for the report, as plain values: numbers, texts, lists and mappings of them.
+
+    Args:
+        item: the test, `request.node` in a fixture.
+        facts: fields of `Record`; `measured` and `ledgers` take one entry and add it.
+
+    Raises:
+        TypeError: a fact is no field of `Record` that can be noted.
+    """
+    for key, value in facts.items():
+        if key not in NOTED:
+            raise TypeError(f"{key!r} cannot be noted of a test; there are {', '.join(NOTED)}")
+        noted = item.stash.setdefault(_FACTS, {})
+        if key in LISTS:
+            noted.setdefault(key, []).append(value)
+        else:
+            noted[key] = value
+        if key == "measured":  # for JUnit, which knows texts
+            item.user_properties.append((str(value["id"]), _sentence(value)))
+
+
+def noted(item: pytest.Item) -> dict[str, Any]:
+    """All that was noted of a test."""
+    return dict(item.stash.get(_FACTS, {}))
+
+
+def note_session(config: pytest.Config, **facts: Any) -> None:
+    """Note facts of the whole run: `required`, a list of {"tier", "selected", "skipped", "sentence"}."""
+    config.stash.setdefault(_FACTS, {}).update(facts)
+
+
+def noted_of_session(config: pytest.Config) -> dict[str, Any]:
+    """All that was noted of the run."""
+    return dict(config.stash.get(_FACTS, {}))
+
+
+def _sentence(measured: Mapping[str, Any]) -> str:
+    """One value in words: "0 samples, required <= 0 samples"."""
+    unit = f" {measured['unit']}" if measured["unit"] else ""
+    if measured["limit"] is None:
+        return "holds" if measured["ok"] else "does not hold"
+    value = "no value" if measured["value"] is None else f"{measured['value']:.6g}{unit}"
+    return f"{value}, required {measured['relation']} {measured['limit']:.6g}{unit}"
