@@ -11,6 +11,7 @@ from jointbench.link.attended_clock import AttendedClock
 from jointbench.link.lockstep import LockstepClock
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.robot import Array
+from jointbench.testing.taking_turns import TakingTurns
 
 HERE = Path(__file__).resolve().parent
 COBOT = HERE / "benches" / "cobot6.toml"
@@ -87,6 +88,8 @@ def inject(bench: Bench, fault: str, node: int, **value: float) -> None:
 
 def ask_bench(bench: Bench, request: dict[str, Any]) -> dict[str, Any]:
     """Ask the control socket of a virtual bench that a test plays on."""
-    clock = bench.clock.clock if isinstance(bench.clock, AttendedClock) else bench.clock
+    clock = bench.clock
+    while isinstance(clock, (AttendedClock, TakingTurns)):
+        clock = clock.clock
     assert isinstance(clock, LockstepClock)
     return clock.ask(request)

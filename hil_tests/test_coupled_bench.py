@@ -14,6 +14,7 @@ from jointbench.errors import BoardFault, BoardSilent, ConfigurationDiffers, Tra
 from jointbench.link import Bench, open_bench
 from jointbench.link.ledger import Ledger
 from jointbench.recording import open_run
+from jointbench.testing.measured import Measured
 from jointwire import State
 
 
@@ -40,29 +41,28 @@ def states(bench: Bench) -> list[State | None]:
     return [board.state for board in bench.boards]
 
 
-def assert_nothing_lost(ledger: Ledger | None) -> None:
+def assert_nothing_lost(ledger: Ledger | None, measured: Measured) -> None:
     """Hold every board's count against what came."""
     assert ledger is not None
     assert ledger.closes, ledger.text()
-    assert ledger.samples_lost == 0
+    measured("stream.lost", ledger.samples_lost)
 
 
-def test_joints_follow_through_their_couplings(bench: Bench, tmp_path: Path) -> None:
+def test_joints_follow_through_their_couplings(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     assert [line.nodes for line in bench.lines] == [(1, 2), (3, 4), (5, 6)]
     reports = []
     run = record_wave(bench, tmp_path / "run", repeats=2, progress=reports.append)
-    assert_nothing_lost(run.ledger)
+    assert_nothing_lost(run.ledger, measured)
     assert run.warnings == ()
     assert set(run.starts) == set(bench.robot.joint_names)
-    assert run.start_skew == 0.0
+    measured("play.start_apart", run.start_skew, "ticks")
     events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
     assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
     samples = run.samples
     playing = samples.play_tick >= 0
     np.testing.assert_array_equal(samples.play_tick[playing], np.arange(2 * 1024))
     q, _, _ = wave(bench).evaluate(samples.play_tick[playing] * np.float64(samples.sample_period) % 1.024)
-    # The servos' stiffness leaves a hundredth; a motor that turns the wrong way would leave a tenth.
-    assert np.abs(samples.motor_position[playing] - q).max() < 0.02
+    measured("play.follow_error_through_couplings", np.abs(samples.motor_position[playing] - q), "rad")
     # What is shown on the way is what the recording has: the same samples, through the same matrix.
     assert samples.motor_torque is not None
     recorded = np.abs(samples.motor_torque[playing]).max(axis=0)
@@ -90,7 +90,9 @@ def test_a_joint_is_refused_what_its_motors_would_allow(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("joint", ["j3", pytest.param("j4", marks=pytest.mark.slow)])
-def test_a_pair_of_which_one_motor_is_silent_stops_the_arm(bench: Bench, joint: str, tmp_path: Path) -> None:
+def test_a_pair_of_which_one_motor_is_silent_stops_the_arm(
+    bench: Bench, joint: str, tmp_path: Path, measured: Measured
+) -> None:
     node = bench.robot.joint_index(joint) + 1
     silenced: list[float] = []
 
@@ -109,12 +111,12 @@ def test_a_pair_of_which_one_motor_is_silent_stops_the_arm(bench: Bench, joint: 
     run = open_run(tmp_path / "run")
     assert run.ledger is not None
     assert all(board.closes for board in run.ledger.boards if board.node != node), run.ledger.text()
-    # Host and board give up a silent one after half a second; the rest is a turn of the watch.
-    assert run.samples.play_tick.max() * run.samples.sample_period - silenced[0] < 0.7
+    played_on_s = run.samples.play_tick.max() * run.samples.sample_period - silenced[0]
+    measured("play.on_after_silence", 1000.0 * played_on_s, "ms")
 
 
 @pytest.mark.slow
-def test_a_motor_that_trips_is_named_before_its_partner(bench: Bench, tmp_path: Path) -> None:
+def test_a_motor_that_trips_is_named_before_its_partner(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     bench.boards[4].write_register("limit.current", 50)  # a third of what the wave takes
     with pytest.raises(BoardFault, match=r"^j5 \(node 5\): tripped at tick \d+, (?!the other motor)"):
         record_wave(bench, tmp_path / "run", repeats=3)
@@ -122,10 +124,10 @@ def test_a_motor_that_trips_is_named_before_its_partner(bench: Bench, tmp_path: 
     bench.clear()
     bench.configure()
     bench.move_to(bench.robot.home)
-    assert_nothing_lost(record_wave(bench, tmp_path / "again").ledger)
+    assert_nothing_lost(record_wave(bench, tmp_path / "again").ledger, measured)
 
 
-def test_a_stop_in_full_motion_leaves_nothing_to_clear(bench: Bench, tmp_path: Path) -> None:
+def test_a_stop_in_full_motion_leaves_nothing_to_clear(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     def stop(progress) -> None:
         if progress.samples > 6000:
             raise KeyboardInterrupt
@@ -133,7 +135,7 @@ def test_a_stop_in_full_motion_leaves_nothing_to_clear(bench: Bench, tmp_path: P
     with pytest.raises(KeyboardInterrupt):
         record_wave(bench, tmp_path / "run", repeats=50, progress=stop)
     assert states(bench) == [State.LOADED] * 6
-    assert_nothing_lost(open_run(tmp_path / "run").ledger)
+    assert_nothing_lost(open_run(tmp_path / "run").ledger, measured)
 
 
 def test_another_gear_is_refused_by_name(live: Path) -> None:
@@ -147,7 +149,7 @@ def test_another_gear_is_refused_by_name(live: Path) -> None:
 
 
 @pytest.mark.slow
-def test_twelve_motors_on_six_lines_start_within_one_tick(tmp_path: Path) -> None:
+def test_twelve_motors_on_six_lines_start_within_one_tick(tmp_path: Path, measured: Measured) -> None:
     with virtual_bench(NURSING_DUAL, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
         bench.connect()
         bench.configure()
@@ -155,15 +157,15 @@ def test_twelve_motors_on_six_lines_start_within_one_tick(tmp_path: Path) -> Non
         run = record_wave(bench, tmp_path / "run", repeats=4)
     assert len(bench.lines) == 6
     assert len(run.starts) == 12
-    assert run.start_skew == 0.0
+    measured("play.start_apart", run.start_skew, "ticks")
     assert run.warnings == ()
-    assert_nothing_lost(run.ledger)
+    assert_nothing_lost(run.ledger, measured)
     playing = run.samples.play_tick >= 0
     assert run.samples.valid[playing].all()
 
 
 @pytest.mark.slow
-def test_motors_of_a_board_start_together_by_any_clock(tmp_path: Path) -> None:
+def test_motors_of_a_board_start_together_by_any_clock(tmp_path: Path, measured: Measured) -> None:
     """Boards with clocks of their own start within a tick of each other, the motors of one at the very same."""
     clocks = iter((("0", "2.0"), ("35", "11.2503"), ("-20", "4292.9671")))
     text = NURSING_ARM.read_text().replace('"../virtual_bench', f'"{NURSING_ARM.parents[1]}/virtual_bench')
@@ -179,9 +181,9 @@ def test_motors_of_a_board_start_together_by_any_clock(tmp_path: Path) -> None:
         bench.configure()
         bench.move_to(bench.robot.home)
         run = record_wave(bench, tmp_path / "run", repeats=2)
-    assert_nothing_lost(run.ledger)
+    assert_nothing_lost(run.ledger, measured)
     assert run.warnings == ()
-    assert 0.0 < run.start_skew < 1.0
+    assert run.start_skew > 0.0
+    measured("play.start_apart_by_own_clocks", run.start_skew, "ticks")
     starts = [run.starts[joint] for joint in bench.robot.joint_names]
-    # Both nodes stamp by the one clock; what their own exchanges make of it differs by much less than a tick.
-    assert np.abs(np.diff(starts)[::2]).max() < 0.1
+    measured("play.start_apart_on_one_board", np.abs(np.diff(starts)[::2]), "ticks")

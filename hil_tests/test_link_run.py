@@ -22,6 +22,7 @@ from jointbench.link.lockstep import LockstepClock
 from jointbench.link.motion import PointToPoint
 from jointbench.link.playback import keep_alive_us
 from jointbench.recording import Recorder, open_run
+from jointbench.testing.measured import Measured
 from jointwire import Chunk, Frame, MessageType, State
 
 
@@ -40,11 +41,11 @@ def bench(live: Path) -> Iterator[Bench]:
         yield bench
 
 
-def test_a_run_holds_every_sample_of_every_joint(bench: Bench, tmp_path: Path) -> None:
+def test_a_run_holds_every_sample_of_every_joint(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     run = record_wave(bench, tmp_path / "run", repeats=2)
     assert run.ledger is not None
     assert run.ledger.closes, run.ledger.text()
-    assert run.ledger.samples_lost == 0
+    measured("stream.lost", run.ledger.samples_lost)
     assert run.warnings == ()
     assert run.repeats == 2
     playing = run.samples.play_tick >= 0
@@ -52,21 +53,20 @@ def test_a_run_holds_every_sample_of_every_joint(bench: Bench, tmp_path: Path) -
     assert run.samples.valid[playing].all()
 
 
-def test_joints_follow_the_trajectory_that_was_asked_for(bench: Bench, tmp_path: Path) -> None:
+def test_joints_follow_the_trajectory_that_was_asked_for(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     run = record_wave(bench, tmp_path / "run")
     playing = run.samples.play_tick >= 0
     q, _, _ = wave(bench).evaluate(run.samples.play_tick[playing] * np.float64(run.samples.sample_period))
     # The servo's stiffness leaves some milliradians; a slip of time, scale or sign would leave tens of them.
-    assert np.abs(run.samples.motor_position[playing] - q).max() < 0.015
+    measured("play.follow_error", np.abs(run.samples.motor_position[playing] - q), "rad")
     assert np.ptp(q, axis=0).min() > 0.099
 
 
-def test_both_encoders_agree_on_the_joint(bench: Bench, tmp_path: Path) -> None:
+def test_both_encoders_agree_on_the_joint(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     samples = record_wave(bench, tmp_path / "run").samples
     assert samples.link_position is not None
     difference = (samples.link_position - samples.motor_position)[samples.valid.all(axis=1)]
-    # Rigid joints: one motor count is 15 µrad, one link count 12 µrad, and each may be cut off by one.
-    assert np.abs(difference).max() < 40e-6
+    measured("play.encoders_apart_rigid", 1e6 * np.abs(difference), "µrad")
 
 
 def test_the_filter_in_the_run_is_the_one_the_boards_have(bench: Bench, tmp_path: Path) -> None:
@@ -91,14 +91,13 @@ def test_motors_are_off_when_a_motion_is_over(bench: Bench, tmp_path: Path) -> N
         assert board.state is State.DONE
 
 
-def test_move_to_gets_there_and_back(bench: Bench) -> None:
+def test_move_to_gets_there_and_back(bench: Bench, measured: Measured) -> None:
     home = np.array(bench.robot.home)
     pose = home + np.array([0.1, 0.15, -0.2, 0.1, -0.1, 0.3])
     bench.move_to(pose)
-    # Held by brakes where the servo let go: its stiffness and friction leave less than this.
-    np.testing.assert_allclose(bench.positions(), pose, atol=0.015)
+    measured("play.follow_error", np.abs(bench.positions() - pose), "rad")  # held by brakes where the servo let go
     bench.move_to(home)
-    np.testing.assert_allclose(bench.positions(), home, atol=0.015)
+    measured("play.follow_error", np.abs(bench.positions() - home), "rad")
 
 
 def test_progress_tells_time_rate_and_torque(bench: Bench, tmp_path: Path) -> None:
@@ -186,7 +185,7 @@ def test_registers_are_refused_in_words(bench: Bench, register: Any, value: int,
 
 
 def test_a_second_client_is_sent_away(bench: Bench, live: Path) -> None:
-    with pytest.raises(BoardLost, match=r"j1 \(node 1\): port .* another program already uses it; close that first"):
+    with pytest.raises(BoardLost, match=r"j1 \(node 1\): port .* is in use: .*; end that first"):
         open_bench(live)
     assert bench.file.control is not None
     with pytest.raises(BenchLost, match="already has a client"):

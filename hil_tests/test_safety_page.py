@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from jointbench.testing.requirements import Requirement, load
 from jointwire import BY_NAME, Trip
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and "::" in line]
+REQUIRED = [each for each in load(ROOT / "hil_tests" / "requirements").of("safety") if not each.is_statement]
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
@@ -38,3 +40,10 @@ def test_each_test_of_a_trip_is_named() -> None:
 def test_each_register_it_names_exists() -> None:
     for name in re.findall(r"`((?:limit|hard|servo)\.\w+)`", PAGE):
         assert name in BY_NAME
+
+
+@pytest.mark.parametrize("required", REQUIRED, ids=lambda each: each.id)
+def test_each_limit_stands_beside_its_test(required: Requirement) -> None:
+    """In the column of ticks of a row that names a test of it."""
+    cells = [row.split(" | ")[2] for row in ROWS if any(f"`{test}`" in row for test in required.tests)]
+    assert any(f"{required.limit:g}" in re.findall(r"\d+", cell) for cell in cells), cells

@@ -11,6 +11,7 @@ from hil_tests.raw_client import RawClient
 from hil_tests.safety_rig import SafetyRig, ticks_until_off
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.testing.measured import Measured
 from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 pytestmark = pytest.mark.both_boards
@@ -39,17 +40,17 @@ def mailbox_words(live: Path) -> tuple[int, ...]:
     return (*struct.unpack_from("<i", memory, 24), *struct.unpack_from("<3i", memory, 0x100))
 
 
-def test_from_power_on_to_arm_nothing_is_driven(live: Path, emulator: str) -> None:
+def test_from_power_on_to_arm_nothing_is_driven(live: Path, emulator: str, measured: Measured) -> None:
     with RawClient(live) as client:
         client.ask({"outputs": 1})
         client.pass_time(300_000)
         outputs = client.ask({"outputs": 1})["outputs"]
     assert [tick for tick, _, _ in outputs] == list(range(1, 301))
-    assert all(not enable and not command for _, enable, command in outputs)
+    measured("safety.driven_before_arm", sum(bool(enable or command) for _, enable, command in outputs))
     with SafetyRig(live) as rig:
         rig.prepare()
         rig.run(100)
-        assert all(pair == (0, 0) for pair in rig.outputs().values())
+        measured("safety.driven_before_arm", sum(pair != (0, 0) for pair in rig.outputs().values()))
         if emulator != "unix:":
             assert mailbox_words(live)[0] == 0
         rig.arm()
@@ -58,14 +59,14 @@ def test_from_power_on_to_arm_nothing_is_driven(live: Path, emulator: str) -> No
             assert mailbox_words(live)[0] == WATCHDOG_TICKS
 
 
-def test_power_lost_while_it_plays_is_not_made_up_for(live: Path) -> None:
+def test_power_lost_while_it_plays_is_not_made_up_for(live: Path, measured: Measured) -> None:
     with SafetyRig(live) as rig:
         rig.prepare(repeats=4)
         rig.play()
         rig.outputs()
         rig.power_cycle()
         rig.run(1000)
-        assert all(pair == (0, 0) for pair in rig.outputs().values())
+        measured("safety.driven_after_reset", sum(pair != (0, 0) for pair in rig.outputs().values()))
         assert rig.board.state is State.DISARMED
         assert rig.refusal(MessageType.ARM, **rig.arming()) is Refusal.WRONG_STATE
         assert rig.refusal(MessageType.START, at_tick=0) is Refusal.WRONG_STATE
@@ -115,28 +116,28 @@ def test_a_ctrl_c_on_the_line_is_data(live: Path) -> None:
         rig.board.stop()
 
 
-def test_an_error_in_the_program(misbehaving: SafetyRig) -> None:
+def test_an_error_in_the_program(misbehaving: SafetyRig, measured: Measured) -> None:
     rig = misbehaving
     shown = 1 + max(rig.outputs())
     rig.board.tell(MessageType.ECHO, count=RAISE, data=bytes(RAISE))
     rig.run(50)
-    assert ticks_until_off(rig.outputs(), shown) == 0
+    measured("safety.internal", ticks_until_off(rig.outputs(), shown))
     assert Trip(rig.board.fault.trip) is Trip.INTERNAL
     rig.assert_latched(Trip.INTERNAL)
 
 
-def test_a_ctrl_c_that_ends_the_program(misbehaving: SafetyRig) -> None:
+def test_a_ctrl_c_that_ends_the_program(misbehaving: SafetyRig, measured: Measured) -> None:
     """The program ends; what comes after it finds the motor off, though it does not switch it off itself."""
     rig = misbehaving
     shown = 1 + max(rig.outputs())
     rig.board.tell(MessageType.ECHO, count=INTERRUPT, data=bytes(INTERRUPT))
     rig.run(500)
-    assert ticks_until_off(rig.outputs(), shown) == 0
+    measured("safety.program_ends", ticks_until_off(rig.outputs(), shown))
     assert not rig.board.why_lost
 
 
 @pytest.mark.slow
-def test_a_program_that_hangs(misbehaving: SafetyRig, emulator: str) -> None:
+def test_a_program_that_hangs(misbehaving: SafetyRig, emulator: str, measured: Measured) -> None:
     """The drive keeps what it was told last until the watchdog resets the board; it starts anew and drives nothing."""
     rig = misbehaving
     outputs = rig.outputs()
@@ -149,7 +150,7 @@ def test_a_program_that_hangs(misbehaving: SafetyRig, emulator: str) -> None:
         assert "hangs" in rig.board.why_lost
         assert off == 0
         return
-    assert off <= WATCHDOG_TICKS
+    measured("safety.watchdog", off)
     assert {outputs[tick] for tick in range(shown, shown + off)} <= {outputs[shown - 1]}
     assert rig.board.greet().reset_cause == "WATCHDOG"
     assert rig.board.state is State.DISARMED

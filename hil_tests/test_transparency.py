@@ -6,6 +6,7 @@ twice; a board of a few lines that sends back whatever comes shows the same of b
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.testing.measured import Measured
 from jointwire import MAX_BODY, PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
 
 LONGEST = MAX_BODY - 2  # an ECHO's data, behind their count
@@ -68,6 +70,11 @@ class Wire:
         return bytes(self.ask(MessageType.ECHO, MessageType.ECHO_REPLY, count=len(data), data=data).body.data)
 
 
+def bytes_differing(one: bytes, other: bytes) -> int:
+    """How many bytes two answers do not have in common, place by place; those that only one has count."""
+    return sum(a != b for a, b in zip_longest(one, other))
+
+
 @contextmanager
 def line(folder: Path, shared: bool) -> Generator[list[Wire]]:
     """The boards of a line: one on a port of its own, or two that share one."""
@@ -78,12 +85,15 @@ def line(folder: Path, shared: bool) -> Generator[list[Wire]]:
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["port", "bus"])
-def test_frames_of_every_length_with_every_byte_cross_unchanged(tmp_path: Path, shared: bool) -> None:
+def test_frames_of_every_length_with_every_byte_cross_unchanged(
+    tmp_path: Path, shared: bool, measured: Measured
+) -> None:
     with line(tmp_path, shared) as wires:
-        before = [wire.hello() for wire in wires]
+        before, wrong = [wire.hello() for wire in wires], 0
         for length in range(LONGEST + 1):
             data = bytes((length + place) & 0xFF for place in range(length))
-            assert wires[length % len(wires)].echo(data) == data
+            wrong += bytes_differing(wires[length % len(wires)].echo(data), data)
+        measured("line.echo_wrong", wrong, "bytes")
         after = [wire.hello() for wire in wires]
         for first, last in zip(before, after, strict=True):
             assert last.tick > first.tick  # nothing has restarted it
