@@ -1,0 +1,1 @@
+"""`./run hil`: the bench tests on the bench you name."""
