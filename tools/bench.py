@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from tools.friction_bench.verb import friction
 from tools.identification_bench.errors import ProcessFailed
 from tools.identification_bench.verb import identification
 from tools.kernel_compiler.errors import NotAKernel
+from tools.machine import machine
 from tools.predictor_bench.verb import predictor
 from tools.regressor_bench.errors import PeerMissing, StartFailed
 from tools.regressor_bench.verb import regressor
@@ -155,16 +153,6 @@ def speed_fields(speed: Speed) -> dict[str, Any]:
         "spread": speed.spread,
         "rounds": speed.rounds,
     }
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on, and how busy it was: beside other programs they are worse."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    packages = {name: metadata.version(name) for name in ("numpy", "numba", "construct")}
-    load = {"cores": os.cpu_count(), "load": os.getloadavg()}
-    return {"processor": model, **load, "python": platform.python_version(), **packages}
 
 
 ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel, PeerMissing, StartFailed, ProcessFailed)
