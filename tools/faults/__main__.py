@@ -1,0 +1,7 @@
+"""`./run faults`."""
+
+import sys
+
+from tools.faults.verb import main
+
+sys.exit(main())

@@ -1,0 +1,72 @@
+"""Safety rules taken out of the firmware, one at a time: a campaign that stays green then would be worth nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hil_tests.virtual_bench.bench_file import UNIX
+from jointwire import State
+from tools.faults.cell import Cell
+from tools.faults.errors import UnknownCell
+from tools.faults.faults import Fault
+from tools.faults.states import DRIVEN
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rule that is taken out.
+
+    Attributes:
+        rule: what the firmware no longer does.
+        code: MicroPython that takes it out, before the firmware starts.
+        faults: the part of the campaign that must see it, in the states in which the motor is driven.
+    """
+
+    rule: str
+    code: str
+    faults: tuple[str, ...]
+
+
+_BOUND = """
+from jointboard import bounds, tick
+derive = bounds.derive
+def without(cells):
+    derive(cells)
+    {changed}
+bounds.derive = without
+"""
+
+MUTATIONS: dict[str, Mutation] = {
+    "link_loss": Mutation(
+        "a motor whose host falls silent loses its power",
+        _BOUND.format(changed="cells[tick.TIMEOUT] = cells[tick.RAMP] = 1 << 29"),
+        ("tx.lose", "host.stalled"),
+    ),
+    "over_current": Mutation(
+        "a current beyond 1.25 times limit.current trips",
+        _BOUND.format(changed="cells[tick.TRIP_COUNTS] = 1 << 29"),
+        ("current.saturated", "drive.over_current"),
+    ),
+    "internal": Mutation(
+        "an error in the program takes the motor's power",
+        "app._fail = lambda board, error: None",
+        ("board.error",),
+    ),
+    "encoder_stuck": Mutation(
+        "a driven motor whose encoder shows no edge trips",
+        _BOUND.format(changed="cells[tick.STUCK_TICKS] = 1 << 29"),
+        ("encoder.stuck",),
+    ),
+}
+
+
+def mutated_cells(matrix: Mapping[str, Fault], name: str, seed: int, states: tuple[State, ...] = DRIVEN) -> list[Cell]:
+    """The cells that must turn red without a rule.
+
+    Raises:
+        UnknownCell: there is no such mutation.
+    """
+    if name not in MUTATIONS:
+        raise UnknownCell(f"there is no mutation {name!r}; there are {', '.join(MUTATIONS)}")
+    return [Cell(matrix[fault], state, UNIX, seed, name) for fault in MUTATIONS[name].faults for state in states]

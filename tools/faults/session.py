@@ -1,0 +1,230 @@
+"""The host that meets a fault: it brings a board into a state, records, and goes on as if nothing were wrong."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent, JointbenchError
+from jointbench.link import open_bench
+from jointwire import State
+from tools.faults.cell import Cell
+from tools.faults.counted import CountedRecorder
+from tools.faults.errors import StateNotReached
+from tools.faults.moment import MomentClock
+from tools.faults.states import MOMENTS_US
+from tools.faults.strikes import let_files_grow, strike
+from tools.faults.subject import PERIOD, load, motion, set_up, with_faulty_line
+
+KEEP_ALIVE_US = 50_000
+SILENCE_US = 500_000  # as in a motion
+TOLD_US = 10_000  # from a STATUS that says FAULT to the frame that says which
+STATUS_US = 2_500_000  # two of those that come each second may be lost
+LOOK_US = 150_000  # at a board at rest, before the host goes on
+HOLD_US = 100_000  # what is armed, before it starts
+ARMED_US = 650_000  # the same where ARMED is the state to be struck: longer than limit.link_timeout
+SETTLE_US = 650_000  # for a board that cannot be told to stop
+REPEATS = 2
+HOT = {"fault": "temperature", "temperature_degC": 150}  # how a board gets into FAULT here
+
+
+class Session:
+    """One host on one board, from its first word to its last.
+
+    Attributes:
+        cell, live, folder: what strikes, the bench file, and where everything goes.
+        bench, clock, board, node: what it talks to.
+        recorder: None before it records.
+        shown: tick at which the fault was there first.
+        armed_us, started_us: when it asked for the motor to hold or to move [µs], last.
+        error: what it was stopped by.
+        trip: number of the board's trip that stopped it.
+        second_error: what another program was told.
+    """
+
+    def __init__(self, cell: Cell, live: Path, folder: Path) -> None:
+        """Open the bench; time stands still."""
+        self.cell, self.live, self.folder = cell, live, folder
+        moment_us = MOMENTS_US[cell.state]
+        self.bench = open_bench(
+            with_faulty_line(live, cell, moment_us), around=lambda clock: MomentClock(clock, moment_us, self._strike)
+        )
+        (self.board,) = self.bench.boards
+        self.node = self.board.node
+        assert isinstance(self.bench.clock, MomentClock)
+        self.clock = self.bench.clock
+        self.recorder: CountedRecorder | None = None
+        self.taken_at_strike = 0
+        self.shown = 0
+        self.armed_us = self.started_us = 0
+        self.error: JointbenchError | None = None
+        self.trip = 0
+        self.second_error = ""
+        self._pinged_us = -KEEP_ALIVE_US
+        self._latched = 0  # the trip that is known already
+
+    def run(self) -> None:
+        """Everything; what stopped it is in `error`.
+
+        Raises:
+            StateNotReached: the board was not in the state to be struck.
+        """
+        self.ask({"outputs": self.node})  # from now on they are noted
+        try:
+            if self.cell.state is State.RUNNING:
+                self._play()
+            else:
+                self._reach()
+                self._go_on()
+        except StateNotReached:
+            raise
+        except JointbenchError as error:
+            self.error = error
+            self.trip = self.board.fault.trip if self.board.fault else 0
+        finally:
+            let_files_grow()
+        with suppress(BenchLost):
+            self._finish()
+
+    def outputs(self) -> list[tuple[int, int, int]]:
+        """Tick, enable and command [mA] of every tick until now; the motor is off by then, or will not be."""
+        noted = self.ask({"outputs": self.node})["outputs"]
+        if noted and noted[-1][1:] != [0, 0]:
+            self._pass(SETTLE_US)
+            noted += self.ask({"outputs": self.node})["outputs"]
+        return [(tick, enable, command) for tick, enable, command in noted]
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask the bench."""
+        return self.clock.ask(request)
+
+    @property
+    def taken(self) -> int:
+        """What the recorder was given so far."""
+        return self.recorder.taken if self.recorder else 0
+
+    def close(self) -> None:
+        """Leave the bench."""
+        self.bench.close()
+
+    def _strike(self) -> None:
+        if self.cell.state not in (State.BOOT, self.board.state):
+            raise StateNotReached(f"{self.cell.id}: the board is {self.board.state!r}; was something wrong before?")
+        self.taken_at_strike = self.taken
+        strike(self)
+
+    def _play(self) -> None:
+        """A motion as any program plays it."""
+        set_up(self.bench)
+        self._begin_run()
+        self.bench.play(motion(self.bench), REPEATS, self.recorder)
+
+    def _reach(self) -> None:
+        """Bring the board where the fault is to strike it, and wait for that; a board that boots is struck at once."""
+        state = self.cell.state
+        if state is State.BOOT:
+            set_up(self.bench)
+            self._record()
+            return
+        set_up(self.bench)
+        if state is not State.DISARMED:
+            load(self.bench)
+        if state in (State.DONE, State.FAULT):
+            self.board.arm()
+            self._move_or_trip(state)
+        self._record()
+        if state is State.ARMED:
+            self._arm()
+        self._hold(MOMENTS_US[state] - self.clock.now_us())
+
+    def _move_or_trip(self, state: State) -> None:
+        if state is State.DONE:
+            self.board.start()
+            self._hold(round(1e6 * PERIOD) + HOLD_US)
+            return
+        self.ask({"inject": {"node": self.node, **HOT}})
+        with suppress(BoardError):
+            self._hold(HOLD_US)
+        self._latched = self.board.fault.trip
+        self.ask({"heal": self.node})
+
+    def _go_on(self) -> None:
+        """What a host does next, until the motion is played."""
+        self._hold(ARMED_US if self.board.state is State.ARMED else LOOK_US)
+        if self.board.state is State.FAULT:
+            self.bench.clear()
+            self._latched = 0
+        if self.board.state is State.DISARMED:
+            load(self.bench)
+        if self.board.state in (State.LOADED, State.DONE):
+            self._arm()
+            self._hold(HOLD_US)
+        self.started_us = self.clock.now_us()
+        self.board.start()
+        self._hold(round(1e6 * PERIOD) + HOLD_US)
+
+    def _arm(self) -> None:
+        self.armed_us = self.clock.now_us()
+        self.board.arm()
+
+    def _begin_run(self) -> None:
+        self.recorder = CountedRecorder(self.folder / "run", self.bench.provenance(cell=self.cell.id))
+
+    def _record(self) -> None:
+        """Record from now on; a recording begins with a STATUS."""
+        self._begin_run()
+        assert self.recorder is not None
+        self.board.listen(self.recorder.chunk)
+        end_us = self.clock.now_us() + STATUS_US
+        while self.recorder.tally.waiting(opened=True):
+            if self.clock.now_us() > end_us:
+                raise BoardSilent(self.board.joint, self.node, "sent no STATUS; its samples could not be counted")
+            self._hold(KEEP_ALIVE_US)
+
+    def _hold(self, for_us: int) -> None:
+        """Let time pass as a host that is alive and looks."""
+        end_us, before = self.clock.now_us() + for_us, self.board.state
+        while (left_us := end_us - self.clock.now_us()) > 0:
+            if self.clock.now_us() >= self._pinged_us + KEEP_ALIVE_US:
+                self._pinged_us = self.clock.now_us()
+                self.board.keep_alive()
+            self.clock.wait(min(left_us, self._pinged_us + KEEP_ALIVE_US - self.clock.now_us()))
+            self._look(before)
+
+    def _look(self, before: State | None) -> None:
+        """Whether the board is well, as playing looks at it."""
+        board = self.board
+        if board.why_lost:
+            raise board.lost_error()
+        if board.state is State.FAULT and before is not State.FAULT and board.fault is None:
+            self._pass(TOLD_US)
+        if board.state is State.FAULT and (board.fault.trip if board.fault else self._latched) != self._latched:
+            raise board.fault_error()
+        if board.state is State.DISARMED and before in (State.ARMED, State.RUNNING):
+            raise BoardReset(board.joint, board.node, "has started again")
+        if self.clock.now_us() - board.last_frame_us > SILENCE_US:
+            raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s")
+
+    def _finish(self) -> None:
+        """Motor off, and the recording closed with the STATUS that the board sends then."""
+        if self.board.is_driving and not self.board.why_lost:
+            self.bench.stop()
+        if self.recorder and self.cell.state is not State.RUNNING:
+            end_us = self.clock.now_us() + STATUS_US
+            while (
+                self.recorder.tally.waiting(opened=False) and not self.board.why_lost and self.clock.now_us() < end_us
+            ):
+                self._pass(min(KEEP_ALIVE_US, end_us - self.clock.now_us()))
+            self.board.listen(None)
+            if self.bench.lines[0].rest:
+                self.recorder.rest(self.clock.now_us(), self.node, self.bench.lines[0].rest)
+            with suppress(JointbenchError):  # a full disk was told already
+                self.recorder.close("finished" if self.error is None else f"stopped by {self.error}")
+        self._pass(HOLD_US)
+
+    def _pass(self, for_us: int) -> None:
+        """Let time pass without a word."""
+        end_us = self.clock.now_us() + for_us
+        while (left_us := end_us - self.clock.now_us()) > 0:
+            self.clock.wait(left_us)

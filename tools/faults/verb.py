@@ -1,0 +1,136 @@
+"""Every fault in every state of a board: motor safe in time, fault rightly named, nothing recorded lost, well again."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hil_tests.virtual_bench import BenchError
+from hil_tests.virtual_bench.bench_file import EMULATED, QEMU, UNIX
+from jointbench.cli.carry_out import carry_out
+from jointbench.cli.console import Console
+from jointbench.cli.result import Check, Result
+from jointbench.errors import JointbenchError
+from tools.faults.campaign import run_campaign
+from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults.faults import read_matrix
+from tools.faults.mutations import MUTATIONS, mutated_cells
+from tools.faults.page import PAGE, render, table_of
+from tools.faults.verdict import Verdict
+
+ERRORS = (JointbenchError, BenchError)
+SAMPLE = 13  # of the cells, each so many-th is run on a QEMU board, too
+OUT = Path(tempfile.gettempdir()) / "jointbench-faults"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What `./run faults` takes."""
+    options = argparse.ArgumentParser(prog="./run faults", description=__doc__)
+    options.add_argument("--cell", action="append", default=[], metavar="FAULT@STATE", help="only this one; repeatable")
+    options.add_argument("--only", default="", metavar="NAME", help="only a group, a fault or a state")
+    options.add_argument(
+        "--board", choices=EMULATED, help="what emulates the board; unix: boards run every cell, qemu: a sample of them"
+    )
+    options.add_argument(
+        "--mutations",
+        action="store_true",
+        help="take rules out of the firmware, one by one: cells must turn red",
+    )
+    options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
+    options.add_argument("--workers", type=int, default=2, help="cells at a time (%(default)s)")
+    options.add_argument("--out", default=str(OUT), metavar="DIR", help="where cells that fail are kept (%(default)s)")
+    options.add_argument("--page", action="store_true", help=f"only write the matrix into {PAGE.name}")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a campaign; 0, 1 when a cell fails, 2 when it could not be done."""
+    return carry_out("faults", parser().parse_args(arguments), faults, ERRORS)
+
+
+def faults(options: argparse.Namespace, console: Console) -> Result:
+    """What was asked for."""
+    if options.page:
+        render(read_matrix())
+        return Result("faults")
+    return mutations(options, console) if options.mutations else matrix(options, console)
+
+
+def matrix(options: argparse.Namespace, console: Console) -> Result:
+    """The campaign proper."""
+    cells = cells_of(options)
+    console.say(f"{len(cells)} cells, {options.workers} at a time; those that fail are kept in {options.out}")
+    campaign = run_campaign(cells, Path(options.out), options.workers, told_by(console, len(cells)))
+    console.say(table_of(campaign.verdicts))
+    for verdict in campaign.verdicts:
+        if not verdict.ok:
+            console.say(f"{verdict.cell.id} ({verdict.cell.board}): {'; '.join(verdict.problems)}")
+            console.say(f"  again: {verdict.cell.command}")
+    whole = not (options.cell or options.only or (options.board and EMULATED[options.board] != UNIX))
+    checks = campaign.checks(whole)
+    return said("faults", options, console, checks, {"cells": campaign.to_dicts()})
+
+
+def mutations(options: argparse.Namespace, console: Console) -> Result:
+    """The firmware without a rule, for each of some rules: the motor must be found unsafe."""
+    known = read_matrix()
+    checks: list[Check] = []
+    found: list[dict[str, Any]] = []
+    for name, mutation in MUTATIONS.items():
+        cells = mutated_cells(known, name, options.seed)
+        sound = run_campaign(
+            [replace(cell, mutation="") for cell in cells], Path(options.out) / "sound", options.workers
+        )
+        campaign = run_campaign(cells, Path(options.out) / name, options.workers)
+        red = [verdict for verdict in campaign.verdicts if not verdict.ok]
+        console.say(f"without the rule that {mutation.rule}: {len(red)} of {len(cells)} cells turn red")
+        for verdict in red:
+            console.say(f"  {verdict.cell.id}: {'; '.join(verdict.problems)}")
+        checks.append(Check(f"red cells without {name}", len(red), "==", len(cells)))
+        checks.append(Check(f"red cells with {name}", sum(not each.ok for each in sound.verdicts), "==", 0))
+        found.append({"mutation": name, "rule": mutation.rule, "cells": campaign.to_dicts()})
+    return said("faults --mutations", options, console, tuple(checks), {"mutations": found})
+
+
+def cells_of(options: argparse.Namespace) -> Sequence[Cell]:
+    """The cells that were asked for; without a word every one on unix: boards, and a sample on qemu:."""
+    known = read_matrix()
+    if options.cell or options.only or options.board:
+        cells = chosen_cells(all_cells(known, options.board or UNIX, options.seed), options.cell, options.only)
+        sampled = options.board and EMULATED[options.board] == QEMU and not (options.cell or options.only)
+        return sample(cells) if sampled else cells
+    return [*all_cells(known, UNIX, options.seed), *sample(all_cells(known, QEMU, options.seed))]
+
+
+def sample(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells of all groups and states; without the hang, which on a QEMU board is another one."""
+    return [cell for cell in cells[::SAMPLE] if cell.fault.name != "board.hang"]
+
+
+def told_by(console: Console, total: int):
+    """A line that counts verdicts as they come."""
+    count = 0
+
+    def note(verdict: Verdict) -> None:
+        nonlocal count
+        count += 1
+        console.progress(f"{count} of {total}: {verdict.cell.id}")
+        if not verdict.ok:
+            console.say(f"NO  {verdict.cell.id}: {'; '.join(verdict.problems)}")
+
+    return note
+
+
+def said(
+    command: str, options: argparse.Namespace, console: Console, checks: tuple[Check, ...], fields: dict[str, Any]
+) -> Result:
+    """The result, after its checks."""
+    for check in checks:
+        console.say(str(check))
+    return Result(command, options.seed, checks, fields | {"python": platform.python_version()})

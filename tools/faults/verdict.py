@@ -1,0 +1,132 @@
+"""The verdict on a cell: safe, rightly named, nothing lost, accounted for, and well again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jointbench.link.ledger import BoardLedger
+from tools.faults.cell import Cell
+from tools.faults.evidence import Evidence
+from tools.faults.naming import NONE, name_of
+from tools.faults.states import DRIVEN
+from tools.faults.subject import CLAMP_MA
+
+_GOES_ON = frozenset((NONE, "FRAMES_LOST", "DUPLICATES", "SAMPLES_DROPPED", "TICKS_MISSED", "CLOCK_DRIFT"))
+_IN_TIME = 1  # tick in which a request is on its way; the board's time is asked for before it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a cell, and what of that is not as it must be.
+
+    Attributes:
+        cell: what was asked.
+        named: what the fault was called.
+        ticks: from the fault, or the request after it, to the motor's being off; None where it goes on, or was off.
+        unsafe, misnamed, lost, unaccounted, stuck: why not, each empty where all is well.
+        words: of the error that the host's user read.
+    """
+
+    cell: Cell
+    named: str
+    ticks: int | None
+    unsafe: str
+    misnamed: str
+    lost: str
+    unaccounted: str
+    stuck: str
+    words: str
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that is not as it must be."""
+        return tuple(filter(None, (self.unsafe, self.misnamed, self.lost, self.unaccounted, self.stuck)))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the cell passes."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        cell = self.cell
+        return {
+            "id": cell.id,
+            "group": cell.fault.group,
+            "fault": cell.fault.name,
+            "state": cell.state.name,
+            "board": cell.board,
+            "ok": self.ok,
+            "expected": cell.expected,
+            "named": self.named,
+            "ticks": self.ticks,
+            "within": cell.within,
+            "reason": "; ".join(self.problems),
+            "words": self.words,
+            "command": cell.command,
+        }
+
+
+def judge(cell: Cell, evidence: Evidence) -> Verdict:
+    """Hold what came of a cell against the matrix."""
+    named = name_of(evidence)
+    ticks = ticks_to_off(cell, evidence)
+    return Verdict(
+        cell=cell,
+        named=named,
+        ticks=ticks,
+        unsafe=_unsafe(cell, evidence, ticks),
+        misnamed="" if named == cell.expected else f"named {named}, expected {cell.expected}",
+        lost=_lost(evidence),
+        unaccounted=_unaccounted(cell, evidence),
+        stuck=evidence.recovery,
+        words=evidence.text,
+    )
+
+
+def ticks_to_off(cell: Cell, evidence: Evidence) -> int | None:
+    """Ticks to the first with the motor off: from the fault, or from the ARM or START that let the motor meet it."""
+    if cell.expected in _GOES_ON or evidence.off_after is not None or cell.fault.setting == "second_client":
+        return evidence.off_after
+    driven = [tick for tick, enable, command in evidence.outputs if (enable or command) and tick >= evidence.shown]
+    if not driven:
+        return 0
+    met = evidence.shown if cell.state in DRIVEN else driven[0]
+    return max(0, driven[-1] + 1 - max(met, evidence.started + _IN_TIME if evidence.started else 0))
+
+
+def _unsafe(cell: Cell, evidence: Evidence, ticks: int | None) -> str:
+    outputs = evidence.outputs
+    if evidence.off_after is None and (not outputs or outputs[-1][1:] != (0, 0)):
+        return "the motor was not off at the end"
+    if ticks is not None and ticks > cell.within:
+        return f"the motor was off after {ticks} ticks, allowed are {cell.within}"
+    most = max((abs(command) for _, _, command in outputs), default=0)
+    if most > CLAMP_MA:
+        return f"a command of {most} mA is beyond limit.current, {CLAMP_MA} mA"
+    driven = [tick for tick, enable, command in outputs if (enable or command) and tick >= evidence.shown]
+    if cell.state not in DRIVEN and driven and not evidence.shown <= evidence.armed <= driven[0]:
+        return f"the motor was on at tick {driven[0]}, without an ARM"
+    return ""
+
+
+def _lost(evidence: Evidence) -> str:
+    if evidence.recorded is None:
+        return f"nothing is left of {evidence.taken} records" if evidence.taken else ""
+    if evidence.recorded.kept < evidence.taken:
+        return f"{evidence.taken - evidence.recorded.kept} of {evidence.taken} records are lost"
+    return evidence.recorded.damage
+
+
+def _unaccounted(cell: Cell, evidence: Evidence) -> str:
+    if evidence.recorded is None:
+        return ""
+    (ledger,) = evidence.recorded.ledger.boards
+    if cell.state in cell.fault.open:
+        return "" if ledger.fault else "the ledger closes, though the board's last count cannot have come"
+    return _equations(ledger)
+
+
+def _equations(ledger: BoardLedger) -> str:
+    return "" if ledger.closes else f"the ledger does not close: {ledger.fault}"

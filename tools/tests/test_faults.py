@@ -1,0 +1,181 @@
+"""The fault campaign: its matrix is whole and strict, its judge can fail, and a few cells of each kind pass."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hil_tests.virtual_bench.bench_file import UNIX
+from jointbench import errors
+from jointbench.link.fault.faults import DIRECTIONS
+from jointbench.link.fault.kinds import KINDS
+from jointbench.link.ledger import BoardLedger, Ledger
+from jointbench.testing.requirements import load
+from jointwire import State, Trip
+from tools.faults.campaign import run_campaign
+from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults.errors import MatrixError, UnknownCell
+from tools.faults.evidence import Evidence, Recorded
+from tools.faults.faults import GROUPS, read_matrix
+from tools.faults.mutations import MUTATIONS, mutated_cells
+from tools.faults.page import PAGE, rendered
+from tools.faults.run_cell import run_cell
+from tools.faults.states import MOMENTS_US
+from tools.faults.verb import sample
+from tools.faults.verdict import judge
+from tools.requirements.page import FOLDER
+
+MATRIX = read_matrix()
+CELLS = all_cells(MATRIX, UNIX, 0)
+WORDS = {
+    "NONE", "FRAMES_LOST", "DUPLICATES", "SAMPLES_DROPPED", "TICKS_MISSED", "CLOCK_DRIFT", "RECORDER_KILLED",
+}  # fmt: skip
+
+
+def cell(id: str) -> Cell:
+    return chosen_cells(CELLS, [id])[0]
+
+
+def test_the_matrix_has_every_fault_in_every_state() -> None:
+    assert len(CELLS) == len(MATRIX) * len(MOMENTS_US)
+    assert load(FOLDER)["campaign.cells"].check(len(CELLS)).ok
+    assert set(MOMENTS_US) == set(State)
+    assert {f"{way}.{kind}" for way in DIRECTIONS for kind in KINDS} <= MATRIX.keys()
+    assert {fault.group for fault in MATRIX.values()} == set(GROUPS)
+    assert all(fault.why.endswith(".") for fault in MATRIX.values())
+
+
+@pytest.mark.parametrize("name", sorted({name for fault in MATRIX.values() for name in fault.named.values()}))
+def test_each_name_is_one_that_somebody_says(name: str) -> None:
+    assert name in WORDS or name in Trip.__members__ or issubclass(getattr(errors, name), errors.JointbenchError)
+
+
+def test_the_page_has_the_matrix_as_it_is() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert rendered(MATRIX, text) == text, "run ./run faults --page"
+
+
+GOOD = 'name = "x"\ngroup = "host"\nhost = "killed"\nnamed = { all = "NONE" }\nwhy = "So."\n'
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (("group", "grup"), "x: group is missing"),
+        (("host = ", 'line = "rx.drop=1"\nhost = '), "x: must be made in one way of .*; it has line, host"),
+        (("host = ", 'hots = "a"\nhost = '), "x: hots is unknown"),
+        (('"host"', '"weather"'), "x: group 'weather' is none of wire, board"),
+        (("all", "at_rest"), "x: says no name for BOOT, ARMED, RUNNING"),
+        (("all", "ASLEEP"), "x: 'ASLEEP' is no state; there are BOOT"),
+        (("So.", f'So."\n[[fault]]\n{GOOD[: GOOD.rindex("So.")]}So.'), "x is there twice"),
+    ],
+)
+def test_a_matrix_that_is_wrong_is_refused(tmp_path: Path, changed: tuple[str, str], words: str) -> None:
+    path = tmp_path / "matrix.toml"
+    path.write_text(f"[[fault]]\n{GOOD}", encoding="utf-8")
+    assert list(read_matrix(path)) == ["x"]
+    path.write_text(f"[[fault]]\n{GOOD.replace(*changed)}", encoding="utf-8")
+    with pytest.raises(MatrixError, match=words):
+        read_matrix(path)
+
+
+def test_cells_are_asked_for_by_name() -> None:
+    assert [each.id for each in chosen_cells(CELLS, ["rx.drop@RUNNING"])] == ["rx.drop@RUNNING"]
+    assert {each.state for each in chosen_cells(CELLS, [], "ARMED")} == {State.ARMED}
+    assert {each.fault.group for each in chosen_cells(CELLS, [], "drive")} == {"drive"}
+    with pytest.raises(UnknownCell, match=r"no cell 'rx.drop'; a cell is FAULT@STATE"):
+        chosen_cells(CELLS, ["rx.drop"])
+    with pytest.raises(UnknownCell, match="--only weather: is no group"):
+        chosen_cells(CELLS, [], "weather")
+    with pytest.raises(UnknownCell, match="no mutation 'none'; there are link_loss"):
+        mutated_cells(MATRIX, "none", 0)
+
+
+def test_the_sample_is_of_all_states_and_groups() -> None:
+    chosen = sample(CELLS)
+    assert {each.state for each in chosen} == set(State)
+    assert {each.fault.group for each in chosen} == set(GROUPS)
+
+
+# What judges
+
+LEDGER = BoardLedger(1, "j1", 10, 10, 0, 0, 64, 64, 0, 0, 0, 0)
+RECORDED = Recorded(Ledger((LEDGER,)), 12, "", False, 0.0)
+TRIPPED = Evidence(
+    outputs=((9, 1, 500), (10, 0, 0), (11, 0, 0)), shown=10, armed=5, started=0, off_after=None, error="BoardFault",
+    trip=Trip.SUPPLY, second_error="", latched=0, taken=12, recorded=RECORDED,
+    recovery="", text="",
+)  # fmt: skip
+
+
+def test_a_cell_in_which_all_is_well_passes() -> None:
+    verdict = judge(cell("supply.sags@ARMED"), TRIPPED)
+    assert verdict.ok, verdict.problems
+    assert (verdict.named, verdict.ticks) == ("SUPPLY", 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"outputs": ((9, 1, 5), (10, 1, 5), (11, 0, 0))}, "the motor was off after 1 ticks, allowed are 0"),
+        ({"outputs": ((9, 1, 5), (10, 1, 5))}, "the motor was not off at the end"),
+        ({"outputs": ((9, 1, 5), (10, 0, 0), (11, 1, 5), (12, 0, 0))}, "off after 2 ticks"),
+        ({"outputs": ((9, 0, 0), (10, 0, 5), (11, 0, 0))}, "off after 1 ticks"),
+        ({"outputs": ()}, "the motor was not off at the end"),
+        ({"outputs": ((9, 1, -10_001), (10, 0, 0))}, "a command of 10001 mA is beyond limit.current"),
+        ({"trip": Trip.POSITION}, "named POSITION, expected SUPPLY"),
+        ({"error": "BoardSilent"}, "named BoardSilent, expected SUPPLY"),
+        ({"error": ""}, "named NONE, expected SUPPLY"),
+        ({"taken": 13}, "1 of 13 records are lost"),
+        ({"recorded": None}, "nothing is left of 12 records"),
+        ({"recorded": replace(RECORDED, damage="frames.bin: torn")}, "frames.bin: torn"),
+        (
+            {"recorded": replace(RECORDED, ledger=Ledger((replace(LEDGER, fault="2 too many"),)))},
+            "not close: 2",
+        ),
+        ({"recovery": "does not play again"}, "does not play again"),
+    ],
+)
+def test_the_judge_can_fail(changes, problem: str) -> None:
+    verdict = judge(cell("supply.sags@ARMED"), replace(TRIPPED, **changes))
+    assert not verdict.ok
+    assert any(problem in each for each in verdict.problems), verdict.problems
+
+
+def test_a_motor_on_without_an_arm_is_unsafe() -> None:
+    evidence = replace(TRIPPED, error="", armed=30, outputs=((9, 0, 0), (20, 1, 5), (21, 0, 0)))
+    assert "on at tick 20, without an ARM" in judge(cell("torque.stuck@LOADED"), evidence).unsafe
+
+
+def test_a_ledger_that_should_be_open_must_say_so() -> None:
+    assert "closes, though" in judge(cell("host.killed@ARMED"), TRIPPED).unaccounted
+
+
+# On a bench
+
+
+@pytest.mark.parametrize("id", ["supply.sags@ARMED", "rx.lose@RUNNING", "board.brown-out@LOADED"])
+def test_a_cell_of_each_kind(tmp_path: Path, id: str) -> None:
+    verdict = run_cell(cell(id), tmp_path)
+    assert verdict.ok, verdict.problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_without_a_rule_cells_turn_red(tmp_path: Path, name: str) -> None:
+    cells = mutated_cells(MATRIX, name, 0)
+    assert not any(verdict.ok for verdict in run_campaign(cells, tmp_path, workers=1).verdicts)
+    sound = run_campaign([replace(each, mutation="") for each in cells], tmp_path, workers=1)
+    assert all(verdict.ok for verdict in sound.verdicts), [verdict.problems for verdict in sound.verdicts]
+
+
+@pytest.mark.slow
+def test_a_sample_of_all_cells_passes(tmp_path: Path) -> None:
+    campaign = run_campaign(sample(CELLS), tmp_path, workers=2)
+    assert all(verdict.ok for verdict in campaign.verdicts), [each.problems for each in campaign.verdicts]
+
+
+@pytest.mark.slow
+def test_the_same_cell_is_the_same_again(tmp_path: Path) -> None:
+    one, other = (run_cell(cell("rx.flip@RUNNING"), tmp_path / name) for name in ("one", "other"))
+    assert one == other
