@@ -64,7 +64,7 @@ def with_faulty_line(live: Path, cell: Cell, moment_us: int) -> Path:
         return live
     options = f"seed={cell.own_seed % 2**31}&" + cell.fault.line.replace("{at}", f"{moment_us}us")
     path = live.with_name("faulty.toml")
-    path.write_text(re.sub(r'^url = "(.*)"', rf'url = "fault://{options};\1"', live.read_text(), flags=re.MULTILINE))
+    path.write_text(re.sub(r'\burl = "([^"]*)"', rf'url = "fault://{options};\1"', live.read_text()))
     return path
 
 
