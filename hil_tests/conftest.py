@@ -61,7 +61,7 @@ def _emulators(bench_file: Path) -> set[str]:
     """What emulates the boards of a bench file, behind their fault:// URLs; none of a file that others must refuse."""
     try:
         boards = tomllib.loads(bench_file.read_text(encoding="utf-8"))["board"]
-        urls: list[str] = [board["url"].rpartition(";")[2] for board in boards]
+        urls: list[str] = [board["url"].rpartition(";")[2].strip() for board in boards]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return set()
     return set(urls) & EMULATED.keys()
@@ -75,7 +75,8 @@ def _emulated_bench(bench_file: Path, options: BenchOptions, emulators: set[str]
         raise BenchError(
             f"{bench_file.name} has emulated boards; --bench-port {options.port} is for boards at real ports"
         )
-    with virtual_bench(bench_file, seed=options.seed, out=options.folder) as live:
+    named = next(iter(emulators)) if len(emulators) == 1 else None  # not what the environment says of all benches
+    with virtual_bench(bench_file, seed=options.seed, out=options.folder, board=named) as live:
         yield BenchUnderTest.from_live_file(live, options)
 
 

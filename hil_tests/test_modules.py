@@ -56,6 +56,12 @@ def test_a_bench_file_can_name_a_chain_itself(tmp_path: Path) -> None:
     assert cut.robot.name == cut.robot_reference == "modular7:2"
 
 
+def test_a_chain_keeps_the_wires_between_its_boards() -> None:
+    cut = read_bench_file(BENCH.with_name("unix6.toml")).with_modules(3)
+    assert [wire.target for wire in cut.terms.wires] == ["j1.sync", "j2.sync", "j3.sync"]
+    assert all(map(cut.hears_sync, cut.boards))
+
+
 def test_a_biped_keeps_the_feet_of_the_legs_it_has() -> None:
     cut = read_bench_file(BENCH.with_name("gorobot2.toml")).with_modules(6)
     assert [board.joint for board in cut.boards] == [*cut.robot.joint_names, "r_foot"]

@@ -8,7 +8,7 @@ from hil_tests.link_helpers import Wave
 from jointbench.link import Bench
 from jointbench.recording import Recorder, Run, open_run
 
-WAY = 0.1  # [rad], of each joint where the bench allows it
+WAY = 0.1  # [rad], of each joint, or what the bench allows
 PERIOD = 1.024  # [s], a whole number of knot steps
 
 
@@ -18,8 +18,8 @@ def at_rest(bench: Bench, period: float) -> Wave:
 
 
 def small_wave(bench: Bench, way: float = WAY, period: float = PERIOD) -> Wave:
-    """Every joint there and back by `way` [rad], towards the middle of its window."""
-    start = bench.positions()
+    """Every joint there and back by `way` [rad], or as far as the bench allows, towards the middle of its window."""
+    start, way = bench.positions(), min(way, bench.file.limits.get("position_rad", way))
     middle = bench.robot.position_limits.mean(axis=1)
     return Wave(start, np.where(start > middle, -way, way), period)
 

@@ -140,7 +140,8 @@ class BenchFile:
 
     def hears_sync(self, board: BoardEntry) -> bool:
         """Whether pulses on the SYNC line reach a board: all boards, where the file has no wires."""
-        return not self.terms.wires or f"{board.joint}.sync" in self.terms.joined_with(f"{HOST}.sync")
+        pins = {f"{motor.joint}.sync" for motor in board.motors}
+        return not self.terms.wires or not pins.isdisjoint(self.terms.joined_with(f"{HOST}.sync"))
 
     @property
     def common_ticks(self) -> bool:
@@ -163,15 +164,24 @@ class BenchFile:
             robot = chain_of(self.robot, modules)
         except NoSuchChain as error:
             raise BenchFileError(str(error)) from error
+        boards = tuple(_boards_of_chain(self.boards, robot))
+        ends = {HOST, *(motor.joint for board in boards for motor in board.motors)}
+        wires = (wire for wire in self.terms.wires if {_joint(wire.source), _joint(wire.target)} <= ends)
         return replace(
             self,
             robot=robot,
             robot_reference=f"{split_reference(self.robot_reference)[0]}:{robot.n_joints}",
             plant=self.plant.of_chain(robot),
             modules=robot.n_joints,
-            boards=tuple(_boards_of_chain(self.boards, robot)),
+            boards=boards,
+            terms=replace(self.terms, wires=tuple(wires)),
             servo={joint: values for joint, values in self.servo.items() if joint in robot.joint_names},
         )
+
+
+def _joint(end: str) -> str:
+    """Where the pin "JOINT.PIN" of a wire is."""
+    return end.rpartition(".")[0]
 
 
 def _boards_of_chain(boards: Iterable[BoardEntry], robot: Robot) -> Iterator[BoardEntry]:

@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 def hil(options: argparse.Namespace, console: Console) -> SuiteResult:
     """Run pytest on one bench, and take over what it has written."""
     out = Path(options.out).absolute() if options.out else new_folder(options)
+    (out / RESULT).unlink(missing_ok=True)  # an earlier run's, which is not this one's if pytest ends too soon
     code = run_pytest(pytest_command(options, out), console)
     if code not in VERDICTS or not (out / RESULT).is_file():
         raise SuiteNotRun(f"pytest ended with status {code} before the suite was through; its words are above")
@@ -65,7 +66,7 @@ def pytest_command(options: argparse.Namespace, out: Path) -> list[str]:
         "--bench-again": again(options),
     }
     if options.port:
-        named["--bench-port"] = options.port
+        named["--bench-port"] = port(options)
     if options.require:
         named["--require"] = options.require
     if options.campaign:
@@ -81,14 +82,19 @@ def pytest_command(options: argparse.Namespace, out: Path) -> list[str]:
 
 def again(options: argparse.Namespace) -> str:
     """Return what to type to run a test again, with room for its name."""
-    port = f" --port {shlex.quote(options.port)}" if options.port else ""
-    return f"./run hil --bench {{bench}} --seed {{seed}}{port} -- {{test}}"
+    at_port = f" --port {shlex.quote(port(options))}" if options.port else ""
+    return f"./run hil --bench {{bench}} --seed {{seed}}{at_port} -- {{test}}"
 
 
 def bench(options: argparse.Namespace) -> str:
     """Return the bench's name, or its file's path for a process that stands elsewhere."""
     is_file = "/" in options.bench or options.bench.endswith(".toml")
     return str(Path(options.bench).absolute()) if is_file else options.bench
+
+
+def port(options: argparse.Namespace) -> str:
+    """Return the port, as a path from anywhere where it is a file's: others are URLs."""
+    return str(Path(options.port).absolute()) if Path(options.port).exists() else options.port
 
 
 def new_folder(options: argparse.Namespace) -> Path:
@@ -98,7 +104,7 @@ def new_folder(options: argparse.Namespace) -> Path:
 
 def names_tests(arguments: Sequence[str]) -> bool:
     """Whether pytest's arguments say what to run; otherwise they are options, such as -k and its value."""
-    paths = [argument.partition("::")[0] for argument in arguments]
+    paths = [argument.partition("::")[0] for argument in arguments if not argument.startswith("-")]
     return any(path.endswith(".py") or ("/" in path and (ROOT / path).is_dir()) for path in paths)
 
 

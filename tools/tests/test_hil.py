@@ -41,7 +41,7 @@ def test_named_tests_run_instead_of_the_suite() -> None:
     assert pytest_command(options("--bench", "unix6", "--", one, "-x"), Path("/out"))[-2:] == [one, "-x"]
     assert pytest_command(options("--", "-k", "ping"), Path("/out"))[-3:] == [SUITE, "-k", "ping"]
     assert names_tests(["hil_tests/suite/test_nothing.py"])  # pytest says that it is not there
-    assert not names_tests(["", "-x", "-k", "run"])
+    assert not names_tests(["", "-x", "-k", "run", "--ignore=hil_tests/suite/test_line.py"])
 
 
 def test_the_result_is_what_the_report_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,6 +70,9 @@ class PortLock:
                 file = _open_for_all(self.path)
             except FileNotFoundError:  # removed between two looks
                 continue
+            if not _is_plain(file):
+                os.close(file)
+                raise PortInUse(f"{device} cannot be locked: {self.path} is no file of a lock; remove it")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(self.path, file):
@@ -121,6 +124,12 @@ def _open_for_all(path: Path) -> int:
         os.fchmod(file, 0o666)
         return file
     return os.open(path, flags)  # without O_CREAT: the system refuses that for another user's file in such a folder
+
+
+def _is_plain(file: int) -> bool:
+    """Whether it is a file with this name alone: anybody can put a pipe, or a link to another's file, in its place."""
+    about = os.fstat(file)
+    return stat.S_ISREG(about.st_mode) and about.st_nlink <= 1  # 0 where its holder has just removed it
 
 
 def _is_at(path: Path, file: int) -> bool:

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from jointbench.testing.bench_under_test import BenchOptions
 
 FOLDERS = ["hil_tests/benches", "benches"]
 FOLDERS_SETTING, BENCH_SETTING = "jointbench_benches", "jointbench_bench"
+OUT, KEPT = "jointbench_out", "jointbench_kept"  # what the workers of pytest-xdist are told
 
 
 def choose_bench(config: pytest.Config) -> BenchOptions | None:
@@ -29,13 +31,15 @@ def choose_bench(config: pytest.Config) -> BenchOptions | None:
     if not wanted:
         return None
     file = _bench_file(wanted, [config.rootpath / folder for folder in config.getini(FOLDERS_SETTING)])
-    is_kept = bool(named or option.jointbench_out)
+    told: dict[str, Any] = getattr(config, "workerinput", {})
+    is_kept: bool = told.get(KEPT, bool(named or option.jointbench_out))
+    option.jointbench_out = told.get(OUT, option.jointbench_out)
     if not option.jointbench_out:
         now = time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
         kept, passing = config.rootpath / "runs" / f"{now}-hil-{file.stem}", f"jointbench-hil-{os.getpid()}-{now}"
         option.jointbench_out = str(kept if is_kept else Path(tempfile.gettempdir(), passing))
     out = Path(option.jointbench_out).absolute()
-    worker: str = getattr(config, "workerinput", {}).get("workerid", "")
+    worker: str = told.get("workerid", "")
     folder = out / (f"bench-{worker}" if worker else "bench")
     return BenchOptions(file, option.jointbench_seed, option.jointbench_port or "", out, folder, is_kept)
 

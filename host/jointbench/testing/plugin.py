@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jointbench.testing import hooks
 from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
-from jointbench.testing.choose_bench import BENCH_SETTING, FOLDERS, FOLDERS_SETTING, choose_bench
+from jointbench.testing.choose_bench import BENCH_SETTING, FOLDERS, FOLDERS_SETTING, KEPT, OUT, choose_bench
 from jointbench.testing.needs import MARK, SETTING, check_needs, known_features, needed
 from jointbench.testing.ready import make_ready
 from jointbench.testing.real_bench import real_bench
@@ -62,6 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
     options = choose_bench(config)
     if options:
         config.stash[SESSION] = BenchSession(config, options)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where the run leaves its results: it would find a folder of its own."""
+    session = node.config.stash.get(SESSION, None)
+    if session:
+        node.workerinput |= {OUT: str(session.options.out), KEPT: session.options.is_kept}
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

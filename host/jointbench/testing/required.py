@@ -72,6 +72,12 @@ class RequiredTiers:
                 if report.skipped:
                     tally.skipped[report.nodeid] = _reason(report)
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count a file that is skipped as a whole in each tier: nobody knows what tests are in it."""
+        for tally in self.tallies if report.skipped else ():
+            tally.selected.add(report.nodeid)
+            tally.skipped[report.nodeid] = _reason(report)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Let the run fail where a required tier did not run as a whole."""
@@ -103,8 +109,8 @@ def parse_tiers(text: str) -> tuple[str, ...]:
     return tiers
 
 
-def _reason(report: pytest.TestReport) -> str:
-    if hasattr(report, "wasxfail"):
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if isinstance(report, pytest.TestReport) and hasattr(report, "wasxfail"):
         return f"expected to fail: {report.wasxfail or 'no reason given'}"
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return text.removeprefix("Skipped: ")

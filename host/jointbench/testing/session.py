@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import pytest
 
@@ -43,8 +42,9 @@ class BenchSession:
                 if not self.options.is_kept:
                     self._open.callback(_remove, self.options)
                 self.bench = self._opened()
-            except Exception as error:
-                self.broken = Broken(f"bench {self.options.bench.stem}", test, f"it did not start: {error}")
+            except (Exception, pytest.fail.Exception) as error:
+                cause = " ".join(str(error).split())
+                self.broken = Broken(f"bench {self.options.bench.stem}", test, f"it did not start: {cause}")
                 raise
         return self.bench
 
@@ -74,11 +74,6 @@ SESSION = pytest.StashKey[BenchSession]()
 
 def _remove(options: BenchOptions) -> None:
     """Remove what a bench left in a passing folder; the last of several processes removes the folder."""
-    shutil.rmtree(options.folder)
+    shutil.rmtree(options.folder, ignore_errors=True)  # a bench that was skipped is tried, and removed, by each test
     with suppress(OSError):
         options.out.rmdir()
-
-
-def out_folder(config: pytest.Config) -> Path:
-    """Return the folder that a run with a bench leaves its results in; the same in all its processes."""
-    return config.stash[SESSION].options.out

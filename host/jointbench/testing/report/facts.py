@@ -19,7 +19,7 @@ def bench_facts(name: str, clock: str, seed: int, features: Iterable[str]) -> di
 def urls_in(bench_file: Path) -> dict[int, str]:
     """Return the URL of each node as a bench file has it: an emulated board's port has another name in each run."""
     boards = tomllib.loads(bench_file.read_text(encoding="utf-8")).get("board", [])
-    return {int(board["node"]): str(board["url"]) for board in boards}
+    return {int(node): str(board["url"]) for board in boards for node in board.get("nodes", [board.get("node", 0)])}
 
 
 def board_facts(board: Board) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import Any
 
 def ledgers_in(folder: Path) -> list[dict[str, Any]]:
     """Return run, verdict and plain ledger of each run in a folder, in the order of their names."""
-    return [_entry(path) for path in sorted(folder.glob("*/result.json"))]
+    return [entry for path in sorted(folder.glob("*/result.json")) for entry in _entry(path)]
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    """A run's result is written last and by rename: what is there is whole."""
-    ledger = json.loads(path.read_text(encoding="utf-8"))["ledger"]
-    return {"run": path.parent.name, "verdict": ledger["verdict"], "ledger": ledger}
+def _entry(path: Path) -> list[dict[str, Any]]:
+    """A run's result is written last and by rename: what is there is whole. Other commands' have no ledger."""
+    result = json.loads(path.read_text(encoding="utf-8"))
+    ledger = result.get("ledger") if isinstance(result, dict) else None
+    return [{"run": path.parent.name, "verdict": ledger["verdict"], "ledger": ledger}] if ledger else []

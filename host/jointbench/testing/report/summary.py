@@ -57,7 +57,8 @@ class Summary:
     @property
     def ok(self) -> bool:
         """Whether all is well: pytest and the tiers that were required say so, and something ran."""
-        return self.exit_code == 0 and all(check.ok for check in self.checks)
+        kept = all(value["ok"] for value in self.values)  # a fraction of -0.5 is none, though no limit is missed
+        return self.exit_code == 0 and kept and all(check.ok for check in self.checks)
 
     @property
     def verdict(self) -> str:

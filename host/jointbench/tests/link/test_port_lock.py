@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -105,6 +105,16 @@ def test_a_lock_that_was_another_users_is_not_followed_elsewhere(device: str, tm
     with pytest.raises(OSError, match=r"symbolic links|\.lock"):
         PortLock(device, tmp_path)
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("place", [os.mkfifo, lambda path: os.link(path.parent / "victim", path)])
+def test_only_a_file_of_its_own_is_a_lock(place: Callable[[Path], None], device: str, tmp_path: Path) -> None:
+    """Anybody can put something else in its place."""
+    (tmp_path / "victim").write_text("precious")
+    place(tmp_path / f"{device.strip('/').replace('/', '-')}.lock")
+    with pytest.raises(PortInUse, match="is no file of a lock; remove it"):
+        PortLock(device, tmp_path)
+    assert (tmp_path / "victim").read_text() == "precious"
 
 
 def test_only_devices_are_locked(tmp_path: Path) -> None:

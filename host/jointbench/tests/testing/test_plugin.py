@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from jointbench.tests.testing.desks import TESTS, run, with_bench
@@ -53,6 +55,20 @@ def test_the_bench_is_started_once_with_the_seed_and_ended(desk: pytest.Pytester
     result = run(desk, "-s", "--bench-seed", "7")
     result.stdout.fnmatch_lines(["bench: *desk.toml, seed 7", "*START", "A 7", ".B", ".END"])
     assert result.stdout.str().count("START") == 1
+
+
+@pytest.mark.parametrize("named", [("--bench", "desk"), ()])
+def test_all_processes_leave_their_results_in_one_folder(desk: pytest.Pytester, named: tuple[str, ...]) -> None:
+    desk.makepyfile(
+        "from jointbench.testing import functional\n"
+        "@functional\ndef test_a(bench_under_test): raise AssertionError(f'OUT {bench_under_test.out} END')\n"
+    )
+    desk.makeini("[pytest]\njointbench_bench = desk\n")
+    result = run(desk, *named, "-n", "1", bench="")
+    out = Path(result.stdout.str().rpartition("Error: OUT ")[2].partition(" END")[0])
+    folders = list((desk.path / "runs").glob("*"))
+    assert folders == ([out] if named else [])
+    assert out.exists() == bool(named)
 
 
 def test_without_a_bench_test_no_bench_is_started(desk: pytest.Pytester) -> None:

@@ -83,6 +83,16 @@ def test_skips_of_other_processes_count_too(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["the required tier deterministic skipped 1 of 1 tests: *"])
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+def test_a_file_that_is_skipped_as_a_whole_counts_too(pytester: pytest.Pytester, processes: tuple[str, ...]) -> None:
+    with_bench(pytester, features=ALL).makepyfile(
+        TESTS, test_tool="import pytest\npytest.skip('no tool', allow_module_level=True)\n"
+    )
+    result = run(pytester, "--require", "functional", *processes)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["the required tier functional skipped 1 of 2 tests: test_tool.py (no tool)"])
+
+
 def test_listing_tests_requires_nothing(pytester: pytest.Pytester) -> None:
     with_bench(pytester).makepyfile(TESTS)
     assert run(pytester, "--require", "deterministic", "--collect-only").ret == 0

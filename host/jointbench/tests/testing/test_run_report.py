@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from jointbench.testing.report.facts import urls_in
 from jointbench.tests.report.page_text import Page
 from jointbench.tests.testing.desks import with_bench
 
@@ -284,3 +285,9 @@ def test_a_report_that_cannot_be_written_fails_the_run(pytester: pytest.Pytester
     result = run(pytester, "-k", "good")
     assert result.ret == pytest.ExitCode.INTERNAL_ERROR
     result.stdout.fnmatch_lines(["*result.json cannot be written: *; name another --bench-out"])
+
+
+def test_a_board_of_two_motors_has_one_url(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text('[[board]]\nnode = 1\nurl = "a"\n[[board]]\nnodes = [2, 3]\nurl = "b"\n')
+    assert urls_in(file) == {1: "a", 2: "b", 3: "b"}
