@@ -270,7 +270,8 @@ def test_it_begins_at_the_tick_that_the_answer_names(client: RawClient) -> None:
     assert report[0][TICK_WORD] == tick
     assert {word[TEMPERATURE] for word in report} == {15_000}
     assert len({word[SUPPLY] for word in report}) == 1
-    assert client.ask({"heal": 1})["tick"] == tick + 3
+    assert client.ask({"heal": 1}) == {"tick": tick + 3, "altered": 3}
+    assert client.ask({"heal": 1})["altered"] == 0
     assert all(word[TEMPERATURE] < 5_000 for word in words(client, 3))
 
 

@@ -199,8 +199,8 @@ class Bench:
             self._faults.inject(request["inject"])
             return {"tick": self._lockstep.next_tick(request["inject"].node)}
         if "heal" in request:
-            self._faults.heal(request["heal"])
-            return {"tick": self._lockstep.next_tick(request["heal"])}
+            altered = self._faults.heal(request["heal"])
+            return {"tick": self._lockstep.next_tick(request["heal"]), "altered": altered}
         if "outputs" in request:
             return {"outputs": self._lockstep.trace.take(request["outputs"])}
         self._await_bytes(request["written"])

@@ -4,6 +4,7 @@ They act on what the bench gives a board and on the plant, never on the board: a
 fault begins at the board's next tick and lasts until it is healed or its client leaves. docs/faults.md describes them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -159,6 +160,7 @@ class HardwareFaults:
         self._present: dict[int, dict[str, float]] = {}
         self._encoders: dict[int, _Encoder] = {}
         self._paused: dict[int, int] = {}  # ticks since the pauses of a board began
+        self._altered: Counter[int] = Counter()  # ticks in which a motor's faults changed anything
         self._noise = np.random.default_rng(0)  # drawn from only where there is a noise, so that it is the same again
         self.torque: NDArray[np.float64] = np.zeros(n_joints)
         self.force: NDArray[np.float64] | None = None
@@ -187,12 +189,17 @@ class HardwareFaults:
         if fault == "push" and self._joints[node] < 0:
             raise ControlError(f"inject: node {node} is at the base, which no joint moves; a shove is a force")
 
-    def heal(self, node: int) -> None:
-        """End all faults of a board, whichever motor's node is named; an encoder counts on from where it is."""
+    def heal(self, node: int) -> int:
+        """End all faults of a board, whichever motor's node is named; an encoder counts on from where it is.
+
+        Returns:
+            Ticks in which they changed what a sensor says, what a drive gives, or whether there was a tick.
+        """
         for each in self._nodes[node]:
             self._present.pop(each, None)
             self._silent = {key: silent for key, silent in self._silent.items() if key[0] != each}
         self._set_pushes()
+        return sum(self._altered.pop(each, 0) for each in self._nodes[node])
 
     def heal_all(self) -> None:
         """End all faults of all boards."""
@@ -203,7 +210,9 @@ class HardwareFaults:
         """Which of the boards that tick now get no tick; each has one fewer to miss afterwards."""
         if not self._present:
             return set()
-        return {node for node in nodes if node in self._present and self._misses(node, self._present[node])}
+        missing = {node for node in nodes if node in self._present and self._misses(node, self._present[node])}
+        self._altered.update(missing)
+        return missing
 
     def passes(self, node: int, received: bytes) -> bytes:
         """What a board's line brings it of the bytes that should come."""
@@ -225,6 +234,12 @@ class HardwareFaults:
 
     def alter(self, node: int, inputs: np.void, before: np.void) -> None:
         """Put what the board's sensors say with its faults into its TICK_IN; `before` is that of its last tick."""
+        present, true = any(self._present.get(each) for each in self._nodes[node]), inputs.tobytes()
+        self._put_faults(node, inputs, before)
+        if present and inputs.tobytes() != true:
+            self._altered[node] += 1
+
+    def _put_faults(self, node: int, inputs: np.void, before: np.void) -> None:
         faults = self._present.get(node, {})
         if node in self._encoders or _OF_ENCODER & faults.keys():
             count = int(before["motor_count"])
@@ -256,10 +271,12 @@ class HardwareFaults:
         """
         for node, faults in self._present.items():
             joint = self._joints[node]
+            asked = current[joint]
             if "drive_dead" in faults:
                 current[joint] = 0.0
             elif "drive_runs_away" in faults and enabled[joint]:
                 current[joint] = 1e-3 * faults["drive_runs_away"]
+            self._altered[node] += int(current[joint] != asked)
 
     def _link_count(self, count: int, before: int, faults: dict[str, float]) -> int:
         """What the link encoder shows; it is absolute, so that it is right again as soon as it is healed."""

@@ -29,8 +29,10 @@ class Campaign:
         """What must hold (hil_tests/requirements/campaign.toml); of a `whole` campaign also that it was one."""
         required, cells = load(FOLDER), len(self.verdicts)
         counts = {
+            "campaign.missed": sum(bool(each.missed) for each in self.verdicts),
             "campaign.unsafe": sum(bool(each.unsafe) for each in self.verdicts),
             "campaign.misnamed": sum(bool(each.misnamed) for each in self.verdicts),
+            "campaign.stopped": sum(bool(each.stopped) for each in self.verdicts),
             "campaign.lost_records": sum(bool(each.lost) for each in self.verdicts),
             "campaign.open_ledgers": sum(bool(each.unaccounted) for each in self.verdicts),
             "campaign.stuck": sum(bool(each.stuck) for each in self.verdicts),

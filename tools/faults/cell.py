@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
 from jointwire import State
@@ -50,14 +51,29 @@ class Cell:
     @property
     def within(self) -> int:
         """Ticks to the motor's being off; where a board at rest refuses to go on, those in which its host says STOP."""
-        refused = self.expected == "BoardRefused" and self.state not in DRIVEN
-        return max(self.fault.within, ROUND_TRIPS if refused else 0)
+        return max(self.fault.within, ROUND_TRIPS if self.refused_at_rest else 0)
+
+    @property
+    def refused_at_rest(self) -> bool:
+        """Whether nobody is to know before the board refuses what its host goes on with."""
+        return self.expected == "BoardRefused" and self.state not in DRIVEN
+
+    @property
+    def from_start(self) -> bool:
+        """Whether ticks count from START where that came after the fault, not from the fault or ARM already."""
+        return bool(self.fault.from_start) or self.refused_at_rest
 
     @property
     def command(self) -> str:
         """What to type to have it again, byte for byte."""
         board = "" if self.board == UNIX else f" --board {self.board}"
-        return f"./run faults --cell {self.id}{board} --seed {self.seed}"
+        without = f" --without {self.mutation}" if self.mutation else ""
+        return f"./run faults --cell {self.id}{board}{without} --seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept, below that of its campaign: apart from the same cell on another kind of board."""
+        return Path(self.board.strip(":").replace(":", "-"), *filter(None, [self.mutation]), self.id)
 
 
 def all_cells(matrix: Mapping[str, Fault], board: str, seed: int) -> list[Cell]:

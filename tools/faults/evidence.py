@@ -9,10 +9,11 @@ from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.recording import examine, open_run
 from jointbench.recording.contents import read_contents
 from jointbench.recording.record_file import RecordKind
-from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT
+from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, read_result
 from jointwire import own_schema
 
-_WHOLE = (FRAMES, f"end of {FRAMES}", "frames", EVENTS, "SHA-256")  # the doctor's findings on what was recorded
+_WHOLE = (FRAMES, f"end of {FRAMES}", "frames", EVENTS)  # the doctor's findings on what was recorded
+_SEALED = "SHA-256"  # the one more that he has where the recorder lived to its end
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Evidence:
         recorded: None where nothing was recorded yet.
         recovery: why the board did not play again; empty where it did.
         text: the error's words.
+        strikes: how often the fault struck, as it is known where it was made; 0 of one that only its name can show.
+        done: whether the host saw its motion end.
     """
 
     outputs: tuple[tuple[int, int, int], ...]
@@ -66,6 +69,8 @@ class Evidence:
     recorded: Recorded | None
     recovery: str
     text: str
+    strikes: int
+    done: bool
 
 
 def read_recorded(run: Path, joint: str, node: int) -> Recorded | None:
@@ -73,16 +78,25 @@ def read_recorded(run: Path, joint: str, node: int) -> Recorded | None:
     if not (run / FRAMES).exists():
         return None
     contents = read_contents((run / FRAMES).read_bytes(), own_schema().hash, {node: joint}, DEFAULT_LIMIT)
-    findings = examine(run).findings
-    wrong = [f"{each.name}: {each.what}" for each in findings if each.name in _WHOLE and not each.ok]
-    wrong += [f"{each.name}: {each.what}" for each in findings if each.what.startswith("counted again")]
     return Recorded(
         ledger=contents.ledger,
         kept=contents.counts[RecordKind.FRAME] + contents.counts[RecordKind.NOISE],
-        damage="; ".join(wrong),
+        damage="; ".join(_damage(run, contents.ledger)),
         killed=not (run / RESULT).exists(),
         drift_ppm=_drift_ppm(run),
     )
+
+
+def _damage(run: Path, ledger: Ledger) -> list[str]:
+    """What is wrong with a recording's files; a finding that the doctor does not have is damage, too."""
+    result = read_result(run)
+    asked = (*_WHOLE, *([_SEALED] if result else []))
+    findings = {each.name: each for each in examine(run).findings}
+    wrong = [f"the doctor says nothing of {name}" for name in asked if name not in findings]
+    wrong += [f"{name}: {findings[name].what}" for name in asked if name in findings and not findings[name].ok]
+    if result and Ledger.from_dict(result["ledger"]) != ledger:
+        wrong.append(f"ledger: its {RESULT} says another than its frames")
+    return wrong
 
 
 def _drift_ppm(run: Path) -> float:

@@ -15,7 +15,7 @@ from tools.faults.states import AT_REST, MOMENTS_US
 MATRIX = Path(__file__).with_name("matrix.toml")
 GROUPS = ("wire", "board", "sensor", "drive", "host")
 WAYS = ("line", "inject", "echo", "host", "restart", "drift_ppm")
-_KEYS = {"name", "group", *WAYS, "named", "within", "open", "power", "why"}
+_KEYS = {"name", "group", *WAYS, "named", "within", "from_start", "open", "power", "why"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Fault:
         group: wire, board, sensor, drive or host.
         way, setting: how it is made, one of WAYS, and what with.
         named: what it must be called, by state: a trip, a class of the host's errors, or a word of naming.py.
-        within: ticks from the fault, or from the request that lets the motor meet it, to the first with the motor off.
+        within: ticks from the fault, or at rest from the first driven one after it, to the first with the motor off.
+        from_start: why a fault that is there before START is counted from START only; empty of all others.
         open: states in which the ledger cannot close, and must say so.
         power: states after which the board needs its power taken to be well again.
         why: the reason for all this.
@@ -39,6 +40,7 @@ class Fault:
     setting: Any
     named: Mapping[State, str]
     within: int
+    from_start: str
     open: frozenset[State]
     power: frozenset[State]
     why: str
@@ -82,6 +84,7 @@ def _fault(row: dict[str, Any]) -> Fault:
         setting=row[ways[0]],
         named=_by_state(name, row["named"]),
         within=row.get("within", 0),
+        from_start=row.get("from_start", ""),
         open=frozenset(_state(name, each) for each in row.get("open", [])),
         power=frozenset(_state(name, each) for each in row.get("power", [])),
         why=row["why"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import time
 import traceback
@@ -15,7 +16,7 @@ from hil_tests.virtual_bench.bench_file import BenchFile
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.stop import Stop
 
-_PATIENCE_S = 60.0  # of the wall clock, for starting
+_PATIENCE_S = 60.0  # of the wall clock, for starting, and for ending
 _LOOK_S = 0.002
 
 
@@ -24,7 +25,7 @@ def forked_bench(description: BenchFile, seed: int, folder: Path) -> Generator[P
     """Run a virtual bench in virtual time while the context lasts; yields the path of its live bench file.
 
     Raises:
-        BenchError: it did not start, with its own words why.
+        BenchError: it did not start, with its own words why, or it did not end.
     """
     folder.mkdir(parents=True)
     log, live = folder / "bench.log", folder / "bench.toml"
@@ -40,7 +41,7 @@ def forked_bench(description: BenchFile, seed: int, folder: Path) -> Generator[P
     finally:
         os.close(held)  # its standard input ends, and so does it
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(child, 0)
+            _await_end(child, log)
 
 
 def _serve(description: BenchFile, seed: int, folder: Path, stdin: int, log: Path) -> None:
@@ -71,4 +72,15 @@ def _await_start(child: int, live: Path, log: Path) -> None:
             raise BenchError(log.read_text(encoding="utf-8").strip().removeprefix("error: "))
         if time.monotonic() > deadline:
             raise BenchError(f"virtual bench did not start within {_PATIENCE_S:g} s; its words are in {log}")
+        time.sleep(_LOOK_S)
+
+
+def _await_end(child: int, log: Path) -> None:
+    """Wait for the bench, which ends its boards; one that hangs is ended with everything it started."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise BenchError(f"virtual bench did not end within {_PATIENCE_S:g} s; its words are in {log}")
         time.sleep(_LOOK_S)

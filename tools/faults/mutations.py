@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hil_tests.virtual_bench.bench_file import UNIX
 from jointwire import State
@@ -11,6 +12,9 @@ from tools.faults.cell import Cell
 from tools.faults.errors import UnknownCell
 from tools.faults.faults import Fault
 from tools.faults.states import DRIVEN
+
+if TYPE_CHECKING:
+    from tools.faults.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,17 @@ class Mutation:
         rule: what the firmware no longer does.
         code: MicroPython that takes it out, before the firmware starts.
         faults: the part of the campaign that must see it, in the states in which the motor is driven.
+        safe: why the motor is as safe without it, so that only the name gives it away; empty of all others.
     """
 
     rule: str
     code: str
     faults: tuple[str, ...]
+    safe: str = ""
+
+    def is_seen(self, verdict: Verdict) -> bool:
+        """Whether a verdict says that the rule is missing: by a motor that is unsafe, or else by a wrong name."""
+        return not verdict.missed and bool(verdict.misnamed if self.safe else verdict.unsafe)
 
 
 _BOUND = """
@@ -57,8 +67,11 @@ MUTATIONS: dict[str, Mutation] = {
         "a driven motor whose encoder shows no edge trips",
         _BOUND.format(changed="cells[tick.STUCK_TICKS] = 1 << 29"),
         ("encoder.stuck",),
+        safe="FOLLOWING sees the joint that does not move.",
     ),
 }
+
+_CONTROL = ("torque.stuck", State.RUNNING)
 
 
 def mutated_cells(matrix: Mapping[str, Fault], name: str, seed: int, states: tuple[State, ...] = DRIVEN) -> list[Cell]:
@@ -67,6 +80,25 @@ def mutated_cells(matrix: Mapping[str, Fault], name: str, seed: int, states: tup
     Raises:
         UnknownCell: there is no such mutation.
     """
+    need_mutation(name)
+    return [Cell(matrix[fault], state, UNIX, seed, name) for fault in MUTATIONS[name].faults for state in states]
+
+
+def control_cell(matrix: Mapping[str, Fault], name: str, seed: int) -> Cell:
+    """The cell that must stay green without a rule, which it has no use for: the rest of the firmware works.
+
+    Raises:
+        UnknownCell: there is no such mutation.
+    """
+    need_mutation(name)
+    return Cell(matrix[_CONTROL[0]], _CONTROL[1], UNIX, seed, name)
+
+
+def need_mutation(name: str) -> None:
+    """Go no further without one of this name.
+
+    Raises:
+        UnknownCell: there is no such mutation.
+    """
     if name not in MUTATIONS:
         raise UnknownCell(f"there is no mutation {name!r}; there are {', '.join(MUTATIONS)}")
-    return [Cell(matrix[fault], state, UNIX, seed, name) for fault in MUTATIONS[name].faults for state in states]

@@ -8,6 +8,7 @@ from pathlib import Path
 from jointbench.cli.tables import table
 from jointwire import State
 from tools.faults.faults import Fault
+from tools.faults.naming import NONE
 from tools.faults.states import MOMENTS_US
 from tools.faults.verdict import Verdict
 
@@ -38,8 +39,12 @@ def matrix_text(matrix: Mapping[str, Fault]) -> str:
     lines = ["| Fault | Named | Within (ticks) | Why |", "| --- | --- | --- | --- |"]
     for fault in matrix.values():
         within = str(fault.within) if _stops(fault) else "–"
-        lines.append(f"| `{fault.name}` | {_names(fault)} | {within} | {fault.why} |")
-    return "\n".join(lines)
+        why = f"{fault.why} From START: {fault.from_start}" if fault.from_start else fault.why
+        lines.append(f"| `{fault.name}` | {_names(fault)} | {within} | {why} |")
+    names = [name for fault in matrix.values() for name in fault.named.values()]
+    nothing = names.count(NONE)
+    told = f"Of {len(names)} cells {nothing} expect `{NONE}`: the fault struck, and nothing came of it."
+    return "\n".join([*lines, "", told])
 
 
 def _stops(fault: Fault) -> bool:

@@ -9,11 +9,10 @@ from jointbench.errors import JointbenchError
 from jointbench.link import Bench, open_bench
 from jointbench.link.lockstep import LockstepClock
 from jointwire import State
-from tools.faults.subject import PERIOD, motion, set_up
+from tools.faults.subject import LEAST_DRIVEN, motion, set_up
 
 TOLD_US = 1_200_000  # a board in FAULT tells it each second
 REST_US = 50_000
-LEAST_DRIVEN = round(0.9e3 * PERIOD)  # ticks
 
 
 @dataclass(frozen=True)

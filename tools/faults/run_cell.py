@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tools.faults.evidence import Evidence, read_recorded
 from tools.faults.forked_bench import forked_bench
 from tools.faults.recovery import Recovery, recover
 from tools.faults.session import Session
-from tools.faults.strikes import LAST_WORDS, last_words
+from tools.faults.strikes import LAST_WORDS, last_words, strikes_of
 from tools.faults.subject import bench_of
 from tools.faults.verdict import Verdict, judge
 
@@ -29,7 +30,7 @@ def run_cell(cell: Cell, out: Path) -> Verdict:
     Raises:
         CellNotRun: it could not be run at all; says which and why.
     """
-    folder = out / cell.id
+    folder = out / cell.folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
@@ -65,6 +66,8 @@ def _met(cell: Cell, live: Path, folder: Path) -> Evidence:
         recorded=read_recorded(folder / "run", JOINT, NODE),
         recovery="",
         text=str(session.error or ""),
+        strikes=strikes_of(session),
+        done=session.done,
     )
     return replace(evidence, recovery=recover(live, cell.state in cell.fault.power).problem)
 
@@ -77,7 +80,7 @@ def _killed(cell: Cell, live: Path, folder: Path) -> Evidence:
             Session(cell, live, folder).run()
         finally:
             os._exit(1)
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
     if not (folder / LAST_WORDS).exists():
         raise WorkerLost(f"{cell.id}: the host that was to be killed ended before")
     words = last_words(folder)
@@ -96,4 +99,6 @@ def _killed(cell: Cell, live: Path, folder: Path) -> Evidence:
         recorded=read_recorded(folder / "run", JOINT, NODE),
         recovery=found.problem,
         text="",
+        strikes=int(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL),
+        done=False,
     )

@@ -15,7 +15,7 @@ from tools.faults.errors import StateNotReached
 from tools.faults.moment import MomentClock
 from tools.faults.states import MOMENTS_US
 from tools.faults.strikes import let_files_grow, strike
-from tools.faults.subject import PERIOD, load, motion, set_up, with_faulty_line
+from tools.faults.subject import PERIOD, REPEATS, load, motion, set_up, with_faulty_line
 
 KEEP_ALIVE_US = 50_000
 SILENCE_US = 500_000  # as in a motion
@@ -25,7 +25,6 @@ LOOK_US = 150_000  # at a board at rest, before the host goes on
 HOLD_US = 100_000  # what is armed, before it starts
 ARMED_US = 650_000  # the same where ARMED is the state to be struck: longer than limit.link_timeout
 SETTLE_US = 650_000  # for a board that cannot be told to stop
-REPEATS = 2
 HOT = {"fault": "temperature", "temperature_degC": 150}  # how a board gets into FAULT here
 
 
@@ -41,6 +40,9 @@ class Session:
         error: what it was stopped by.
         trip: number of the board's trip that stopped it.
         second_error: what another program was told.
+        done: whether the host has seen its motion end.
+        struck: how often a fault of the host's own, or of the board's power, has struck.
+        altered: ticks in which a fault of the hardware changed anything.
     """
 
     def __init__(self, cell: Cell, live: Path, folder: Path) -> None:
@@ -61,6 +63,8 @@ class Session:
         self.error: JointbenchError | None = None
         self.trip = 0
         self.second_error = ""
+        self.done = False
+        self.struck = self.altered = 0
         self._pinged_us = -KEEP_ALIVE_US
         self._latched = 0  # the trip that is known already
 
@@ -68,7 +72,7 @@ class Session:
         """Everything; what stopped it is in `error`.
 
         Raises:
-            StateNotReached: the board was not in the state to be struck.
+            StateNotReached: the board was not in the state to be struck, or everything was over before.
         """
         self.ask({"outputs": self.node})  # from now on they are noted
         try:
@@ -84,15 +88,21 @@ class Session:
             self.trip = self.board.fault.trip if self.board.fault else 0
         finally:
             let_files_grow()
+        if self.clock.struck_us is None:
+            raise StateNotReached(f"{self.cell.id}: all was over before its fault: {self.error or 'nothing was wrong'}")
         with suppress(BenchLost):
             self._finish()
 
     def outputs(self) -> list[tuple[int, int, int]]:
-        """Tick, enable and command [mA] of every tick until now; the motor is off by then, or will not be."""
+        """Tick, enable and command [mA] of every tick until now; the motor is off by then, or will not be.
+
+        What struck the hardware ends with it.
+        """
         noted = self.ask({"outputs": self.node})["outputs"]
         if noted and noted[-1][1:] != [0, 0]:
             self._pass(SETTLE_US)
             noted += self.ask({"outputs": self.node})["outputs"]
+        self.altered = self.ask({"heal": self.node})["altered"]
         return [(tick, enable, command) for tick, enable, command in noted]
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +129,7 @@ class Session:
         set_up(self.bench)
         self._begin_run()
         self.bench.play(motion(self.bench), REPEATS, self.recorder)
+        self.done = True  # playing says so only of a board that was DONE
 
     def _reach(self) -> None:
         """Bring the board where the fault is to strike it, and wait for that; a board that boots is struck at once."""
@@ -163,6 +174,10 @@ class Session:
         self.started_us = self.clock.now_us()
         self.board.start()
         self._hold(round(1e6 * PERIOD) + HOLD_US)
+        end_us = self.clock.now_us() + STATUS_US
+        while self.board.state is not State.DONE and self.clock.now_us() < end_us:  # its STATUS may have been lost
+            self._hold(KEEP_ALIVE_US)
+        self.done = self.board.state is State.DONE
 
     def _arm(self) -> None:
         self.armed_us = self.clock.now_us()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointbench.errors import JointbenchError
+from jointbench.errors import JointbenchError, PortInUse
 from jointbench.link import open_bench
 from jointwire import MessageType
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LAST_WORDS = "killed.json"
 STALL_US = 1_000_000
 ROOM_LEFT = 64  # bytes of the disk that is about to be full
+BROKE = "broke"  # file that a board's program leaves in its folder when it breaks
 
 
 def strike(session: Session) -> None:
@@ -31,12 +32,27 @@ def strike(session: Session) -> None:
             session.shown = session.ask({"inject": {"node": session.node, **fault.setting}})["tick"]
         case "restart":
             session.clock.target.restart(session.node)
+            session.struck = 1  # or the bench would have refused
         case "echo" if session.cell.state.name != "BOOT":
             session.bench.boards[0].tell(MessageType.ECHO, count=fault.setting, data=bytes(fault.setting))
         case "host":
             _HOST[fault.setting](session)
         case _:
             pass
+
+
+def strikes_of(session: Session) -> int:
+    """How often the cell's fault has struck, as it is known where it was made; 0 of one that only its name can show."""
+    fault = session.cell.fault
+    match fault.way:
+        case "line":
+            return session.board.port.faults.get(fault.name, 0)
+        case "inject":
+            return session.altered
+        case "echo":
+            return int((session.live.parent / "boards" / session.board.joint / BROKE).exists())
+        case _:
+            return session.struck
 
 
 def _be_killed(session: Session) -> None:
@@ -48,9 +64,10 @@ def _be_killed(session: Session) -> None:
 
 def _stall(session: Session) -> None:
     """The process does nothing for a while; what comes meanwhile waits."""
-    end_us = session.clock.now_us() + STALL_US
+    end_us, written = session.clock.now_us() + STALL_US, session.board.port.written
     while (left_us := end_us - session.clock.now_us()) > 0:
         session.clock.target.wait(left_us)
+    session.struck = int(session.board.port.written == written)
 
 
 def _fill_the_disk(session: Session) -> None:
@@ -58,6 +75,7 @@ def _fill_the_disk(session: Session) -> None:
     frames = session.folder / "run" / "frames.bin"
     size = frames.stat().st_size if frames.exists() else 0
     _limit_files(size + ROOM_LEFT)
+    session.struck = 1
 
 
 def _come_second(session: Session) -> None:
@@ -66,7 +84,9 @@ def _come_second(session: Session) -> None:
         open_bench(session.live).close()
         session.second_error = "nothing at all"
     except JointbenchError as error:
-        session.second_error = type(error).__name__
+        cause = error.__cause__ if isinstance(error.__cause__, PortInUse) else error
+        session.second_error = type(cause).__name__
+    session.struck = 1
 
 
 def let_files_grow() -> None:

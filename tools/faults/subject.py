@@ -17,6 +17,7 @@ from jointbench.link.client import RegisterName
 from jointbench.link.knots import trajectory_knots
 from jointwire import State
 from tools.faults.cell import Cell
+from tools.faults.errors import CellNotRun
 from tools.faults.mutations import MUTATIONS
 
 BENCH = Path(__file__).parents[2] / "hil_tests" / "benches" / "modular7.toml"
@@ -24,6 +25,8 @@ BREAKING = PROGRAMS / "breaking.py"
 MODULES = 1  # of the arm: its first joint, about a vertical axis
 WAY = 0.08  # [rad], of a motion that is there and back again
 PERIOD = 0.768  # [s]
+REPEATS = 2  # of it, where it is struck while it moves
+LEAST_DRIVEN = round(0.9e3 * PERIOD)  # ticks with the motor on in each period that was played
 CLAMP_MA = 10_000  # limit.current; the motion needs 1500
 # Limits that a sound joint keeps in this motion, raw; the others are what the host sets or a board has by default.
 LIMITS: dict[RegisterName, int] = {
@@ -59,12 +62,19 @@ def _program(cell: Cell) -> str:
 
 
 def with_faulty_line(live: Path, cell: Cell, moment_us: int) -> Path:
-    """The live bench file, with the cell's faults on its line where it has any."""
+    """The live bench file, with the cell's faults on its line where it has any.
+
+    Raises:
+        CellNotRun: it does not have exactly one board's URL.
+    """
     if not cell.fault.line:
         return live
     options = f"seed={cell.own_seed % 2**31}&" + cell.fault.line.replace("{at}", f"{moment_us}us")
     path = live.with_name("faulty.toml")
-    path.write_text(re.sub(r'\burl = "([^"]*)"', rf'url = "fault://{options};\1"', live.read_text()))
+    text, lines = re.subn(r'\burl = "([^"]*)"', rf'url = "fault://{options};\1"', live.read_text(encoding="utf-8"))
+    if lines != 1:
+        raise CellNotRun(f"{cell.id}: {live} has {lines} URLs of boards; its line's fault needs exactly one")
+    path.write_text(text, encoding="utf-8")
     return path
 
 

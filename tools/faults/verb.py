@@ -19,7 +19,8 @@ from jointbench.errors import JointbenchError
 from tools.faults.campaign import run_campaign
 from tools.faults.cell import Cell, all_cells, chosen_cells
 from tools.faults.faults import read_matrix
-from tools.faults.mutations import MUTATIONS, mutated_cells
+from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
+from tools.faults.naming import NONE
 from tools.faults.page import PAGE, render, table_of
 from tools.faults.verdict import Verdict
 
@@ -32,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     """What `./run faults` takes."""
     options = argparse.ArgumentParser(prog="./run faults", description=__doc__)
     options.add_argument("--cell", action="append", default=[], metavar="FAULT@STATE", help="only this one; repeatable")
+    options.add_argument("--without", choices=MUTATIONS, help="take this rule out of the boards' firmware")
     options.add_argument("--only", default="", metavar="NAME", help="only a group, a fault or a state")
     options.add_argument(
         "--board", choices=EMULATED, help="what emulates the board; unix: boards run every cell, qemu: a sample of them"
@@ -68,32 +70,36 @@ def matrix(options: argparse.Namespace, console: Console) -> Result:
     console.say(f"{len(cells)} cells, {options.workers} at a time; those that fail are kept in {options.out}")
     campaign = run_campaign(cells, Path(options.out), options.workers, told_by(console, len(cells)))
     console.say(table_of(campaign.verdicts))
+    nothing = sum(verdict.named == NONE for verdict in campaign.verdicts)
+    console.say(f"{len(cells) - nothing} of {len(cells)} faults had a name; of {nothing} nothing came")
     for verdict in campaign.verdicts:
         if not verdict.ok:
             console.say(f"{verdict.cell.id} ({verdict.cell.board}): {'; '.join(verdict.problems)}")
             console.say(f"  again: {verdict.cell.command}")
-    whole = not (options.cell or options.only or (options.board and EMULATED[options.board] != UNIX))
+    whole = not (options.cell or options.only or options.without or (options.board and EMULATED[options.board] != UNIX))
     checks = campaign.checks(whole)
     return said("faults", options, console, checks, {"cells": campaign.to_dicts()})
 
 
 def mutations(options: argparse.Namespace, console: Console) -> Result:
-    """The firmware without a rule, for each of some rules: the motor must be found unsafe."""
+    """The firmware without a rule, for each of some rules: its cells must turn red, and no others."""
     known = read_matrix()
     checks: list[Check] = []
     found: list[dict[str, Any]] = []
     for name, mutation in MUTATIONS.items():
         cells = mutated_cells(known, name, options.seed)
-        sound = run_campaign(
-            [replace(cell, mutation="") for cell in cells], Path(options.out) / "sound", options.workers
-        )
-        campaign = run_campaign(cells, Path(options.out) / name, options.workers)
-        red = [verdict for verdict in campaign.verdicts if not verdict.ok]
+        others = [*(replace(cell, mutation="") for cell in cells), control_cell(known, name, options.seed)]
+        green = run_campaign(others, Path(options.out), options.workers)
+        campaign = run_campaign(cells, Path(options.out), options.workers)
+        red = [verdict for verdict in campaign.verdicts if mutation.is_seen(verdict)]
         console.say(f"without the rule that {mutation.rule}: {len(red)} of {len(cells)} cells turn red")
-        for verdict in red:
-            console.say(f"  {verdict.cell.id}: {'; '.join(verdict.problems)}")
-        checks.append(Check(f"red cells without {name}", len(red), "==", len(cells)))
-        checks.append(Check(f"red cells with {name}", sum(not each.ok for each in sound.verdicts), "==", 0))
+        for verdict in (*campaign.verdicts, *(each for each in green.verdicts if not each.ok)):
+            console.say(f"  {verdict.cell.id}: {'; '.join(verdict.problems) or 'nothing wrong'}")
+            console.say(f"    again: {verdict.cell.command}")
+        as_what = "misnamed" if mutation.safe else "unsafe"
+        checks.append(Check(f"{as_what} cells without {name}", len(red), "==", len(cells)))
+        wrongly_red = sum(not each.ok for each in green.verdicts)
+        checks.append(Check(f"red cells with {name}, or that do not ask for it", wrongly_red, "==", 0))
         found.append({"mutation": name, "rule": mutation.rule, "cells": campaign.to_dicts()})
     return said("faults --mutations", options, console, tuple(checks), {"mutations": found})
 
@@ -101,6 +107,9 @@ def mutations(options: argparse.Namespace, console: Console) -> Result:
 def cells_of(options: argparse.Namespace) -> Sequence[Cell]:
     """The cells that were asked for; without a word every one on unix: boards, and a sample on qemu:."""
     known = read_matrix()
+    if options.without:
+        unchanged = chosen_cells(all_cells(known, options.board or UNIX, options.seed), options.cell, options.only)
+        return [replace(cell, mutation=options.without) for cell in unchanged]
     if options.cell or options.only or options.board:
         cells = chosen_cells(all_cells(known, options.board or UNIX, options.seed), options.cell, options.only)
         sampled = options.board and EMULATED[options.board] == QEMU and not (options.cell or options.only)

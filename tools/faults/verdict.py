@@ -1,4 +1,4 @@
-"""The verdict on a cell: safe, rightly named, nothing lost, accounted for, and well again."""
+"""The verdict on a cell: struck, safe, rightly named, nothing lost, accounted for, and well again."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from jointbench.link.ledger import BoardLedger
+from jointwire import State
 from tools.faults.cell import Cell
 from tools.faults.evidence import Evidence
 from tools.faults.naming import NONE, name_of
 from tools.faults.states import DRIVEN
-from tools.faults.subject import CLAMP_MA
+from tools.faults.subject import CLAMP_MA, LEAST_DRIVEN, REPEATS
 
 _GOES_ON = frozenset((NONE, "FRAMES_LOST", "DUPLICATES", "SAMPLES_DROPPED", "TICKS_MISSED", "CLOCK_DRIFT"))
 _IN_TIME = 1  # tick in which a request is on its way; the board's time is asked for before it
@@ -23,16 +24,19 @@ class Verdict:
     Attributes:
         cell: what was asked.
         named: what the fault was called.
-        ticks: from the fault, or the request after it, to the motor's being off; None where it goes on, or was off.
-        unsafe, misnamed, lost, unaccounted, stuck: why not, each empty where all is well.
+        ticks: from the fault, or the first driven one after it, to a motor that is off; None where it goes on.
+        missed, unsafe, misnamed, stopped, lost, unaccounted, stuck: why not, each empty where all is well; a fault is
+            missed that did not strike, and a motion stopped that should have been played to its end.
         words: of the error that the host's user read.
     """
 
     cell: Cell
     named: str
     ticks: int | None
+    missed: str
     unsafe: str
     misnamed: str
+    stopped: str
     lost: str
     unaccounted: str
     stuck: str
@@ -41,7 +45,8 @@ class Verdict:
     @property
     def problems(self) -> tuple[str, ...]:
         """All that is not as it must be."""
-        return tuple(filter(None, (self.unsafe, self.misnamed, self.lost, self.unaccounted, self.stuck)))
+        of_fault = (self.missed, self.unsafe, self.misnamed, self.stopped)
+        return tuple(filter(None, (*of_fault, self.lost, self.unaccounted, self.stuck)))
 
     @property
     def ok(self) -> bool:
@@ -76,9 +81,11 @@ def judge(cell: Cell, evidence: Evidence) -> Verdict:
         cell=cell,
         named=named,
         ticks=ticks,
+        missed=_missed(cell, evidence, named),
         unsafe=_unsafe(cell, evidence, ticks),
         misnamed="" if named == cell.expected else f"named {named}, expected {cell.expected}",
-        lost=_lost(evidence),
+        stopped=_stopped(cell, evidence),
+        lost=_lost(cell, evidence),
         unaccounted=_unaccounted(cell, evidence),
         stuck=evidence.recovery,
         words=evidence.text,
@@ -86,14 +93,36 @@ def judge(cell: Cell, evidence: Evidence) -> Verdict:
 
 
 def ticks_to_off(cell: Cell, evidence: Evidence) -> int | None:
-    """Ticks to the first with the motor off: from the fault, or from the ARM or START that let the motor meet it."""
+    """Ticks to the first with the motor off: from the fault, or where the board was at rest from the first driven one.
+
+    From START only where the matrix says why.
+    """
     if cell.expected in _GOES_ON or evidence.off_after is not None or cell.fault.setting == "second_client":
         return evidence.off_after
     driven = [tick for tick, enable, command in evidence.outputs if (enable or command) and tick >= evidence.shown]
     if not driven:
         return 0
     met = evidence.shown if cell.state in DRIVEN else driven[0]
-    return max(0, driven[-1] + 1 - max(met, evidence.started + _IN_TIME if evidence.started else 0))
+    if cell.from_start and evidence.started:
+        met = max(met, evidence.started + _IN_TIME)
+    return max(0, driven[-1] + 1 - met)
+
+
+def _missed(cell: Cell, evidence: Evidence, named: str) -> str:
+    """Whether the fault was never there; one of the board's program or clock has nothing but its name to show it."""
+    shown_by_name = cell.fault.way in ("echo", "drift_ppm") and named != NONE
+    return "" if evidence.strikes or shown_by_name else "the fault did not strike"
+
+
+def _stopped(cell: Cell, evidence: Evidence) -> str:
+    """Whether a fault that must stop nothing has kept the motion from being played to its end."""
+    if cell.expected not in _GOES_ON or cell.fault.setting == "killed":
+        return ""
+    if not evidence.done:
+        return "the motion was not played to its end"
+    least = LEAST_DRIVEN * (REPEATS if cell.state is State.RUNNING else 1)
+    driven = sum(enable and tick >= evidence.started for tick, enable, _ in evidence.outputs)
+    return "" if driven >= least else f"the motor was on for {driven} ticks of {least} of the motion"
 
 
 def _unsafe(cell: Cell, evidence: Evidence, ticks: int | None) -> str:
@@ -111,9 +140,12 @@ def _unsafe(cell: Cell, evidence: Evidence, ticks: int | None) -> str:
     return ""
 
 
-def _lost(evidence: Evidence) -> str:
+def _lost(cell: Cell, evidence: Evidence) -> str:
     if evidence.recorded is None:
-        return f"nothing is left of {evidence.taken} records" if evidence.taken else ""
+        before = cell.state is State.BOOT and (evidence.error or cell.fault.setting == "killed")  # it could record
+        return "" if before and not evidence.taken else f"nothing is left of {evidence.taken} records"
+    if not evidence.recorded.kept:
+        return "nothing was recorded"
     if evidence.recorded.kept < evidence.taken:
         return f"{evidence.taken - evidence.recorded.kept} of {evidence.taken} records are lost"
     return evidence.recorded.damage

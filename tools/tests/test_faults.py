@@ -5,23 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from hil_tests.virtual_bench.bench_file import UNIX
+from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
 from jointbench import errors
 from jointbench.link.fault.faults import DIRECTIONS
 from jointbench.link.fault.kinds import KINDS
 from jointbench.link.ledger import BoardLedger, Ledger
+from jointbench.recording.run_directory import FRAMES
 from jointbench.testing.requirements import load
 from jointwire import State, Trip
+from tools.faults import evidence
 from tools.faults.campaign import run_campaign
 from tools.faults.cell import Cell, all_cells, chosen_cells
-from tools.faults.errors import MatrixError, UnknownCell
-from tools.faults.evidence import Evidence, Recorded
+from tools.faults.counted import CountedRecorder
+from tools.faults.errors import CellNotRun, MatrixError, UnknownCell
+from tools.faults.evidence import Evidence, Recorded, read_recorded
 from tools.faults.faults import GROUPS, read_matrix
-from tools.faults.mutations import MUTATIONS, mutated_cells
+from tools.faults.forked_bench import forked_bench
+from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
 from tools.faults.page import PAGE, rendered
 from tools.faults.run_cell import run_cell
+from tools.faults.session import Session
 from tools.faults.states import MOMENTS_US
-from tools.faults.verb import sample
+from tools.faults.subject import bench_of, with_faulty_line
+from tools.faults.verb import cells_of, parser, sample
 from tools.faults.verdict import judge
 from tools.requirements.page import FOLDER
 
@@ -34,6 +40,12 @@ WORDS = {
 
 def cell(id: str) -> Cell:
     return chosen_cells(CELLS, [id])[0]
+
+
+def damage_of(run: Path) -> str:
+    recorded = read_recorded(run, "j1", 1)
+    assert recorded is not None
+    return recorded.damage
 
 
 def test_the_matrix_has_every_fault_in_every_state() -> None:
@@ -104,7 +116,7 @@ RECORDED = Recorded(Ledger((LEDGER,)), 12, "", False, 0.0)
 TRIPPED = Evidence(
     outputs=((9, 1, 500), (10, 0, 0), (11, 0, 0)), shown=10, armed=5, started=0, off_after=None, error="BoardFault",
     trip=Trip.SUPPLY, second_error="", latched=0, taken=12, recorded=RECORDED,
-    recovery="", text="",
+    recovery="", text="", strikes=1, done=False,
 )  # fmt: skip
 
 
@@ -134,6 +146,11 @@ def test_a_cell_in_which_all_is_well_passes() -> None:
             "not close: 2",
         ),
         ({"recovery": "does not play again"}, "does not play again"),
+        ({"strikes": 0}, "the fault did not strike"),
+        ({"recorded": None, "taken": 0}, "nothing is left of 0 records"),
+        ({"recorded": replace(RECORDED, kept=0), "taken": 0}, "nothing was recorded"),
+        # Held for 20 ticks with the fault there, and off only after START: as long as it is on it counts.
+        ({"started": 25, "outputs": (*((tick, 1, 5) for tick in range(5, 30)), (30, 0, 0))}, "off after 20 ticks"),
     ],
 )
 def test_the_judge_can_fail(changes, problem: str) -> None:
@@ -142,9 +159,75 @@ def test_the_judge_can_fail(changes, problem: str) -> None:
     assert any(problem in each for each in verdict.problems), verdict.problems
 
 
+def test_what_only_a_motion_shows_is_counted_from_start() -> None:
+    held = replace(TRIPPED, started=25, outputs=(*((tick, 1, 5) for tick in range(5, 30)), (30, 0, 0)))
+    assert judge(cell("encoder.stuck@ARMED"), held).ticks == 30 - (25 + 1)
+    assert judge(cell("encoder.noisy@ARMED"), held).ticks == 30 - 10
+
+
+PLAYED = replace(
+    TRIPPED, error="", trip=0, started=20, done=True, outputs=(*((tick, 1, 5) for tick in range(5, 900)), (900, 0, 0))
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, ""),
+        ({"done": False}, "not played to its end"),
+        ({"started": 300}, "on for 600 ticks of 691"),
+        ({"outputs": (*((tick, 1, 5) for tick in range(5, 100)), (100, 0, 0))}, "on for 80 ticks of 691"),
+        ({"strikes": 0}, "did not strike"),
+    ],
+)
+def test_what_must_stop_nothing_is_played_to_its_end(changes, problem: str) -> None:
+    problems = judge(cell("torque.stuck@ARMED"), replace(PLAYED, **changes)).problems
+    assert len(problems) == bool(problem)
+    assert all(problem in each for each in problems)
+
+
+def test_only_a_host_that_failed_at_boot_need_not_have_recorded() -> None:
+    nothing = replace(TRIPPED, error="BoardSilent", taken=0, recorded=None)
+    assert not judge(cell("tx.lose@BOOT"), nothing).lost
+    assert judge(cell("tx.lose@LOADED"), nothing).lost
+    assert judge(cell("tx.lose@BOOT"), replace(nothing, error="")).lost
+
+
+def test_a_recording_that_the_doctor_does_not_look_at_is_damaged(tmp_path: Path, monkeypatch) -> None:
+    run = tmp_path / "run"
+    CountedRecorder(run, {"robot": "modular7", "board": [{"node": 1, "joint": "j1"}]}).close("finished")
+    assert "frames" not in damage_of(run)
+    monkeypatch.setattr(evidence, "_WHOLE", ("frames", "weather"))
+    assert "the doctor says nothing of weather" in damage_of(run)
+
+
+def test_a_line_has_its_fault_or_the_cell_is_not_run(tmp_path: Path) -> None:
+    live, wired = tmp_path / "bench.toml", cell("rx.drop@ARMED")
+    live.write_text('url = "/dev/pts/7"\n', encoding="utf-8")
+    assert 'url = "fault://seed=' in with_faulty_line(live, wired, 0).read_text(encoding="utf-8")
+    for text in ('path = "/dev/pts/7"\n', 'url = "a"\nurl = "b"\n'):
+        live.write_text(text, encoding="utf-8")
+        with pytest.raises(CellNotRun, match="needs exactly one"):
+            with_faulty_line(live, wired, 0)
+
+
+def test_cells_of_one_name_are_kept_apart() -> None:
+    (mutated,) = mutated_cells(MATRIX, "internal", 0, (State.ARMED,))
+    alike = [mutated, replace(mutated, mutation=""), replace(mutated, mutation="", board=EMULATED["qemu:"])]
+    assert len({each.id for each in alike}) == 1
+    assert len({each.folder for each in alike}) == len({each.command for each in alike}) == 3
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_the_command_of_a_mutated_cell_means_that_cell(name: str) -> None:
+    for each in (*mutated_cells(MATRIX, name, 5), control_cell(MATRIX, name, 5)):
+        options = parser().parse_args(each.command.split()[2:])
+        assert list(cells_of(options)) == [each]
+
+
 def test_a_motor_on_without_an_arm_is_unsafe() -> None:
-    evidence = replace(TRIPPED, error="", armed=30, outputs=((9, 0, 0), (20, 1, 5), (21, 0, 0)))
-    assert "on at tick 20, without an ARM" in judge(cell("torque.stuck@LOADED"), evidence).unsafe
+    held = replace(TRIPPED, error="", armed=30, outputs=((9, 0, 0), (20, 1, 5), (21, 0, 0)))
+    assert "on at tick 20, without an ARM" in judge(cell("torque.stuck@LOADED"), held).unsafe
 
 
 def test_a_ledger_that_should_be_open_must_say_so() -> None:
@@ -161,12 +244,36 @@ def test_a_cell_of_each_kind(tmp_path: Path, id: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("id", "setting"),
+    [
+        ("rx.delay@LOADED", "rx.delay=1,for:20ms,from:1000s"),
+        ("torque.offset@LOADED", {"fault": "torque_offset", "samples": 0}),
+    ],
+)
+def test_a_fault_that_does_not_strike_is_not_passed(tmp_path: Path, id: str, setting: object) -> None:
+    unstruck = cell(id)
+    verdict = run_cell(replace(unstruck, fault=replace(unstruck.fault, setting=setting)), tmp_path)
+    assert verdict.problems == ("the fault did not strike",)
+    assert (tmp_path / unstruck.folder).exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_without_a_rule_cells_turn_red(tmp_path: Path, name: str) -> None:
     cells = mutated_cells(MATRIX, name, 0)
-    assert not any(verdict.ok for verdict in run_campaign(cells, tmp_path, workers=1).verdicts)
-    sound = run_campaign([replace(each, mutation="") for each in cells], tmp_path, workers=1)
-    assert all(verdict.ok for verdict in sound.verdicts), [verdict.problems for verdict in sound.verdicts]
+    assert all(MUTATIONS[name].is_seen(verdict) for verdict in run_campaign(cells, tmp_path, workers=1).verdicts)
+    others = [*(replace(each, mutation="") for each in cells), control_cell(MATRIX, name, 0)]
+    green = run_campaign(others, tmp_path, workers=1)
+    assert all(verdict.ok for verdict in green.verdicts), [verdict.problems for verdict in green.verdicts]
+
+
+def test_three_safety_rules_are_missed_by_an_unsafe_motor() -> None:
+    assert {name for name, mutation in MUTATIONS.items() if not mutation.safe} >= {
+        "link_loss",
+        "over_current",
+        "internal",
+    }
 
 
 @pytest.mark.slow
@@ -177,5 +284,16 @@ def test_a_sample_of_all_cells_passes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_cell_is_the_same_again(tmp_path: Path) -> None:
-    one, other = (run_cell(cell("rx.flip@RUNNING"), tmp_path / name) for name in ("one", "other"))
+    one, other = (frames_of(cell("rx.flip@RUNNING"), tmp_path / name) for name in ("one", "other"))
+    assert len(one) > 10_000
     assert one == other
+
+
+def frames_of(struck: Cell, folder: Path) -> bytes:
+    """What a cell records."""
+    folder.mkdir()
+    with forked_bench(bench_of(struck, folder), struck.own_seed, folder / "bench") as live:
+        session = Session(struck, live, folder)
+        session.run()
+        session.close()
+    return (folder / "run" / FRAMES).read_bytes()
