@@ -31,10 +31,9 @@ _TICK_US = round(1e6 * TICK)
 def main(arguments: list[str] | None = None) -> int:
     """Serve a board until Ctrl-C or SIGTERM; exit code 2 when it cannot start, or dies."""
     options = _parser().parse_args(arguments)
-    stop = Stop(options.attached)
     with contextlib.suppress(OSError):
         os.nice(_AHEAD)  # where we may: a real board is on time whatever else this machine does
-    with contextlib.ExitStack() as stack:
+    with Stop(options.attached) as stop, contextlib.ExitStack() as stack:
         folder = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jointbench-simboard-")))
         try:
             port = stack.enter_context(contextlib.closing(Port()))

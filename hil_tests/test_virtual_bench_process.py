@@ -21,6 +21,7 @@ from hil_tests.small_bench import board_file, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
 from hil_tests.virtual_bench.ports import Port
+from hil_tests.virtual_bench.stop import Stop
 
 BenchWriter = Callable[..., Path]
 
@@ -162,6 +163,15 @@ def test_the_bench_ends_in_order_when_told(write_bench: BenchWriter, tmp_path: P
 
 
 @pytest.mark.both_boards
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_has_run_a_bench_has_its_signals_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with Stop() as stop:
+        os.kill(os.getpid(), number)
+        assert stop.requested
+    assert signal.getsignal(number) is before
+
+
 def test_a_killed_bench_leaves_no_boards_behind(write_bench: BenchWriter, tmp_path: Path) -> None:
     with bench_process(write_bench(None, "echo.py"), tmp_path / "sim") as (process, boards):
         assert all(is_running(pid) for pid in boards)

@@ -14,7 +14,11 @@ from hil_tests.virtual_bench.stop import Stop
 def main() -> int:
     """Run the command line; exit code 0 after a requested end, 2 when the bench cannot start."""
     options = _parser().parse_args()
-    stop = Stop(options.attached)
+    with Stop(options.attached) as stop:
+        return _serve(options, stop)
+
+
+def _serve(options: argparse.Namespace, stop: Stop) -> int:
     try:
         description = read_bench_file(options.bench)
         if options.board:

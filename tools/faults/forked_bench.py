@@ -54,9 +54,10 @@ def _serve(description: BenchFile, seed: int, folder: Path, stdin: int, log: Pat
         os.dup2(words, 2)
         sys.stdin, sys.stderr = os.fdopen(0), os.fdopen(2, "w", buffering=1)  # a process of a pool has others
         try:
-            with running_bench(description, "harmonic", seed, False, folder) as (_, bench, control):
+            running = running_bench(description, "harmonic", seed, False, folder)
+            with Stop(attached=True) as stop, running as (_, bench, control):
                 assert control is not None
-                bench.serve_control(control, Stop(attached=True))
+                bench.serve_control(control, stop)
         except BenchError as error:
             print(f"error: {error}", file=sys.stderr)
         except Exception:
