@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jointbench import Excitation
 from jointbench.cli.result import Check
-from jointbench.cli.stance import distances_of, drawn, estimates_of, file_name, predictions_of, spreads_of, stances_of
+from jointbench.cli.stance import (
+    distances_of,
+    drawn,
+    estimates_of,
+    file_name,
+    predictions_of,
+    spreads_of,
+    stances_of,
+    torques_of,
+)
 from jointbench.cli.stance_tables import HELD, LABELS, PRINTED, parameter_table
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, theoretical_point
 from jointbench.identification.zero_moment_point.calibration import Calibration
-from jointbench.recording import Run, open_run
+from jointbench.recording import Run
 from jointbench.report import stance_picture
 from jointbench.robot import CORNERS, Array, Robot, load_robot
 from tools.demo.foot_faults import Refusal, refusals
@@ -66,11 +74,12 @@ def tell(stage: Stage) -> Story:
         played = play_on_two(stage, workers, BENCH, plans(robot, stage.seed))
         *runs, fresh_run = played.runs.values()
         mass, true = played.truth["base"]["total_mass"], true_parameters(robot, played.truth)
-        alone = workers.submit(spreads, [run.path for run in runs], mass)
-        broken = workers.submit(broken_on_purpose, in_worker(stage), runs[0].path, mass)
+        broken = workers.submit(broken_on_purpose, in_worker(stage), runs[0], mass)
         _, (*stances, fresh) = stances_of([*runs, fresh_run], mass, SUPPORT_FOOT, stage.console.say)
         reduced = ReducedParameters(robot)
-        estimates = estimates_of(runs, stances, reduced, mass)
+        torques = torques_of(runs)
+        estimates = estimates_of(torques, stances, reduced, mass)
+        spread = spreads_of(torques, stances, reduced, mass, ("torque", "ours"))
         ours, paper = estimates["ours"], estimates["paper"]
         stage.console.say()
         stage.console.say(parameter_table(estimates))
@@ -80,7 +89,7 @@ def tell(stage: Stage) -> Story:
             UNCORRECTED: distances_of(predictions, fresh.measured),
             KNOWN: distances_of(predictions, Calibration(fresh)(true_nuisance(fresh, played.truth))[0][:, :2]),
         }
-        spread, named = alone.result(), broken.result()
+        named = broken.result()
     true_values = reduced.of_parameters(true)
     off = np.abs(ours.values - true_values) / ours.sigma
     for each in named:
@@ -123,17 +132,10 @@ def plans(robot: Robot, seed: int) -> dict[str, Callable[[], Excitation]]:
     }
 
 
-def spreads(recorded: Sequence[Path], mass: float) -> dict[str, Array]:
-    """How far estimates of single runs lie apart."""
-    runs = [open_run(folder) for folder in recorded]
-    _, stances = stances_of(runs, mass, SUPPORT_FOOT, lambda _: None)
-    return spreads_of(runs, stances, ReducedParameters(runs[0].robot), mass, ("torque", "ours"))
-
-
-def broken_on_purpose(stage: Stage, recorded: Path, mass: float) -> tuple[Refusal, ...]:
+def broken_on_purpose(stage: Stage, good: Run, mass: float) -> tuple[Refusal, ...]:
     """How what is broken was named; a good recording is told a wrong mass."""
     motion = plan_single_support(load_robot("gorobot2"), FAULT_DURATION, seed=stage.seed)
-    return refusals(stage, BENCH, motion, open_run(recorded), mass)
+    return refusals(stage, BENCH, motion, good, mass)
 
 
 def true_parameters(robot: Robot, truth: Truth) -> Array:

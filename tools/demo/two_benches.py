@@ -14,10 +14,9 @@ from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import EMULATED
 from jointbench import Excitation
 from jointbench.cli.console import Console
-from jointbench.recording import open_run
 from tools.demo.playing import Played, play_on
 from tools.demo.story import Stage
-from tools.truth import Truth, read_truth
+from tools.truth import read_truth
 
 BENCHES = 2
 
@@ -55,8 +54,9 @@ def play_on_two(
         workers.submit(_play_share, in_worker(stage), "-" if quiet else None, bench_file, bench, share)
         for bench, share in enumerate(shares)
     ]
-    truths = [task.result() for task in tasks]
-    return Played({name: open_run(stage.out / name) for name in plans}, truths[0])
+    played = [task.result() for task in tasks]
+    runs = {name: share.runs[name] for name in plans for share in played if name in share.runs}
+    return Played(runs, played[0].truth)
 
 
 def _play_share(
@@ -65,8 +65,8 @@ def _play_share(
     bench_file: Path,
     bench: int,
     plans: Mapping[str, Callable[[], Excitation]],
-) -> Truth:
-    """One bench's share, in its own process; what was recorded is in its folders."""
+) -> Played:
+    """One bench's share, in its own process."""
     cores = sorted(os.sched_getaffinity(0))
     # Whatever the bench starts stays there too: boards that wander between cores find neither's cache warm.
     os.sched_setaffinity(0, {cores[bench % len(cores)]})
@@ -77,5 +77,4 @@ def _play_share(
         bench_file, stage.plant, stage.seed, out=out, board=stage.board, noise_seed=stage.seed + bench
     ) as live:
         truth = read_truth(live)
-        play_on(here, live, motions)
-    return truth
+        return Played(play_on(here, live, motions), truth)

@@ -30,6 +30,7 @@ from jointbench.errors import StanceError, UnknownInertia
 from jointbench.identification.zero_moment_point import (
     ReducedParameters,
     Stance,
+    TorqueRows,
     ZmpEstimate,
     contact_of_run,
     fit_stance,
@@ -80,7 +81,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say("warning: no --verify run of its own: distances are on motion that was fitted, and flatter")
     methods = METHODS if options.method == "all" else (options.method,)
     reduced = ReducedParameters(robot)
-    estimates = estimates_of(runs, stances, reduced, mass, methods)
+    torques = torques_of(runs) if "torque" in methods else ()
+    estimates = estimates_of(torques, stances, reduced, mass, methods)
     full = fit_stance_full(joined(stances), mass) if options.full else None
     chosen = estimates[methods[-1]]
     predictions = predictions_of(fresh, estimates) | ({} if full is None else {"full": full.predict(fresh)})
@@ -92,7 +94,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(distance_table(corrected, as_calibrated))
     for sentence in words(estimates):
         console.say(sentence)
-    spreads = spreads_of(runs, stances, reduced, mass, methods) if options.each and len(runs) > 1 else {}
+    spreads = spreads_of(torques, stances, reduced, mass, methods) if options.each and len(runs) > 1 else {}
     if spreads:
         console.say(spread_table(reduced.names, spreads))
     out = Path(options.out or options.run[0])
@@ -160,17 +162,22 @@ def stances_of(
     return contacts, stances
 
 
+def torques_of(runs: Sequence[Run]) -> tuple[TorqueRows, ...]:
+    """Joint torques of each run, for as many estimates as are wanted of them."""
+    return tuple(TorqueRows.of(run, run.robot) for run in runs)
+
+
 def estimates_of(
-    runs: Sequence[Run],
+    torques: Sequence[TorqueRows],
     stances: Sequence[Stance],
     reduced: ReducedParameters,
     total_mass: float,
     methods: Sequence[str] = METHODS,
 ) -> dict[str, ZmpEstimate]:
-    """The estimate of each method, by its name, from the same recordings."""
+    """The estimate of each method, by its name, from the same recordings; torques only for that which needs them."""
     stance = joined(stances)
     ways: dict[str, Callable[[], ZmpEstimate]] = {
-        "torque": lambda: joint_torque_estimate(runs, reduced, total_mass),
+        "torque": lambda: joint_torque_estimate(torques, reduced, total_mass),
         "paper": lambda: projected_newton(stance, ReducedParameters(reduced.robot, rotary="none"), total_mass),
         "ours": lambda: fit_stance(stance, reduced, total_mass),
         HELD: lambda: fit_stance(stance, reduced, total_mass, rotary_sigma=0.0),
@@ -179,7 +186,7 @@ def estimates_of(
 
 
 def spreads_of(
-    runs: Sequence[Run],
+    torques: Sequence[TorqueRows],
     stances: Sequence[Stance],
     reduced: ReducedParameters,
     total_mass: float,
@@ -191,7 +198,7 @@ def spreads_of(
     """
     ways = [*methods, *([HELD] if "ours" in methods else ())]
     single = [
-        estimates_of([run], [stance], reduced, total_mass, ways) for run, stance in zip(runs, stances, strict=True)
+        estimates_of(torques[i : i + 1], [stance], reduced, total_mass, ways) for i, stance in enumerate(stances)
     ]
     return {way: np.std([each[way].values for each in single], axis=0, ddof=1) for way in ways}
 

@@ -3,7 +3,7 @@
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
 from jointbench.identification.zero_moment_point.estimate_file import load_stance_estimate
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
-from jointbench.identification.zero_moment_point.joint_torque_method import joint_torque_estimate
+from jointbench.identification.zero_moment_point.joint_torque_method import TorqueRows, joint_torque_estimate
 from jointbench.identification.zero_moment_point.of_run import StanceSettings, contact_of_run, stance_of_run
 from jointbench.identification.zero_moment_point.projected_newton import projected_newton
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
@@ -16,6 +16,7 @@ __all__ = [
     "ReducedParameters",
     "Stance",
     "StanceSettings",
+    "TorqueRows",
     "ZmpEstimate",
     "contact_of_run",
     "fit_stance",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -28,8 +29,33 @@ _PASSES = 4
 """Of the search; each weighs the joints by what the pass before leaves of their torques."""
 
 
+@dataclass(frozen=True, eq=False)
+class TorqueRows:
+    """A run's joint torques as rows, filtered once however many estimates they go into.
+
+    Attributes:
+        path: of the run.
+        base: base parameters of its robot on a base at rest, with drives.
+        recorded: the rows, and what a look at them tells.
+    """
+
+    path: Path
+    base: BaseParameters
+    recorded: Recorded
+
+    @classmethod
+    def of(cls, run: Run, robot: Robot, settings: FitSettings | None = None) -> TorqueRows:
+        """Filter a run; the arguments and errors are those of `observe`."""
+        base = base_parameters(robot)
+        return cls(run.path, base, Recorded.of(observe(run, robot, base, settings or FitSettings())))
+
+
 def joint_torque_estimate(
-    runs: Run | Sequence[Run], reduced: ReducedParameters, total_mass: float, *, settings: FitSettings | None = None
+    runs: Run | Sequence[Run] | Sequence[TorqueRows],
+    reduced: ReducedParameters,
+    total_mass: float,
+    *,
+    settings: FitSettings | None = None,
 ) -> ZmpEstimate:
     """Estimate Phi from motor currents, the support foot taken for a base that stands still.
 
@@ -39,10 +65,10 @@ def joint_torque_estimate(
     near rest, where friction has no model, are left out, and joints count by what is left of their torque.
 
     Args:
-        runs: of motions on one foot, with motor currents.
+        runs: of motions on one foot, with motor currents; or the rows of such.
         reduced: what Phi is.
         total_mass: as weighed [kg].
-        settings: how recordings become rows; None: `FitSettings()`.
+        settings: how runs become rows; None: `FitSettings()`.
 
     Raises:
         FitError: a run lacks a signal, has too few rows, or does not belong to the robot.
@@ -55,12 +81,12 @@ def joint_torque_estimate(
     given = (runs,) if isinstance(runs, Run) else tuple(runs)
     if not given:
         raise FitError("no run is given to fit; give one or more")
-    base = base_parameters(reduced.robot)
-    recorded = [Recorded.of(observe(run, reduced.robot, base, settings or FitSettings())) for run in given]
+    rows = [each if isinstance(each, TorqueRows) else TorqueRows.of(each, reduced.robot, settings) for each in given]
+    base, recorded = rows[0].base, [each.recorded for each in rows]
     count = sum(sum(each.rows) for each in recorded)
     if count <= base.rank:
         raise FitError(
-            f"{', '.join(str(run.path) for run in given)} gives {count} rows of joints away from rest for links and "
+            f"{', '.join(str(each.path) for each in rows)} gives {count} rows of joints away from rest for links and "
             f"drives with {base.rank} parameters; record motion"
         )
     return estimate_of_torques(fitted_rows(recorded, base), base, reduced, total_mass)

@@ -17,7 +17,11 @@ from jointbench.identification.settings import FitSettings
 from jointbench.identification.zero_moment_point import joint_torque_method
 from jointbench.identification.zero_moment_point.bounded_least_squares import Solution
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
-from jointbench.identification.zero_moment_point.joint_torque_method import estimate_of_torques, joint_torque_estimate
+from jointbench.identification.zero_moment_point.joint_torque_method import (
+    TorqueRows,
+    estimate_of_torques,
+    joint_torque_estimate,
+)
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.theory import mean_distance
 from jointbench.recording import Run, Samples
@@ -110,6 +114,12 @@ def test_two_runs_tell_more_than_one() -> None:
     both = joint_torque_estimate([run(), run(seed=2)], reduced(), weighed(), settings=FitSettings(delay=0.0))
     assert both.samples > 1.9 * estimate().samples
     assert np.median(both.sigma / estimate().sigma) < 0.9
+
+
+def test_rows_serve_several_estimates() -> None:
+    rows = TorqueRows.of(run(), biped(), FitSettings(delay=0.0))
+    again = [joint_torque_estimate([rows], reduced(), weighed()) for _ in range(2)]
+    assert all(np.array_equal(each.values, estimate().values) for each in again)
 
 
 def test_a_mass_that_no_links_have_and_no_runs_are_refused() -> None:
