@@ -91,6 +91,17 @@ class DrivenJoint:
                 self.board.keep_alive()
             clock.wait(min(left_us, self._pinged_us + KEEP_ALIVE_US - clock.now_us()))
 
+    def assert_off(self) -> None:
+        """The motor was given nothing since the outputs were last asked for, tick by tick."""
+        seen = self.outputs()
+        assert seen, f"{self.board.joint}: no output was noted"
+        assert not any(enable or command for enable, command in seen.values()), f"{self.board.joint}: {seen}"
+
+    @property
+    def patience(self) -> int:
+        """How long its board bears silence [ticks]."""
+        return math.ceil(1000 * self.facts.registers["limit.link_timeout"] / self.tick_us)
+
     def be_silent(self, ticks: int) -> None:
         """Let time pass without a word to the board."""
         end_us = self.bench.clock.now_us() + self.tick_us * ticks

@@ -94,13 +94,13 @@ def play_once(me: Role) -> None:
     joint.outputs()  # from now on they are noted
     joint.board.upload(joint.swing(), 1)
     joint.run(50)
-    assert not any(enable or command for enable, command in joint.outputs().values())
+    joint.assert_off()
     joint.board.arm()
     joint.board.start()
     joint.run_until(State.DONE, within=KNOTS * joint.facts.knot_ticks + 500)
     joint.outputs()
     joint.run(50)
-    assert not any(enable or command for enable, command in joint.outputs().values())
+    joint.assert_off()
 
 
 @deterministic

@@ -21,7 +21,7 @@ from jointwire import MessageType, Refusal, State, Trip
 def test_a_silent_host_is_noticed(joint: DrivenJoint, measured: Callable[..., None]) -> None:
     joint.arm()
     heard = joint.board.ping().tick
-    joint.be_silent(round(1.2 * joint.facts.registers["limit.link_timeout"]))
+    joint.be_silent(round(1.2 * joint.patience))
     fault = joint.fault(within=100)
     assert Trip(fault.trip) is Trip.LINK_LOSS
     measured("safety.link_loss", (fault.tick - heard) & 0xFFFFFFFF)

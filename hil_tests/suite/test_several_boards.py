@@ -74,7 +74,7 @@ def test_a_motion_of_one_board_leaves_its_neighbours_off(bench: Bench) -> None:
         neighbour = DrivenJoint(bench, seats[1])
         neighbour.outputs()
         run_roles(bench, mover, bystander, boards=seats)
-        assert not any(enable or command for enable, command in neighbour.outputs().values())
+        neighbour.assert_off()
 
 
 # One that is left alone, one that is not
@@ -86,7 +86,7 @@ def left_alone(me: Role) -> None:
     joint.arm()
     me.meet("armed")
     me.bench.clock.wait(0)
-    joint.be_silent(joint.facts.registers["limit.link_timeout"] + 200)
+    joint.be_silent(joint.patience + 200)
     assert Trip(joint.fault(within=100).trip) is Trip.LINK_LOSS
     me.say("tripped")
 

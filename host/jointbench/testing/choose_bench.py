@@ -12,6 +12,8 @@ import pytest
 
 from jointbench.testing.bench_under_test import BenchOptions
 
+LIVE = "live_bench"
+"""Folder of a running bench in that of the run, with a worker's name behind it where several run at once."""
 FOLDERS = ["hil_tests/benches", "benches"]
 FOLDERS_SETTING, BENCH_SETTING = "jointbench_benches", "jointbench_bench"
 OUT, KEPT = "jointbench_out", "jointbench_kept"  # what the workers of pytest-xdist are told
@@ -40,7 +42,7 @@ def choose_bench(config: pytest.Config) -> BenchOptions | None:
         option.jointbench_out = str(kept if is_kept else Path(tempfile.gettempdir(), passing))
     out = Path(option.jointbench_out).absolute()
     worker: str = told.get("workerid", "")
-    folder = out / (f"bench-{worker}" if worker else "bench")
+    folder = out / (f"{LIVE}-{worker}" if worker else LIVE)
     return BenchOptions(file, option.jointbench_seed, option.jointbench_port or "", out, folder, is_kept)
 
 

@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     The plugin that this one belongs to has read the bench before, and pytest's own asks for its file after.
     """
     session = config.stash.get(SESSION, None)
-    if session is None or not session.options.is_kept:
+    if session is None or not session.options.is_kept or config.option.collectonly:
         return
     report = start_report(config)
     if config.getoption("xmlpath", None) is None and not hasattr(config, "workerinput"):

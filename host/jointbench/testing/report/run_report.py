@@ -13,6 +13,7 @@ import pytest
 
 from jointbench.errors import ReportError
 from jointbench.testing.bench_under_test import BenchOptions
+from jointbench.testing.choose_bench import LIVE
 from jointbench.testing.record import Record, note, noted, noted_of_session
 from jointbench.testing.report.again import again
 from jointbench.testing.report.campaign import read_campaign
@@ -110,7 +111,7 @@ class RunReport:
         if not self.written:
             session.exitstatus = session.exitstatus or pytest.ExitCode.INTERNAL_ERROR
         if summary.ok:
-            for folder in (self._options.folder, *self.out.glob("bench-gw*")):  # and those of pytest-xdist's workers
+            for folder in (self._options.folder, *self.out.glob(f"{LIVE}-gw*")):  # and those of pytest-xdist's workers
                 shutil.rmtree(folder, ignore_errors=True)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -85,7 +85,7 @@ def by_name(entries: list[Mapping[str, Any]], key: str = "name") -> dict[str, Ma
 def mixed(pytester: pytest.Pytester) -> pytest.Pytester:
     """A run with every outcome, whose bench has logged."""
     with_bench(pytester).makepyfile(test_mixed=TESTS)
-    bench = pytester.mkdir("out") / "bench" / "boards" / "j1"
+    bench = pytester.mkdir("out") / "live_bench" / "boards" / "j1"
     bench.mkdir(parents=True)
     (bench / "stderr.log").write_text("Traceback of a board")
     (bench.parents[1] / "bench.log").write_text("the bench's words")
@@ -143,7 +143,7 @@ def test_raw_logs_are_kept_of_what_failed_alone(mixed: pytest.Pytester) -> None:
     folders = {path.name for path in (mixed.path / "out" / "tests").iterdir()}
     assert folders == {kept.name, Path(tests["test_unready"]["logs"]).name}
     assert tests["test_good"]["logs"] == ""
-    assert (mixed.path / "out" / "bench").is_dir()
+    assert (mixed.path / "out" / "live_bench").is_dir()
 
 
 def test_the_page_tells_the_same_and_needs_nothing_else(mixed: pytest.Pytester) -> None:
