@@ -1,5 +1,6 @@
 """`jointbench flash` on benches of emulated boards: what runs afterwards, seen by HELLO."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ from hil_tests.link_helpers import COBOT
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from hil_tests.virtual_bench.ports import Port
 from jointbench.cli.main import main
-from jointbench.errors import BoardRefused, FlashError
+from jointbench.errors import BoardRefused, FlashError, PortInUse
 from jointbench.flash.board_files import FolderFiles
 from jointbench.flash.image import build_image
 from jointbench.flash.plan import plan_flash
@@ -24,6 +26,7 @@ from jointbench.flash.steps import carry_out
 from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link import open_bench
 from jointbench.link.bench_file import read_bench_file
+from jointbench.link.port_lock import PortLock
 from jointwire import BY_NAME
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
@@ -306,3 +309,9 @@ def test_a_port_with_nothing_behind_it(tmp_path: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     assert "cannot be opened" in said
     assert "Serial ports of this machine: " in said
+
+
+def test_a_port_that_another_program_has_is_left_to_it() -> None:
+    refused = pytest.raises(PortInUse, match=r"in use: .* has it since .*; end that first")
+    with contextlib.closing(Port()) as port, contextlib.closing(PortLock(port.path)), refused:
+        ReplFiles(port.path, 115200)

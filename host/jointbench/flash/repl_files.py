@@ -16,6 +16,7 @@ from mpremote.transport_serial import SerialTransport
 
 from jointbench.errors import FlashError
 from jointbench.flash.kinds import ARCHITECTURES
+from jointbench.link.port_lock import lock_port
 
 _ASK = """
 import os, sys
@@ -67,15 +68,18 @@ class ReplFiles:
     """See BoardFiles. `interpreter` is what answered."""
 
     def __init__(self, port: str, baud: int) -> None:
-        """Open the port and take the prompt: a program that still runs is interrupted.
+        """Lock and open the port and take the prompt: a program that still runs is interrupted.
 
         Raises:
+            PortInUse: another program has the port; says who.
             FlashError: the port cannot be opened, or no MicroPython prompt answers there.
         """
         self._port = port
+        self._lock = lock_port(port)
         try:
             self._transport = SerialTransport(port, baudrate=baud, timeout=_PATIENCE)
         except (TransportError, OSError, ValueError) as error:
+            self._unlock()
             raise FlashError(f"port {port} cannot be opened: {error}") from error
         try:
             self._take_prompt()
@@ -151,6 +155,11 @@ class ReplFiles:
         """Let the port go; the board stays at its prompt. One that was unplugged has gone already."""
         with contextlib.suppress(OSError):
             self._transport.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.close()
 
     def __enter__(self) -> ReplFiles:
         """Return the files."""
