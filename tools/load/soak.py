@@ -16,6 +16,7 @@ import numpy as np
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check
+from jointbench.errors import BoardSilent
 from jointbench.link import Bench, open_bench
 from jointbench.link.sync import BoardClock
 from jointbench.recording import open_run
@@ -176,6 +177,9 @@ def _heap_free(bench: Bench) -> tuple[int, ...]:
         bench.clock.wait(left)
     for board in bench.all_boards:
         board.listen(None)
+    for board in bench.all_boards:
+        if board.node not in heard:
+            raise BoardSilent(board.joint, board.node, f"sent no STATUS within {_STATUS_US / 1e6:g} s while at rest")
     return tuple(heard[board.node] for board in bench.all_boards)
 
 

@@ -195,8 +195,8 @@ def test_loads_that_are_missed_are_told() -> None:
 def test_the_page_has_a_section_for_each_part_that_was_measured(tmp_path: Path) -> None:
     page = tmp_path / "limits.md"
     machine = {"processor": "a processor", "cores": 2, "python": "3.11", "load": [0.1, 0.2, 0.3]}
-    slow = Attempt(250, 1, None, None, 3.0, "j1 (node 1): has not finished")
-    speeds = Speeds((attempt(1000), slow), (slow,))
+    slow = Attempt(250, 1, None, None, 3.0, "j1 (node 1): has not finished", tries=3)
+    speeds = Speeds((replace(attempt(1000), tries=2), slow), (slow,))
     parts = {
         "realtime": (speeds.to_dict(), speeds.checks(REQUIREMENTS)),
         "soak": (soaked(lost=1).to_dict(), soaked(lost=1).checks(REQUIREMENTS, whole=True)),
@@ -209,6 +209,8 @@ def test_the_page_has_a_section_for_each_part_that_was_measured(tmp_path: Path) 
     assert text.count("\n## ") == 2
     assert "hold, as all below it do: 1000 Hz" not in text
     assert "**The highest rate that holds, as all below it do: 1000 Hz.**" in text
+    assert "| 1000 | 1 | yes, at try 2 |" in text
+    assert "| 4000 | 1 | no, 3 tries |" in text
     assert "- 4000 Hz: j1 (node 1): has not finished" in text
     assert "60 of 60000 samples lost" in text
     assert "- NO `load.soak_lost`: 60 (<= 0 samples)" in text
