@@ -117,6 +117,10 @@ class ReportError(JointbenchError, OSError):
     """Raised when a report's file cannot be written."""
 
 
+class MonitorError(JointbenchError, OSError):
+    """Raised when the live page of a bench cannot be served where it is wanted."""
+
+
 class BenchFileError(JointbenchError, ValueError):
     """Raised when a bench file has a missing, unknown, mistyped or contradictory entry."""
 
@@ -148,6 +152,14 @@ class PortInUse(JointbenchError, BlockingIOError):
 
 class BenchLost(JointbenchError, ConnectionError):
     """Raised when a virtual bench does not answer, is busy with another client, or has ended."""
+
+
+class FeedError(JointbenchError, OSError):
+    """Raised when the live feed of a bench cannot be served or read: its folder, its socket or its version."""
+
+
+class StopAsked(JointbenchError):
+    """Raised when a motion ends because somebody who looks on pressed STOP; says who."""
 
 
 class TrajectoryError(JointbenchError, ValueError):
