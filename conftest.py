@@ -1,11 +1,17 @@
-"""What holds for every test: strict floating point and repeatable random cases."""
+"""What holds for every test: strict floating point, repeatable random cases, and a browser for who asks for it."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 PACKAGES = [Path(__file__).parent / "host", Path(__file__).parent / "protocol"]
 
@@ -42,3 +48,21 @@ def strict_floating_point() -> Iterator[None]:
     """
     with np.errstate(all="raise", under="ignore"):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium without a window. Of one file's tests, because no other event loop can run beside it."""
+    from tools.browser import chromium  # only here: most runs of tests need no browser
+
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that may ask this machine alone."""
+    from tools.browser import page_of
+
+    with page_of(browser) as fresh:
+        yield fresh

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.setup import environment, micropython, oracle, qemu, stubs
+from tools.setup import browser, environment, micropython, oracle, qemu, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import explain
 from tools.setup.errors import SetupError, Unavailable
@@ -19,6 +19,7 @@ PARTS = {
     "oracle": (oracle, "Pinocchio, the second opinion of the dynamics tests"),
     "stubs": (stubs, "MicroPython's type stubs, for the board files (.cache, about 5 MB)"),
     "qemu": (qemu, "QEMU, an ARM compiler and an image for a Cortex-M3 (.cache, about 155 MB)"),
+    "browser": (browser, "Chromium without a window, for the tests of pages (.cache, about 300 MB)"),
 }
 
 # Settings that would send an installation past the environment it is meant for.

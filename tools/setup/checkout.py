@@ -52,6 +52,11 @@ class Checkout:
         return self.cache / "micropython"
 
     @property
+    def chromium(self) -> Path:
+        """The folder of the fetched Chromium; its launcher is bin/chromium."""
+        return self.cache / "chromium"
+
+    @property
     def qemu(self) -> Path:
         """The folder of the emulated Cortex-M3: its image firmware.elf; in bin the programs that run and build it."""
         return self.cache / "qemu"

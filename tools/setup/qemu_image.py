@@ -16,7 +16,8 @@ PORT = "ports/jointbench"  # where the port stands in MicroPython's source
 
 # Of the source what the image is made from.
 WANTED = re.compile(
-    r"[^/]+/(py|extmod|shared|drivers|ports/qemu|lib/(crypto-algorithms|libm|littlefs|oofatfs|re1\.5|uzlib))/.+"
+    r"[^/]+/((py|extmod|shared|drivers|ports/qemu|lib/(crypto-algorithms|libm|littlefs|oofatfs|re1\.5|uzlib))/.+"
+    r"|tools/(makemanifest|manifestfile|mpy-tool)\.py|mpy-cross/mpy_cross/.+)"
 )
 
 
@@ -25,7 +26,7 @@ def port_files(checkout: Checkout) -> list[Path]:
     return sorted(path for path in (checkout.root / "tools" / "qemu_port").iterdir() if path.is_file())
 
 
-def build(checkout: Checkout, root: Path) -> Path:
+def build(checkout: Checkout, root: Path, *variables: str) -> Path:
     """Build the image and return its file, in the work folder.
 
     The result depends on the source, the port and the compiler alone, not on the machine, its settings or the day.
@@ -33,6 +34,7 @@ def build(checkout: Checkout, root: Path) -> Path:
     Args:
         checkout: the checkout, whose work folder it is built in.
         root: the folder of the programs and of MicroPython's source.
+        variables: of make, e.g. FROZEN_MANIFEST=manifest.py.
 
     Raises:
         SetupError: it does not compile.
@@ -57,7 +59,7 @@ def build(checkout: Checkout, root: Path) -> Path:
         f"SOURCE_DATE_EPOCH={version.stat().st_mtime:.0f}",
     ]
     try:
-        run(["env", "-i", *settings, "make", f"-j{os.cpu_count() or 1}"], checkout.log, cwd=port)
+        run(["env", "-i", *settings, "make", f"-j{os.cpu_count() or 1}", *variables], checkout.log, cwd=port)
     except CommandFailed as failure:
         raise SetupError(f"the image of the emulated board does not compile ({failure})") from failure
     return port / "build" / "firmware.elf"
