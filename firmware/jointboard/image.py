@@ -2,18 +2,25 @@
 
 The digest goes over the files of the slot (board, jointboard/, drivers/) in name order: path, a zero byte, SHA-256 of
 the content. It is read from the files, not from what somebody wrote about them: whatever else lies there shows. Tens of
-milliseconds, at boot only.
+milliseconds, at boot only. A firmware that is part of the interpreter has no files: frozen.py, made when it was built
+(firmware/manifest.py), holds digest and schema.
 """
 
 import json
 import os
 from hashlib import sha256
+from io import BytesIO
 
 PACKAGE = __file__.rsplit("/", 1)[0]  # "a/jointboard" in a slot, "jointboard" where there are no slots
 SLOT = PACKAGE[: -len("/jointboard")] if "/" in PACKAGE else ""
 POINTER = "slot.json"
 NEW_POINTER = "slot.new"
 PROGRAM = (".py", ".mpy", ".bin")
+
+try:
+    from jointboard import frozen
+except ImportError:
+    frozen = None
 
 on_trial = False  # the slot runs for the first time, and no host has confirmed it
 
@@ -23,6 +30,8 @@ class NotConfirmed(Exception):
 
 
 def digest():
+    if frozen:
+        return frozen.DIGEST
     slot = SLOT + "/" if SLOT else ""
     image = sha256()
     buffer = bytearray(256)
@@ -46,10 +55,15 @@ def confirm():
     on_trial = False
 
 
+def schema():
+    """The schema of the wire, as a file to read from."""
+    return BytesIO(frozen.SCHEMA) if frozen else open(PACKAGE + "/schema.bin", "rb")
+
+
 def _names(slot):
     present = os.listdir(SLOT or ".")
     names = [name for name in ("board.py", "board.mpy") if name in present]
-    for package in ("drivers", "jointboard"):
+    for package in ("boards", "drivers", "jointboard"):
         if package in present:
             names += [package + "/" + name for name in os.listdir(slot + package) if name.endswith(PROGRAM)]
     return sorted(names)

@@ -8,12 +8,11 @@ import struct
 
 from micropython import const
 
-from jointboard import link, tick, wire
+from jointboard import image, link, tick, wire
 from jointboard.bounds import in_register_units
 from jointboard.registers import cells, word
 
 DICT_HEAD = const(6)
-SCHEMA = __file__.rsplit("/", 1)[0] + "/schema.bin"  # in the slot that runs, where there are slots
 SCHEMA_PART = const(512)
 
 samples_taken = 0
@@ -98,7 +97,7 @@ def answer_values(first, count):
 
 def answer_dict(offset):
     """The schema from byte `offset` on, as much as goes into a part; returns its size when that is not beyond."""
-    with open(SCHEMA, "rb") as file:
+    with image.schema() as file:
         total = file.seek(0, 2)
         if offset < total:
             file.seek(offset)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baud", type=int, default=921600, metavar="N", help="speed of PORT (%(default)s)")
     parser.add_argument("--config", metavar="FILE", help="the board's config.json; a bare board needs one")
     parser.add_argument("--sim-joint", action="store_true", help="let the board simulate a joint: it needs no motor")
-    parser.add_argument("--firmware", metavar="DIR", help="sources of the firmware (those of this checkout)")
+    parser.add_argument("--firmware", metavar="DIR", help="sources of the firmware (those that came along)")
     parser.add_argument("--backup", metavar="DIR", default="runs/flash", help="for the boards' own files (%(default)s)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and write nothing")
 

