@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,13 +26,15 @@ from jointbench.link import Progress, open_bench
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.clock import Clock, WallClock
+from jointbench.link.feed_holder import Feed
 from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import Ledger
+from jointbench.link.line import Line
 from jointbench.link.playback import _Playback, old_objects_set_aside
 from jointbench.link.port import Port
 from jointbench.recording import Recorder, record
-from jointbench.robot import Drive, load_robot
+from jointbench.robot import Drive, Joint, load_robot
 from jointwire import BY_NAME, Frame
 from tools.wire_bench.decoding import decode
 from tools.wire_bench.errors import PlayerFailed
@@ -45,6 +47,8 @@ BENCHES = 2
 MOTION_S = 14.08  # a whole number of knots
 SETTLED_S = 1.0  # left out at both ends: the first frames of a session compile and load code
 BAUD = 921600  # pseudo-terminals take any
+
+LookOn = Callable[[Path], contextlib.AbstractContextManager[object]]
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class _Robot:
     """As much of a robot as torque peaks take."""
 
     drives: tuple[Drive, ...]
+    joints: tuple[Joint, ...]
+    name: str = "twelve boards"
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -125,6 +131,9 @@ class _Boards:
     clock: Clock
     facts: tuple[Facts, ...]
     robot: _Robot
+    name: str = "played"
+    foot_facts: tuple[Facts, ...] = ()
+    lines: tuple[Line, ...] = ()
 
     @property
     def all_boards(self) -> tuple[Board, ...]:
@@ -132,13 +141,25 @@ class _Boards:
         return self.boards
 
 
-def measure(entries: Sequence[BoardEntry], directory: Path, peaks: bool = False) -> HostCost:
+@contextlib.contextmanager
+def _feed_of(bench: Any, look_on: LookOn | None) -> Iterator[Feed | None]:
+    if look_on is None:
+        yield None
+        return
+    with contextlib.closing(Feed(bench)) as feed, look_on(feed.server.path):
+        yield feed
+
+
+def measure(
+    entries: Sequence[BoardEntry], directory: Path, peaks: bool = False, look_on: LookOn | None = None
+) -> HostCost:
     """Watch boards through a motion and record them, as `Bench.play` does from the start of the motion on.
 
     Args:
         entries: where they are.
         directory: of the run.
         peaks: whether torque peaks are worked out of all samples, for a progress line.
+        look_on: what looks at the live feed at this socket in the meantime; there is none without it.
     """
     decode(run_stream(n_blocks=1, seed=0)[0])  # greeting boards loads the compiled decoder; nobody is greeted here
     ports = [Port([entry]) for entry in entries]
@@ -154,15 +175,18 @@ def measure(entries: Sequence[BoardEntry], directory: Path, peaks: bool = False)
     try:
         provenance = {"robot": ROBOT, "clock": clock.name, "board": tables}
         with Recorder(directory, provenance) as recorder, SafeInterrupt() as interrupt, old_objects_set_aside():
-            drives = load_robot(ROBOT).drives * BENCHES
+            robot = load_robot(ROBOT)
             # None of these boards was asked for its registers: their defaults are as much work as any.
             facts = Facts({name: register.default for name, register in BY_NAME.items()})
-            bench: Any = _Boards(boards, clock, (facts,) * len(boards), _Robot(drives))
-            playback = _Playback(bench, recorder, note, interrupt, duration_us=round(1e6 * MOTION_S))
-            for index, board in enumerate(boards):
-                board.listen(recorder.chunk)
-                board.on_data = partial(playback._note, index) if peaks else partial(_count, playback)
-            playback.watch()
+            twice = _Robot(robot.drives * BENCHES, robot.joints * BENCHES)
+            bench: Any = _Boards(boards, clock, (facts,) * len(boards), twice)
+            with _feed_of(bench, look_on) as feed:
+                duration_us = round(1e6 * MOTION_S)
+                playback = _Playback(bench, recorder, note, interrupt, feed=feed, duration_us=duration_us)
+                for index, board in enumerate(boards):
+                    board.listen(recorder.chunk)
+                    board.on_data = partial(playback._note, index) if peaks else partial(_count, playback)
+                playback.watch()
     finally:
         for port in ports:
             port.close()

@@ -103,6 +103,11 @@ class Account:
         """A frame of any other kind was received."""
         self.received += 1
 
+    @property
+    def samples_missing(self) -> int:
+        """Ticks missing so far between blocks that were received, whatever lost them."""
+        return self._holes
+
     def ledger(self, node: int, joint: str, duplicates: int) -> BoardLedger:
         """The ledger up to here."""
         opening, newest = self._opening, self._newest

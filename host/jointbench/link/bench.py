@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers
+from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers, FeedError
 from jointbench.link.bench_checks import check_boards, check_feet, check_joints, check_lines
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.board import Board
@@ -35,6 +36,9 @@ from jointbench.link.stream_registers import stream_registers
 from jointbench.robot import Array, Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
+if TYPE_CHECKING:
+    from jointbench.link.feed_holder import Feed
+
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
 _POSITIONS_US = 1_000_000
 _OF_SAMPLE_RATE = 0.2  # highest cut-off of boards' filters where samples are sent each few ticks
@@ -57,14 +61,21 @@ class Bench:
         foot_boards: of the feet whose sensors are read, in the robot's order of feet.
         identities: of each board, the joints' first, once connected.
         settings: of each joint, once configured.
+        feed: what other programs of the same user may see of it and ask it, once connected.
     """
 
-    def __init__(self, file: BenchFile, around: Callable[[Clock], Clock] | None = None) -> None:
-        """Open ports and clock; nothing is sent to a board yet. `around` is as in `open_bench`."""
+    def __init__(self, file: BenchFile, around: Callable[[Clock], Clock] | None = None, watching: bool = False) -> None:
+        """Open ports and clock; nothing is sent to a board yet.
+
+        Args:
+            file: where the boards are.
+            around: as in `open_bench`.
+            watching: whether the bench is only watched: its ports are given back when another program wants them.
+        """
         self.file = file
         self.robot: Robot = load_robot(file.robot)
         check_joints(file, self.robot)
-        self._connections = Connections(file, around=around)
+        self._connections = Connections(file, around=around, watching=watching)
         self.clock: Clock = self._connections.clock
         self.lines: tuple[Line, ...] = self._connections.lines
         boards = self._connections.boards
@@ -72,9 +83,11 @@ class Bench:
         self.foot_boards = tuple(boards[foot.name] for foot in self.robot.feet if foot.name in boards)
         self.identities: tuple[Identity, ...] = ()
         self.settings: tuple[JointSettings, ...] = ()
+        self.feed: Feed | None = None
+        self._watching = watching
 
     def connect(self) -> None:
-        """Greet every board, stop it if it was left driving, and read its registers.
+        """Greet every board, stop it if it was left driving, read its registers, and serve the bench's live feed.
 
         Raises:
             BoardSilent, BoardLost: a board does not answer.
@@ -94,6 +107,12 @@ class Bench:
         check_boards(self.robot, self.boards, self.facts)
         check_feet(self.foot_boards, self.foot_facts, self.facts[0])
         check_lines(self.file, (*self.facts, *self.foot_facts))
+        self._serve_feed()
+
+    @property
+    def name(self) -> str:
+        """As its file says."""
+        return self.file.name
 
     @property
     def all_boards(self) -> tuple[Board, ...]:
@@ -250,6 +269,8 @@ class Bench:
             except (BoardError, BenchLost):  # a virtual bench that has ended has taken its boards with it
                 pass
             unconfirmed.append(board.joint)
+        if self.feed:
+            self.feed.stopped(unconfirmed)
         return unconfirmed
 
     def clear(self) -> None:
@@ -308,6 +329,8 @@ class Bench:
                 self.stop()
         finally:
             self._connections.close()
+            if self.feed:
+                self.feed.close()
 
     def __enter__(self) -> Bench:
         """Return the bench."""
@@ -318,6 +341,15 @@ class Bench:
     ) -> None:
         """Leave no motor on."""
         self.close()
+
+    def _serve_feed(self) -> None:
+        from jointbench.link.feed_holder import Feed  # brings asyncio: only to programs with a bench
+
+        if self.feed is None:
+            try:
+                self.feed = Feed(self, self._watching)
+            except FeedError as error:  # nothing that a run must fail for
+                warnings.warn(f"bench {self.file.name!r} has no live feed: {error}", stacklevel=3)
 
     def _facts_of(self, boards: Sequence[Board]) -> tuple[Facts, ...]:
         return tuple(board.facts for board in boards if board.facts) if self.identities else ()

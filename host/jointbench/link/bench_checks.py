@@ -49,9 +49,24 @@ def check_boards(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) 
     Raises:
         ConfigurationDiffers: names the board, what it says and what is expected.
     """
-    for board, own, drive, ratio in zip(boards, facts, robot.drives, _board_ratios(robot), strict=True):
-        _check_facts(board, own, facts[0], ratio)
-        _check_motor(board, own, drive)
+    for joint, (board, own) in enumerate(zip(boards, facts, strict=True)):
+        check_board(robot, joint, board, own, facts[0])
+
+
+def check_board(robot: Robot, joint: int, board: Board, facts: Facts, first: Facts) -> None:
+    """Refuse one board that is another than the bench file says.
+
+    Args:
+        robot: the bench's.
+        joint: index of the joint that it is to drive.
+        board, facts: what it says of itself.
+        first: of the first joint's board.
+
+    Raises:
+        ConfigurationDiffers: as in `check_boards`.
+    """
+    _check_facts(board, facts, first, float(_board_ratios(robot)[joint]))
+    _check_motor(board, facts, robot.drives[joint])
 
 
 def check_feet(boards: Sequence[Board], facts: Sequence[Facts], first: Facts) -> None:

@@ -125,6 +125,11 @@ def read_bench_file(path: str | Path) -> BenchFile:
         BenchFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
     path = Path(path)
+    if not path.is_file():
+        raise BenchFileError(
+            f"there is no bench file {path}; it says where each joint's board is, and `jointbench` alone shows those "
+            "that are here"
+        )
     try:
         return _bench(read_table(path, "bench"), path)
     except RobotFileError as error:  # the strict table of the robot room says it for all files

@@ -55,6 +55,7 @@ class Board:
         state: the last it reported, None before it was greeted and where this host does not know its number.
         fault: the body of its FAULT frame while a fault is latched, where one was received.
         on_data: called for each DATA frame.
+        newest_data, newest_pong: the last DATA frame, and the last PONG with the time it came [µs]; None before one.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class Board:
         self.state: State | None = None
         self.fault: Any = None
         self.on_data: Callable[[Frame], None] | None = None
+        self.newest_data: Frame | None = None
+        self.newest_pong: tuple[Frame, int] | None = None
         self._clock = clock
         self._update = update
         self._talk = Conversation(self.line, self.node, self.joint, clock, self._note)
@@ -321,8 +324,12 @@ class Board:
             case MessageType.FAULT:
                 self.state, self.fault = State.FAULT, frame.body
             case MessageType.DATA:
+                self.newest_data = frame
                 if self.on_data:
                     self.on_data(frame)
+            case MessageType.PONG:
+                self.newest_pong = frame, self._talk.last_frame_us
+                return False
             case _:
                 return False
         return True

@@ -9,6 +9,7 @@ from jointbench.link.attended_clock import AttendedClock
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.clock import Clock, WallClock
+from jointbench.link.feed import release_watcher
 from jointbench.link.line import Line
 from jointbench.link.lockstep import LockstepClock
 from jointbench.link.port import Port
@@ -25,18 +26,27 @@ class Connections:
         unopened: of joints whose port could not be opened, why.
     """
 
-    def __init__(self, file: BenchFile, whole: bool = True, around: Callable[[Clock], Clock] | None = None) -> None:
-        """Open ports and clock.
+    def __init__(
+        self,
+        file: BenchFile,
+        whole: bool = True,
+        around: Callable[[Clock], Clock] | None = None,
+        watching: bool = False,
+    ) -> None:
+        """Open ports and clock; a program that only watches the bench gives them back.
 
         Args:
             file: where the boards are.
             whole: whether one port that cannot be opened is an error; otherwise `unopened` tells.
             around: makes the clock that everybody waits on from that of the bench.
+            watching: whether this only watches, too, and lets another watcher have the bench.
 
         Raises:
             BoardLost: a port cannot be opened.
             BenchLost: the virtual bench does not answer.
         """
+        if not watching:
+            release_watcher(file)
         self.unopened: dict[str, BoardLost] = {}
         self.boards: dict[str, Board] = {}
         opened: list[tuple[Port, Sequence[BoardEntry]]] = []
@@ -50,6 +60,8 @@ class Connections:
                         raise
                     self.unopened |= {entry.joint: BoardLost(entry.joint, entry.node, error.text) for entry in entries}
                     continue
+                if watching:
+                    self._ports[-1].tell_others(watching=True)
                 opened.append((self._ports[-1], entries))
             clock: Clock = (
                 LockstepClock(file.control, self._ports, file.common_ticks) if file.control else WallClock(self._ports)

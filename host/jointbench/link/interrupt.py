@@ -1,8 +1,9 @@
-"""Ctrl-C while motors run: kept until it can be obeyed safely, never lost."""
+"""Ctrl-C while motors run, or a stop asked for by another program: kept until it can be obeyed safely, never lost."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -13,18 +14,22 @@ class SafeInterrupt:
     Outside the main thread, and where the program has handlers of its own, it does nothing: those stay in charge.
     """
 
-    def __init__(self) -> None:
-        """Nothing pending."""
+    def __init__(self, also: Callable[[], None] | None = None) -> None:
+        """Nothing pending; `also` raises what else there is to obey, wherever a signal may take effect."""
+        self._also = also
         self._pending: signal.Signals | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     def check(self) -> None:
-        """Let a signal that has come take effect now.
+        """Let what has come take effect now.
 
         Raises:
             KeyboardInterrupt: after SIGINT.
             SystemExit: after SIGTERM, with the shell's status for it.
+            JointbenchError: what `also` raises.
         """
+        if self._also:
+            self._also()
         if self._pending is None:
             return
         number, self._pending = self._pending, None

@@ -6,7 +6,7 @@ import gc
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -26,6 +26,7 @@ from jointwire import Frame, State, Trip
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
     from jointbench.link.board import Board
+    from jointbench.link.feed_holder import Feed
 
 # Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
 KEEP_ALIVE = 0.25
@@ -88,9 +89,11 @@ def play(
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
     outcome = "finished"
-    with SafeInterrupt() as interrupt, old_objects_set_aside():
+    feed = bench.feed
+    shown = feed.showing(str(recorder.path) if recorder else None) if feed else nullcontext()
+    with SafeInterrupt(feed.check if feed else None) as interrupt, shown, old_objects_set_aside():
         try:
-            playback = _Playback(bench, recorder, progress, interrupt, falls)
+            playback = _Playback(bench, recorder, progress, interrupt, falls, feed)
             playback.load(trajectory, repeats)
             playback.stand()
             playback.start()
@@ -181,6 +184,7 @@ class _Playback:
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
     falls: FallWatch | None = None
+    feed: Feed | None = None
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
@@ -266,6 +270,8 @@ class _Playback:
             tick += tick & 0xFFFFFFFF == 0  # 0 would mean at once
             board.start(tick)
             self.event("start", node=board.node, at_tick=tick)
+        if self.feed:
+            self.feed.begin(self.start_us, self.duration_us)
 
     def watch(self) -> None:
         """Keep the boards alive until all that drive are DONE, and notice soon when one is not well."""
@@ -384,6 +390,8 @@ class _Playback:
             self.peaks.add(index, frame)
 
     def _report(self, now_us: int) -> None:
+        if self.feed and self.feed.is_read and self.recorder:
+            self.feed.count(self.recorder.tally)
         if self.progress is None:
             return
         elapsed = (now_us - self.start_us) * 1e-6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import serial
 
@@ -63,6 +65,8 @@ class Port:
             self._unlock()
             in_use = "exclusively lock" in str(error)
             reason = "another program already uses it; close that first" if in_use else str(error)
+            if isinstance(error, OSError) and error.errno == errno.ENOENT:  # pyserial says it twice over
+                reason = "there is no such port; is the board plugged in? `jointbench list` shows those that there are"
             raise BoardLost(first.joint, first.node, f"port {self.url} cannot be opened: {reason}") from error
         self.descriptor = file_descriptor(self._serial)
         self._plain = type(self._serial) is serial.Serial
@@ -136,6 +140,11 @@ class Port:
             self._serial.reset_input_buffer()
         except (serial.SerialException, OSError) as error:
             self.lost = f"port {self.url} is gone: {error}"
+
+    def tell_others(self, **facts: Any) -> None:
+        """Have the port's lock, where it has one, tell these facts to whoever finds it taken."""
+        if self._lock:
+            self._lock.tell(**facts)
 
     def close(self) -> None:
         """Close the port; closing twice is harmless."""

@@ -11,12 +11,13 @@ import getpass
 import json
 import os
 import stat
-import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, cast
 
 from jointbench.errors import PortInUse
+from jointbench.link.program import program_name
 
 _TRIES = 10  # a file that its holder removes while we open it is made anew
 _MOST_BYTES = 4096
@@ -40,19 +41,18 @@ class PortLock:
             PortInUse: another has it; says who, in which process, since when.
             OSError: the lock's file cannot be written.
         """
-        folder = folder or Path(tempfile.gettempdir()) / "jointbench-ports"
-        self.path = folder / f"{os.path.realpath(device).strip('/').replace('/', '-')}.lock"
-        _make_for_all(folder)
+        self.path = _lock_path(device, folder)
+        _make_for_all(self.path.parent)
         self._file = self._take(device)
-        about = {
-            "port": device,
-            "owner": _user(),
-            "pid": os.getpid(),
-            "program": Path(sys.argv[0]).name,
-            "since": _now(),
-        }
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps(about).encode() + b"\n", 0)
+        self._words: dict[str, Any] = {}
+        self.tell(port=device, owner=_user(), pid=os.getpid(), program=program_name(), since=_now())
+
+    def tell(self, **facts: Any) -> None:
+        """Say these facts, beside those told before, to whoever finds the port taken."""
+        self._words |= facts
+        text = json.dumps(self._words).encode() + b"\n"
+        os.pwrite(self._file, text, 0)
+        os.ftruncate(self._file, len(text))
 
     def close(self) -> None:
         """Give the port back; closing twice is harmless."""
@@ -97,6 +97,20 @@ def lock_port(url: str) -> PortLock | None:
     except (OSError, ValueError):
         return None
     return PortLock(url) if is_device else None
+
+
+def lock_words(device: str, folder: Path | None = None) -> dict[str, Any]:
+    """What the lock of a device tells, of whoever has it or had it; nothing where that cannot be read."""
+    try:
+        words: object = json.loads(_lock_path(device, folder).read_bytes()[:_MOST_BYTES])
+    except (OSError, ValueError):
+        return {}
+    return cast(dict[str, Any], words) if isinstance(words, dict) else {}
+
+
+def _lock_path(device: str, folder: Path | None) -> Path:
+    folder = folder or Path(tempfile.gettempdir()) / "jointbench-ports"
+    return folder / f"{os.path.realpath(device).strip('/').replace('/', '-')}.lock"
 
 
 def _holder(file: int) -> str:

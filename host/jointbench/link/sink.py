@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 from jointbench.link.ledger import Ledger
@@ -14,6 +15,11 @@ class Sink(Protocol):
 
     holds: bool
     """Whether what comes waits for `flush`; set by who calls it after each wait."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is put."""
+        ...
 
     @property
     def tally(self) -> Tally:

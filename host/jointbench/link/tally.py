@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass
 from typing import cast
 
 from jointbench.link.account import Account
@@ -14,6 +15,21 @@ from jointwire.bodies import Data, Status
 # How many frames may overtake another. A number further back is that of a board that started again.
 _WINDOW = 128
 _STREAMING = (State.ARMED, State.RUNNING)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was received of a board until now, and what was not, for those who look on; the ledger knows it better.
+
+    Attributes:
+        samples: received.
+        samples_lost: ticks missing between blocks that were received.
+        frames_bad: byte strings that were no frame.
+    """
+
+    samples: int
+    samples_lost: int
+    frames_bad: int
 
 
 class BoardTally:
@@ -77,6 +93,12 @@ class BoardTally:
         """Frames missing so far, for those who only want to show it."""
         waiting = self._newest + 1 - self._next - len(self._waiting)
         return self._account.damaged + self._account.vanished + waiting
+
+    def counts(self) -> Counts:
+        """How it stands now; cheaper than a ledger."""
+        account = self._account
+        bad = account.damaged + account.stray + sum(self._noise.values())
+        return Counts(account.samples, account.samples_missing, bad)
 
     def _place(self, frame: Frame) -> int | None:
         """Index of a frame in the order of sending; None for one that was there already or was given up."""
@@ -146,6 +168,10 @@ class Tally:
     def frames_lost(self) -> int:
         """Frames of all boards missing so far; cheaper than a ledger."""
         return sum(board.frames_lost for board in self.boards.values())
+
+    def counts(self) -> dict[int, Counts]:
+        """How it stands now with each board, by node."""
+        return {node: board.counts() for node, board in self.boards.items()}
 
     def ledger(self) -> Ledger:
         """Draw up the ledger of all boards."""

@@ -116,5 +116,5 @@ def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(BenchFileError, match="cannot be read"):
+    with pytest.raises(BenchFileError, match="there is no bench file"):
         read_bench_file(tmp_path / "nothing.toml")

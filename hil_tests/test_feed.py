@@ -1,0 +1,227 @@
+"""The live feed of a bench, on emulated boards: what it shows is what was recorded, and STOP stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hil_tests.feed_helpers import feed_of, first, joint_lines, watcher_process, watching
+from hil_tests.link_helpers import COBOT, ask_bench, wave
+from hil_tests.virtual_bench import virtual_bench
+from jointbench.errors import BoardError, StopAsked
+from jointbench.link import Bench, Progress, feed, open_bench
+from jointbench.link.feed import open_feed
+from jointbench.link.feed_watch import watch
+from jointbench.link.program import this_program
+from jointbench.recording import Recorder, open_run
+from jointbench.recording.record_file import read_records
+from jointwire import MessageType, decode_frame, decode_samples
+
+STOP_US = 100_000
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with virtual_bench(COBOT, plant="ideal", seed=3, modules=2, out=tmp_path_factory.mktemp("sim")) as path:
+        yield path
+
+
+@pytest.fixture
+def bench(live: Path) -> Iterator[Bench]:
+    with open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        yield bench
+
+
+def test_what_is_shown_of_a_run_is_what_it_recorded(bench: Bench, live: Path, tmp_path: Path) -> None:
+    """Every value shown is the last one of a block in the recording, and they come in its order."""
+    shown: list[dict[str, Any]] = []
+    with feed_of(live) as client:
+        reader = threading.Thread(target=lambda: shown.extend(client.lines()))
+        reader.start()
+        bench.play(wave(bench), 4, Recorder(tmp_path / "run", bench.provenance(repeats=4)))
+        bench.close()
+        reader.join()
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.verdict.startswith("valid: 0 of ")
+    assert (shown[0]["kind"], shown[0]["robot"], shown[-1]["kind"]) == ("about", bench.robot.name, "bye")
+    playing = [line for line in shown if line["kind"] == "state" and line["doing"] == "playing"]
+    states = [state for state in playing if state["elapsed_s"] > 0.1]  # before that they stand, all values are alike
+    assert {state["run"] for state in states} == {str(tmp_path / "run")}
+    assert states[-1]["duration_s"] == pytest.approx(4 * 1.024)
+    last = _last_of_blocks(tmp_path / "run", bench)
+    for node, joint in ((1, "j1"), (2, "j2")):
+        recorded, seen = last[node], [joint_lines(state)[joint] for state in states]
+        places = [recorded.index((line["position_rad"], line["current_A"])) for line in seen]
+        assert len(set(places)) > 3
+        assert places == sorted(places)
+        assert {line["samples_lost"] for line in seen} <= {None, 0}
+
+
+def _last_of_blocks(run: Path, bench: Bench) -> dict[int, list[tuple[float, float]]]:
+    """Position and current of the last sample in each block of the boards of joints with motors of their own."""
+    last: dict[int, list[tuple[float, float]]] = {}
+    facts = {board.node: fact for board, fact in zip(bench.boards, bench.facts, strict=True)}
+    for record in read_records((run / "frames.bin").read_bytes(), []):
+        frame = decode_frame(record.payload)
+        if frame.type is not MessageType.DATA:
+            continue
+        columns, fact = decode_samples(frame).columns, facts[frame.node]
+        turn = 2.0 * np.pi / fact.motor_counts / fact.ratio
+        amperes = (int(columns["motor_current"][-1]) - fact.registers["current.zero"]) * fact.si("current.scale")
+        pair = (float(f"{columns['motor_position'][-1] * turn:.7g}"), float(f"{amperes:.7g}"))
+        last.setdefault(frame.node, []).append(pair)
+    return last
+
+
+def test_stop_ends_a_run_in_time_and_keeps_it(bench: Bench, live: Path, tmp_path: Path) -> None:
+    """Whoever asks is named, the run is valid up to there, and the boards' own outputs go to zero."""
+    asked_us: list[int] = []
+
+    def ask(progress: Progress) -> None:
+        if progress.elapsed > 0.3 and not asked_us:
+            client.ask("stop")
+            while not (bench.feed and bench.feed.stop_asked):
+                pass
+            asked_us.append(bench.clock.now_us())
+
+    ask_bench(bench, {"outputs": 1})
+    with feed_of(live) as client:
+        with pytest.raises(StopAsked, match=rf"^stopped by .* \(process {os.getpid()}\); motors are off"):
+            bench.play(wave(bench), 10, Recorder(tmp_path / "run", bench.provenance(repeats=10)), ask)
+        assert first(client, kind="stopped") == {"kind": "stopped", "ok": True, "unconfirmed": []}
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["outcome"].startswith("stopped by StopAsked: stopped by ")
+    assert result["ledger"]["verdict"].startswith("valid: 0 of ")
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    (stopped,) = [event for event in events if event["event"] == "stopped"]
+    assert stopped["time_us"] - asked_us[0] < STOP_US
+    assert not any(board.is_driving for board in bench.boards)
+
+
+def test_a_stop_before_the_motors_are_on_lets_none_on(bench: Bench, live: Path, tmp_path: Path) -> None:
+    with feed_of(live) as client:
+        client.ask("stop")
+        while not (bench.feed and bench.feed.stop_asked):
+            pass
+        with pytest.raises(StopAsked):
+            bench.play(wave(bench), 1, Recorder(tmp_path / "run", bench.provenance(repeats=1)))
+        assert first(client, kind="stopped")["ok"]
+    bench.play(wave(bench))  # it was meant for that motion alone
+
+
+def test_an_idle_holder_says_that_nothing_moves(bench: Bench, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.feed
+    with feed_of(live) as client:
+        client.ask("release")
+        assert first(client, kind="busy")["why"].startswith(this_program())
+        client.ask("dance")
+        assert "'dance'" in first(client, kind="error")["why"]
+        client.ask("stop")
+        assert "moves nothing" in first(client, kind="error")["why"]
+    assert not bench.feed.stop_asked
+
+
+def test_an_idle_bench_can_be_watched_by_two_and_stopped(live: Path) -> None:
+    with watching(live) as one, feed_of(live) as two:
+        state = next(line for line in one.lines() if line["kind"] == "state" and line["boards"][1]["samples"])
+        assert first(two, time_us=state["time_us"]) == state
+        j2 = joint_lines(state)["j2"]
+        assert (state["doing"], j2["fault"], j2["samples_lost"], j2["frames_bad"]) == ("idle", None, 0, 0)
+        assert j2["position_rad"] == pytest.approx(-np.pi / 2.0, abs=0.01)
+        assert 40.0 < j2["voltage_V"] < 60.0
+        assert 0.0 < j2["temperature_C"] < 60.0
+        one.ask("stop")
+        assert first(two, kind="stopped")["ok"]
+    with open_bench(live) as bench:
+        bench.connect()
+        assert [fact.registers["stream.always"] for fact in bench.facts] == [0, 0]
+
+
+def test_a_run_takes_the_bench_from_a_watcher(live: Path) -> None:
+    with watching(live) as client:
+        kinds: list[str] = []
+        reader = threading.Thread(target=lambda: kinds.extend(line["kind"] for line in client.lines()))
+        reader.start()
+        with open_bench(live) as bench:
+            reader.join()
+            assert kinds[-2:] == ["released", "bye"]
+            assert open_feed(live) is None  # not connected yet
+            bench.connect()
+            with feed_of(live) as mine:
+                mine.ask("release")
+                assert first(mine, kind="busy")
+    assert open_feed(live) is None
+
+
+@pytest.mark.slow
+def test_a_holder_that_hangs_is_named_and_one_that_is_killed_leaves_nothing(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watcher_process(live) as watcher, feed_of(live) as client:
+        assert first(client, kind="state")
+        monkeypatch.setattr(feed, "PATIENCE_S", 0.5)
+        with feed_of(live) as impatient:
+            watcher.send_signal(signal.SIGSTOP)
+            *_, last = impatient.lines()
+            assert last["kind"] == "bye"
+            assert f"(process {watcher.pid}) has said nothing for 0.5 s: it hangs" in last["why"]
+        watcher.kill()
+        assert {line["kind"] for line in client.lines()} <= {"about", "state"}
+        watcher.wait()
+    assert open_feed(live) is None
+    with watching(live) as client:
+        assert client.about["pid"] == os.getpid()
+
+
+@pytest.mark.slow
+def test_watched_boards_that_die_are_named(tmp_path: Path) -> None:
+    with virtual_bench(COBOT, modules=2, out=tmp_path / "sim") as live:
+        with watching(live) as client:
+            first(client, kind="state")
+            os.kill(tomllib.loads(live.read_text())["board"][0]["pid"], signal.SIGKILL)
+            states = (joint_lines(line) for line in client.lines() if line["kind"] == "state")
+            boards = next(each for each in states if each["j1"]["state"] == "LOST")
+            assert next(states)["j2"]["age_s"] < 0.2
+            assert "its process has ended" in boards["j1"]["fault"]
+            assert boards["j2"]["fault"] is None
+            client.ask("stop")
+            assert first(client, kind="stopped") == {"kind": "stopped", "ok": False, "unconfirmed": ["j1"]}
+        with pytest.raises(BoardError, match=r"^j1 \(node 1\)"):
+            watch(live, threading.Event())
+
+
+@pytest.mark.slow
+def test_stop_ends_the_command_line_with_the_reason(tmp_path: Path) -> None:
+    """The program `jointbench run`, on all six joints, while two look on and one of them asks."""
+    jointbench = [sys.executable, "-m", "jointbench"]
+    plan, run = str(tmp_path / "plan.json"), tmp_path / "run"
+    subprocess.run([*jointbench, "plan", "cobot6", "--random", "--period", "9.6", "--out", plan], check=True)
+    with virtual_bench(COBOT, plant="ideal", out=tmp_path / "sim") as live:
+        command = [*jointbench, "run", str(live), "--plan", plan, "--out", str(run)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            with feed_of(live) as client, feed_of(live) as other:
+                assert client.about["program"] == "jointbench run"
+                first(other, doing="playing")
+                first(client, doing="playing")
+                client.ask("stop")
+                assert first(other, kind="stopped")["ok"]
+            _, said = process.communicate()
+        assert process.returncode != 0
+        assert f"(process {os.getpid()}); motors are off, what was recorded is kept" in said
+        assert "Traceback" not in said
+    assert (run / "result.json").exists()

@@ -1,0 +1,173 @@
+"""The live feed of a bench, for whoever looks on: what the program that holds its ports says of it, as it happens.
+
+The lock of each port says where its holder serves the feed; docs/feed.md says what its lines hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from jointbench.errors import FeedError
+from jointbench.link.bench_file import BenchFile, read_bench_file
+from jointbench.link.fault import is_fault_url, parse_fault_url
+from jointbench.link.feed_folder import is_private
+from jointbench.link.port_lock import lock_words
+from jointbench.link.program import this_program
+
+VERSION = 1
+PATIENCE_S = 5.0  # a feed comes 25 times a second
+_CONNECTING_S = 30.0  # a watcher greets its boards before it serves their feed: twelve on a busy computer take a while
+_LOOK_S = 0.05
+
+
+class FeedClient:
+    """A connection to the feed of a bench; any thread may use it.
+
+    Attributes:
+        about: its first line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Connect, and read the first line.
+
+        Raises:
+            OSError: nobody serves a feed there.
+            FeedError: it is one of another version.
+        """
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(PATIENCE_S)
+        self._pending = b""
+        try:
+            self._socket.connect(str(path))
+            self.about = self._line()
+        except BaseException:
+            self._socket.close()
+            raise
+        if self.about.get("version") != VERSION:
+            self._socket.close()
+            raise FeedError(
+                f"{self.about.get('program')} serves a feed of version {self.about.get('version')}, this program reads "
+                f"{VERSION}; use the same release of jointbench for both"
+            )
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Every line as it comes, `about` first; ends when the feed does, after a "bye" if that can be said."""
+        line = self.about
+        while line:
+            yield line
+            try:
+                line = self._line() if line["kind"] != "bye" else {}
+            except TimeoutError:
+                line = {"kind": "bye", "why": f"{self._holder} has said nothing for {PATIENCE_S:g} s: it hangs"}
+            except OSError:
+                return
+
+    def ask(self, what: str) -> None:
+        """Ask the holder for "stop" or "release"; its answer is one of the lines.
+
+        Raises:
+            FeedError: the holder is gone.
+        """
+        try:
+            self._socket.sendall(json.dumps({"ask": what, "who": this_program()}).encode() + b"\n")
+        except OSError as error:
+            raise FeedError(f"{self._holder} cannot be asked to {what}: it is gone") from error
+
+    def close(self) -> None:
+        """Hang up; `lines` ends in whatever thread it runs."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    @property
+    def _holder(self) -> str:
+        return f"{self.about.get('program')} (process {self.about.get('pid')})"
+
+    def _line(self) -> dict[str, Any]:
+        """The next line, empty at the end."""
+        while b"\n" not in self._pending:
+            data = self._socket.recv(65536)
+            if not data:
+                return {}
+            self._pending += data
+        line, _, self._pending = self._pending.partition(b"\n")
+        return json.loads(line)
+
+    def __enter__(self) -> FeedClient:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Hang up."""
+        self.close()
+
+
+def open_feed(bench_file: str | Path | BenchFile) -> FeedClient | None:
+    """The feed of the program that holds this bench; None where no program of this user does.
+
+    Args:
+        bench_file: the bench, or the path of its file.
+
+    Raises:
+        BenchFileError: the file is wrong.
+        FeedError: it is of another version.
+    """
+    file = bench_file if isinstance(bench_file, BenchFile) else read_bench_file(bench_file)
+    for words in _locks(file):
+        feed: Any = words.get("feed")
+        path = Path(str(feed["path"])) if isinstance(feed, dict) and "path" in feed else None
+        if path is None or not is_private(path.parent):  # anybody may write into a lock that nobody holds
+            continue
+        try:
+            return FeedClient(path)
+        except OSError:  # what a program that is gone has left
+            continue
+    return None
+
+
+def release_watcher(file: BenchFile) -> bool:
+    """Have a program that only watches this bench give its ports back, and wait until it has.
+
+    Returns:
+        Whether there was one, and it has.
+    """
+    deadline = time.monotonic() + _CONNECTING_S
+    try:
+        while (client := open_feed(file)) is None:
+            if not any(_will_watch(words) for words in _locks(file)) or time.monotonic() > deadline:
+                return False
+            time.sleep(_LOOK_S)
+        with client:
+            client.ask("release")
+            answers = (line for line in client.lines() if line["kind"] in ("released", "busy", "bye"))
+            return next((answer["kind"] == "released" for answer in answers), False)
+    except FeedError:
+        return False
+
+
+def _locks(file: BenchFile) -> list[dict[str, Any]]:
+    """What the locks of the bench's ports tell, whoever has them or had them."""
+    urls = dict.fromkeys(board.url for board in file.boards)
+    return [lock_words(parse_fault_url(url)[1] if is_fault_url(url) else url) for url in urls]
+
+
+def _will_watch(words: dict[str, Any]) -> bool:
+    """Whether these are the words of a watcher that is there and serves no feed yet."""
+    pid = words.get("pid")
+    if "feed" in words or not words.get("watching") or not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

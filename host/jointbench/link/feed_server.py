@@ -1,0 +1,222 @@
+"""The thread that serves a feed: lines of JSON on a unix socket that only its owner can reach."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Coroutine
+from itertools import count
+from os import getpid
+from pathlib import Path
+from typing import Any, Protocol
+
+from jointbench.errors import FeedError
+from jointbench.link.feed_folder import private_folder
+
+PERIOD_S = 0.04
+MOST_CLIENTS = 16
+GOODBYE_S = 0.5
+LONGEST_LINE = 4096  # of a client
+MOST_UNREAD = 65536  # bytes: a client that lets more wait is hung up on
+_numbers = count(1)
+
+
+class Source(Protocol):
+    """Whose feed is served; its methods are called in the server's thread."""
+
+    def about(self) -> dict[str, Any]:
+        """The first line."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """The line of this moment."""
+        ...
+
+    def asked(self, what: str, who: str) -> dict[str, Any] | None:
+        """Take what a client asks; returns the answer, None where that comes later."""
+        ...
+
+    def unheard(self) -> dict[str, Any] | None:
+        """The answer to a stop that nobody has carried out in time; None where somebody has."""
+        ...
+
+
+class FeedServer:
+    """Serves a source's lines until it is closed.
+
+    A client that reads too slowly misses states, and none of the answers; no client can make another one wait.
+
+    Attributes:
+        path: of the socket.
+        n_clients: how many are connected.
+    """
+
+    def __init__(self, source: Source, stop_patience_s: float) -> None:
+        """Begin to serve.
+
+        Raises:
+            FeedError: the socket cannot be made.
+        """
+        self.n_clients = 0
+        self._source, self._stop_patience_s = source, stop_patience_s
+        self._saying = False
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listener, self.path = _listen()
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self._thread.start()
+
+    def tell(self, line: dict[str, Any]) -> None:
+        """Say something to every client; any thread may."""
+        with contextlib.suppress(RuntimeError):  # the thread has ended
+            self._loop.call_soon_threadsafe(self._tell_all, line)
+
+    def close(self, why: str) -> None:
+        """Say goodbye, `why` in a word, hang up and end the thread; closing twice is harmless."""
+        if not self._thread.is_alive():
+            return
+        if why == "released":
+            self.tell({"kind": "released"})
+        self.tell({"kind": "bye", "why": why})
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_unix_server(self._welcome, sock=self._listener, limit=LONGEST_LINE)
+        try:
+            await self._closing.wait()
+        finally:
+            server.close()
+            self.path.unlink(missing_ok=True)
+            writers, tasks = tuple(self._writers), tuple(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            goodbyes = asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
+            with contextlib.suppress(TimeoutError):  # one does not read any more
+                await asyncio.wait_for(goodbyes, GOODBYE_S)
+            for writer in writers:
+                writer.transport.abort()
+            await asyncio.sleep(0.0)  # in which the sockets of those are closed
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._writers) >= MOST_CLIENTS:
+            self._tell(writer, {"kind": "bye", "why": f"{MOST_CLIENTS} programs look on already"})
+            writer.close()
+            return
+        self._tell(writer, self._source.about())
+        self._writers.add(writer)
+        self.n_clients = len(self._writers)
+        if not self._saying:
+            self._saying = True
+            self._start(self._say_states())
+        self._start(self._hear(reader, writer))
+
+    async def _say_states(self) -> None:
+        """Send the state to every client that has read the last one, as long as there is any."""
+        due = self._loop.time()
+        while self._writers:
+            line = _encoded(self._source.state())
+            for writer in self._writers:
+                if not writer.transport.get_write_buffer_size():
+                    writer.write(line)
+            due = max(due + PERIOD_S, self._loop.time())
+            await asyncio.sleep(due - self._loop.time())
+        self._saying = False
+
+    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take what a client asks until it hangs up."""
+        try:
+            while line := await reader.readline():
+                if answer := self._take(line):
+                    self._tell(writer, answer)
+        except (ValueError, OSError):  # a line without end, or a client that is gone
+            pass
+        finally:
+            self._writers.discard(writer)
+            self.n_clients = len(self._writers)
+            writer.close()
+
+    def _take(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            request = json.loads(line)
+            what, who = request["ask"], request.get("who", "another program")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return {"kind": "error", "why": 'this is no request; one is a line {"ask": "stop", "who": "…"}'}
+        if what == "stop":
+            self._start(self._await_stop())
+        return self._source.asked(_word(what), _word(who))
+
+    async def _await_stop(self) -> None:
+        await asyncio.sleep(self._stop_patience_s)
+        if answer := self._source.unheard():
+            self._tell_all(answer)
+
+    def _tell_all(self, line: dict[str, Any]) -> None:
+        for writer in tuple(self._writers):
+            self._tell(writer, line)
+
+    def _tell(self, writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
+        if writer.transport.get_write_buffer_size() > MOST_UNREAD:
+            writer.transport.abort()
+            return
+        writer.write(_encoded(line))
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _word(text: Any) -> str:
+    """What a client calls itself or asks for, fit to be shown."""
+    return "".join(character for character in str(text)[:80] if character.isprintable())
+
+
+def _listen() -> tuple[socket.socket, Path]:
+    """A socket that listens, in the private folder; those of programs that are gone are removed from it.
+
+    Raises:
+        FeedError: it cannot be made.
+    """
+    folder = private_folder()
+    for path in folder.glob("*.sock"):
+        if not _is_served(path):
+            path.unlink(missing_ok=True)
+    path = folder / f"{getpid()}-{next(_numbers)}.sock"
+    unready = path.with_suffix(".new")  # what does not listen yet would be taken for a dead program's
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        unready.unlink(missing_ok=True)
+        listener.bind(str(unready))
+        listener.listen(MOST_CLIENTS)
+        unready.replace(path)
+    except OSError as error:
+        listener.close()
+        raise FeedError(f"no socket can be made at {path}: {error}; set XDG_RUNTIME_DIR to a shorter path") from error
+    return listener, path
+
+
+def _is_served(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except BlockingIOError:  # its queue is full
+            return True
+        except OSError:
+            return False
+    return True

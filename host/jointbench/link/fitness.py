@@ -1,0 +1,297 @@
+"""Whether boards are fit to move: what they said while their motors were off, held against what is to be expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from jointbench.errors import BoardError, BoardSilent
+from jointbench.link.bench_checks import check_board, check_feet
+from jointbench.link.board import Board
+from jointbench.link.identity import Facts
+from jointbench.link.listening import Heard
+from jointbench.link.settings import JointSettings
+from jointbench.link.sync import board_clock
+from jointbench.robot import Array, Robot
+from jointwire import CHANNEL_BY_NAME, ResetCause, State
+
+LEAST_ANSWERS = 0.9  # of PINGs; less is a line that loses more than one request in ten for good
+SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it
+MOST_LOST = 0.001  # of samples, as in a valid run
+CURRENT_AT_REST = 0.03  # of the drive's limit; the firmware takes no zero that is farther off than a tenth of the range
+ENCODERS_APART = 0.06  # [rad] at the joint: where a servo would trip for not following
+MOVED = 0.05  # [rad]; a joint that was turned by hand so far shows whether its encoders count the same way
+LEAST_SUPPLY = 1.0  # [V]; below it the motor's supply is off
+COLDEST = -25.0  # [degC]; a sensor that is cut off shows less
+ON_ITS_STOP = 0.02  # [rad] beyond its window
+_CELSIUS = 273.15
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at on one board.
+
+    Attributes:
+        joint: whose board.
+        name: what was looked at.
+        ok: whether it is as it should be.
+        figure: the measured value in a few characters.
+        text: the same in a sentence, with what to do where it is not ok.
+    """
+
+    joint: str
+    name: str
+    ok: bool
+    figure: str
+    text: str
+
+
+class _Look(NamedTuple):
+    """What a look at a board came to: a figure, and where it is not as it should be why, and what to do."""
+
+    figure: str
+    trouble: str = ""
+
+
+def board_findings(
+    board: Board, heard: Heard | None, robot: Robot, joint: int | None, first: Facts | None
+) -> list[Finding]:
+    """Everything that one board shows by itself.
+
+    Args:
+        board: greeted, its registers read where it has this host's schema.
+        heard: what it said; None where it was not listened to.
+        robot: whose joints.
+        joint: index of the joint it drives, None of a foot.
+        first: registers of the bench's first board, which others must agree with.
+    """
+    looks: dict[str, Callable[[], _Look]] = {
+        "firmware": partial(_firmware, board),
+        "state": partial(_state, board),
+        "identity": partial(_identity, board, robot, joint, first),
+    }
+    if heard is not None and board.facts is not None:
+        looks |= {"link": partial(_link, heard), "clock": partial(_clock, heard, board.facts)}
+        if joint is not None and board.facts.has_motor:
+            looks["current"] = partial(_current, board, heard, robot.drives[joint].current_limit)
+        if board.facts.has("bus_voltage"):
+            looks["supply"] = partial(_supply, board, heard, board.facts)
+        if board.facts.has("temperature"):
+            looks["temperature"] = partial(_temperature, board, heard, board.facts)
+    return [_found(board.joint, name, look) for name, look in looks.items()]
+
+
+def position_findings(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot) -> list[Finding]:
+    """Where each joint is, whether that is within its limits, and whether both of its encoders say so.
+
+    Args:
+        boards: of all joints, in joint order.
+        heard: what each said.
+        robot: whose joints.
+    """
+    return [
+        _found(board.joint, "position", partial(_position, boards, heard, robot, joint))
+        for joint, board in enumerate(boards)
+    ]
+
+
+def settings_findings(boards: Sequence[Board], robot: Robot, settings: Sequence[JointSettings]) -> list[Finding]:
+    """Whether the boards take the limits that a run would set."""
+    findings: list[Finding] = []
+    for board, own, drive in zip(boards, settings, robot.drives, strict=True):
+        if board.facts is None or not board.facts.has_motor:
+            continue
+        hard = board.facts.si("hard.current")
+        ok = own.current_limit <= hard
+        text = f"the robot's file allows {drive.current_limit:g} A, the board's own bound is {hard:g} A"
+        step = "; lower current_limit in the robot's file, or raise hard.current in the board's config.json"
+        findings.append(Finding(board.joint, "limits", ok, f"{hard:g} A", text + ("" if ok else step)))
+    return findings
+
+
+def _found(joint: str, name: str, look: Callable[[], _Look]) -> Finding:
+    try:
+        figure, trouble = look()
+    except BoardError as error:
+        return Finding(joint, name, False, "–", error.text)
+    return Finding(joint, name, not trouble, figure, f"{figure}: {trouble}" if trouble else figure)
+
+
+def _firmware(board: Board) -> _Look:
+    board.need_our_schema()
+    identity = board.identity
+    assert identity is not None  # need_our_schema greets
+    return _Look(f"{identity.board} {identity.firmware_version}")
+
+
+def _state(board: Board) -> _Look:
+    if board.state is State.FAULT:
+        raise board.fault_error()
+    state = "unknown" if board.state is None else board.state.name
+    if board.is_driving:
+        return _Look(state, "its motor may be driven; another program left it so: `jointbench run` would stop it first")
+    cause = board.identity.reset_cause if board.identity else ""
+    if cause == ResetCause.WATCHDOG.name:
+        return _Look(
+            state,
+            "its watchdog reset it the last time: its program hung, so look at its error output before "
+            "you trust it; a new start by power clears this",
+        )
+    return _Look(state)
+
+
+def _identity(board: Board, robot: Robot, joint: int | None, first: Facts | None) -> _Look:
+    if board.facts is None or first is None:
+        return _Look("–", "its registers were not read, so whose board it is is not known")
+    if joint is None:
+        check_feet([board], [board.facts], first)
+    else:
+        check_board(robot, joint, board, board.facts, first)
+    return _Look(board.identity.uid if board.identity else "–")
+
+
+def _link(heard: Heard) -> _Look:
+    trips = np.array([each.received_us - each.sent_us for each in heard.exchanges]) * 1e-6
+    if not len(trips):
+        return _Look("no PONG", "it answers no PING while it streams; is the line too slow, or noisy?")
+    ledger = heard.ledger
+    worst, lost = float(trips.max()), ledger.samples_lost
+    figure = f"{1e3 * float(np.median(trips)):.1f} ms, {lost} lost"
+    if not ledger.samples_received:
+        return _Look(figure, "it streams no samples when told to; look at its registers stream.channels")
+    if lost > MOST_LOST * (lost + ledger.samples_received):
+        return _Look(
+            figure,
+            f"of {lost + ledger.samples_received} samples; check cable, shield, baud rate and what "
+            "else this computer does",
+        )
+    if not ledger.closes:
+        return _Look(figure, f"{ledger.fault}; check again, and its supply if it stays so")
+    if worst > SLOWEST_TRIP:
+        return _Look(
+            figure, f"the slowest answer took {1e3 * worst:.0f} ms; the line is busy, or requests are lost on it"
+        )
+    return _Look(figure)
+
+
+def _clock(heard: Heard, facts: Facts) -> _Look:
+    if not heard.exchanges:
+        return _Look("–", "no PING was answered")
+    clock = board_clock(heard.exchanges, facts.tick_period * 1e6, heard.stamps)
+    figure = f"±{1e-3 * clock.bound_us:.2g} ms"
+    status = heard.status
+    if heard.ledger.ticks_missed:
+        return _Look(
+            figure,
+            f"it missed {heard.ledger.ticks_missed} of its ticks while it was listened to; stream fewer "
+            "channels, or lengthen board.tick_period",
+        )
+    if status is not None and status.longest_tick_us > facts.tick_period * 1e6:
+        return _Look(
+            figure,
+            f"its longest tick since its start took {status.longest_tick_us} µs of "
+            f"{facts.tick_period * 1e6:g}; lengthen board.tick_period",
+        )
+    return _Look(figure)
+
+
+def _current(board: Board, heard: Heard, limit: float) -> _Look:
+    current = _si(board, heard, "motor_current")
+    mean, noise = float(current.mean()), float(current.std())
+    figure = f"{mean:+.3f} ± {noise:.2g} A"
+    if abs(mean) > CURRENT_AT_REST * limit:
+        return _Look(
+            figure,
+            f"with the motor off, over {CURRENT_AT_REST:.0%} of its {limit:g} A; start the board anew "
+            "with the motor at rest, then check the amplifier's reference and its cable",
+        )
+    return _Look(figure)
+
+
+def _supply(board: Board, heard: Heard, facts: Facts) -> _Look:
+    volts = float(_si(board, heard, "bus_voltage").mean())
+    low, high = facts.si("limit.supply_min"), facts.si("limit.supply_max")
+    if volts < LEAST_SUPPLY:
+        return _Look(f"{volts:.1f} V", "the motor's supply is off; switch it on, or look at its fuse")
+    if not low <= volts <= high:
+        return _Look(f"{volts:.1f} V", f"outside its window of {low:g} to {high:g} V; check the supply")
+    return _Look(f"{volts:.1f} V")
+
+
+def _temperature(board: Board, heard: Heard, facts: Facts) -> _Look:
+    celsius = float(_si(board, heard, "temperature").mean()) - _CELSIUS
+    limit = facts.si("limit.temperature") - _CELSIUS
+    figure = f"{celsius:.0f} °C"
+    if celsius > limit:
+        return _Look(figure, f"over its limit of {limit:.0f} °C; let the motor cool down")
+    if celsius < COLDEST:
+        return _Look(figure, "colder than any motor is; is its sensor connected, is temperature.zero right?")
+    return _Look(figure)
+
+
+def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> _Look:
+    board, facts = boards[joint], boards[joint].facts
+    assert facts is not None  # a board that was heard was read
+    own = _joint_angles(boards, heard, robot)[joint]
+    low, high = robot.position_limits[joint]
+    place = float(own[-1])
+    scale, unit = (np.degrees(1.0), "°") if robot.independent_joints[joint].kind == "revolute" else (1e3, " mm")
+    figure = f"{scale * place:+.1f}{unit}"
+    if facts.has_motor and facts.has("link_position"):
+        link = _resampled(_si(board, heard[joint], "link_position"), len(own))
+        if np.ptp(link) > MOVED and np.corrcoef(own, link)[0, 1] < 0.0:
+            return _Look(
+                figure,
+                "motor and link encoder count in opposite directions; swap A and B of the motor's, or "
+                "correct the sign of drive.ratio",
+            )
+        apart = float(np.abs(own - link).max())
+        if apart > ENCODERS_APART:
+            return _Look(
+                figure,
+                f"motor and link encoder are {scale * apart:.1f}{unit} apart; start the board anew with "
+                "the joint at rest, then check drive.ratio and both encoders' counts",
+            )
+    if not low - ON_ITS_STOP <= place <= high + ON_ITS_STOP:
+        return _Look(
+            figure,
+            f"outside its window of {scale * low:.1f} to {scale * high:.1f}{unit}; move the joint there by "
+            "hand, or calibrate its zero (encoder.link_zero)",
+        )
+    return _Look(figure)
+
+
+def _joint_angles(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot) -> Array:
+    """Joint positions by the encoders that servos use [rad], shape (n_joints, n); boards' samples side by side."""
+    motors = [
+        _si(board, each, board.facts.position_channel if board.facts else "motor_position")
+        for board, each in zip(boards, heard, strict=True)
+    ]
+    n = min(map(len, motors))
+    together = np.stack([_resampled(motor, n) for motor in motors])
+    return np.linalg.solve(robot.transmission_matrix, together).astype(np.float64)
+
+
+def _resampled(values: Array, n: int) -> Array:
+    return values[np.linspace(0, len(values) - 1, n).astype(int)]
+
+
+def _si(board: Board, heard: Heard, name: str) -> Array:
+    """Samples of a channel in its unit; an encoder's as an angle of the shaft it sits on.
+
+    Raises:
+        BoardSilent: it sends none.
+    """
+    channel, facts = CHANNEL_BY_NAME[name], board.facts
+    raw = heard.columns.get(name)
+    if facts is None or raw is None or not len(raw):
+        text = f"it has {name.replace('_', ' ')} (board.channels), but sends none; is it in stream.channels?"
+        raise BoardSilent(board.joint, board.node, text)
+    if name in ("motor_position", "link_position"):
+        return raw.astype(np.float64) * (2.0 * np.pi / facts.si(f"encoder.{name.removesuffix('_position')}_counts"))
+    zero = facts.registers[channel.zero] if channel.zero else 0
+    return (raw.astype(np.float64) - zero) * facts.si(channel.scale)

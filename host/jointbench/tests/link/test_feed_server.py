@@ -1,0 +1,161 @@
+"""The feed's server among clients as they may be: rubbish, crowds, one that never reads, and what the dead leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jointbench.errors import FeedError
+from jointbench.link.feed import VERSION, FeedClient
+from jointbench.link.feed_folder import private_folder
+from jointbench.link.feed_server import LONGEST_LINE, MOST_CLIENTS, MOST_UNREAD, FeedServer
+
+
+class Counting:
+    """A source whose states are numbered, of a bench of forty boards, and which does nothing it is asked for."""
+
+    def __init__(self) -> None:
+        self.states = 0
+        self.asked_for: list[tuple[str, str]] = []
+
+    def about(self) -> dict[str, Any]:
+        return {"kind": "about", "version": VERSION, "program": "test", "pid": os.getpid()}
+
+    def state(self) -> dict[str, Any]:
+        self.states += 1
+        return {"kind": "state", "number": self.states, "boards": "x" * 16384}
+
+    def asked(self, what: str, who: str) -> dict[str, Any] | None:
+        self.asked_for.append((what, who))
+        return None
+
+    def unheard(self) -> dict[str, Any] | None:
+        return {"kind": "error", "why": "nobody heard"}
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def source() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def server(source: Counting) -> Iterator[FeedServer]:
+    server = FeedServer(source, stop_patience_s=0.01)
+    yield server
+    server.close("closed")
+    assert not server.path.exists()
+
+
+def raw_client(server: FeedServer) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(30.0)
+    client.connect(str(server.path))
+    return client
+
+
+def test_nothing_is_asked_of_the_source_while_nobody_looks(server: FeedServer, source: Counting) -> None:
+    assert (server.n_clients, source.states) == (0, 0)
+    with FeedClient(server.path) as client:
+        lines = client.lines()
+        assert next(lines) == source.about()
+        assert next(lines)["number"] == 1
+        assert server.n_clients == 1
+    while server.n_clients:
+        pass
+    assert source.states < 200
+
+
+def test_clients_see_the_same_states_and_the_same_end(server: FeedServer) -> None:
+    with FeedClient(server.path) as one, FeedClient(server.path) as two:
+        both = [client.lines() for client in (one, two)]
+        for lines in both:
+            assert [next(lines)["kind"] for _ in range(3)] == ["about", "state", "state"]
+        server.close("released")
+        assert [[line["kind"] for line in lines][-2:] for lines in both] == [["released", "bye"]] * 2
+
+
+def test_one_that_never_reads_keeps_nobody_waiting_and_no_memory(server: FeedServer) -> None:
+    """It is sent no state more than fits the system's buffers, while another one has them all."""
+    with raw_client(server) as deaf, FeedClient(server.path) as client:
+        numbers = [line["number"] for line, _ in zip(client.lines(), range(60), strict=False) if "number" in line]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        for _ in range(2 * MOST_UNREAD // 100):  # answers wait for it, and are no better than memory that grows
+            server.tell({"kind": "stopped", "padding": "x" * 100})
+        while server.n_clients > 1:
+            pass
+        assert deaf.recv(1) == b"{"
+
+
+@pytest.mark.parametrize("rubbish", [b"\x00\xff\n", b"[]\n", b"7\n", b'{"ask"}\n', b'"ask"\n', b"[" * 3000 + b"\n"])
+def test_rubbish_is_answered_and_the_feed_goes_on(server: FeedServer, source: Counting, rubbish: bytes) -> None:
+    with raw_client(server) as client, client.makefile("rb") as lines:
+        client.sendall(rubbish)
+        assert "no request" in next(line for line in map(json.loads, lines) if line["kind"] == "error")["why"]
+        client.sendall(b'{"ask": "stop", "who": "a\\u001b[31mb"}\n')
+        assert next(line for line in map(json.loads, lines) if line["kind"] == "error")["why"] == "nobody heard"
+    assert source.asked_for == [("stop", "a[31mb")]
+
+
+def test_a_line_without_end_is_hung_up_on(server: FeedServer) -> None:
+    with raw_client(server) as client:
+        client.sendall(b"x" * 4 * LONGEST_LINE)
+        try:
+            while client.recv(65536):
+                pass
+        except ConnectionResetError:
+            pass
+
+
+def test_more_than_enough_are_turned_away(server: FeedServer) -> None:
+    clients = [FeedClient(server.path) for _ in range(MOST_CLIENTS)]
+    try:
+        with raw_client(server) as client, client.makefile("rb") as lines:
+            assert json.loads(next(lines))["why"] == f"{MOST_CLIENTS} programs look on already"
+            assert next(lines, None) is None
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_what_a_dead_program_left_is_removed_and_what_lives_is_not(server: FeedServer, runtime: Path) -> None:
+    left = runtime / "jointbench" / "4711-1.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+        dead.bind(str(left))
+    other = FeedServer(Counting(), 1.0)
+    assert not left.exists()
+    assert server.path.exists()
+    other.close("closed")
+    other.close("closed")
+
+
+def test_the_folder_is_its_owners_alone(runtime: Path) -> None:
+    folder = private_folder()
+    assert folder == runtime / "jointbench"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    with pytest.raises(FeedError, match="is another user's, or open to others"):
+        private_folder()
+    folder.rmdir()
+    folder.symlink_to(runtime)
+    with pytest.raises(FeedError, match="is another user's, or open to others"):
+        FeedServer(Counting(), 1.0)
+
+
+def test_a_feed_of_another_version_is_not_read(
+    server: FeedServer, source: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "about", lambda: {"kind": "about", "version": VERSION + 1, "program": "newer"})
+    with pytest.raises(FeedError, match="newer serves a feed of version 2, this program reads 1"):
+        FeedClient(server.path)

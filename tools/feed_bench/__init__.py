@@ -1,0 +1,1 @@
+"""What the live feed of a bench costs the program that records it."""
