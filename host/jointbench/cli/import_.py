@@ -1,4 +1,4 @@
-"""Turn CSV logs of any robot into a run, as a mapping file describes them, and say what looks wrong; or propose one."""
+"""Turn logs of any robot (CSV, Parquet, MCAP, rosbag2) into a run, and say what looks wrong; or propose a mapping."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from jointbench.cli.result import Result
 from jointbench.errors import FitError, MappingError
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
+from jointbench.recording.formats import import_converted
+from jointbench.recording.formats.back import ENDINGS
+from jointbench.recording.formats.read_log import is_bag, is_log
 from jointbench.recording.mapping import read_mapping
 
 VERB = "import"
 EXAMPLE = (
-    "jointbench import --robot arm.urdf --csv log.csv --propose mapping.toml; "
+    "jointbench import --robot arm.urdf --log log.csv --propose mapping.toml; "
     "jointbench import mapping.toml --out runs/my-robot"
 )
 
@@ -22,30 +25,40 @@ EXAMPLE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MAPPING, where its files are, and where the run goes; or the robot and the files to propose a mapping for."""
     parser.add_argument(
-        "mapping", metavar="MAPPING", nargs="?", help="a mapping .toml, or the name of a shipped one such as tx40"
+        "mapping",
+        metavar="MAPPING|FILE",
+        nargs="?",
+        help="a mapping .toml, or the name of a shipped one such as tx40; or a file that `jointbench convert` wrote",
     )
     parser.add_argument(
         "--data",
-        metavar="DIR|CSV",
-        help="folder of the CSV files (that of the mapping), or the one file to take instead",
+        metavar="DIR|LOG",
+        help="folder of the log's files (that of the mapping), or the one file or bag to take instead",
     )
     parser.add_argument("--out", metavar="DIR", help="run directory to create (a new one under runs/)")
     parser.add_argument(
-        "--propose", metavar="FILE", help="write a mapping for the files of --csv there, to look through"
+        "--propose", metavar="FILE", help="write a mapping for the files of --log there, to look through"
     )
     parser.add_argument("--robot", metavar="ROBOT", help="with --propose: name or file of the robot that was recorded")
-    parser.add_argument("--csv", metavar="CSV", nargs="+", help="with --propose: the log's files")
+    parser.add_argument(
+        "--log",
+        "--csv",
+        dest="logs",
+        metavar="LOG",
+        nargs="+",
+        help="with --propose: the log's files: .csv, .parquet, .mcap, .db3, .bag, or the folder of a rosbag2",
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Proposes, or imports and checks; exit code 1 when something looks wrong (the run is saved nevertheless)."""
-    proposing = [options.propose, options.robot, options.csv]
+    proposing = [options.propose, options.robot, options.logs]
     if options.mapping is not None and not any(proposing):
         return _import(options, console)
     if options.mapping is None and all(proposing):
         return _propose(options, console)
     raise MappingError(
-        "give a mapping to import (jointbench import mapping.toml), or --robot, --csv and --propose together to have "
+        "give a mapping to import (jointbench import mapping.toml), or --robot, --log and --propose together to have "
         "one proposed"
     )
 
@@ -53,6 +66,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 def _import(options: argparse.Namespace, console: Console) -> Result:
     from jointbench.identification.log_check import check_log
 
+    if Path(options.mapping).suffix.lower() in ENDINGS or is_bag(Path(options.mapping)):
+        return _converted(options, console)
     _check_settings(options)
     run = import_csv(options.mapping, options.out, data=options.data)
     for warning in run.warnings:
@@ -70,12 +85,27 @@ def _import(options: argparse.Namespace, console: Console) -> Result:
     return Result("import", fields=fields, refused=check.word == "wrong")
 
 
+def _converted(options: argparse.Namespace, console: Console) -> Result:
+    """A run back from another format: what was recorded is known already, so nothing is checked."""
+    if options.data is not None:
+        raise MappingError("--data goes with a mapping; a file that `jointbench convert` wrote needs none")
+    with console.working(f"reading {options.mapping}"):
+        run = import_converted(options.mapping, options.out)
+    for warning in run.warnings:
+        console.say(f"warning: {warning}")
+    ledger = "" if run.ledger is None else f", {run.ledger.verdict}"
+    console.say(f"{run.samples.n_samples} samples of {run.samples.n_joints} joints{ledger}")
+    console.say(f"run: {run.path}")
+    fields = {"run": run.path, "samples": run.samples.n_samples, "sha256": run.sha256}
+    return Result("import", fields=fields, refused=not run.is_valid)
+
+
 def _check_settings(options: argparse.Namespace) -> None:
     """Refuse settings of the fit that no fit would take, before they are in a run."""
     place = Path(options.data) if options.data else Path(options.mapping).parent
     if not place.exists():  # import says so
         return
-    mapping = read_mapping(options.mapping, place.parent if place.is_file() else place)
+    mapping = read_mapping(options.mapping, place.parent if is_log(place) else place)
     try:
         FitSettings.from_dict(mapping.fit)
     except FitError as error:
@@ -88,7 +118,7 @@ def _propose(options: argparse.Namespace, console: Console) -> Result:
     path = Path(options.propose)
     if path.exists():
         raise MappingError(f"{path} exists already; a mapping is never written over, name another")
-    proposal = propose_mapping(options.robot, options.csv, path.parent)
+    proposal = propose_mapping(options.robot, options.logs, path.parent)
     path.write_text(proposal.text, encoding="utf-8")
     for line in proposal.lines():
         console.say(line)

@@ -6,56 +6,16 @@ import csv
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
+from jointbench.recording.log_table import LogTable, missing_column
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import Array
 
 
-@dataclass(frozen=True, eq=False)
-class CsvTable:
-    """The wanted columns of a file.
-
-    Attributes:
-        name: of the file.
-        columns: names of the columns read.
-        values: one row per data row, shape (rows, n_columns); nan or inf where the file says so.
-        lines: line of the file on which each data row ends, counted from 1.
-        sha256: of the file as it is.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    values: Array
-    lines: NDArray[np.intp]
-    sha256: str
-
-    def column(self, name: str) -> Array:
-        """Values of a column that was asked for."""
-        return self.values[:, self.columns.index(name)]
-
-    def check_finite(self, cells: NDArray[np.bool_]) -> None:
-        """Refuse nan and inf in these cells, a mask of the shape of `values`.
-
-        Raises:
-            ImportedDataError: names line and column of the first one.
-        """
-        bad = ~np.isfinite(self.values) & cells
-        if bad.any():
-            row, column = (int(k[0]) for k in np.nonzero(bad))
-            raise ImportedDataError(
-                f"{self.name}, line {self.lines[row]}, column {self.columns[column]!r}: {self.values[row, column]} is "
-                f"no measurement ({int(bad.sum())} such cells); leave data row {row} out with first_row, end_row or "
-                f"invalid_rows"
-            )
-
-
-def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> CsvTable:
+def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
     """Read some columns of a CSV file.
 
     Args:
@@ -104,24 +64,18 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> CsvTable
         rows.append(_numbers(file, cells, places, columns, reader.line_num))
         lines.append(reader.line_num)
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
-    return CsvTable(file.path, columns, values, np.array(lines, dtype=np.intp), hashlib.sha256(raw).hexdigest())
+    return LogTable(file.path, columns, values, np.array(lines, dtype=np.intp), hashlib.sha256(raw).hexdigest())
 
 
 def _place(file: LogFile, names: list[str], wanted: str) -> int:
     count = names.count(wanted)
     if count == 1:
         return names.index(wanted)
-    shown = ", ".join(names[:40]) + (", …" if len(names) > 40 else "")
-    kind = "columns are" if file.header else "columns are numbered"
-    problem = f"has no column {wanted!r}" if count == 0 else f"has {count} columns named {wanted!r}"
-    raise ImportedDataError(
-        f"{file.path} {problem}; its {kind} {shown} (cells separated by {file.delimiter!r}); correct the mapping"
-    )
+    how = f" (cells separated by {file.delimiter!r})"
+    raise missing_column(file.path, wanted, names, how if file.header else f", by number{how}")
 
 
-def _numbers(
-    file: LogFile, cells: list[str], places: list[int], columns: tuple[str, ...], line: int
-) -> list[float]:
+def _numbers(file: LogFile, cells: list[str], places: list[int], columns: tuple[str, ...], line: int) -> list[float]:
     try:
         return [float(cells[place]) for place in places]
     except ValueError:

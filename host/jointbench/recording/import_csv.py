@@ -1,4 +1,4 @@
-"""Turn CSV logs of any robot into a run."""
+"""Turn logs of any robot into a run: CSV, Parquet, and the bags of ROS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from jointbench.dynamics import model_parameter_names
 from jointbench.errors import ImportedDataError, MappingError
-from jointbench.recording.csv_table import CsvTable, read_csv_table
+from jointbench.recording.formats.read_log import is_log, read_log
+from jointbench.recording.log_table import LogTable
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples
@@ -48,9 +49,9 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
             f"the log's data {place}: there is no such file or folder; give the folder of the log's files, or the one "
             f"file (--data, or data= in Python)"
         )
-    folder = place.parent if place.is_file() else place
+    folder = place.parent if is_log(place) else place
     described = read_mapping(mapping, folder)
-    if place.is_file():
+    if is_log(place):
         described = _with_file(described, place.name)
     tables = _read_tables(described, folder)
     first, end = _row_range(described, tables)
@@ -72,15 +73,15 @@ def _with_file(mapping: Mapping, path: str) -> Mapping:
     return replace(mapping, files=(replace(mapping.files[0], path=path),))
 
 
-def _read_tables(mapping: Mapping, folder: Path) -> tuple[CsvTable, ...]:
+def _read_tables(mapping: Mapping, folder: Path) -> tuple[LogTable, ...]:
     given = (mapping.position, mapping.velocity, mapping.torque, mapping.joint_torque)
     channels = [channel for channel in given if channel is not None]
-    tables: list[CsvTable] = []
+    tables: list[LogTable] = []
     for index, file in enumerate(mapping.files):
         wanted = [column for channel in channels if channel.file == index for column in channel.columns]
         if mapping.time is not None and mapping.time.file == index:
             wanted.append(mapping.time.column)
-        tables.append(read_csv_table(folder / file.path, file, wanted))
+        tables.append(read_log(folder / file.path, file, wanted))
     for table in tables[1:]:
         if len(table.values) != len(tables[0].values):
             raise ImportedDataError(
@@ -90,7 +91,7 @@ def _read_tables(mapping: Mapping, folder: Path) -> tuple[CsvTable, ...]:
     return tuple(tables)
 
 
-def _row_range(mapping: Mapping, tables: tuple[CsvTable, ...]) -> tuple[int, int]:
+def _row_range(mapping: Mapping, tables: tuple[LogTable, ...]) -> tuple[int, int]:
     rows = len(tables[0].values)
     first, end = mapping.rows
     start, stop = first or 0, rows if end is None else end
@@ -107,7 +108,7 @@ def _row_range(mapping: Mapping, tables: tuple[CsvTable, ...]) -> tuple[int, int
 
 
 def _grid(
-    mapping: Mapping, tables: tuple[CsvTable, ...], first: int, end: int
+    mapping: Mapping, tables: tuple[LogTable, ...], first: int, end: int
 ) -> tuple[TimeGrid | UnevenTimes, NDArray[np.bool_]]:
     """Where the rows taken stand in time, and which of them are not known to be wrong."""
     known = np.ones(len(tables[0].values), dtype=np.bool_)
@@ -128,7 +129,9 @@ def _grid(
     table = tables[time.file]
     times, lines = time.factor * table.column(time.column)[first:end], table.lines[first:end]
     if time.resample:
-        return uneven_times(times, lines, table.name, known, sample_period=mapping.sample_period), known
+        period = mapping.sample_period
+        uneven = uneven_times(times, lines, table.name, known, sample_period=period, counted=table.counted)
+        return uneven, known
     grid = grid_of_times(
         times,
         lines,
@@ -136,13 +139,14 @@ def _grid(
         sample_period=mapping.sample_period,
         tolerance=mapping.time_tolerance,
         allow_gaps=mapping.allow_gaps,
+        counted=table.counted,
     )
     return grid, known
 
 
 def _samples(
     mapping: Mapping,
-    tables: tuple[CsvTable, ...],
+    tables: tuple[LogTable, ...],
     grid: TimeGrid | UnevenTimes,
     known: NDArray[np.bool_],
     first: int,
@@ -188,7 +192,7 @@ def _motor(robot: Robot, channel: Channel, values: Array) -> tuple[Array | None,
 
 
 def _provenance(
-    mapping: Mapping, tables: tuple[CsvTable, ...], grid: TimeGrid | UnevenTimes, first: int, end: int
+    mapping: Mapping, tables: tuple[LogTable, ...], grid: TimeGrid | UnevenTimes, first: int, end: int
 ) -> dict[str, Any]:
     digest = hashlib.sha256(mapping.text.encode()).hexdigest()
     uneven = {"resampled": {"jitter_s": grid.jitter, "gaps": grid.gaps}} if isinstance(grid, UnevenTimes) else {}

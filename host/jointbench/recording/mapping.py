@@ -10,13 +10,16 @@ sample_rate_Hz = 5000                # or a table [time] with column and unit ("
 
 [[files]]
 path = "log.csv"                     # in the data folder
-# delimiter = ";", header = false    without a header, columns are numbered "1", "2", …
+# delimiter = ";", header = false    CSV: without a header, columns are numbered "1", "2", …
+# topic = "/joint_states"            a bag (.mcap, .db3, .bag, or a rosbag2 folder): columns are "stamp" and "log_time"
+#                                    [s from the first], "<joint>.position", ".velocity" and ".effort" of joint states,
+#                                    and paths such as "wrench.force.x" or "data[0]" of other messages
 
 [position]                           # and [torque] of the motors, or [joint_torque] of sensors, or both
 columns = ["p1", "p2"]               # one per joint
 unit = "rad"                         # one for all joints, or a list; so too gain, offset, counts_per_turn
 side = "motor"                       # of the gear: "motor" goes through the robot's ratios or couplings
-# file = "log.csv"                   which one, where there are several
+# file = "log.csv"                   which one, where there are several; "log.mcap:/topic" of a bag
 # gain = 1, offset = 0               SI value = (gain x cell + offset) x unit
 
 [velocity]                           # of the same form; nothing is fitted to it, checks hold it against the positions
@@ -65,11 +68,24 @@ _PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
 
 @dataclass(frozen=True)
 class LogFile:
-    """A CSV file: its path in the data folder, what separates its cells, and whether a header names its columns."""
+    """A file of a log: CSV, Parquet or a bag.
+
+    Attributes:
+        path: in the data folder.
+        delimiter: between the cells of a CSV file.
+        header: whether a CSV file's first line names its columns.
+        topic: of a bag, None where it has but one of joint states.
+    """
 
     path: str
-    delimiter: str
-    header: bool
+    delimiter: str = ","
+    header: bool = True
+    topic: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What a channel calls it by."""
+        return self.path if self.topic is None else f"{self.path}:{self.topic}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +94,7 @@ class Channel:
 
     Attributes:
         file: index of its file.
-        columns: one per joint: its name in the header, or its number counted from 1 where there is none.
+        columns: one per joint: its name in the file, or its number counted from 1 where a CSV has no header.
         side: of the gear on which it was measured, "motor" or "joint".
         is_current: whether it is motor current [A] rather than torque.
         scale, zero: SI value = scale x cell + zero, shape (n_joints,).
@@ -111,7 +127,7 @@ class Mapping:
         text: of the file, for the run to keep.
         robot: that was recorded; `robot_reference` is the library name or path it was loaded by.
         source: where the log comes from.
-        files: the CSV files.
+        files: that the log is in.
         position: of motors or joints.
         torque: of the motors, or None.
         joint_torque: of torque sensors at the joints, or None.
@@ -180,8 +196,9 @@ def _find(name_or_path: str | Path) -> tuple[str, Path]:
     try:
         return path.read_text(encoding="utf-8"), path
     except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
         raise MappingError(
-            f"mapping {str(name_or_path)!r} cannot be read ({error}); "
+            f"mapping {str(name_or_path)!r} cannot be read ({why}); "
             f"give the path of a mapping .toml, or the name of one that comes with the package: {known}"
         ) from error
 
@@ -251,7 +268,8 @@ def _robot_reference(name: str, folder: Path, data: Path | None) -> str:
 
 
 def _file(table: Table) -> LogFile:
-    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True))
+    topic = table.text("topic") if table.has("topic") else None
+    file = LogFile(table.text("path"), table.text("delimiter", ","), table.flag("header", True), topic)
     if len(file.delimiter) != 1:
         table.fault(f"delimiter = {file.delimiter!r} must be one character")
     table.finish()
@@ -260,8 +278,8 @@ def _file(table: Table) -> LogFile:
 
 def _file_index(table: Table, files: tuple[LogFile, ...]) -> int:
     """Read which file a channel is in; with a single file it need not be said."""
-    paths = tuple(file.path for file in files)
-    return paths.index(table.text("file", paths[0] if len(paths) == 1 else None, paths))
+    labels = tuple(file.label for file in files)
+    return labels.index(table.text("file", labels[0] if len(labels) == 1 else None, labels))
 
 
 def _time(table: Table, files: tuple[LogFile, ...]) -> tuple[TimeColumn | None, float | None]:

@@ -20,6 +20,7 @@ from jointbench.recording.run_directory import (
     SCHEMA,
     common_ticks,
     create_run_directory,
+    read_converted,
     read_provenance,
     read_result,
     read_robot,
@@ -46,7 +47,7 @@ class Run:
         path: its directory.
         robot: from the run's own copy of the robot file.
         samples: all joints on one timeline, SI.
-        ledger: of the recording, None for an import.
+        ledger: of the recording, None for an import that was none of a converted run.
         excitation: what was played, or None.
         repeats: how often it was played, 0 for an import.
         provenance: what run.toml says.
@@ -99,8 +100,8 @@ def open_run(path: str | Path) -> Run:
     clocks: Mapping[str, BoardClock] = {}
     starts: Mapping[str, float] = {}
     if (directory / SAMPLES).is_file():
-        data, ledger = directory / SAMPLES, None
-        samples, warnings = read_samples(data), ()
+        data = directory / SAMPLES
+        samples, (ledger, warnings) = read_samples(data), read_converted(directory)
     elif (directory / FRAMES).is_file():
         data = directory / FRAMES
         timeline, ledger, warnings = _read_recording(directory, robot, provenance)

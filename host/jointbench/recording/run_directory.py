@@ -21,6 +21,9 @@ VERSION = 1
 PROVENANCE, SCHEMA = "run.toml", "schema.json"
 ROBOT, ROBOT_URDF = "robot.toml", "robot.urdf"
 FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
+CONVERTED = "converted.json"
+"""What is still known of the recording whose samples came back from another program's format."""
+
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 """What may stand before the first mark of an XML file."""
 
@@ -81,11 +84,14 @@ def read_provenance(path: Path) -> dict[str, Any]:
                 f"{path} is no directory; only `jointbench fit`, without --together, reads runs from .zip files and "
                 f"URLs: unpack or copy it here"
             )
-        raise RunError(f"{path} is not a run: there is no such directory; runs are directories that hold a run.toml")
+        what = "it is a file" if path.exists() else "there is no such directory"
+        raise RunError(f"{path} is not a run: {what}; runs are directories that hold a run.toml")
     try:
         values = tomllib.loads((path / PROVENANCE).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RunError(f"{path} is not a run: it holds no run.toml") from None
+        raise RunError(
+            f"{path} is not a run: it holds no run.toml; give a folder that `run` or `import` wrote"
+        ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RunError(f"{path / 'run.toml'} cannot be read: {error}") from error
     if values.get("version") != VERSION:
@@ -117,6 +123,22 @@ def read_result(path: Path) -> dict[str, Any] | None:
     except (KeyError, TypeError) as error:
         raise RunError(f"{path / RESULT} cannot be read: its ledger is none ({error})") from error
     return values
+
+
+def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...]]:
+    """The ledger and the warnings of the recording that a converted run's samples are of; none where there was none.
+
+    Raises:
+        RunError: converted.json cannot be read.
+    """
+    try:
+        values = json.loads((path / CONVERTED).read_text(encoding="utf-8"))
+        ledger = values["ledger"]
+        return None if ledger is None else Ledger.from_dict(ledger), tuple(values["warnings"])
+    except FileNotFoundError:
+        return None, ()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path / CONVERTED} cannot be read: {error}; import the file again") from error
 
 
 def common_ticks(provenance: Mapping[str, Any]) -> bool:

@@ -79,13 +79,19 @@ class UnevenTimes:
 
 
 def uneven_times(
-    time: Array, lines: NDArray[np.intp], file: str, known: NDArray[np.bool_], *, sample_period: float | None
+    time: Array,
+    lines: NDArray[np.intp],
+    file: str,
+    known: NDArray[np.bool_],
+    *,
+    sample_period: float | None,
+    counted: str = "line",
 ) -> UnevenTimes:
     """Make an even grid for rows at uneven times.
 
     Args:
         time: of each row [s].
-        lines: of the file, for messages.
+        lines: of the file, for messages; `counted` says what they are.
         file: its name, for messages.
         known: rows that values may come from.
         sample_period: of the grid [s]; None: the median spacing.
@@ -93,7 +99,7 @@ def uneven_times(
     Raises:
         ImportedDataError: times that repeat or go back, or are nowhere regular enough to interpolate.
     """
-    _check_rising(time, lines, file)
+    _check_rising(time, lines, file, counted)
     try:
         made = resample(time, time[:, None], known, sample_period=sample_period)
     except SignalError as error:
@@ -107,7 +113,14 @@ def even_grid(rows: int, first_row: int, sample_period: float) -> TimeGrid:
 
 
 def grid_of_times(
-    time: Array, lines: NDArray[np.intp], file: str, *, sample_period: float | None, tolerance: float, allow_gaps: bool
+    time: Array,
+    lines: NDArray[np.intp],
+    file: str,
+    *,
+    sample_period: float | None,
+    tolerance: float,
+    allow_gaps: bool,
+    counted: str = "line",
 ) -> TimeGrid:
     """Place the rows of a log by their times.
 
@@ -115,7 +128,7 @@ def grid_of_times(
 
     Args:
         time: of each row [s], at least two.
-        lines: of the file, for messages.
+        lines: of the file, for messages; `counted` says what they are.
         file: its name, for messages.
         sample_period: [s]; None: the median spacing.
         tolerance: largest deviation from a whole number of sample periods between neighbours, as a share of one.
@@ -124,18 +137,18 @@ def grid_of_times(
     Raises:
         ImportedDataError: times that repeat or go back, are unevenly spaced, or leave a gap that is not allowed.
     """
-    _check_rising(time, lines, file)
+    _check_rising(time, lines, file, counted)
     steps = np.diff(time)
     period = float(np.median(steps)) if sample_period is None else sample_period
     periods = np.maximum(np.round(steps / period), 1.0)
-    _check_jitter(time, steps - periods * period, lines, file, period, tolerance)
+    _check_jitter(time, steps - periods * period, lines, file, counted, period, tolerance)
     gaps = np.flatnonzero(periods > 1.0)
     if len(gaps) and not allow_gaps:
         row = int(gaps[np.argmax(periods[gaps])])
         missing = int(np.sum(periods[gaps] - 1.0))
         raise ImportedDataError(
             f"{file}: {missing} rows are missing in {len(gaps)} gap{'s' if len(gaps) > 1 else ''}; the longest lasts "
-            f"{steps[row]:.6g} s from {time[row]:.9g} s (line {lines[row]}) at one row each {period:.6g} s; set "
+            f"{steps[row]:.6g} s from {time[row]:.9g} s ({counted} {lines[row]}) at one row each {period:.6g} s; set "
             f"allow_gaps = true to import them marked as missing, or take rows on one side with first_row and end_row"
         )
     places = np.concatenate([[0], np.cumsum(periods)]).astype(np.intp)
@@ -144,7 +157,7 @@ def grid_of_times(
     return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places)
 
 
-def _check_rising(time: Array, lines: NDArray[np.intp], file: str) -> None:
+def _check_rising(time: Array, lines: NDArray[np.intp], file: str, counted: str) -> None:
     steps = np.diff(time)
     back = np.flatnonzero(steps <= 0.0)
     if not len(back):
@@ -153,13 +166,19 @@ def _check_rising(time: Array, lines: NDArray[np.intp], file: str) -> None:
     what = "is there twice" if steps[row] == 0.0 else f"comes after {time[row]:.9g} s"
     count = f"; {repeats} of {len(time)} rows repeat the time before" if repeats > 1 else ""
     raise ImportedDataError(
-        f"{file}, line {lines[row + 1]}: time {time[row + 1]:.9g} s {what}{count}; times must rise from row to row: "
-        f"remove the row, or give sample_rate_Hz instead of [time] where rows are evenly spaced in truth"
+        f"{file}, {counted} {lines[row + 1]}: time {time[row + 1]:.9g} s {what}{count}; times must rise from row to "
+        f"row: remove the row, or give sample_rate_Hz instead of [time] where rows are evenly spaced in truth"
     )
 
 
 def _check_jitter(
-    time: Array, deviation: Array, lines: NDArray[np.intp], file: str, period: float, tolerance: float
+    time: Array,
+    deviation: Array,
+    lines: NDArray[np.intp],
+    file: str,
+    counted: str,
+    period: float,
+    tolerance: float,
 ) -> None:
     row = int(np.argmax(np.abs(deviation)))
     share = abs(deviation[row]) / period
@@ -167,7 +186,7 @@ def _check_jitter(
         uneven = int(np.sum(np.abs(deviation) > tolerance * period))
         raise ImportedDataError(
             f"{file}: times are uneven: {uneven} of {len(deviation)} steps are off a sample period of {period:.6g} s "
-            f"by more than {tolerance:.0%} of it, most at line {lines[row + 1]} (t = {time[row + 1]:.9g} s, "
+            f"by more than {tolerance:.0%} of it, most at {counted} {lines[row + 1]} (t = {time[row + 1]:.9g} s, "
             f"{share:.0%}); nothing is interpolated unasked: set resample = true in [time] to have it done, or raise "
             f"time_tolerance if the sampling was even and only the time stamps jitter"
         )

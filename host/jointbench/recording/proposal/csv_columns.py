@@ -1,4 +1,4 @@
-"""A first look at a CSV file of which nothing is known: what separates its cells, its header, its numbers."""
+"""A first look at a log of which nothing is known: of a CSV file what separates its cells, its header, its numbers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.errors import ImportedDataError
+from jointbench.recording.formats.bag_table import first_messages
+from jointbench.recording.formats.parquet_table import first_rows
+from jointbench.recording.formats.read_log import PARQUET, is_bag
 from jointbench.robot import Array
 
 LOOKED_AT = 20_000
@@ -27,7 +30,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 @dataclass(frozen=True, eq=False)
 class CsvColumns:
-    """The first rows of a CSV file.
+    """The first rows of a log's file.
 
     Attributes:
         path: of the file.
@@ -36,6 +39,7 @@ class CsvColumns:
         names: of the columns; their numbers, counted from 1, where there is no header.
         values: rows without a gap, nan in columns of words, shape (rows, n_columns).
         label: by which a mapping calls it, None where it is the only file.
+        topic: of a bag.
     """
 
     path: Path
@@ -44,6 +48,7 @@ class CsvColumns:
     names: tuple[str, ...]
     values: Array
     label: str | None = None
+    topic: str | None = None
 
 
 def look_at_csv(path: Path) -> CsvColumns:
@@ -80,19 +85,35 @@ def look_at_csv(path: Path) -> CsvColumns:
         raise ImportedDataError(f"{path}: its numbers have decimal commas; save them with decimal points")
     names = tuple(cell.strip() for cell in rows[0]) if has_header else tuple(str(k + 1) for k in range(width))
     values = np.array([[float(cell) if _is_number(cell) else np.nan for cell in row] for row in body])
-    whole = _whole_rows(values)
+    return CsvColumns(path, delimiter, has_header, names, _whole_rows(path, values))
+
+
+def look_at_log(path: Path) -> CsvColumns:
+    """Look at the first rows of a log, whatever its format.
+
+    Raises:
+        ImportedDataError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
+        MissingExtra: its format needs a package that is not installed.
+    """
+    if is_bag(path):
+        topic, names, values = first_messages(path, LOOKED_AT)
+    elif path.suffix.lower() in PARQUET:
+        topic, (names, values) = None, first_rows(path, LOOKED_AT)
+    else:
+        return look_at_csv(path)
+    return CsvColumns(path, ",", True, names, _whole_rows(path, values), topic=topic)
+
+
+def _whole_rows(path: Path, values: Array) -> Array:
+    """Rows without a gap in those columns that hold mostly numbers."""
+    known = np.isfinite(values)
+    numeric = known.mean(axis=0) > _MOSTLY
+    whole = values[known[:, numeric].all(axis=1)]
     if len(whole) < _FEWEST:
         raise ImportedDataError(
             f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything"
         )
-    return CsvColumns(path, delimiter, has_header, names, whole)
-
-
-def _whole_rows(values: Array) -> Array:
-    """Rows without a gap in those columns that hold mostly numbers."""
-    known = np.isfinite(values)
-    numeric = known.mean(axis=0) > _MOSTLY
-    return values[known[:, numeric].all(axis=1)]
+    return whole
 
 
 def _is_number(cell: str) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.errors import ImportedDataError
+from jointbench.recording.mapping import LogFile
 from jointbench.recording.proposal.column_sets import ColumnSet, column_sets
 from jointbench.recording.proposal.column_words import ColumnName
-from jointbench.recording.proposal.csv_columns import LOOKED_AT, CsvColumns, look_at_csv
+from jointbench.recording.proposal.csv_columns import LOOKED_AT, CsvColumns, look_at_log
 from jointbench.recording.proposal.motion_guess import guess_position, guess_velocity, period_by_motion, velocity_among
 from jointbench.recording.proposal.proposal import Entry, Proposal
 from jointbench.recording.proposal.time_guess import guess_time
@@ -29,7 +30,7 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
 
     Args:
         robot: name or path of the robot that was recorded.
-        logs: CSV files: of one recording, or several recordings with the same columns.
+        logs: CSV or Parquet files, or bags: of one recording, or several recordings with the same columns.
         beside: folder that the mapping's file will be in; paths in it are relative to that.
 
     Returns:
@@ -41,10 +42,10 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
         UnknownRobot, RobotFileError: the robot cannot be loaded.
     """
     loaded, folder = load_robot(robot), Path(beside)
-    tables = [look_at_csv(Path(log)) for log in logs]
+    tables = [look_at_log(Path(log)) for log in logs]
     tables, alike = _one_recording(tables, loaded.joint_names)
     if len(tables) > 1:
-        tables = [replace(table, label=os.path.relpath(table.path, folder)) for table in tables]
+        tables = [replace(table, label=_label(table, folder)) for table in tables]
     read = [column_sets(table, loaded.joint_names) for table in tables]
     sets = [each for found, _ in read for each in found]
     others = [columns for _, columns in read]
@@ -119,11 +120,17 @@ def _motion(sets: list[ColumnSet], tables: list[CsvColumns], n: int) -> tuple[Co
     return position, velocities[0] if velocities else None
 
 
+def _label(table: CsvColumns, folder: Path) -> str:
+    return LogFile(os.path.relpath(table.path, folder), topic=table.topic).label
+
+
 def _file(table: CsvColumns, folder: Path) -> dict[str, str | bool]:
     """Table [[files]] of a file."""
     entries: dict[str, str | bool] = {"path": os.path.relpath(table.path, folder)}
     if table.delimiter != ",":
         entries["delimiter"] = table.delimiter
+    if table.topic is not None:
+        entries["topic"] = table.topic
     return entries if table.has_header else entries | {"header": False}
 
 

@@ -1,0 +1,144 @@
+"""What stands beside the columns of a run in another program's file, so that the file can become the same run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from jointbench.errors import ImportedDataError
+from jointbench.recording.formats.columns import Column, columns_of
+from jointbench.recording.run import Run
+from jointbench.recording.run_directory import EVENTS, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
+from jointbench.recording.samples import Samples
+from jointbench.signals import BoardFilter
+
+FORMAT = "jointbench run"
+VERSION = 1
+MAPPING = "mapping.toml"
+KEPT = (PROVENANCE, ROBOT, ROBOT_URDF, SCHEMA, EVENTS, RESULT, MAPPING)
+"""Files of a run directory that go with its samples; frames.bin stays behind, its hash goes."""
+
+
+@dataclass(frozen=True)
+class About:
+    """A run but for its samples.
+
+    Attributes:
+        run: name of its directory.
+        sha256: of its frames.bin, or of the samples of an import.
+        rows: how many samples there are.
+        sample_period: [s].
+        joint_names, foot_names: as of `Samples`.
+        columns: of the table.
+        board_filters: as of `Samples`.
+        ledger: as plain values, None for an import.
+        warnings: what a careful reader must know.
+        files: text of the files in `KEPT` that the run has.
+    """
+
+    run: str
+    sha256: str
+    rows: int
+    sample_period: float
+    joint_names: tuple[str, ...]
+    foot_names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    board_filters: tuple[BoardFilter, ...] | None
+    ledger: Mapping[str, Any] | None
+    warnings: tuple[str, ...]
+    files: Mapping[str, str]
+
+    def samples(self, fields: Mapping[str, NDArray[Any]]) -> Samples:
+        """The samples of which the columns' values are given, by field."""
+        values: dict[str, Any] = {"link_position": None, "motor_current": None, "motor_torque": None}
+        values |= {"joint_torque": None, **fields}
+        return Samples(
+            joint_names=self.joint_names,
+            foot_names=self.foot_names,
+            board_filters=self.board_filters,
+            sample_period=self.sample_period,
+            **values,
+        )
+
+    def without_files(self) -> About:
+        """The same for a format that keeps the files itself."""
+        return replace(self, files={})
+
+
+def about_run(run: Run) -> About:
+    """All of a run that is no sample."""
+    samples = run.samples
+    paths = [run.path / name for name in KEPT]
+    return About(
+        run=run.path.name,
+        sha256=run.sha256,
+        rows=samples.n_samples,
+        sample_period=samples.sample_period,
+        joint_names=samples.joint_names,
+        foot_names=samples.foot_names,
+        columns=columns_of(samples, run.robot),
+        board_filters=samples.board_filters,
+        ledger=None if run.ledger is None else run.ledger.to_dict(),
+        warnings=run.warnings,
+        files={path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()},
+    )
+
+
+def about_text(about: About) -> str:
+    """The same as JSON, every number exactly."""
+    columns = [vars(column) for column in about.columns]
+    filters = about.board_filters
+    plain = vars(about) | {
+        "columns": columns,
+        "board_filters": None if filters is None else [vars(each) for each in filters],
+    }
+    return json.dumps({"format": FORMAT, "version": VERSION, **plain}, ensure_ascii=False)
+
+
+def read_about(text: str | bytes, name: str) -> About:
+    """Read what `about_text` wrote.
+
+    Args:
+        text: JSON.
+        name: of the file it was found in, for messages.
+
+    Raises:
+        ImportedDataError: it is of another version, or damaged.
+    """
+    try:
+        values: dict[str, Any] = json.loads(text)
+        kind, version = values.pop("format"), values.pop("version")
+        if (kind, version) != (FORMAT, VERSION):
+            raise ImportedDataError(
+                f"{name} holds a {kind} of version {version}; this release reads version {VERSION}: import it with the "
+                "release that wrote it"
+            )
+        filters = values.pop("board_filters")
+        columns = [Column(**(each | {"place": tuple(each["place"])})) for each in values.pop("columns")]
+        names = {key: tuple(values.pop(key)) for key in ("joint_names", "foot_names", "warnings")}
+        return About(
+            columns=tuple(columns),
+            board_filters=None if filters is None else tuple(map(_filter, filters)),
+            **names,
+            **values,
+        )
+    except ImportedDataError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ImportedDataError(
+            f"{name}: what it says of its run is damaged ({error}); convert the run again"
+        ) from error
+
+
+def _filter(values: dict[str, Any]) -> BoardFilter:
+    sections = tuple((tuple(b), tuple(a)) for b, a in values["sections"])
+    return BoardFilter(
+        sections=sections,
+        cic_order=values["cic_order"],
+        window=values["window"],
+        sample_period=values["sample_period"],
+    )

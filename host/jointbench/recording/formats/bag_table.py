@@ -1,0 +1,135 @@
+"""Messages of somebody's bag as columns of numbers: rosbag2 (sqlite3 or MCAP), bare MCAP of ROS 2, and ROS 1's bags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointbench.errors import ImportedDataError
+from jointbench.extras import need
+from jointbench.recording.log_table import LogTable, file_sha256, missing_column
+from jointbench.recording.mapping import LogFile
+from jointbench.robot import Array
+
+if TYPE_CHECKING:
+    from rosbags.highlevel import AnyReader
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+TIMES = ("stamp", "log_time")
+"""Columns of every topic: by the message's own header, and by whoever recorded it [s from the first]."""
+
+_OF_JOINTS = ("position", "velocity", "effort")
+
+
+def read_bag_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a topic, one row a message; messages that have none of them but times are left out.
+
+    Raises:
+        MissingExtra: rosbags is not installed.
+        ImportedDataError: it is no bag, or damaged; it lacks the topic, or no message has a column.
+    """
+    columns = tuple(dict.fromkeys(wanted))
+    named = [name for name in columns if name not in TIMES]
+    rows: list[list[float]] = []
+    places: list[int] = []
+    seen: dict[str, None] = {}
+    with _opened(path) as reader:
+        topic = _topic(reader, file)
+        for place, cells in enumerate(_messages(reader, topic)):
+            if cells.keys() - seen.keys():
+                seen.update(dict.fromkeys(cells))
+            if any(name in cells for name in named):
+                rows.append([cells.get(name, np.nan) for name in columns])
+                places.append(place)
+    for name in columns:
+        if name not in seen:
+            raise missing_column(f"{file.path}, topic {topic}", name, list(seen))
+    values = np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
+    for name in set(columns) & set(TIMES):
+        values[:, columns.index(name)] -= values[0, columns.index(name)]
+    return LogTable(f"{file.path}, topic {topic}", columns, values, np.array(places), file_sha256(path), "message")
+
+
+def first_messages(path: Path, count: int) -> tuple[str, tuple[str, ...], Array]:
+    """Topic, and names and values of its columns, of the first messages of the topic with most joint states."""
+    with _opened(path) as reader:
+        topic = _topic(reader, LogFile(path.name))
+        rows = list(islice(_messages(reader, topic), count))
+    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    return topic, names, np.array([[row.get(name, np.nan) for name in names] for row in rows])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[AnyReader]:
+    need("convert", "a bag", "rosbags")
+    from rosbags.highlevel import AnyReader, AnyReaderError
+    from rosbags.typesys import Stores, get_typestore
+
+    try:
+        # Bags of before ROS 2 Iron do not say what their messages are made of; the usual ones have not changed.
+        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+            yield reader
+    except FileNotFoundError as error:
+        raise ImportedDataError(f"{path} cannot be read: there is no such file or folder") from error
+    except (AnyReaderError, ValueError, AssertionError, OSError, KeyError) as error:
+        if isinstance(error, ImportedDataError):
+            raise
+        raise ImportedDataError(f"{path} is no bag of ROS, or damaged: {error}") from error
+
+
+def _topic(reader: AnyReader, file: LogFile) -> str:
+    """The topic that the mapping names, or the only one of joint states."""
+    topics = {each.topic: each.msgtype for each in reader.connections}
+    shown = ", ".join(f"{name} ({kind})" for name, kind in sorted(topics.items())) or "none"
+    if file.topic is not None:
+        if file.topic not in topics:
+            raise ImportedDataError(f"{file.path} has no topic {file.topic!r}; its topics: {shown}")
+        return file.topic
+    of_joints = [name for name, kind in topics.items() if kind == JOINT_STATE]
+    if len(of_joints) != 1:
+        raise ImportedDataError(
+            f'{file.path} has {len(of_joints)} topics of joint states; name one by topic = "…" in [[files]]; its '
+            f"topics: {shown}"
+        )
+    return of_joints[0]
+
+
+def _messages(reader: AnyReader, topic: str) -> Iterator[dict[str, float]]:
+    """Columns of each message, its times in seconds of the first message's day."""
+    connections = [each for each in reader.connections if each.topic == topic]
+    first: dict[str, int] = {}
+    for connection, log_ns, data in reader.messages(connections=connections):
+        message: Any = reader.deserialize(data, connection.msgtype)
+        stamp = getattr(getattr(message, "header", message), "stamp", None)
+        times = {"log_time": log_ns}
+        if stamp is not None:
+            times["stamp"] = stamp.sec * 1_000_000_000 + stamp.nanosec
+        cells = {name: (value - first.setdefault(name, value)) * 1e-9 for name, value in times.items()}
+        yield cells | (_of_joints(message) if connection.msgtype == JOINT_STATE else dict(_flat(message, "")))
+
+
+def _of_joints(message: Any) -> dict[str, float]:
+    return {
+        f"{joint}.{quantity}": float(value)
+        for quantity in _OF_JOINTS
+        for joint, value in zip(message.name, getattr(message, quantity), strict=False)
+    }
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, float]]:
+    """All numbers in a message, by their paths."""
+    if is_dataclass(value):
+        for field in fields(value):
+            if not field.name.startswith("__") and field.name not in ("header", "stamp"):
+                yield from _flat(getattr(value, field.name), f"{name}.{field.name}" if name else field.name)
+    elif isinstance(value, list | tuple | np.ndarray):
+        for place, each in enumerate(value):
+            yield from _flat(each, f"{name}[{place}]")
+    elif isinstance(value, bool | int | float | np.generic):
+        yield name, float(value)

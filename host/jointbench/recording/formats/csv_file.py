@@ -1,0 +1,117 @@
+"""A run as CSV: every number with all its digits, and beside it a file that says what the columns are.
+
+The second file, LOG.csv-metadata.json, is where "CSV on the Web" (W3C, 2015) has it: programs that know of it read
+names, types and units there, and Jointbench what makes the same run again.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.errors import ImportedDataError
+from jointbench.recording.formats.about import About, about_text, read_about
+from jointbench.recording.formats.columns import Column, empty_fields, rows_of
+from jointbench.recording.run import Run
+from jointbench.recording.samples import Samples
+from jointbench.signals.mapped import give_back, pieces
+
+_DATATYPES = {"float64": "double", "int64": "long", "bool": "boolean"}
+_OWN = "jointbench:about"
+_CELLS = {"float64": float, "int64": int, "bool": {"0": False, "1": True}.__getitem__}
+
+
+def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
+    """Write both files; a value that is missing is "nan", whether a joint's sample is valid 1 or 0.
+
+    Returns:
+        Their paths.
+    """
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([column.name for column in about.columns])
+        for part in pieces(about.rows, 4096):
+            rows = rows_of(run.samples, about.columns, part)
+            cells = [_cells(column, column.of(rows)) for column in about.columns]
+            writer.writerows(zip(*cells, strict=True))
+    beside = _beside(path)
+    beside.write_text(json.dumps(_metadata(path, about), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path, beside
+
+
+def is_own_csv(path: Path) -> bool:
+    """Whether a run of ours was written there."""
+    return path.suffix.lower() == ".csv" and _beside(path).is_file()
+
+
+def read_own_csv(path: Path) -> tuple[About, Samples]:
+    """Read what `write_csv` wrote.
+
+    Raises:
+        ImportedDataError: either file is damaged, or the columns are no longer those that were written.
+    """
+    beside = _beside(path)
+    try:
+        document: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+        about = read_about(json.dumps(document["tableSchema"][_OWN]), beside.name)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ImportedDataError(
+            f"{beside} says nothing of a run ({error}); convert the run again, or remove it and describe {path.name} "
+            f"by a mapping"
+        ) from error
+    fields = empty_fields(about.columns, about.rows)
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        if next(reader, []) != [column.name for column in about.columns]:
+            raise ImportedDataError(f"{path}: its columns are not those that {beside.name} tells of; convert again")
+        for part in pieces(about.rows, 4096):
+            _fill(fields, about, part, list(islice(reader, part.stop - part.start)), path)
+        if next(reader, None) is not None:
+            raise ImportedDataError(f"{path} has more rows than the {about.rows} of its run; convert again")
+    return about, about.samples(fields)
+
+
+def _fill(fields: dict[str, NDArray[Any]], about: About, part: slice, rows: list[list[str]], path: Path) -> None:
+    if len(rows) < part.stop - part.start:
+        raise ImportedDataError(
+            f"{path} ends after {part.start + len(rows)} of the {about.rows} rows of its run; convert again"
+        )
+    try:
+        for column, cells in zip(about.columns, zip(*rows, strict=True), strict=True):
+            read = cast(Any, _CELLS[column.kind])
+            fields[column.field][(part, *column.place)] = [read(cell) for cell in cells]
+    except (ValueError, KeyError) as error:
+        raise ImportedDataError(
+            f"{path}, rows {part.start} to {part.stop - 1}: a cell is not what was written ({error}); convert again, "
+            f"or describe the file by a mapping"
+        ) from error
+    for values in fields.values():
+        give_back(values)
+
+
+def _cells(column: Column, values: NDArray[Any]) -> list[Any]:
+    """Python's numbers: csv writes those with all their digits."""
+    return values.astype(np.int64).tolist() if column.kind == "bool" else values.tolist()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}-metadata.json")
+
+
+def _metadata(path: Path, about: About) -> dict[str, Any]:
+    columns = [
+        {"name": column.name, "titles": column.name, "datatype": _DATATYPES[column.kind], "null": "nan"}
+        | ({"schema:unitText": column.unit} if column.unit else {})
+        for column in about.columns
+    ]
+    return {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": path.name,
+        "tableSchema": {"columns": columns, _OWN: json.loads(about_text(about))},
+    }

@@ -1,0 +1,83 @@
+"""Columns of somebody's Parquet file as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jointbench.errors import ImportedDataError
+from jointbench.extras import need
+from jointbench.recording.log_table import LogTable, file_sha256, missing_column
+from jointbench.recording.mapping import LogFile
+from jointbench.robot import Array
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open it, and close it afterwards.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ImportedDataError: it cannot be read, or is no Parquet.
+    """
+    need("convert", "Parquet", "pyarrow")
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError as error:
+        raise ImportedDataError(f"{path} cannot be read: there is no such file") from error
+    except (pa.ArrowException, OSError) as error:
+        raise ImportedDataError(f"{path} is no Parquet file, or damaged: {error}") from error
+
+
+def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a Parquet file; null is NaN.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ImportedDataError: it is no Parquet, lacks a column, or a column is not one of numbers.
+    """
+    columns = tuple(dict.fromkeys(wanted))
+    with open_parquet(path) as opened:
+        names = opened.schema_arrow.names
+        for name in columns:
+            if names.count(name) != 1:
+                raise missing_column(file.path, name, names)
+        table = opened.read(columns=list(columns))
+        values = np.column_stack([_numbers(table.column(name), file.path, name) for name in columns])
+    return LogTable(file.path, columns, values, np.arange(len(values)), file_sha256(path), "row")
+
+
+def first_rows(path: Path, count: int) -> tuple[tuple[str, ...], Array]:
+    """Names and first values of all columns of numbers."""
+    with open_parquet(path) as opened:
+        batches = list(islice(opened.iter_batches(batch_size=count), 1))
+        if not batches:
+            raise ImportedDataError(f"{path} has no rows; nothing can be told from it")
+        columns = {name: batches[0].column(name) for name in opened.schema_arrow.names}
+    numeric = {name: column for name, column in columns.items() if _is_numeric(column)}
+    if not numeric:
+        raise ImportedDataError(f"{path}: none of its columns holds numbers; they are {', '.join(columns)}")
+    return tuple(numeric), np.column_stack([_numbers(column, path.name, name) for name, column in numeric.items()])
+
+
+def _is_numeric(column: Any) -> bool:
+    from pyarrow import types
+
+    kind = column.type
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _numbers(column: Any, file: str, name: str) -> Array:
+    """Of an Arrow array, whatever its kind of number."""
+    if not _is_numeric(column):
+        raise ImportedDataError(f"{file}, column {name!r} holds {column.type}; only numbers can be imported")
+    return np.asarray(column, dtype=np.float64)
