@@ -10,21 +10,18 @@ import numpy as np
 
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import finite
+from jointbench.cli.model_places import model_file, own_run
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
-from jointbench.errors import FitError
 from jointbench.identification import Model, load_model
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
 from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
 from jointbench.identification.observations import observe
 from jointbench.recording import open_run
-from jointbench.recording.run_directory import PROVENANCE
 from jointbench.signals import Motion
 
 VERB = "compare"
 EXAMPLE = "jointbench compare runs/before runs/after"
-
-_MODEL = "model.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Compares and prints; exit code 1 when the models differ."""
-    places = [_model_file(Path(given)) for given in (options.a, options.b)]
+    places = [model_file(Path(given)) for given in (options.a, options.b)]
     a, b = (load_model(place) for place in places)
     check_comparable(a, b)
-    source = options.on or _own_run(places[0], a)
+    source = options.on or own_run(places[0], a)
     motion = motion_of(source, a) if source else None
     comparison = compare(a, b, motion=motion, level=options.level, margin=options.margin)
     console.say(parameters_table(comparison))
@@ -134,21 +131,3 @@ def torques_table(comparison: Comparison) -> str:
         for joint, name in enumerate(comparison.joint_names)
     ]
     return table(("joint", "torque, rms", *(f"difference, {part}" for part in torques), "at most"), rows)
-
-
-def _model_file(given: Path) -> Path:
-    if not given.is_dir():
-        return given
-    if not (given / _MODEL).is_file():
-        raise FitError(
-            f"{given} holds no {_MODEL}; fit the run first, `jointbench fit {given}`, or give a model file in its place"
-        )
-    return given / _MODEL
-
-
-def _own_run(place: Path, model: Model) -> Path | None:
-    """The run a model was fitted to, where it is still there: the folder the model is in, or what the model names."""
-    for folder in (place.parent, Path(str(model.provenance.get("run", "")) or "-")):
-        if (folder / PROVENANCE).is_file():
-            return folder
-    return None

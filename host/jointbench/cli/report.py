@@ -1,4 +1,4 @@
-"""Write one HTML page with the verdict, the pictures and the ledger of a model."""
+"""Write one HTML page on what a model is worth, or on what differs between two."""
 
 from __future__ import annotations
 
@@ -6,28 +6,69 @@ import argparse
 from pathlib import Path
 
 from jointbench.cli.console import Console
+from jointbench.cli.model_places import model_file, own_run
 from jointbench.cli.result import Result
-from jointbench.identification import load_model, validate
-from jointbench.recording import open_run
+from jointbench.errors import FitError
+from jointbench.identification import Model, load_model, validate
+from jointbench.recording import Run, open_run
+from jointbench.report import ComparisonEvidence, write_comparison, write_report
+from jointbench.report.evidence import fitted_runs
 
 VERB = "report"
 EXAMPLE = "jointbench report model.json FIT_RUN VERIFICATION_RUN --out report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL, the two runs, and where the page goes."""
-    parser.add_argument("model", metavar="MODEL", help="a model.json")
-    parser.add_argument("fit_run", metavar="FIT_RUN", help="the run it was fitted to")
-    parser.add_argument("verification_run", metavar="VERIFICATION_RUN", help="a run of another motion")
+    """A model with its runs, or two models; and where the page goes."""
+    parser.add_argument("first", metavar="MODEL|A", help="a model.json; of two, a run directory with its model too")
+    parser.add_argument("second", metavar="RUN|B", help="the run MODEL was fitted to; or the model to compare A with")
+    verify = "a run of another motion, to judge MODEL by (the run it was fitted to, which says less)"
+    parser.add_argument("verification_run", metavar="VERIFY", nargs="?", help=verify)
     parser.add_argument("--out", metavar="FILE", default="report.html", help="where the page goes (%(default)s)")
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
-    """Validates afresh and writes the page."""
-    from jointbench.report import write_report  # plotting is an extra, and slow to import
+    """Validates or compares afresh and writes the page; two models, or two runs with theirs, are compared."""
+    first, second = Path(options.first), Path(options.second)
+    out = Path(options.out)
+    with console.working("drawing the report"):
+        if options.verification_run is None and (first.is_dir() or not second.is_dir()):
+            return _of_two(first, second, out, console)
+        return _of_one(first, second, options.verification_run, out, console)
 
-    model, verification = load_model(options.model), open_run(options.verification_run)
-    fit_run = open_run(options.fit_run)
-    path = write_report(Path(options.out), model, fit_run, validate(model, verification), verification)
+
+def _of_one(first: Path, second: Path, verification: str | None, out: Path, console: Console) -> Result:
+    place = model_file(first)
+    model = load_model(place)
+    fit_run, verification_run = _runs(model, place, open_run(second), verification)
+    path = write_report(out, model, fit_run, validate(model, verification_run), verification_run)
     console.say(f"report: {path}")
     return Result("report", fields={"report": path})
+
+
+def _of_two(first: Path, second: Path, out: Path, console: Console) -> Result:
+    places = model_file(first), model_file(second)
+    a, b = load_model(places[0]), load_model(places[1])
+    source = own_run(places[0], a)
+    evidence = ComparisonEvidence.of(a, b, places, open_run(source) if source else None)
+    path, found = write_comparison(out, evidence), evidence.comparison
+    console.say(f"A: {places[0]}")
+    console.say(f"B: {places[1]}")
+    console.say(f"{found.answer}: {found.reason}")
+    console.say(f"report: {path}")
+    return Result("report", fields={"report": path, "a": places[0], "b": places[1], "verdict": found.answer})
+
+
+def _runs(model: Model, place: Path, given: Run, verification: str | None) -> tuple[Run, Run]:
+    """The run a model was fitted to and the one it is judged by, of one run or two that were given."""
+    if verification is not None:
+        return given, open_run(verification)
+    if any(each["sha256"] == given.sha256 for each in fitted_runs(model)):
+        return given, given
+    own = own_run(place, model)
+    if own is None:
+        raise FitError(
+            f"{place} was not fitted to {given.path}, and the run that it was fitted to is no longer there; give both: "
+            f"jointbench report {place} FIT_RUN {given.path}"
+        )
+    return open_run(own), given

@@ -99,10 +99,12 @@ class Content:
         torque_unit: unit of the torques in the table of joints.
         joints: the table under the verdict.
         torque_note: what the panels of torque show and what they leave out.
-        torques, residuals: panels, one per joint.
+        torques, residuals, spectra: panels, one per joint.
         fit: how the model was made, and what is left unexplained.
         parameter_note: how many of each verdict, and what the words mean.
         parameters: groups of rows.
+        friction_note: what the curves of friction show.
+        friction: panels, one per joint that has friction of its own and moves.
         ledgers: of the fit's run and of the verification's.
         clocks: of those of the two whose boards have clocks of their own.
         excitation_note: what was played.
@@ -121,9 +123,12 @@ class Content:
     torque_note: str
     torques: tuple[Panel, ...]
     residuals: tuple[Panel, ...]
+    spectra: tuple[Panel, ...]
     fit: tuple[FitFact, ...]
     parameter_note: str
     parameters: tuple[ParameterGroup, ...]
+    friction_note: str
+    friction: tuple[Panel, ...]
     ledgers: tuple[RunTable, ...]
     clocks: tuple[RunTable, ...]
     excitation_note: str

@@ -64,8 +64,8 @@ def value_and_sigma(value: float, sigma: float) -> tuple[str, str]:
 
 
 def typeset(sentence: str) -> str:
-    """Return a sentence with its per-cent signs set as in `percent`."""
-    return re.sub(r"(?<=\d)%", "\u00a0%", sentence)
+    """Return a sentence with its per-cent signs set as in `percent`, and true minus signs before numbers."""
+    return re.sub(r"(?<=\d)%", "\u00a0%", re.sub(r"(?<![\w.])-(?=\d)", "−", sentence))
 
 
 def count(number: int) -> str:

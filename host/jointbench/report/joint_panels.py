@@ -1,6 +1,7 @@
 """The panels of a report: each joint's torque, residual and excitation as pictures on the page."""
 
 import html
+from contextlib import AbstractContextManager
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,7 +10,7 @@ from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.report.content import Panel
 from jointbench.report.digits import column, percent
-from jointbench.report.panels import excitation_panel, residual_panel, torque_panel
+from jointbench.report.panels import TEXT, excitation_panel, residual_panel, torque_panel
 from jointbench.report.theme import house_style, inline_svg
 from jointbench.report.units import torque_unit
 from jointbench.robot import Array, Robot
@@ -37,11 +38,11 @@ def torque_panels(model: Model, validation: Validation) -> tuple[Panel, ...]:
     """Return measured and predicted torque of each joint."""
     time, measured, predicted = torque_series(validation)
     panels: list[Panel] = []
-    with house_style():
+    with panel_style():
         for joint, name in enumerate(validation.joint_names):
             figure = torque_panel(time, measured[:, joint], predicted[:, joint], torque_unit(model.robot, joint))
             note = f"error {percent(float(validation.relative[joint]))}"
-            panels.append(_panel(figure, f"torque-{joint}", name, note, "measured and predicted torque"))
+            panels.append(panel_of(figure, f"torque-{joint}", name, note, "measured and predicted torque"))
     return tuple(panels)
 
 
@@ -50,14 +51,14 @@ def residual_panels(model: Model, validation: Validation) -> tuple[Panel, ...]:
     time, measured, predicted = torque_series(validation)
     moving = validation.moving[shown_rows(validation)]
     panels: list[Panel] = []
-    with house_style():
+    with panel_style():
         for joint, name in enumerate(validation.joint_names):
             unit = torque_unit(model.robot, joint)
             residual = measured[:, joint] - predicted[:, joint]
             figure = residual_panel(time, residual, moving[:, joint], float(model.fit_rms[joint]), unit)
             here, there = column([float(validation.rms[joint]), float(model.fit_rms[joint])])
             note = f"rms {here}, in the fit {there} {unit}"
-            panels.append(_panel(figure, f"residual-{joint}", name, note, "residual torque"))
+            panels.append(panel_of(figure, f"residual-{joint}", name, note, "residual torque"))
     return tuple(panels)
 
 
@@ -66,7 +67,7 @@ def excitation_panels(robot: Robot, excitation: Excitation) -> tuple[Panel, ...]
     time = np.linspace(0.0, excitation.duration, _INSTANTS)
     motion = excitation.evaluate(time)
     panels: list[Panel] = []
-    with house_style():
+    with panel_style():
         for joint, margins in enumerate(excitation.margins):
             turns = robot.independent_joints[joint].kind == "revolute"
             scale = float(np.rad2deg(1.0)) if turns else 1.0
@@ -81,9 +82,15 @@ def excitation_panels(robot: Robot, excitation: Excitation) -> tuple[Panel, ...]
                 units,
             )
             note = f"least margin {percent(margins.smallest)}"
-            panels.append(_panel(figure, f"excitation-{joint}", margins.joint, note, "planned motion in its limits"))
+            panels.append(panel_of(figure, f"excitation-{joint}", margins.joint, note, "planned motion in its limits"))
     return tuple(panels)
 
 
-def _panel(figure: Figure, identity: str, joint: str, note: str, what: str) -> Panel:
-    return Panel(joint, note, inline_svg(figure, identity, html.escape(f"{joint}: {what}")))
+def panel_style() -> AbstractContextManager[None]:
+    """The house's style with letters that are large enough on a phone."""
+    return house_style(TEXT)
+
+
+def panel_of(figure: Figure, identity: str, joint: str, note: str, what: str) -> Panel:
+    """Return a figure as a panel, with all that its heading says for those who cannot see it."""
+    return Panel(joint, note, inline_svg(figure, identity, html.escape(f"{joint}: {what}; {note}")))

@@ -1,8 +1,11 @@
 """The sentences above the pictures: what they show, and what they leave out."""
 
+from collections.abc import Sequence
+
 from jointbench.recording import Run
 from jointbench.report.digits import percent
 from jointbench.report.evidence import Evidence
+from jointbench.report.friction_curves import FrictionCurve
 
 
 def torque_note(evidence: Evidence) -> str:
@@ -17,6 +20,19 @@ def torque_note(evidence: Evidence) -> str:
         f"The motion of run “{evidence.verification_run.path.name}”{averaged}. Both torques went through the same "
         f"low-pass at {settings.cutoff_Hz:.3g} Hz. Errors count where a joint moves ({span} of the time); "
         f"the table of joints also has those with rest included."
+    )
+
+
+def friction_note(evidence: Evidence, curves: Sequence[FrictionCurve]) -> str:
+    """Say what the curves of friction show, and of which joints there is none."""
+    shown = {curve.joint for curve in curves}
+    names = evidence.model.base.robot.joint_names
+    missing = [label for label, name in zip(evidence.model.robot.joint_names, names, strict=True) if name not in shown]
+    none = f" There is none of {', '.join(missing)}, with no friction of their own or no motion." if missing else ""
+    return (
+        f"What the torque of run “{evidence.verification_run.path.name}” leaves when all but friction and offset is "
+        f"taken away, over speed: the median of the rows at each speed, and the middle 80\u00a0% of them. The line is "
+        f"the model's friction with its offset, the band ±\u00a02\u00a0σ.{none}"
     )
 
 

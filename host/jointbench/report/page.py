@@ -1,34 +1,31 @@
 """A model's report: one HTML file that needs nothing else."""
 
-from importlib import resources
-
-import jinja2
-
 from jointbench.report.clock_table import clock_table
 from jointbench.report.content import Content
 from jointbench.report.evidence import Evidence
 from jointbench.report.fit_facts import fit_facts
+from jointbench.report.friction_curves import friction_curves
+from jointbench.report.friction_panels import friction_panels
 from jointbench.report.joint_panels import excitation_panels, residual_panels, torque_panels
 from jointbench.report.ledger_table import ledger_table
-from jointbench.report.notes import excitation_note, torque_note
+from jointbench.report.notes import excitation_note, friction_note, torque_note
 from jointbench.report.parameter_table import parameter_groups, parameter_note
 from jointbench.report.provenance_table import provenance_rows, reproduce_commands
+from jointbench.report.render import render
+from jointbench.report.spectrum_panels import spectrum_panels
 from jointbench.report.summary import facts, joint_rows, sentence
 from jointbench.report.units import torque_units
 
 
 def report_html(evidence: Evidence, commands: tuple[str, ...] = ()) -> str:
     """Return the report as HTML text that refers to nothing outside itself."""
-    templates = resources.files("jointbench.report") / "templates"
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string((templates / "report.html").read_text(encoding="utf-8"))
-    css = (templates / "report.css").read_text(encoding="utf-8")
-    return template.render(content=report_content(evidence, commands), css=css)
+    return render("report.html", report_content(evidence, commands))
 
 
 def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Content:
     """Return everything the report says, in words, finished numbers and pictures."""
     model, validation, excitation = evidence.model, evidence.validation, evidence.excitation
+    curves = friction_curves(model, evidence.verification_run)
     return Content(
         robot=model.robot.name,
         answer=evidence.answer,
@@ -40,9 +37,12 @@ def report_content(evidence: Evidence, commands: tuple[str, ...] = ()) -> Conten
         torque_note=torque_note(evidence),
         torques=torque_panels(model, validation),
         residuals=residual_panels(model, validation),
+        spectra=spectrum_panels(model, validation),
         fit=fit_facts(evidence),
         parameter_note=parameter_note(model),
         parameters=parameter_groups(model),
+        friction_note=friction_note(evidence, curves),
+        friction=friction_panels(model, curves),
         ledgers=tuple(ledger_table(name, run.ledger) for name, run in evidence.runs),
         clocks=tuple(clock_table(name, run) for name, run in evidence.runs if run.clocks),
         excitation_note=excitation_note(evidence),

@@ -10,8 +10,11 @@ from jointbench.report.theme import PALETTE
 from jointbench.report.thinning import thin
 from jointbench.robot.arrays import Array
 
-WIDTH = 380.0
+WIDTH = 360.0
 """Width of a panel [SVG units, a pixel each where the page gives it its own width]."""
+
+TEXT = 12.5
+"""Height of its letters [SVG units]: twelve pixels on a phone that is 390 pixels wide."""
 
 BINS = 360
 """Groups of samples along the time axis: about one a pixel."""
@@ -22,9 +25,9 @@ _ROUND = MaxNLocator(5, steps=[1, 2, 5, 10])
 
 def torque_panel(time: Array, measured: Array, predicted: Array, unit: str) -> Figure:
     """Measured (wide, pale) under predicted (thin) torque of one joint over time [s]."""
-    figure, (axes,) = _stack([150.0])
+    figure, (axes,) = stack([150.0])
     draw_torques(axes, time, measured, predicted, BINS)
-    _name_vertical(axes, unit)
+    name_vertical(axes, unit)
     return figure
 
 
@@ -76,7 +79,7 @@ def residual_panel(time: Array, residual: Array, moving: NDArray[np.bool_], fit_
         fit_rms: of the residual over the fitted rows.
         unit: of the torque.
     """
-    figure, (trace, shape) = _stack([110.0, 82.0])
+    figure, (trace, shape) = stack([110.0, 82.0])
     counted = residual[moving]
     reach = 1.05 * float(max(np.abs(counted).max(initial=0.0), 2.5 * fit_rms)) or 1.0
     trace.plot(*thin(time, residual, BINS), color=PALETTE.rule, linewidth=0.8)
@@ -85,7 +88,7 @@ def residual_panel(time: Array, residual: Array, moving: NDArray[np.bool_], fit_
     trace.set_ylim(-reach, reach)
     mark_vertical(trace, most=5, symmetric=True)
     mark_time(trace, time)
-    _name_vertical(trace, unit)
+    name_vertical(trace, unit)
 
     if counted.size:
         bins = int(np.clip(np.sqrt(counted.size), 11, 81))
@@ -107,7 +110,7 @@ def excitation_panel(
     time: Array, motion: tuple[Array, ...], bounds: tuple[tuple[float, float], ...], units: tuple[str, ...]
 ) -> Figure:
     """Position, velocity and acceleration of one joint over time [s], each between its two limits."""
-    figure, stacked = _stack([66.0, 66.0, 66.0], gap=26.0)
+    figure, stacked = stack([70.0, 70.0, 70.0], gap=30.0)
     for axes, values, (low, high), unit in zip(stacked, motion, bounds, units, strict=True):
         axes.plot(*thin(time, values, BINS), color=PALETTE.measured, linewidth=1.2)
         _draw_bounds(axes, low, high)
@@ -117,7 +120,7 @@ def excitation_panel(
         marks = [low, *zero, high]
         axes.set_yticks(marks, [f"{mark:.4g}".replace("-", "−") for mark in marks])
         mark_time(axes, time)
-        _name_vertical(axes, unit)
+        name_vertical(axes, unit)
         axes.tick_params(labelbottom=axes is stacked[-1])
     return figure
 
@@ -128,7 +131,7 @@ def _draw_bounds(axes: Axes, low: float, high: float) -> None:
         axes.axhline(bound, color=PALETTE.limit, linewidth=1.0, dashes=(4, 3), zorder=3)
 
 
-def _name_vertical(axes: Axes, unit: str) -> None:
+def name_vertical(axes: Axes, unit: str) -> None:
     """Put the unit above the vertical axis, over its numbers, where nothing has to be turned to read it."""
     axes.annotate(
         unit, (0.0, 1.0), xytext=(-5, 6), xycoords="axes fraction", textcoords="offset points",
@@ -136,9 +139,9 @@ def _name_vertical(axes: Axes, unit: str) -> None:
     )  # fmt: skip
 
 
-def _stack(heights: list[float], gap: float = 34.0) -> tuple[Figure, list[Axes]]:
-    """Return a figure with axes above each other; heights and the gap between them in SVG units."""
-    left, right, top, bottom = 38.0, 16.0, 18.0, 20.0
+def stack(heights: list[float], gap: float = 38.0, left: float = 48.0) -> tuple[Figure, list[Axes]]:
+    """Return a figure with axes above each other; their heights, gap and the room left of them in SVG units."""
+    right, top, bottom = 34.0, 22.0, 24.0
     total = top + sum(heights) + gap * (len(heights) - 1) + bottom
     figure = Figure(figsize=(WIDTH / 72.0, total / 72.0), dpi=72)
     axes: list[Axes] = []

@@ -67,11 +67,11 @@ STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def house_style() -> Generator[None]:
-    """Draw in the house's style, whatever the user's own matplotlib settings are."""
+def house_style(text: float = STYLE["font.size"]) -> Generator[None]:
+    """Draw in the house's style, letters `text` points high, whatever the user's own matplotlib settings are."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
+        matplotlib.rcParams.update({**STYLE, "font.size": text})
         yield
 
 
@@ -92,6 +92,7 @@ def inline_svg(figure: Figure, identity: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(?<=\d\.)(\d\d)\d+", r"\1", tag[0]), svg)  # places, never text
     box = re.findall(r'viewBox="([^"]*)"', svg)[0]
     svg = f'<svg viewBox="{box}" role="img" aria-label="{label}">' + svg[svg.index(">") + 1 :]
     svg = svg.replace("xlink:href=", "href=")
@@ -99,5 +100,4 @@ def inline_svg(figure: Figure, identity: str, label: str) -> str:
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     for name, colour in vars(PALETTE).items():
         svg = svg.replace(f": {colour}", f": var(--{name})")
-    svg = re.sub(r"(?<=\d\.)(\d\d)\d+", r"\1", svg)
     return re.sub(r"\n\s*", "\n", svg).strip()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jointbench.identification.residual import Mission, Residual
     from jointbench.identification.zero_moment_point.stance import Stance
     from jointbench.recording import Run
+    from jointbench.report.comparison_evidence import ComparisonEvidence
     from jointbench.report.pressure_model import PressureModel
     from jointbench.robot import Array
 
@@ -30,7 +31,7 @@ def write_report(
     *,
     commands: Sequence[str] = (),
 ) -> Path:
-    """Write one HTML file with the verdict, torques, residuals, parameters ± σ, losses, excitation and provenance.
+    """Write one HTML file on a model: verdict, torques, residuals, parameters ± σ, friction, losses and provenance.
 
     Args:
         path: of the file; an older one is replaced once the new one is whole.
@@ -54,6 +55,26 @@ def write_report(
 
     evidence = Evidence(model, fit_run, validation, verification_run, excitation or fit_run.excitation)
     return _write(Path(path), report_html(evidence, tuple(commands)).encode("utf-8"))
+
+
+def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
+    """Write one HTML file on two models: what differs beyond the error bars, by how much torque, and both side by side.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        evidence: both models and their comparison.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the file cannot be written.
+    """
+    require_report_extras()
+    from jointbench.report.comparison_page import comparison_html
+
+    return _write(Path(path), comparison_html(evidence).encode("utf-8"))
 
 
 def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:

@@ -48,3 +48,4 @@ def test_count_in_groups_of_three() -> None:
 
 def test_sentences_are_set_like_the_numbers_beside_them() -> None:
     assert typeset("error 14.0% is above 10% (100 %)") == "error 14.0\u00a0% is above 10\u00a0% (100 %)"
+    assert typeset("j2 -51.0%, p = 5e-151, on 2026-05-04") == "j2 −51.0\u00a0%, p = 5e-151, on 2026-05-04"

@@ -66,6 +66,14 @@ def test_limits_of_the_excitation_are_marked_on_the_axes() -> None:
         assert axes.get_ylim()[0] < low < high < axes.get_ylim()[1]
 
 
+def test_numbers_on_the_axes_keep_their_digits() -> None:
+    figure = torque_panel(TIME, 0.004 * np.sin(TIME), 0.004 * np.cos(TIME), "N·m")
+    svg = svg_of(figure)
+    for mark in ("0.0025", "0.0000", "−0.0025"):
+        assert mark in [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert f">{mark}<" in svg
+
+
 def test_style_is_the_house_s_own_whatever_the_user_s() -> None:
     with house_style():
         before = svg_of(torque_panel(TIME, TIME, TIME, "N"))

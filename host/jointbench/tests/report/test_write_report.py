@@ -138,14 +138,18 @@ def test_parameters_that_no_robot_can_have_are_warned_of(example: Example, tmp_p
     assert "Physically possible parameters: the nearest physically possible parameters are" in page.text
 
 
-def test_every_joint_has_its_three_pictures(page: Page, example: Example) -> None:
+def test_every_joint_has_its_five_pictures(page: Page, example: Example) -> None:
     labels = [values["aria-label"] for tag, values in page.tags if tag == "svg"]
     for name in example.model.robot.joint_names:
-        assert [label.partition(": ")[2] for label in labels if label.startswith(f"{name}: ")] == [
+        mine = [label.partition(": ")[2].partition("; ") for label in labels if label.startswith(f"{name}: ")]
+        assert [what for what, _, _ in mine] == [
             "measured and predicted torque",
             "residual torque",
+            "spectrum of the residual",
+            "friction over speed",
             "planned motion in its limits",
         ]
+        assert all(note and note in page.text for _, _, note in mine)  # who sees no picture is told its figures
 
 
 def test_ledger_and_provenance_are_shown(page: Page, example: Example) -> None:
@@ -238,7 +242,7 @@ def test_imported_recording_has_no_ledger_and_no_excitation(imported: Example, t
     assert page.text.count("No ledger") == 2
     assert "No planned motion comes with this recording" in page.text
     assert "samples lost" not in page.text
-    assert sum(tag == "svg" for tag, _ in page.tags) == 2 * imported.model.robot.n_joints
+    assert sum(tag == "svg" for tag, _ in page.tags) == 4 * imported.model.robot.n_joints
 
 
 def test_names_and_warnings_are_text_never_markup(example: Example, tmp_path: Path) -> None:
