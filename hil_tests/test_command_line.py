@@ -83,6 +83,51 @@ def test_list_shows_a_latched_fault(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert "jointbench run --clear" in said
 
 
+def test_check_says_whether_boards_are_fit_to_move_and_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = {robot: str(tmp_path / f"{robot}.json") for robot in ("cobot6", "modular7")}
+    for robot, plan in plans.items():
+        assert main(["plan", robot, "--random", "--period", "9.6", "--out", plan]) == 0
+    with virtual_bench(COBOT, seed=5, out=tmp_path / "bench") as live:
+        before = _registers(live)
+        capsys.readouterr()
+        assert main(["check", str(live), "--plan", plans["cobot6"], "--json", "-"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert _registers(live) == before
+        assert found["fit"]
+        looked_at = {finding["name"] for finding in found["findings"] if finding["joint"] == "j3"}
+        assert looked_at == {
+            "firmware", "state", "identity", "link", "clock", "current", "supply", "temperature", "position", "limits",
+        }  # fmt: skip
+        assert found["findings"][-1]["name"] == "playable"
+
+        assert main(["check", str(live), "--plan", plans["modular7"]]) == 1
+        said = capsys.readouterr().out
+        assert "NO  plan, playable: it is a plan for robot 'modular7', the bench's is 'cobot6'" in said
+
+        _trip(live)
+        assert main(["check", str(live)]) == 1
+        said = capsys.readouterr().out
+        assert "NO  j2, state: tripped at tick" in said
+        assert "not fit to move: j2\n" in said
+
+
+def test_check_goes_on_without_boards_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One board is silent and one of another release."""
+    silent = (HERE / "programs" / "babble.py").read_text().replace("board.send(16)", "board.send(0)")
+    bench_file = bench_with_program(tmp_path, "j4", silent)
+    bench_file = bench_with_program(tmp_path / "2", "j2", variation("wire.SCHEMA_HASH = 0x12345678"), bench_file)
+    with virtual_bench(bench_file, plant="ideal", out=tmp_path / "sim") as live:
+        assert main(["check", str(live)]) == 1
+        said = capsys.readouterr().out
+    assert "not fit to move: j2, j4\n" in said
+    assert "NO  j2, firmware: speaks wire" in said
+    assert "NO  j4, answer: no answer to HELLO" in said
+    (row,) = [line.split() for line in said.splitlines() if line.startswith("  j6 ")]
+    assert "NO" not in row
+
+
 def test_a_joint_that_is_not_there_has_no_repl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = 'version = 1\nname = "lab"\nrobot = "cobot6"\n[[board]]\nnode = 1\njoint = "j1"\nurl = "/dev/nowhere"\n'
     (tmp_path / "lab.toml").write_text(text)
@@ -90,6 +135,12 @@ def test_a_joint_that_is_not_there_has_no_repl(tmp_path: Path, capsys: pytest.Ca
     assert "bench 'lab' has no board for joint 'elbow'; its joints: j1" in capsys.readouterr().err
     assert main(["list", str(tmp_path / "lab.toml")]) == 1
     assert "j1 (node 1): port /dev/nowhere cannot be opened" in capsys.readouterr().out
+
+
+def _registers(live: Path) -> list[dict[str, int]]:
+    with open_bench(live) as bench:
+        bench.connect()
+        return [facts.registers for facts in bench.facts]
 
 
 def _trip(live: Path) -> None:

@@ -41,7 +41,7 @@ def carry_out(
         if options.json:
             result.write(options.json, seconds)
     except errors as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        console.alarm(command, str(error))
         return 2
     except BrokenPipeError:  # whoever read the output has had enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,11 +49,12 @@ def carry_out(
     except OSError as error:
         if error.filename is None:  # not a file the user named: a fault of ours, shown whole
             raise
-        print(f"{command}: {error.filename}: {error.strerror}; name another place", file=sys.stderr)
+        console.alarm(command, f"{error.filename}: {error.strerror}; name another place")
         return 2
     except KeyboardInterrupt:
         left = f"; {when_stopped}" if when_stopped else ""
-        print(f"\n{command}: stopped by Ctrl-C{left}", file=sys.stderr)
+        print(file=sys.stderr)
+        console.alarm(command, f"stopped by Ctrl-C{left}")
         return 130
     if seconds > 1.0:
         console.say(f"{seconds:.0f} s in all")

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if is_fleet(options.run) and not options.together:
         return fit_many(options, console, chosen._asdict())
     runs = [_opened(name, console) for name in options.run]
-    model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
+    with console.working(f"fitting {runs[0].robot.name} by {chosen.estimator}"):
+        model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
     path = model.save(options.out or Path(options.run[0]) / "model.json")
     console.say(parameters_table(model))
     if model.friction is not None:

@@ -48,7 +48,7 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
         raise FleetError(f"--csv {options.csv}: no folder {Path(options.csv).parent}; make it, or name another")
 
     def told(member: Member, done: int, of: int) -> None:
-        console.progress(f"{done} of {of} runs, {member.name} last")
+        console.progress(f"{done} of {of} runs, {member.name} last", done / of)
 
     fleet = fit_fleet(
         options.run,

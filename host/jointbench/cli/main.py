@@ -2,71 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
+import difflib
+import sys
 from collections.abc import Sequence
-from types import ModuleType
 
-from jointbench.cli import (
-    compare,
-    doctor,
-    drives,
-    export,
-    fit,
-    flash,
-    friction,
-    import_,
-    info,
-    list_,
-    plan,
-    repl,
-    report,
-    residual,
-    run,
-    stance,
-    sweep,
-    validate,
-)
+from jointbench.cli import here
 from jointbench.cli.carry_out import carry_out
-
-VERBS: tuple[ModuleType, ...] = (
-    list_,
-    info,
-    doctor,
-    plan,
-    sweep,
-    run,
-    import_,
-    friction,
-    drives,
-    fit,
-    stance,
-    validate,
-    compare,
-    residual,
-    report,
-    export,
-    repl,
-    flash,
-)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The command line: one sub-command a verb, each with --json."""
-    parser = argparse.ArgumentParser(
-        prog="jointbench", description="Identify the dynamics of a robot from its joint boards."
-    )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for module in VERBS:
-        sentence = (module.__doc__ or "").splitlines()[0]
-        verb = verbs.add_parser(module.VERB, help=sentence, description=sentence, epilog=f"example: {module.EXAMPLE}")
-        module.add_arguments(verb)
-        verb.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
-        verb.set_defaults(module=module)
-    return parser
+from jointbench.cli.parser import build_parser
+from jointbench.cli.verbs import VERBS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; exit code 0, 1 (the verdict is no) or 2 (it could not be done, and why)."""
-    options = build_parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = build_parser()
+    if words and not words[0].startswith("-") and words[0] not in VERBS:
+        near = difflib.get_close_matches(words[0], VERBS, 1)
+        meant = f"; did you mean `{' '.join(['jointbench', near[0], *words[1:]])}`?" if near else ""
+        parser.error(f"there is no verb {words[0]!r}{meant}")
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        options.parser.refuse(unknown)
+    if options.verb is None:
+        return carry_out("jointbench", options, here.run)
     left: str = getattr(options.module, "WHEN_STOPPED", "")
     return carry_out(f"jointbench {options.verb}", options, options.module.run, when_stopped=left)

@@ -134,7 +134,8 @@ def progress_line(console: Console, options: argparse.Namespace) -> Callable[[in
         bar = "#" * round(_BAR * min(done, 1.0))
         value = f"{best:.5g}" if math.isfinite(best) else "none yet"
         console.progress(
-            f"[{bar:{_BAR}}] {passed:.0f} s, start {start + 1} of {starts}, step {step}: best {words} {value}"
+            f"[{bar:{_BAR}}] {passed:.0f} s, start {start + 1} of {starts}, step {step}: best {words} {value}",
+            done,
         )
 
     return show

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 from jointbench.cli.console import Console
+from jointbench.cli.plan_file import read_plan
 from jointbench.cli.result import Result
-from jointbench.errors import ExcitationError
-from jointbench.excitation import Excitation
 from jointbench.link import Progress, open_bench
 from jointbench.recording import new_run_path, record
 
@@ -49,24 +46,6 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result("run", plan.seed, fields=fields, refused=not recorded.ledger.is_valid)
 
 
-def read_plan(path: str) -> Excitation:
-    """The excitation that `plan` wrote.
-
-    Raises:
-        ExcitationError: there is no such file, or it holds no plan.
-    """
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExcitationError(f"no plan at {path}; make one with `jointbench plan ROBOT --out {path}`") from None
-    except (OSError, ValueError) as error:
-        raise ExcitationError(f"plan {path} cannot be read: {error}") from error
-    try:
-        return Excitation.from_dict(values)
-    except ExcitationError as error:
-        raise ExcitationError(f"plan {path}: {error}; make one anew with `jointbench plan`") from error
-
-
 def progress_line(console: Console, what: str) -> Callable[[Progress], None]:
     """Progress of a playback as one line: time left, rate, loss, peak torque, and how far from falling it is."""
 
@@ -77,7 +56,8 @@ def progress_line(console: Console, what: str) -> Callable[[Progress], None]:
         foot = "" if margin is None else f", pressure {1e3 * margin:.0f} mm inside the sole"
         console.progress(
             f"{what} {progress.elapsed:5.1f} / {progress.duration:.1f} s, {progress.rate:.0f} samples/s{lost}, "
-            f"peak {peak[0]} {peak[1]:.1f} N·m{foot}"
+            f"peak {peak[0]} {peak[1]:.1f} N·m{foot}",
+            progress.elapsed / progress.duration if progress.duration else None,
         )
 
     return show

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jointbench.cli import fit, fit_options
-from jointbench.cli.main import build_parser, main
+from jointbench.cli.main import main
+from jointbench.cli.parser import build_parser
 from jointbench.identification import load_model
 from jointbench.recording import Run
 from jointbench.tests.identification.synthetic import arm, synthetic_run

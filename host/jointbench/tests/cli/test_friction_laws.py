@@ -7,7 +7,8 @@ import pytest
 
 from jointbench.cli import fit
 from jointbench.cli.friction_laws import asked_friction
-from jointbench.cli.main import build_parser, main
+from jointbench.cli.main import main
+from jointbench.cli.parser import build_parser
 from jointbench.errors import FitError
 from jointbench.identification import load_model
 from jointbench.report.parameter_table import parameter_groups, parameter_note

@@ -85,7 +85,7 @@ def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureF
 )
 def test_half_a_command_says_what_is_wanted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", *arguments]) == 2
-    assert "give a mapping to import (jointbench import mapping.toml), or --robot, --csv" in capsys.readouterr().err
+    assert "give a mapping to import (jointbench import mapping.toml), or --robot, --log" in capsys.readouterr().err
 
 
 def test_settings_no_fit_would_take_are_refused_before_there_is_a_run(

@@ -4,23 +4,45 @@ import json
 
 import pytest
 
-from jointbench.cli.main import VERBS, main
+from jointbench.cli.main import main
+from jointbench.cli.verbs import VERBS, module_of, sentence
 from jointbench.recording import Recorder
 from jointbench.tests.recording.simulated_run import boards, feed, provenance
 
 
-def test_every_verb_has_help_with_an_example(capsys):
-    for module in VERBS:
-        with pytest.raises(SystemExit) as ended:
-            main([module.VERB, "--help"])
-        assert ended.value.code == 0
-        assert f"jointbench {module.VERB}" in capsys.readouterr().out.split("example:")[1]
-
-
-def test_unknown_verb_is_wrong_use():
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["dance"])
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert f"jointbench {verb}" in said.split("example:")[1]
+    assert "--json FILE|-" in said
+    module = module_of(verb)
+    assert (verb, sentence(verb)) == (module.VERB, (module.__doc__ or "").splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("dance", "there is no verb 'dance'"),
+        ("fti runs/1", "did you mean `jointbench fit runs/1`?"),
+        ("info cobot6 --jsn", "does not know --jsn; did you mean --json?"),
+        ("validate model.json", "required: RUN; `jointbench validate --help`"),
+    ],
+)
+def test_wrong_use_is_one_line_that_says_what_is_near(line, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
     assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_json_may_stand_before_the_verb(capsys):
+    assert main(["--json", "-", "info", "cobot6"]) == 0
+    assert json.loads(capsys.readouterr().out)["robot"] == "cobot6"
 
 
 def test_unknown_robot_is_one_sentence_that_names_the_others(capsys):
@@ -38,7 +60,7 @@ def test_ctrl_c_speaks_of_motors_only_where_some_may_have_turned(arguments, moto
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(next(module for module in VERBS if arguments[0] == module.VERB), "run", interrupted)
+    monkeypatch.setattr(module_of(arguments[0]), "run", interrupted)
 
     assert main(arguments) == 130
 

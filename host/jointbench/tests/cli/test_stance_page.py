@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jointbench import errors
-from jointbench.cli.main import build_parser
+from jointbench.cli.parser import build_parser
 
 PAGE = (Path(__file__).parents[4] / "docs" / "biped.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,78 @@
+"""The command line's parsers: one for all verbs, and one a verb that imports its file when it is asked."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from jointbench.cli.verbs import VERBS, module_of, sentence
+
+DESCRIPTION = (
+    "Identify the dynamics of a robot from its joint boards. Without a verb: what is here, and what to do next."
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that says where help is, instead of all that could be given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end with exit code 2."""
+        joint = " " if message.endswith("?") else "; "
+        self.exit(2, f"{self.prog}: {message}{joint}`{self.prog} --help` shows what it takes\n")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Say that these words mean nothing here, and which option was perhaps meant."""
+        options = self._option_string_actions  # argparse has no public list of them
+        near = [match for word in unknown for match in difflib.get_close_matches(word.partition("=")[0], options, 1)]
+        meant = f"; did you mean {near[0]}?" if near else ""
+        self.error(f"does not know {' '.join(unknown)}{meant}")
+
+
+class VerbParser(Parser):
+    """A verb's parser, empty until it is filled by the first line that is to be parsed."""
+
+    def __init__(self, *, verb: str, **settings: Any) -> None:
+        """Only name and sentence are known yet."""
+        super().__init__(description=sentence(verb), **settings)
+        self.verb = verb
+        self._filled = False
+
+    def fill(self) -> VerbParser:
+        """Import the verb's file and take its arguments from there; filling twice is harmless."""
+        if not self._filled:
+            self._filled = True
+            module = module_of(self.verb)
+            self.epilog = f"example: {module.EXAMPLE}"
+            module.add_arguments(self)
+            add_json(self, argparse.SUPPRESS)  # what stands before the verb counts, too
+            self.set_defaults(module=module, parser=self)
+        return self
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Parse as every parser does, once it is filled."""
+        self.fill()
+        return super().parse_known_args(args, namespace)
+
+
+def add_json(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    """Add the option that every command has."""
+    parser.add_argument("--json", metavar="FILE|-", default=default, help="write the machine-readable result there")
+
+
+def build_parser(*, whole: bool = False) -> Parser:
+    """The command line: one sub-command a verb, each with --json.
+
+    Args:
+        whole: whether every verb's file is imported now, for whoever wants to see all arguments.
+    """
+    parser = Parser(prog="jointbench", description=DESCRIPTION, epilog="`jointbench VERB --help` shows an example.")
+    add_json(parser)
+    parser.set_defaults(parser=parser)
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=VerbParser)
+    for verb in VERBS:
+        filled = verbs.add_parser(verb, verb=verb, help=sentence(verb))
+        if whole:
+            filled.fill()
+    return parser
