@@ -33,7 +33,7 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
     [
         ("version = 1", "version = 2", "cobot6.toml: version = 2 is not known; this release reads version 1"),
         ("version = 1", "version = ", "is not TOML"),
-        ('robot = "cobot6"', 'robot = "cobot9"', "robot 'cobot9': not in the library; the library has cobot6"),
+        ('robot = "cobot6"', 'robot = "cobot9"', "robot 'cobot9': not in the library"),
         ('robot = "cobot6"', 'robot = "arm.toml"', "arm.toml': there is no such file"),
         ('plants/cobot6.toml"', 'plants/none.toml"', "plant file .*none.toml cannot be read: No such file"),
         ("node = 2", "node = 1", "node 1 has two boards"),

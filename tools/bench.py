@@ -17,6 +17,7 @@ from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
 from tools.accuracy_bench.verb import RECORDINGS, accuracy
 from tools.excitation_bench.verb import excitation
+from tools.feed_bench.verb import feed
 from tools.filter_bench.verb import filters
 from tools.firmware_bench.errors import CountFailed
 from tools.firmware_bench.verb import firmware
@@ -25,9 +26,12 @@ from tools.identification_bench.errors import ProcessFailed
 from tools.identification_bench.verb import identification
 from tools.kernel_compiler.errors import NotAKernel
 from tools.machine import machine
+from tools.monitor_bench.errors import NoPicture
+from tools.monitor_bench.verb import monitor
 from tools.predictor_bench.verb import predictor
 from tools.regressor_bench.errors import PeerMissing, StartFailed
 from tools.regressor_bench.verb import regressor
+from tools.startup_bench import startup
 from tools.wire_bench.decoding import Speed, race
 from tools.wire_bench.errors import PlayerFailed
 from tools.wire_bench.host_cost import HostCost, measure, played, record_boards
@@ -155,7 +159,17 @@ def speed_fields(speed: Speed) -> dict[str, Any]:
     }
 
 
-ERRORS = (JointbenchError, BenchError, PlayerFailed, CountFailed, NotAKernel, PeerMissing, StartFailed, ProcessFailed)
+ERRORS = (
+    JointbenchError,
+    BenchError,
+    PlayerFailed,
+    CountFailed,
+    NotAKernel,
+    PeerMissing,
+    StartFailed,
+    ProcessFailed,
+    NoPicture,
+)
 VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
     "wire": (bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
     "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
@@ -164,7 +178,10 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
     "excitation": (excitation, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
     "identification": (identification, "identification: many rows in half a second, an hour's log in constant memory"),
     "predictor": (predictor, "predictor: one torque a call, beside the regressor's way and Pinocchio"),
+    "feed": (feed, "feed: what those who look on cost a recording, beside the same one with nobody"),
     "friction": (friction, "friction: the Makkar law's fit, beside a global search and a particle swarm"),
+    "monitor": (monitor, "monitor: a page that shows twelve boards, beside the same recording with nobody looking on"),
+    "startup": (startup, "startup: how long the command line takes to start, beside mpremote's"),
     "accuracy": (accuracy, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }
 

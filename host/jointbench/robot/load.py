@@ -1,5 +1,6 @@
 """Robots by name or by file."""
 
+import difflib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -41,10 +42,16 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
     if path.suffix in SUFFIXES and path.is_file():
         urdf = path.suffix == ".urdf"
         return read_urdf(path, floating_base=floating_base) if urdf else _from_robot_file(path, floating_base)
+    if path.is_file():
+        raise UnknownRobot(
+            f"robot {text!r}: a robot file ends in {' or '.join(SUFFIXES)}; this is another kind of file"
+        )
+    near = difflib.get_close_matches(text, library_names(), 1)
     reason = "there is no such file" if path.suffix in SUFFIXES else "not in the library"
+    meant = f" (did you mean {near[0]}?)" if near else ""
     raise UnknownRobot(
-        f"robot {text!r}: {reason}; the library has {', '.join(library_names())}, or give the path of a .toml robot "
-        f"file or of a .urdf"
+        f"robot {text!r}: {reason}{meant}; the library has {', '.join(library_names())}, or give the path of a .toml "
+        f"robot file or of a .urdf"
     )
 
 
@@ -64,7 +71,11 @@ def from_folder(reference: str, folder: Path) -> str:
 
 
 def library_names() -> tuple[str, ...]:
-    """Names of the robots that come with the package, in alphabetical order."""
+    """Names of the robots that come with the package, in alphabetical order.
+
+    >>> "cobot6" in library_names()
+    True
+    """
     files = (entry.name for entry in _library().iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 

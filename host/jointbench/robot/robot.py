@@ -59,6 +59,11 @@ class Robot:
         compensations: torques at joints beside those of links and drives, as springs bring them.
         feet: soles with force sensors.
         link_kinds: which of its links are alike, and where along them their centres of mass are looked for.
+
+    >>> from jointbench.robot import load_robot
+    >>> robot = load_robot("cobot6")
+    >>> robot.name, robot.joint_names, robot.position_limits.shape
+    ('cobot6', ('j1', 'j2', 'j3', 'j4', 'j5', 'j6'), (6, 2))
     """
 
     name: str

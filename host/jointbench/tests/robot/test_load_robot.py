@@ -84,7 +84,8 @@ def test_joint_index_names_the_alternatives() -> None:
 
 
 def test_unknown_name_names_the_library() -> None:
-    with pytest.raises(UnknownRobot, match=r"^robot 'cobot7': not in the library; the library has cobot6, .*\.toml"):
+    words = r"^robot 'cobot7': not in the library \(did you mean cobot6\?\); the library has cobot6, .*\.toml"
+    with pytest.raises(UnknownRobot, match=words):
         load_robot("cobot7")
 
 
