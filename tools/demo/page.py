@@ -28,16 +28,21 @@ def section(robot: str, command: str, story: Story) -> str:
     """One robot's section, its heading first."""
     rows = [PAPER_HEADS, ("---",) * len(PAPER_HEADS), *paper_rows(story.lines)]
     table = "\n".join("| " + " | ".join(cell.strip() for cell in row) + " |" for row in rows)
-    parts = [f"## {robot}", story.paper, f"    {command}"]
+    parts = [f"## {robot}", story.paper, not_by_the_docs(robot), f"    {command}"]
     parts += [table] if story.lines else []
     parts += ["\n".join(f"- {check}" for check in story.checks)] if story.checks else []
     parts += ["Assumed:", "\n".join(f"- {sentence}" for sentence in story.assumed)] if story.assumed else []
     return "\n\n".join(parts) + "\n"
 
 
+def not_by_the_docs(robot: str) -> str:
+    """Say, unseen, that the test of the pages' commands need not run this one."""
+    return f"<!-- not run: hil_tests/test_demo_{robot}.py plays it -->"
+
+
 def untold_section(robot: str, command: str, reason: str) -> str:
     """The section of a robot whose story could not be told: an older one would say what is no longer so."""
-    return f"## {robot}\n\n    {command}\n\nNO: {reason}\n"
+    return f"## {robot}\n\n{not_by_the_docs(robot)}\n\n    {command}\n\nNO: {reason}\n"
 
 
 def write_page(path: Path, sections: Mapping[str, str]) -> None:

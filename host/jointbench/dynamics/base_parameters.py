@@ -113,6 +113,11 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
 
     Source: Gautier, J. Robotic Systems 8(4), 1991 (numerical grouping); the order of preference follows
     Khalil & Dombre, Modeling, Identification and Control of Robots, 2002, ch. 9.
+
+    >>> from jointbench.robot import load_robot
+    >>> base = base_parameters(load_robot("cobot6"), drives=False)
+    >>> base.rank, base.names[0]
+    (36, 'j1.Izz + j2.Iyy + j3.Iyy + j4.Iyy + …')
     """
     names = model_parameter_names(robot, drives=drives)
     matrix = random_columns(robot, drives=drives, seed=seed)

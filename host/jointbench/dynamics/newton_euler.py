@@ -36,6 +36,11 @@ def inverse_dynamics(
         ShapeError: the arrays differ in shape or do not match the robot; or `out` does not match them.
 
     Source: Luh, Walker & Paul, J. Dyn. Sys. Meas. Control 102(2), 1980, moments taken about the link frame.
+
+    >>> from jointbench.robot import load_robot
+    >>> robot, motion = load_robot("cobot6"), [[0.1] * 6] * 5
+    >>> inverse_dynamics(robot, motion, motion, motion, robot.standard_parameters).shape
+    (5, 6)
     """
     from jointbench.dynamics.kernels.newton_euler import PIECE, fill_torques
 

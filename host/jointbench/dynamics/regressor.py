@@ -30,6 +30,11 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
 
     Source: Atkeson, An & Hollerbach, IJRR 5(3), 1986; joint axes carried outward as twists as in
     Featherstone, RBDA, 2008, sec. 5.3.
+
+    >>> from jointbench.robot import load_robot
+    >>> motion = [[0.1] * 6] * 5
+    >>> regressor(load_robot("cobot6"), motion, motion, motion).shape
+    (30, 60)
     """
     from jointbench.dynamics.kernels.columns import PIECE, fill_regressor
 

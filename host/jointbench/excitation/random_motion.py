@@ -59,6 +59,12 @@ def random_excitation(
             seed below 0.
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
         WorkspaceError: the workspace does not suit the robot.
+
+    >>> from jointbench.robot import load_robot
+    >>> motion = random_excitation(load_robot("cobot6"), period=4.0, seed=1)
+    >>> q, dq, ddq = motion.evaluate(np.linspace(0.0, 4.0, 9))
+    >>> q.shape, bool(np.allclose(dq[0], 0.0))
+    ((9, 6), True)
     """
     check_seed(seed)
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)

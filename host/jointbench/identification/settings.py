@@ -42,6 +42,9 @@ class FitSettings:
             for all joints, estimated, and taken out where it explains a fifth of the torque's squared error and is no
             longer than a quarter of the cut-off's period.
         interval: use only samples from..to these times of the recording [s], to hold the rest out. None: all.
+
+    >>> FitSettings(cutoff_Hz=25.0, position="link").cutoff_Hz
+    25.0
     """
 
     cutoff_Hz: float | None = None

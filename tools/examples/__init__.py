@@ -1,0 +1,1 @@
+"""Plain scripts to copy and change; `docs/python.md` runs them."""

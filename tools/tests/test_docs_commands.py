@@ -1,0 +1,80 @@
+"""The commands of README and docs do what they are printed for, in their order, on emulated boards."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from tools.docs.commands import Command, commands_of
+from tools.docs.pictures import draw
+from tools.docs.sandbox import ROOT, CommandFailed, Sandbox
+from tools.tests.test_docs import PAGES
+
+COMMANDS = {page: commands_of(page) for page in PAGES}
+LEAST_SHARE = 0.4
+"""Of the commands of all pages that are run; the rest says why not, in the page itself."""
+
+
+SAME = 0.01
+"""Mean difference of two pictures' pixels, of their range: fonts may be hinted otherwise elsewhere."""
+
+
+def picture_difference(one: Path, other: Path) -> float:
+    a, b = imread(one), imread(other)
+    return 1.0 if a.shape != b.shape else float(np.mean(np.abs(a - b)))
+
+
+def is_run(command: Command) -> bool:
+    return not command.why_not
+
+
+def test_most_are_run() -> None:
+    known = [command for commands in COMMANDS.values() for command in commands]
+    run = [command for command in known if is_run(command)]
+    print(f"{len(run)} of {len(known)} commands of {len(PAGES)} pages are run")
+    for page, commands in COMMANDS.items():
+        print(f"  {page.name}: {sum(map(is_run, commands))} of {len(commands)}")
+
+    assert len(run) >= LEAST_SHARE * len(known)
+
+
+def test_a_command_that_does_not_do_it_is_told(tmp_path: Path) -> None:
+    with closing(Sandbox(tmp_path)) as sandbox:
+        assert sandbox.run(Command(1, "echo well")) == "well\n"
+        sandbox.run(Command(1, "x = 2\n", is_python=True))
+        sandbox.run(Command(1, ">>> x + y\n3\n", is_python=True, given="y = 1"))
+        with pytest.raises(CommandFailed, match=r"`false` ended with 1, the page says 0"):
+            sandbox.run(Command(1, "false"))
+        with pytest.raises(CommandFailed, match=r"Expected:\s+4"):
+            sandbox.run(Command(1, ">>> x\n4\n", is_python=True))
+        with pytest.raises(CommandFailed, match="before it said anything"):
+            sandbox.run(Command(1, "true", meanwhile=True))
+        assert "goes on" in sandbox.run(Command(1, "sh -c 'echo goes on; sleep 1000'", meanwhile=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(is_run, COMMANDS[page]))], ids=lambda page: page.stem
+)
+def test_the_commands_of(page: Path, tmp_path: Path) -> None:
+    with closing(Sandbox(tmp_path)) as sandbox:
+        for command in filter(is_run, COMMANDS[page]):
+            print(f"{page.relative_to(ROOT)}:{command.line}: {command.text}", flush=True)
+            sandbox.run(command)
+    if page.name == "README.md":
+        (report,) = tmp_path.glob("runs/*-cobot6-demo/report.html")
+        assert picture_difference(report.with_name("torques.png"), ROOT / "docs" / "torques.png") < SAME
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_filters_is_what_is_drawn(tmp_path: Path) -> None:
+    assert picture_difference(draw("filters.png", tmp_path / "filters.png"), ROOT / "docs" / "filters.png") < SAME
+
+
+def test_another_picture_is_told() -> None:
+    assert picture_difference(*2 * [ROOT / "docs" / "filters.png"]) == 0.0
+    assert picture_difference(ROOT / "docs" / "filters.png", ROOT / "docs" / "torques.png") > SAME
