@@ -238,9 +238,9 @@ def test_what_may_be_missing_is_left_out_with_the_reason_but_not_in_ci_nor_when_
         ("sim bench.toml --board=qemu:", "environment micropython qemu"),
         ("bench wire", "environment micropython"),
         ("bench firmware --json -", "environment micropython qemu"),
-        ("test", "environment micropython oracle stubs --if-possible qemu"),
+        ("test", "environment micropython oracle stubs --if-possible qemu browser"),
         ("test --board qemu:", "environment micropython oracle stubs qemu"),
-        ("setup", "environment micropython oracle stubs --if-possible qemu"),
+        ("setup", "environment micropython oracle stubs --if-possible qemu browser"),
         ("fit run", "environment"),
     ],
 )

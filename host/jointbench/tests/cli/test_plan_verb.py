@@ -185,7 +185,7 @@ def test_ctrl_c_before_anything_was_found_leaves_no_plan(
 
 def test_the_progress_line_tells_the_best_and_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(Console, "progress", lambda self, text: said.append(text))
+    monkeypatch.setattr(Console, "progress", lambda self, text, share=None: said.append(text))
     show = verb.progress_line(Console(), argparse.Namespace(objective=None, starts=None, time_limit=None))
     show(2, 31, 57.123456)
     show(0, 0, float("inf"))
