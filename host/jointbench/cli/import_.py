@@ -12,8 +12,8 @@ from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
 from jointbench.recording.formats import import_converted
 from jointbench.recording.formats.back import ENDINGS
-from jointbench.recording.formats.read_log import is_bag, is_log
-from jointbench.recording.mapping import read_mapping
+from jointbench.recording.formats.read_log import is_bag
+from jointbench.recording.import_csv import mapping_and_folder
 
 VERB = "import"
 EXAMPLE = (
@@ -102,10 +102,7 @@ def _converted(options: argparse.Namespace, console: Console) -> Result:
 
 def _check_settings(options: argparse.Namespace) -> None:
     """Refuse settings of the fit that no fit would take, before they are in a run."""
-    place = Path(options.data) if options.data else Path(options.mapping).parent
-    if not place.exists():  # import says so
-        return
-    mapping = read_mapping(options.mapping, place.parent if is_log(place) else place)
+    mapping, _ = mapping_and_folder(options.mapping, options.data)
     try:
         FitSettings.from_dict(mapping.fit)
     except FitError as error:

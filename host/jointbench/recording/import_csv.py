@@ -43,16 +43,7 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
             a gap, or there are too few rows.
         RunError: the directory exists.
     """
-    place = Path(data) if data is not None else Path(mapping).parent
-    if data is not None and not place.exists():
-        raise ImportedDataError(
-            f"the log's data {place}: there is no such file or folder; give the folder of the log's files, or the one "
-            f"file (--data, or data= in Python)"
-        )
-    folder = place.parent if is_log(place) else place
-    described = read_mapping(mapping, folder)
-    if is_log(place):
-        described = _with_file(described, place.name)
+    described, folder = mapping_and_folder(mapping, data)
     tables = _read_tables(described, folder)
     first, end = _row_range(described, tables)
     grid, known = _grid(described, tables, first, end)
@@ -61,6 +52,38 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
     save_samples(where, samples, _provenance(described, tables, grid, first, end))
     (where / "mapping.toml").write_text(described.text, encoding="utf-8")
     return open_run(where)
+
+
+def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Mapping, Path]:
+    """A mapping whose files are those that were given, and the folder that they are in.
+
+    Args:
+        mapping, data: as of `import_csv`.
+
+    Raises:
+        MappingError, ImportedDataError: as of `import_csv`.
+    """
+    if data is None:
+        folder = Path(mapping).parent
+        return read_mapping(mapping, folder), folder
+    place = Path(data)
+    if not place.exists():
+        raise ImportedDataError(
+            f"the log's data {place}: there is no such file or folder; give the folder of the log's files, or the one "
+            f"file (--data, or data= in Python)"
+        )
+    if not is_log(place):
+        return read_mapping(mapping, place), place
+    described = read_mapping(mapping, place, place.parent)
+    if place.is_dir() and any(_holds(place, file.path) for file in described.files):
+        return described, place
+    return _with_file(described, place.name), place.parent
+
+
+def _holds(folder: Path, path: str) -> bool:
+    """Whether this file is in a folder: then it is a folder of logs, however much it looks like a bag."""
+    whole = (folder / path).resolve()
+    return whole.exists() and whole.is_relative_to(folder.resolve())
 
 
 def _with_file(mapping: Mapping, path: str) -> Mapping:

@@ -166,12 +166,12 @@ def mapping_names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
 
-def read_mapping(name_or_path: str | Path, data: Path | None = None) -> Mapping:
+def read_mapping(name_or_path: str | Path, *data: Path) -> Mapping:
     """Read a mapping by the name of one that comes with the package, or from a file.
 
     Args:
         name_or_path: of the mapping.
-        data: folder of the log, where a robot file is looked for that does not lie beside the mapping.
+        data: folders of the log, where a robot file is looked for that does not lie beside the mapping.
 
     Raises:
         MappingError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
@@ -203,7 +203,7 @@ def _find(name_or_path: str | Path) -> tuple[str, Path]:
         ) from error
 
 
-def _mapping(values: dict[str, Any], text: str, path: Path, data: Path | None) -> Mapping:
+def _mapping(values: dict[str, Any], text: str, path: Path, data: tuple[Path, ...]) -> Mapping:
     table = Table(values, f"mapping {path.name}")
     if open_entries := list(_to_fill_in(values)):
         table.fault(f"still to be filled in: {', '.join(open_entries)}; what is wanted stands beside each in the file")
@@ -258,13 +258,12 @@ def _to_fill_in(values: Any, name: str = "") -> Iterator[str]:
         yield name
 
 
-def _robot_reference(name: str, folder: Path, data: Path | None) -> str:
-    """A name of the library, or the path of a file beside the mapping, or else in the data's folder."""
+def _robot_reference(name: str, folder: Path, data: tuple[Path, ...]) -> str:
+    """A name of the library, or the path of a file beside the mapping, or else in one of the data's folders."""
     whole, _ = split_reference(name)
     if whole in library_names():
         return name
-    places = [folder] if data is None else [folder, data]
-    return str(next((place for place in places if (place / whole).is_file()), folder) / name)
+    return str(next((place for place in (folder, *data) if (place / whole).is_file()), folder) / name)
 
 
 def _file(table: Table) -> LogFile:

@@ -51,7 +51,8 @@ class Run:
         excitation: what was played, or None.
         repeats: how often it was played, 0 for an import.
         provenance: what run.toml says.
-        sha256: of frames.bin, or of samples.npz for an import.
+        sha256: of frames.bin, or of samples.npz for an import; a run back from another program's format has that of
+            the run it was, so that both count as the same recording.
         warnings: what a careful reader must know, such as a torn end or an unfinished run.
         clocks: of each joint's board, by joint: how well it is known where its ticks lie on the common timeline. Empty
             for an import, and where all boards count the same ticks.
@@ -99,9 +100,10 @@ def open_run(path: str | Path) -> Run:
     robot = read_robot(directory, str(provenance.get("robot", "")))
     clocks: Mapping[str, BoardClock] = {}
     starts: Mapping[str, float] = {}
+    origin: str | None = None
     if (directory / SAMPLES).is_file():
         data = directory / SAMPLES
-        samples, (ledger, warnings) = read_samples(data), read_converted(directory)
+        samples, (ledger, warnings, origin) = read_samples(data), read_converted(directory)
     elif (directory / FRAMES).is_file():
         data = directory / FRAMES
         timeline, ledger, warnings = _read_recording(directory, robot, provenance)
@@ -116,7 +118,7 @@ def open_run(path: str | Path) -> Run:
         excitation=_excitation(directory, provenance),
         repeats=int(provenance.get("repeats", 0)),
         provenance=provenance,
-        sha256=_sha256(data),
+        sha256=origin or _sha256(data),
         warnings=warnings,
         clocks=clocks,
         starts=starts,

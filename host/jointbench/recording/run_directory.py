@@ -125,8 +125,8 @@ def read_result(path: Path) -> dict[str, Any] | None:
     return values
 
 
-def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...]]:
-    """The ledger and the warnings of the recording that a converted run's samples are of; none where there was none.
+def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...], str | None]:
+    """Ledger, warnings and hash of the recording that a converted run's samples are of; none where there was none.
 
     Raises:
         RunError: converted.json cannot be read.
@@ -134,9 +134,9 @@ def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...]]:
     try:
         values = json.loads((path / CONVERTED).read_text(encoding="utf-8"))
         ledger = values["ledger"]
-        return None if ledger is None else Ledger.from_dict(ledger), tuple(values["warnings"])
+        return None if ledger is None else Ledger.from_dict(ledger), tuple(values["warnings"]), str(values["sha256"])
     except FileNotFoundError:
-        return None, ()
+        return None, (), None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{path / CONVERTED} cannot be read: {error}; import the file again") from error
 

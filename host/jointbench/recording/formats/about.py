@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
-from jointbench.recording.formats.columns import Column, columns_of
+from jointbench.recording.formats.columns import Column, columns_of, rows_of
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
 from jointbench.recording.samples import Samples
 from jointbench.signals import BoardFilter
+from jointbench.signals.mapped import pieces
 
 FORMAT = "jointbench run"
 VERSION = 1
@@ -29,7 +32,8 @@ class About:
 
     Attributes:
         run: name of its directory.
-        sha256: of its frames.bin, or of the samples of an import.
+        sha256: as of `Run`.
+        samples_sha256: of the values of the columns, whatever the format: see `samples_sha256`.
         rows: how many samples there are.
         sample_period: [s].
         joint_names, foot_names: as of `Samples`.
@@ -42,6 +46,7 @@ class About:
 
     run: str
     sha256: str
+    samples_sha256: str
     rows: int
     sample_period: float
     joint_names: tuple[str, ...]
@@ -72,20 +77,33 @@ class About:
 def about_run(run: Run) -> About:
     """All of a run that is no sample."""
     samples = run.samples
+    columns = columns_of(samples, run.robot)
     paths = [run.path / name for name in KEPT]
     return About(
         run=run.path.name,
         sha256=run.sha256,
+        samples_sha256=samples_sha256(samples, columns),
         rows=samples.n_samples,
         sample_period=samples.sample_period,
         joint_names=samples.joint_names,
         foot_names=samples.foot_names,
-        columns=columns_of(samples, run.robot),
+        columns=columns,
         board_filters=samples.board_filters,
         ledger=None if run.ledger is None else run.ledger.to_dict(),
         warnings=run.warnings,
         files={path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()},
     )
+
+
+def samples_sha256(samples: Samples, columns: tuple[Column, ...]) -> str:
+    """SHA-256 of the columns' values, row by row as little-endian float64; a value that is missing is one NaN."""
+    whole = hashlib.sha256()
+    for part in pieces(samples.n_samples, 4096):
+        rows = rows_of(samples, columns, part)
+        values = np.column_stack([column.of(rows).astype("<f8") for column in columns])
+        values[np.isnan(values)] = np.nan  # formats do not keep the bits of a NaN
+        whole.update(values.tobytes())
+    return whole.hexdigest()
 
 
 def about_text(about: About) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import ImportedDataError
-from jointbench.recording.formats.about import MAPPING, About
+from jointbench.recording.formats.about import MAPPING, About, samples_sha256
 from jointbench.recording.formats.csv_file import is_own_csv, read_own_csv
 from jointbench.recording.formats.mcap_back import is_own_mcap, read_own_mcap
 from jointbench.recording.formats.parquet_file import is_own_parquet, read_own_parquet
@@ -59,11 +59,13 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
         directory: of the run, to create. None: a new one in the folder `runs`.
 
     Raises:
-        ImportedDataError: the file was written by something else, or is damaged.
+        ImportedDataError: there is no such file, something else wrote it, it is damaged, or its values were changed.
         RunError: the directory exists.
         MissingExtra: its format needs a package that is not installed.
     """
     source = Path(path)
+    if not source.exists():
+        raise ImportedDataError(f"{source} cannot be read: there is no such file")
     read = next((reader for is_own, reader in _READERS if is_own(source)), None)
     if read is None:
         raise ImportedDataError(
@@ -71,6 +73,12 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
             f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
         )
     about, samples = read(source)
+    if samples_sha256(samples, about.columns) != about.samples_sha256:
+        raise ImportedDataError(
+            f"{source}: its values are no longer those of run {about.run}, so it cannot come back as that run; convert "
+            f"the run again, or describe the changed file by a mapping: "
+            f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
+        )
     return _made(about, samples, source, None if directory is None else Path(directory))
 
 

@@ -28,7 +28,7 @@ _OF_JOINTS = ("position", "velocity", "effort")
 
 
 def read_bag_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
-    """Read some columns of a topic, one row a message; messages that have none of them but times are left out.
+    """Read some columns of a topic, one row a message; those messages that have any; of times alone, all.
 
     Raises:
         MissingExtra: rosbags is not installed.
@@ -44,7 +44,7 @@ def read_bag_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
         for place, cells in enumerate(_messages(reader, topic)):
             if cells.keys() - seen.keys():
                 seen.update(dict.fromkeys(cells))
-            if any(name in cells for name in named):
+            if not named or any(name in cells for name in named):
                 rows.append([cells.get(name, np.nan) for name in columns])
                 places.append(place)
     for name in columns:

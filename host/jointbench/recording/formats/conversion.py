@@ -36,38 +36,49 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
 
     Args:
         run: the run, or its directory.
-        path: of the file; one that exists is never written over.
+        path: of the file; one that exists is never written over, nor one that goes beside it.
         to: a format of `FORMATS`; None: the one of the path's ending.
 
     Returns:
         What was written: the file, and with CSV the one that describes its columns.
 
     Raises:
-        ExportError: no such format, or the file exists already.
+        ExportError: no such format, the file's ending is another one's, or a file exists already.
         MissingExtra: the format needs a package that is not installed.
         RunError: the run cannot be opened.
     """
     target = Path(path)
     name = _named(target, to)
-    if target.exists():
-        raise ExportError(f"{target} exists already; a file is never written over, name another")
+    _refuse_existing(target)
     opened = run if isinstance(run, Run) else open_run(Path(run))
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=target.parent) as folder:
         written = _WRITERS[name](opened, about_run(opened), Path(folder) / target.name)
         finished = tuple(target.with_name(each.name) for each in written)
+        for each in finished:
+            _refuse_existing(each)
         for part, whole in zip(written, finished, strict=True):
             part.replace(whole)
     return finished
 
 
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise ExportError(f"{path} exists already; a file is never written over, name another")
+
+
 def _named(path: Path, to: str | None) -> str:
     known = "; ".join(f"{name} ({ending})" for name, (ending, _) in FORMATS.items())
-    if to is None:
-        by_ending = {ending: name for name, (ending, _) in FORMATS.items()}
-        if path.suffix.lower() not in by_ending:
-            raise ExportError(f"{path}: its ending tells no format; give one of {known}")
-        return by_ending[path.suffix.lower()]
-    if to not in FORMATS:
+    by_ending = {ending: name for name, (ending, _) in FORMATS.items()}
+    told = by_ending.get(path.suffix.lower())
+    if to is None and told is None:
+        raise ExportError(f"{path}: its ending tells no format; give one of {known}")
+    name = to or str(told)
+    if name not in FORMATS:
         raise ExportError(f"format {to!r} is not known; the formats are {known}")
-    return to
+    if told not in (None, name):
+        raise ExportError(
+            f"{path}: its ending is that of {told}, and the format is to be {name}; name it "
+            f"{path.with_suffix(FORMATS[name][0]).name}, or take format {told}"
+        )
+    return name

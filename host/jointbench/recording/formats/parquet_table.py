@@ -39,11 +39,11 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
-    """Read some columns of a Parquet file; null is NaN.
+    """Read some columns of a Parquet file; null is NaN, moments are seconds from the first one.
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        ImportedDataError: it is no Parquet, lacks a column, or a column is not one of numbers.
+        ImportedDataError: it is no Parquet, lacks a column, or a column holds neither numbers nor moments.
     """
     columns = tuple(dict.fromkeys(wanted))
     with open_parquet(path) as opened:
@@ -56,17 +56,18 @@ def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogT
     return LogTable(file.path, columns, values, np.arange(len(values)), file_sha256(path), "row")
 
 
-def first_rows(path: Path, count: int) -> tuple[tuple[str, ...], Array]:
-    """Names and first values of all columns of numbers."""
+def first_rows(path: Path, count: int) -> tuple[tuple[str, ...], Array, frozenset[str]]:
+    """Names and first values of all columns of numbers and moments, and which of them are moments."""
     with open_parquet(path) as opened:
         batches = list(islice(opened.iter_batches(batch_size=count), 1))
         if not batches:
             raise ImportedDataError(f"{path} has no rows; nothing can be told from it")
         columns = {name: batches[0].column(name) for name in opened.schema_arrow.names}
-    numeric = {name: column for name, column in columns.items() if _is_numeric(column)}
+    numeric = {name: column for name, column in columns.items() if _is_numeric(column) or _is_moments(column)}
     if not numeric:
         raise ImportedDataError(f"{path}: none of its columns holds numbers; they are {', '.join(columns)}")
-    return tuple(numeric), np.column_stack([_numbers(column, path.name, name) for name, column in numeric.items()])
+    values = np.column_stack([_numbers(column, path.name, name) for name, column in numeric.items()])
+    return tuple(numeric), values, frozenset(name for name, column in numeric.items() if _is_moments(column))
 
 
 def _is_numeric(column: Any) -> bool:
@@ -76,8 +77,21 @@ def _is_numeric(column: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
+def _is_moments(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_timestamp(column.type) or types.is_duration(column.type))
+
+
 def _numbers(column: Any, file: str, name: str) -> Array:
     """Of an Arrow array, whatever its kind of number."""
+    if _is_moments(column):
+        moments = np.asarray(column)
+        first = next(iter(moments[~np.isnat(moments)]), np.timedelta64("NaT"))
+        return (moments - first) / np.timedelta64(1, "s")
     if not _is_numeric(column):
-        raise ImportedDataError(f"{file}, column {name!r} holds {column.type}; only numbers can be imported")
+        raise ImportedDataError(
+            f"{file}, column {name!r} holds {column.type}; only numbers and moments (timestamp, duration) can be "
+            f"imported: name another column in the mapping, or write the file again with numbers in this one"
+        )
     return np.asarray(column, dtype=np.float64)

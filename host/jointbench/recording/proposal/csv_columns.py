@@ -40,6 +40,7 @@ class CsvColumns:
         values: rows without a gap, nan in columns of words, shape (rows, n_columns).
         label: by which a mapping calls it, None where it is the only file.
         topic: of a bag.
+        moments: names of columns that hold points in time, in seconds from the first.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class CsvColumns:
     values: Array
     label: str | None = None
     topic: str | None = None
+    moments: frozenset[str] = frozenset()
 
 
 def look_at_csv(path: Path) -> CsvColumns:
@@ -97,11 +99,11 @@ def look_at_log(path: Path) -> CsvColumns:
     """
     if is_bag(path):
         topic, names, values = first_messages(path, LOOKED_AT)
-    elif path.suffix.lower() in PARQUET:
-        topic, (names, values) = None, first_rows(path, LOOKED_AT)
-    else:
-        return look_at_csv(path)
-    return CsvColumns(path, ",", True, names, _whole_rows(path, values), topic=topic)
+        return CsvColumns(path, ",", True, names, _whole_rows(path, values), topic=topic)
+    if path.suffix.lower() in PARQUET:
+        names, values, moments = first_rows(path, LOOKED_AT)
+        return CsvColumns(path, ",", True, names, _whole_rows(path, values), moments=moments)
+    return look_at_csv(path)
 
 
 def _whole_rows(path: Path, values: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,7 +50,8 @@ def guess_time(
         period_by_motion: sample period that logged velocities and positions agree on [s], None where unknown.
     """
     for table, columns in zip(tables, others, strict=True):
-        for column in columns:
+        for named in columns:
+            column = replace(named, quantity="time", unit="s") if named.name in table.moments else named
             values = table.values[:, table.names.index(column.name)]
             if column.quantity == "time" and bool(np.all(np.diff(values) >= 0.0)) and np.ptp(values) > 0.0:
                 return _of_column(table, column, values, period_by_motion)
@@ -113,7 +114,7 @@ def _unit(column: ColumnName, step: float, by_motion: float | None) -> tuple[str
             return near, f"the positions change as the logged velocities say at {1e3 * by_motion:.4g} ms a row", True
         agree = f"; the logged velocities would have {1e3 * by_motion:.4g} ms a row"
     if column.unit in TIME_UNITS:
-        return str(column.unit), f"its name says so{agree}", not agree
+        return str(column.unit), f"its name or type says so{agree}", not agree
     usual = [unit for unit, factor in TIME_UNITS.items() if _USUAL_HZ[0] <= 1.0 / (factor * step) < _USUAL_HZ[1]]
     if len(usual) != 1:
         return TO_FILL_IN, f"no unit makes a usual sample rate of steps of {step:.6g}; s, ms, us or ns{agree}", False

@@ -1,7 +1,9 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from jointbench.cli.main import main
 from jointbench.errors import ExportError, ImportedDataError, MissingExtra
@@ -29,9 +31,11 @@ def test_a_run_comes_back_bit_for_bit(runs: dict[str, Run], of: str, ending: str
     assert back.robot.joint_names == run.robot.joint_names
     assert back.warnings == run.warnings
     assert back.repeats == run.repeats
+    assert back.sha256 == run.sha256  # the same recording: a model fitted to the one is not held out from the other
     again = import_converted(convert(back, tmp_path / f"again.{ending}")[0], tmp_path / "back2")
     assert_same_bits(run.samples, again.samples)
     assert again.ledger == run.ledger
+    assert again.sha256 == run.sha256
 
 
 @pytest.mark.parametrize("ending", BACK)
@@ -81,6 +85,36 @@ def test_a_changed_csv_is_told(runs: dict[str, Run], tmp_path: Path) -> None:
         import_converted(path)
 
 
+def test_changed_values_do_not_come_back_as_the_run(runs: dict[str, Run], tmp_path: Path) -> None:
+    text = convert(runs["recorded"], tmp_path / "out.csv")[0]
+    lines = text.read_text().splitlines(keepends=True)
+    cells = lines[300].split(",")
+    assert lines[0].split(",")[3] == "j1.motor_position_rad"
+    cells[3] = repr(float(cells[3]) + 1e-9)
+    text.write_text("".join([*lines[:300], ",".join(cells), *lines[301:]]))
+    table = convert(runs["recorded"], tmp_path / "out.parquet")[0]
+    read = parquet.read_table(table)
+    valid = read.column("j1.valid").to_pylist()
+    valid[300] = not valid[300]
+    place = read.schema.get_field_index("j1.valid")
+    parquet.write_table(read.set_column(place, read.schema.field(place), pa.array(valid)), table)
+    for path in (text, table):
+        with pytest.raises(ImportedDataError, match=r"values are no longer those of run recorded, .*by a mapping"):
+            import_converted(path, tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
+def test_what_another_program_writes_anew_unchanged_comes_back(runs: dict[str, Run], tmp_path: Path) -> None:
+    path = convert(runs["imported"], tmp_path / "out.parquet")[0]
+    parquet.write_table(parquet.read_table(path), path, compression="gzip", row_group_size=77)
+    assert_same_bits(import_converted(path, tmp_path / "back").samples, runs["imported"].samples)
+
+
+def test_a_file_that_is_not_there_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(tmp_path / "run.csv")]) == 2
+    assert f"{tmp_path / 'run.csv'} cannot be read: there is no such file" in capsys.readouterr().err
+
+
 def test_nothing_is_written_over_or_left_half_done(runs: dict[str, Run], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("mine")
     with pytest.raises(ExportError, match="exists already"):
@@ -89,7 +123,14 @@ def test_nothing_is_written_over_or_left_half_done(runs: dict[str, Run], tmp_pat
         convert(runs["recorded"], tmp_path / "a.xlsx")
     with pytest.raises(ExportError, match="format 'xlsx' is not known; the formats are mcap"):
         convert(runs["recorded"], tmp_path / "a.xlsx", "xlsx")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    with pytest.raises(ExportError, match=r"b\.csv: its ending is that of csv, .* is to be mcap; name it b\.mcap, or"):
+        convert(runs["recorded"], tmp_path / "b.csv", "mcap")
+    (tmp_path / "b.csv-metadata.json").write_text("mine")
+    with pytest.raises(ExportError, match=r"b\.csv-metadata\.json exists already"):
+        convert(runs["recorded"], tmp_path / "b.csv")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "a.csv": "mine", "b.csv-metadata.json": "mine",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("ending", "package"), [("parquet", "pyarrow"), ("mcap", "mcap"), ("rrd", "rerun")])

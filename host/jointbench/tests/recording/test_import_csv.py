@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError, MappingError, RunError
 from jointbench.identification import fit
 from jointbench.recording import import_csv, mapping_names, open_run
@@ -112,6 +113,19 @@ def test_the_run_keeps_where_it_came_from(tmp_path: Path, table):
     assert np.array_equal(again.samples.motor_torque, table[:, 3:])
     with pytest.raises(RunError, match="exists already"):
         bring(tmp_path / "map.toml")
+
+
+def test_another_programs_metadata_makes_no_bag_of_a_folder(tmp_path: Path, table):
+    mapping = write(tmp_path, table)
+    (tmp_path / "metadata.yaml").write_text("camera: front\n", encoding="utf-8")
+    assert bring(mapping).samples.n_samples == ROWS
+    assert import_csv(mapping, tmp_path / "again", data=tmp_path).samples.n_samples == ROWS
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("log.csv", "metadata.yaml", "two.toml"):
+        (tmp_path / name).rename(elsewhere / name)
+    assert main(["import", str(mapping), "--data", str(elsewhere), "--out", str(tmp_path / "third")]) in (0, 1)
+    assert open_run(tmp_path / "third").samples.n_samples == ROWS
 
 
 def test_motor_side_goes_through_the_coupling(tmp_path: Path, table):

@@ -18,6 +18,8 @@ from rosbags.typesys import Stores, get_typestore
 from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError, MissingExtra
 from jointbench.recording import import_csv
+from jointbench.recording.formats.parquet_table import read_parquet_table
+from jointbench.recording.mapping import LogFile
 from jointbench.robot import load_robot
 
 ROWS = 200
@@ -181,6 +183,58 @@ def test_a_parquet_is_proposed_and_imported(
     assert samples.motor_position.tobytes() == log["position"].tobytes()
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_timestamps_of_a_parquet_tell_the_time(
+    zone: str | None, unit: str, log: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    path, mapping = write_parquet(tmp_path, log), tmp_path / "m.toml"
+    moments = (np.int64(START) + np.round(1e9 * log["time"]).astype(np.int64)).astype("datetime64[ns]")
+    table = parquet.read_table(path).drop_columns(["time_s"])
+    index = pa.array(moments.astype(f"datetime64[{unit}]"), pa.timestamp(unit, zone))
+    parquet.write_table(table.append_column("__index_level_0__", index), path)  # as pandas names it
+    assert main(["import", "--robot", "cobot6", "--log", str(path), "--propose", str(mapping)]) == 0
+    assert tomllib.loads(mapping.read_text())["time"] == {"column": "__index_level_0__", "unit": "s"}
+    samples = import_csv(mapping, tmp_path / "run").samples
+    assert samples.time[0] == 0.0
+    assert samples.time == pytest.approx(log["time"], rel=1e-12)
+
+
+def test_a_missing_timestamp_is_a_row_without_a_time(log: dict[str, np.ndarray], tmp_path: Path) -> None:
+    path = write_parquet(tmp_path, log)
+    moments = np.datetime64(START, "ns") + np.round(1e9 * log["time"]).astype("timedelta64[ns]")
+    moments[0] = moments[5] = np.datetime64("NaT")
+    parquet.write_table(parquet.read_table(path).append_column("moment", pa.array(moments)), path)
+    values = read_parquet_table(path, LogFile("log.parquet"), ["moment"]).column("moment")
+    assert np.flatnonzero(np.isnan(values)).tolist() == [0, 5]
+    assert values[1:5] == pytest.approx([0.0, 0.004, 0.008, 0.012], abs=1e-15)
+
+
+def test_a_topic_may_tell_nothing_but_the_time(log: dict[str, np.ndarray], tmp_path: Path) -> None:
+    write_mcap(tmp_path, messages(log))
+    mapping = write_mapping(write_parquet(tmp_path, log), column="{name}_{k}")
+    text = mapping.read_text().replace("[time]\n", '[[files]]\npath = "log.mcap"\n\n[time]\nfile = "log.mcap"\n')
+    for name in ("position", "velocity", "torque"):
+        text = text.replace(f"[{name}]\n", f'[{name}]\nfile = "log.parquet"\n')
+    mapping.write_text(text, encoding="utf-8")
+    samples = import_csv(mapping, tmp_path / "run").samples
+    assert samples.motor_position.tobytes() == log["position"].tobytes()
+    assert samples.time == pytest.approx(log["time"], abs=1e-9)
+
+
+def test_a_folder_of_a_bag_and_the_files_in_it_are_told_apart(log: dict[str, np.ndarray], tmp_path: Path) -> None:
+    bag = write_rosbag2_mcap(tmp_path, messages(log))
+    inside = next(bag.glob("*.mcap"))
+    mapping = write_mapping(inside)  # beside the bag's own metadata.yaml
+    assert import_csv(mapping, tmp_path / "one").samples.n_samples == ROWS
+    assert import_csv(mapping, tmp_path / "two", data=bag).samples.n_samples == ROWS
+    other = tmp_path / "other"
+    bag.rename(other)
+    mapping = write_mapping(tmp_path / "bag")
+    run = import_csv(mapping, tmp_path / "three", data=other)  # takes the place of a bag that is gone
+    assert run.provenance["files"][0]["path"] == "other, topic /joint_states"
+
+
 def test_lost_messages_stay_lost(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     sent = messages(log)
     path = write_mcap(tmp_path, sent[:50] + sent[60:])
@@ -236,7 +290,7 @@ def test_parquet_errors(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     by_number = "{name}_{k}"
     with pytest.raises(ImportedDataError, match="has no column 'time'; its columns are time_s, position_1"):
         import_csv(write_mapping(path, "time", column=by_number))
-    with pytest.raises(ImportedDataError, match="column 'note' holds string; only numbers can be imported"):
+    with pytest.raises(ImportedDataError, match=r"'note' holds string; only numbers and moments .*: name another"):
         import_csv(write_mapping(path, "note", column=by_number))
 
 
