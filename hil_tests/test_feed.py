@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -19,10 +20,12 @@ import pytest
 from hil_tests.feed_helpers import feed_of, first, joint_lines, watcher_process, watching
 from hil_tests.link_helpers import COBOT, ask_bench, wave
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.errors import BoardError, StopAsked
+from jointbench.errors import BoardError, BoardSilent, FeedError, StopAsked
 from jointbench.link import Bench, Progress, feed, open_bench
-from jointbench.link.feed import open_feed
+from jointbench.link.feed import FeedClient, open_feed
 from jointbench.link.feed_watch import watch
+from jointbench.link.ledger import Ledger
+from jointbench.link.port import Port
 from jointbench.link.program import this_program
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import read_records
@@ -94,9 +97,7 @@ def test_stop_ends_a_run_in_time_and_keeps_it(bench: Bench, live: Path, tmp_path
 
     def ask(progress: Progress) -> None:
         if progress.elapsed > 0.3 and not asked_us:
-            client.ask("stop")
-            while not (bench.feed and bench.feed.stop_asked):
-                pass
+            ask_to_stop(client, bench)
             asked_us.append(bench.clock.now_us())
 
     ask_bench(bench, {"outputs": 1})
@@ -115,25 +116,105 @@ def test_stop_ends_a_run_in_time_and_keeps_it(bench: Bench, live: Path, tmp_path
 
 def test_a_stop_before_the_motors_are_on_lets_none_on(bench: Bench, live: Path, tmp_path: Path) -> None:
     with feed_of(live) as client:
-        client.ask("stop")
-        while not (bench.feed and bench.feed.stop_asked):
-            pass
+        ask_to_stop(client, bench)
         with pytest.raises(StopAsked):
             bench.play(wave(bench), 1, Recorder(tmp_path / "run", bench.provenance(repeats=1)))
         assert first(client, kind="stopped")["ok"]
     bench.play(wave(bench))  # it was meant for that motion alone
 
 
-def test_an_idle_holder_says_that_nothing_moves(bench: Bench, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bench.feed
+class _AskedAtTheEnd(Recorder):
+    """Has a stop asked for when nothing looks for one any more: while the recording is closed."""
+
+    client: FeedClient
+    bench: Bench
+
+    def close(self, outcome: str = "finished") -> Ledger:
+        ask_to_stop(self.client, self.bench)
+        return super().close(outcome)
+
+
+def ask_to_stop(client: FeedClient, bench: Bench) -> None:
+    """Ask, and wait until the bench's program has heard it."""
+    client.ask("stop")
+    while not (bench.feed and bench.feed.stop_asked):
+        pass
+
+
+def test_a_stop_at_the_very_end_lets_no_motion_follow(bench: Bench, live: Path, tmp_path: Path) -> None:
+    recorder = _AskedAtTheEnd(tmp_path / "run", bench.provenance(repeats=1))
+    with feed_of(live) as client:
+        recorder.client, recorder.bench = client, bench
+        with pytest.raises(StopAsked):
+            bench.play(wave(bench), 1, recorder)
+        assert first(client, kind="stopped")["ok"]
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["outcome"] == "finished"
+
+
+def test_motors_are_not_said_to_be_off_before_their_boards_confirm_it(
+    bench: Bench, live: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither to whoever asks once more, nor while the bench is idle afterwards."""
+    j1, recorder = bench.boards[0], _AskedAtTheEnd(tmp_path / "run", bench.provenance(repeats=10))
+    unconfirmed = {"kind": "stopped", "ok": False, "unconfirmed": ["j1"]}
+
+    def say_nothing() -> None:
+        raise BoardSilent("j1", j1.node, "says nothing")
+
+    def ask(progress: Progress) -> None:
+        if progress.elapsed > 0.3:
+            ask_to_stop(client, bench)
+
+    with feed_of(live) as client, monkeypatch.context() as patch:
+        recorder.client, recorder.bench = client, bench
+        patch.setattr(j1, "stop", say_nothing)
+        patch.setattr(type(j1), "is_driving", property(lambda board: board is j1))
+        with pytest.raises(StopAsked):
+            bench.play(wave(bench), 10, recorder, ask)
+        assert [first(client, kind="stopped") for _ in range(2)] == [unconfirmed] * 2
+        client.ask("stop")
+        assert "j1 did not confirm that the motor is off" in first(client, kind="error")["why"]
+
+
+def test_a_bench_without_a_feed_can_be_moved_and_not_watched(
+    live: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(port: Port, **facts: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, open_bench(live) as bench:
+        patch.setattr(Port, "tell_others", refuse)
+        bench.connect()
+        assert bench.feed is None
+        assert "feed" not in {thread.name for thread in threading.enumerate()}
+        assert "No space left on device" in caplog.records[-1].getMessage()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("x" * 100)))
+    with open_bench(live) as bench:
+        bench.connect()
+        assert "to a shorter path" in caplog.records[-1].getMessage()
+    with pytest.raises(FeedError, match="to a shorter path"):
+        watch(live, threading.Event())
+
+
+def test_an_idle_holder_says_that_nothing_moves_and_begins_nothing(bench: Bench, live: Path) -> None:
+    """A stop that comes between two motions is one of the second; connecting again is to take note of it."""
+    away = np.array(bench.robot.home) + 0.1
     with feed_of(live) as client:
         client.ask("release")
         assert first(client, kind="busy")["why"].startswith(this_program())
         client.ask("dance")
         assert "'dance'" in first(client, kind="error")["why"]
         client.ask("stop")
-        assert "moves nothing" in first(client, kind="error")["why"]
-    assert not bench.feed.stop_asked
+        why = first(client, kind="error")["why"]
+        assert "moves nothing: as its boards last said, their motors are off. The next motion" in why
+        with pytest.raises(StopAsked, match="before this motion began"):
+            bench.move_to(away)
+        assert first(client, kind="stopped")["ok"]
+        bench.move_to(away)  # it was refused once
+        ask_to_stop(client, bench)
+        bench.connect()
+        assert "has taken note" in first(client, kind="error")["why"]
+    bench.move_to(bench.robot.home)
 
 
 def test_an_idle_bench_can_be_watched_by_two_and_stopped(live: Path) -> None:

@@ -142,6 +142,26 @@ def test_keyboard_reaches_stop_first_and_it_is_confirmed(watching: Page) -> None
     watching.wait_for_selector("#stop-word:has-text('all motors are off')")
 
 
+def test_motors_are_said_to_be_off_until_one_is_on_again(watching: Page) -> None:
+    """The page's own button, with another word beside it."""
+    said = watching.evaluate("""async () => {
+        const { Stop } = await import("./stop.js");
+        const word = document.createElement("p");
+        const stop = new Stop(document.createElement("button"), word, () => true);
+        const texts = [];
+        stop.answer({ kind: "stopped", ok: true, unconfirmed: [] });
+        for (const state of ["DISARMED", "ARMED"]) {
+            stop.note_state({ boards: [{ state: "DISARMED" }, { state }] });
+            texts.push(word.textContent);
+        }
+        stop.answer({ kind: "stopped", ok: false, unconfirmed: ["j1"] });
+        stop.note_state({ boards: [{ state: "RUNNING" }] });
+        return [...texts, word.textContent];
+    }""")
+    assert "all motors are off" in said[0]
+    assert said[1:] == ["", "j1 did not confirm: switch the power off"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["click", "key"])
 def test_stop_stops_a_run(page: Page, running: Monitor, live: Path, tmp_path: Path, how: str) -> None:

@@ -14,6 +14,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from hil_tests.monitor_helpers import Monitor, monitor, python
+from jointbench.monitor.address import door
 
 BENCH = """version = 1
 name = "nowhere"
@@ -123,6 +124,22 @@ def test_the_live_lines_are_for_our_own_page(running: Monitor) -> None:
     ):
         with pytest.raises(HTTPClientError, match="403"):
             first_line(url, **headers)
+
+
+def test_no_path_at_all_is_refused(running: Monitor) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(running.url).port, timeout=30)
+    connection.request("OPTIONS", "*")
+    assert connection.getresponse().status == 403
+    connection.close()
+
+
+def test_the_browser_is_led_to_the_page_by_a_file_that_only_its_user_reads(running: Monitor, runtime: Path) -> None:
+    """The command line of a program, which every user sees, holds no token."""
+    file = Path(urlsplit(door(running.url)).path)
+    assert (file.parent, file.stat().st_mode & 0o777) == (runtime / "jointbench", 0o600)
+    assert running.url.split("/")[3] not in str(file)
+    assert f"url={running.url}" in file.read_text()
+    door(running.url)  # as at the next start
 
 
 def test_nothing_but_the_page_can_be_read_or_written(running: Monitor) -> None:

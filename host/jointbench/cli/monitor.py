@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Serves the page until Ctrl-C, which is how it ends well."""
     need("monitor", "a monitor", "tornado")
+    from jointbench.monitor.address import door
     from jointbench.monitor.server import serve_monitor
 
     file = read_bench_file(options.bench)
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     def ready(url: str) -> None:
         console.say(f"monitor of {file.name}: {url}")
         console.say("whoever has this address sees the bench and can stop it; Ctrl-C ends the monitor")
-        if options.open and not webbrowser.open(url):
+        if options.open and not webbrowser.open(door(url)):
             console.say("no browser could be opened; open the address by hand")
 
     served = serve_monitor(options.bench, options.port, ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -39,6 +39,7 @@ from jointwire import Frame, State, decode_samples, own_schema
 if TYPE_CHECKING:
     from jointbench.link.feed_holder import Feed
 
+_log = logging.getLogger(__name__)
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
 _POSITIONS_US = 1_000_000
 _OF_SAMPLE_RATE = 0.2  # highest cut-off of boards' filters where samples are sent each few ticks
@@ -89,11 +90,16 @@ class Bench:
     def connect(self) -> None:
         """Greet every board, stop it if it was left driving, read its registers, and serve the bench's live feed.
 
+        Connected before, it takes note of a stop that somebody who looks on asked for while nothing moved.
+
         Raises:
             BoardSilent, BoardLost: a board does not answer.
             SchemaMismatch: a board's firmware is another release's; says what differs and how to update it.
             ConfigurationDiffers: a board is another joint's, or its facts do not suit robot or bench file.
+            FeedError: the bench is only watched, and its feed cannot be served.
         """
+        if self.feed:
+            self.feed.take_note()
         identities: list[Identity] = []
         for board in self.all_boards:
             identities.append(board.greet())
@@ -348,8 +354,10 @@ class Bench:
         if self.feed is None:
             try:
                 self.feed = Feed(self, self._watching)
-            except FeedError as error:  # nothing that a run must fail for
-                warnings.warn(f"bench {self.file.name!r} has no live feed: {error}", stacklevel=3)
+            except FeedError as error:
+                if self._watching:
+                    raise
+                _log.warning("bench %r has no live feed: %s", self.name, error)  # nothing that a run must fail for
 
     def _facts_of(self, boards: Sequence[Board]) -> tuple[Facts, ...]:
         return tuple(board.facts for board in boards if board.facts) if self.identities else ()

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from jointbench.errors import FeedError
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.fault import is_fault_url, parse_fault_url
-from jointbench.link.feed_folder import is_private
+from jointbench.link.feed_folder import is_feed_socket
 from jointbench.link.port_lock import lock_words
 from jointbench.link.program import this_program
 
@@ -40,7 +40,7 @@ class FeedClient:
 
         Raises:
             OSError: nobody serves a feed there.
-            FeedError: it is one of another version.
+            FeedError: it is no feed, one of another version, or has no room.
         """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(PATIENCE_S)
@@ -48,15 +48,10 @@ class FeedClient:
         try:
             self._socket.connect(str(path))
             self.about = self._line()
+            self._check_about()
         except BaseException:
             self._socket.close()
             raise
-        if self.about.get("version") != VERSION:
-            self._socket.close()
-            raise FeedError(
-                f"{self.about.get('program')} serves a feed of version {self.about.get('version')}, this program reads "
-                f"{VERSION}; use the same release of jointbench for both"
-            )
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Every line as it comes, `about` first; ends when the feed does, after a "bye" if that can be said."""
@@ -67,6 +62,8 @@ class FeedClient:
                 line = self._line() if line["kind"] != "bye" else {}
             except TimeoutError:
                 line = {"kind": "bye", "why": f"{self._holder} has said nothing for {PATIENCE_S:g} s: it hangs"}
+            except FeedError as error:
+                line = {"kind": "bye", "why": str(error)}
             except OSError:
                 return
 
@@ -91,15 +88,35 @@ class FeedClient:
     def _holder(self) -> str:
         return f"{self.about.get('program')} (process {self.about.get('pid')})"
 
+    def _check_about(self) -> None:
+        """See that the first line is one that this program knows how to go on from."""
+        if not self.about:
+            raise ConnectionError("it hung up")
+        if self.about["kind"] == "bye":
+            raise FeedError(f"the feed of this bench cannot be read: {self.about.get('why')}")
+        if self.about.get("version") != VERSION:
+            raise FeedError(
+                f"{self.about.get('program')} serves a feed of version {self.about.get('version')}, this program reads "
+                f"{VERSION}; use the same release of jointbench for both"
+            )
+
     def _line(self) -> dict[str, Any]:
-        """The next line, empty at the end."""
+        """The next line, empty at the end.
+
+        Raises:
+            FeedError: it is no line of a feed.
+        """
         while b"\n" not in self._pending:
             data = self._socket.recv(65536)
             if not data:
                 return {}
             self._pending += data
-        line, _, self._pending = self._pending.partition(b"\n")
-        return json.loads(line)
+        text, _, self._pending = self._pending.partition(b"\n")
+        with contextlib.suppress(ValueError, RecursionError):
+            line: Any = json.loads(text)
+            if isinstance(line, dict) and "kind" in line:
+                return cast(dict[str, Any], line)
+        raise FeedError(f"what serves a feed says what is no line of one: {text[:40]!r}")
 
     def __enter__(self) -> FeedClient:
         """Return the client."""
@@ -120,16 +137,18 @@ def open_feed(bench_file: str | Path | BenchFile) -> FeedClient | None:
 
     Raises:
         BenchFileError: the file is wrong.
-        FeedError: it is of another version.
+        FeedError: it cannot be read, such as one of another version.
     """
     file = bench_file if isinstance(bench_file, BenchFile) else read_bench_file(bench_file)
     for words in _locks(file):
         feed: Any = words.get("feed")
         path = Path(str(feed["path"])) if isinstance(feed, dict) and "path" in feed else None
-        if path is None or not is_private(path.parent):  # anybody may write into a lock that nobody holds
+        if path is None or not is_feed_socket(path):  # anybody may write into a lock that nobody holds
             continue
         try:
             return FeedClient(path)
+        except FeedError:
+            raise
         except OSError:  # what a program that is gone has left
             continue
     return None
@@ -149,10 +168,12 @@ def release_watcher(file: BenchFile) -> bool:
             time.sleep(_LOOK_S)
         with client:
             client.ask("release")
-            answers = (line for line in client.lines() if line["kind"] in ("released", "busy", "bye"))
-            return next((answer["kind"] == "released" for answer in answers), False)
+            for line in client.lines():
+                if line["kind"] in ("released", "busy", "bye") or time.monotonic() > deadline:
+                    return line["kind"] == "released"
     except FeedError:
-        return False
+        pass
+    return False
 
 
 def _locks(file: BenchFile) -> list[dict[str, Any]]:
@@ -168,6 +189,6 @@ def _will_watch(words: dict[str, Any]) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except OSError:
+    except (OSError, OverflowError):
         return False
     return True

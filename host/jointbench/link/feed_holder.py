@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from jointbench.errors import StopAsked
+from jointbench.errors import FeedError, StopAsked
 from jointbench.link.feed import VERSION
 from jointbench.link.feed_server import FeedServer
 from jointbench.link.feed_state import BenchView
@@ -19,10 +19,15 @@ from jointbench.link.tally import Counts, Tally
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
 
-_NOTHING_MOVES = (
-    "{holder} holds the bench and moves nothing: as its boards last said, their motors are off. A motion that it began "
-    "would have been stopped"
+_NOTHING_MOVES = "{holder} holds the bench and moves nothing{motors}. The next motion that it begins is refused"
+_OFF = ": as its boards last said, their motors are off"
+_MAY_DRIVE = ", but {joints} did not confirm that the motor is off: switch the power off"
+_STOPPED = "stopped by {who}; motors are off, what was recorded is kept"
+_REFUSED = (
+    "stopped by {who} before this motion began: motors stay off. Begin it again if it may go on; Bench.connect() takes "
+    "note of such a stop beforehand"
 )
+_NOTED = "{holder} has taken note of the stop that was asked for while nothing moved: it may move the bench again"
 _HANGS = "{holder} has not looked for {patience:g} s. Boards that hear nothing of it switch their motors off themselves"
 _MOVES = "{holder} moves the bench; end that first, or ask it to stop"
 STOP_PATIENCE_S = 2.0
@@ -43,6 +48,14 @@ class Activity:
     run: str | None = None
     start_us: int | None = None
     duration_us: int = 0
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """One that was asked for: by whom, and whether a motion was there to be stopped."""
+
+    who: str
+    of_motion: bool
 
 
 class Feed:
@@ -66,13 +79,14 @@ class Feed:
             watching: whether its ports are given back when somebody asks for them.
 
         Raises:
-            FeedError: the socket cannot be made.
+            FeedError: it cannot be served, or nobody be told of it; says why.
         """
         self.activity = Activity()
         self.counts: Mapping[int, Counts] = {}
         self.release_asked = False
         self._watching = watching
-        self._stop_asked_by: str | None = None
+        self._stop: _Stop | None = None
+        self._bench = bench
         self._view = BenchView(bench)
         self._about = {
             "kind": "about",
@@ -85,19 +99,28 @@ class Feed:
             "boards": self._view.boards(),
         }
         self.server = FeedServer(self, STOP_PATIENCE_S)
-        for line in bench.lines:
-            line.port.tell_others(feed={"path": str(self.server.path), "version": VERSION})
+        try:
+            for line in bench.lines:
+                line.port.tell_others(feed={"path": str(self.server.path), "version": VERSION})
+        except OSError as error:
+            self.server.close("closed")
+            raise FeedError(f"the lock of a port cannot say where the feed is: {error}") from error
 
     @contextmanager
     def showing(self, run: str | None) -> Iterator[None]:
-        """Say that a motion goes on, which is recorded in `run` or nowhere; a stop that came ends with it at last."""
+        """Say that a motion goes on, which is recorded in `run` or nowhere.
+
+        Raises:
+            StopAsked: a stop was asked for when the motion had nothing left to do: nothing shall follow it.
+        """
         self.activity = Activity("playing" if run else "moving", run)
         try:
             yield
+            self.check()
         finally:
+            if self.stop_asked:  # no motor is on any more, or one whose board has not confirmed an earlier stop
+                self._bench.stop()
             self.activity, self.counts = Activity(), {}
-            if self._stop_asked_by is not None:  # while no motor was on yet, or none any more
-                self.stopped([])
 
     def begin(self, start_us: int, duration_us: int) -> None:
         """The motion that is shown has a time to begin, and lasts so long."""
@@ -115,7 +138,7 @@ class Feed:
     @property
     def stop_asked(self) -> bool:
         """Whether a stop was asked for that nobody has carried out."""
-        return self._stop_asked_by is not None
+        return self._stop is not None
 
     def check(self) -> None:
         """Let a stop that was asked for take effect now.
@@ -123,13 +146,19 @@ class Feed:
         Raises:
             StopAsked: it was; says by whom.
         """
-        if self._stop_asked_by is not None:
-            raise StopAsked(f"stopped by {self._stop_asked_by}; motors are off, what was recorded is kept")
+        if (stop := self._stop) is not None:
+            raise StopAsked((_STOPPED if stop.of_motion else _REFUSED).format(who=stop.who))
 
     def stopped(self, unconfirmed: list[str]) -> None:
         """All motors were told to stop: say so to everybody; these joints' boards did not confirm it."""
-        self._stop_asked_by = None
+        self._stop = None
         self.server.tell({"kind": "stopped", "ok": not unconfirmed, "unconfirmed": unconfirmed})
+
+    def take_note(self) -> None:
+        """Let no stop that was asked for until now refuse the next motion."""
+        if self.stop_asked:
+            self._stop = None
+            self.server.tell({"kind": "error", "why": _NOTED.format(holder=this_program())})
 
     def close(self) -> None:
         """Say goodbye; the ports must be closed already. Closing twice is harmless."""
@@ -146,7 +175,7 @@ class Feed:
     def asked(self, what: str, who: str) -> dict[str, Any] | None:
         """Take what a client asks; returns the answer, None where that comes later."""
         if what == "stop":
-            self._stop_asked_by = who
+            self._stop = _Stop(who, self.activity.doing != "idle")
             return None
         if what != "release":
             return {"kind": "error", "why": f"asked for {what!r}; a feed can be asked to stop or to release"}
@@ -157,10 +186,11 @@ class Feed:
 
     def unheard(self) -> dict[str, Any] | None:
         """The answer to a stop that nobody has carried out in `STOP_PATIENCE_S`; None where somebody has."""
-        if self._stop_asked_by is None:
+        if not self.stop_asked:
             return None
         holder = this_program()
         if self.activity.doing == "idle" and not self._watching:
-            self._stop_asked_by = None
-            return {"kind": "error", "why": _NOTHING_MOVES.format(holder=holder)}
+            driving = ", ".join(board.joint for board in self._bench.all_boards if board.is_driving)
+            motors = _MAY_DRIVE.format(joints=driving) if driving else _OFF
+            return {"kind": "error", "why": _NOTHING_MOVES.format(holder=holder, motors=motors)}
         return {"kind": "error", "why": _HANGS.format(holder=holder, patience=STOP_PATIENCE_S)}

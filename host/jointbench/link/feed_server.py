@@ -58,18 +58,28 @@ class FeedServer:
         """Begin to serve.
 
         Raises:
-            FeedError: the socket cannot be made.
+            FeedError: it cannot be served; says why, and leaves nothing behind.
         """
         self.n_clients = 0
         self._source, self._stop_patience_s = source, stop_patience_s
         self._saying = False
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._listener, self.path = _listen()
-        self._loop = asyncio.new_event_loop()
-        self._closing = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
-        self._thread.start()
+        try:
+            with contextlib.ExitStack() as undo:
+                self._listener, self.path = _listen()
+                undo.callback(self._listener.close)
+                undo.callback(_remove, self.path)
+                self._loop = asyncio.new_event_loop()
+                undo.callback(self._loop.close)
+                self._closing = asyncio.Event()
+                self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+                self._thread.start()
+                undo.pop_all()
+        except FeedError:
+            raise
+        except (OSError, RuntimeError) as error:  # no more files or threads, a folder that cannot be written
+            raise FeedError(f"the feed cannot be served: {error}") from error
 
     def tell(self, line: dict[str, Any]) -> None:
         """Say something to every client; any thread may."""
@@ -95,12 +105,14 @@ class FeedServer:
         try:
             await self._closing.wait()
         finally:
+            self._loop.remove_reader(self._listener)  # asyncio loses those whom it accepts while the server closes
+            _remove(self.path)
+            writers = tuple(self._writers)
+            while others := asyncio.all_tasks() - {asyncio.current_task()}:  # the loop's too, that accept
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.gather(*others, return_exceptions=True)
             server.close()
-            self.path.unlink(missing_ok=True)
-            writers, tasks = tuple(self._writers), tuple(self._tasks)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             goodbyes = asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
             with contextlib.suppress(TimeoutError):  # one does not read any more
                 await asyncio.wait_for(goodbyes, GOODBYE_S)
@@ -108,7 +120,10 @@ class FeedServer:
                 writer.transport.abort()
             await asyncio.sleep(0.0)  # in which the sockets of those are closed
 
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._closing.is_set():
+            writer.transport.abort()
+            return
         if len(self._writers) >= MOST_CLIENTS:
             self._tell(writer, {"kind": "bye", "why": f"{MOST_CLIENTS} programs look on already"})
             writer.close()
@@ -124,14 +139,18 @@ class FeedServer:
     async def _say_states(self) -> None:
         """Send the state to every client that has read the last one, as long as there is any."""
         due = self._loop.time()
-        while self._writers:
-            line = _encoded(self._source.state())
-            for writer in self._writers:
-                if not writer.transport.get_write_buffer_size():
-                    writer.write(line)
-            due = max(due + PERIOD_S, self._loop.time())
-            await asyncio.sleep(due - self._loop.time())
-        self._saying = False
+        try:
+            while self._writers:
+                line = _encoded(self._source.state())
+                for writer in self._writers:
+                    if not writer.transport.get_write_buffer_size():
+                        writer.write(line)
+                due = max(due + PERIOD_S, self._loop.time())
+                await asyncio.sleep(due - self._loop.time())
+        except Exception as error:  # whatever it is: they must not take the last state for the present one
+            self._tell_all({"kind": "error", "why": f"the state cannot be told: {type(error).__name__}: {error}"})
+        finally:
+            self._saying = False
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take what a client asks until it hangs up."""
@@ -194,10 +213,12 @@ def _listen() -> tuple[socket.socket, Path]:
     """
     folder = private_folder()
     for path in folder.glob("*.sock"):
-        if not _is_served(path):
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            if not _is_served(path):
+                path.unlink()
     path = folder / f"{getpid()}-{next(_numbers)}.sock"
-    unready = path.with_suffix(".new")  # what does not listen yet would be taken for a dead program's
+    # What does not listen yet would be taken for a dead program's. Its name is the longer one: if it fits, both do.
+    unready = path.with_suffix(".unready")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         unready.unlink(missing_ok=True)
@@ -206,8 +227,14 @@ def _listen() -> tuple[socket.socket, Path]:
         unready.replace(path)
     except OSError as error:
         listener.close()
+        _remove(unready)
         raise FeedError(f"no socket can be made at {path}: {error}; set XDG_RUNTIME_DIR to a shorter path") from error
     return listener, path
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _is_served(path: Path) -> bool:

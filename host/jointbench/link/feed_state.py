@@ -80,13 +80,19 @@ class _BoardView:
     """One board: its newest block, decoded once, and the PINGs that it has answered."""
 
     def __init__(self, board: Board, facts: Facts) -> None:
-        self.board, self.facts = board, facts
+        self.board = board
+        self._first_facts = facts
         self.position = self.velocity = self.current = None  # of the motor, without one of the joint
         self._frame: Frame | None = None
         self._rest: dict[str, Any] = dict.fromkeys(("force_N", "temperature_C", "voltage_V"))
         self._pong: tuple[Frame, int] | None = None
         self._exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES)
         self._clock: dict[str, float | None] = {"clock_offset_us": None, "clock_drift_ppm": None}
+
+    @property
+    def facts(self) -> Facts:
+        """Its registers as its owner last read or wrote them."""
+        return self.board.facts or self._first_facts
 
     def quantities(self) -> list[str]:
         """Names of what the board measures, in a state's words."""

@@ -33,8 +33,8 @@ def watch(bench_file: str | Path, until: threading.Event) -> None:
     """
     with Bench(read_bench_file(bench_file), watching=True) as bench:
         bench.connect()
-        if bench.feed:
-            _Watch(bench, bench.feed).run(until)
+        assert bench.feed is not None  # a bench that is to be watched connects with a feed or not at all
+        _Watch(bench, bench.feed).run(until)
 
 
 class _Watch:

@@ -102,8 +102,12 @@ def lock_port(url: str) -> PortLock | None:
 def lock_words(device: str, folder: Path | None = None) -> dict[str, Any]:
     """What the lock of a device tells, of whoever has it or had it; nothing where that cannot be read."""
     try:
-        words: object = json.loads(_lock_path(device, folder).read_bytes()[:_MOST_BYTES])
-    except (OSError, ValueError):
+        file = os.open(_lock_path(device, folder), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            words: object = json.loads(os.read(file, _MOST_BYTES)) if _is_plain(file) else {}
+        finally:
+            os.close(file)
+    except (OSError, ValueError, RecursionError):
         return {}
     return cast(dict[str, Any], words) if isinstance(words, dict) else {}
 

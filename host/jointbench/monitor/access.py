@@ -40,7 +40,7 @@ class Access:
         origin = request.headers.get("Origin")
         if origin is not None and origin.lower() not in {f"http://{name}" for name in ours}:
             return "another page asked for this; open the address that `jointbench monitor` printed"
-        given = request.path.split("/")[1]
+        given = request.path.removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return "the address lacks its token, or has an old one; open the address that `jointbench monitor` printed"
         return None

@@ -9,6 +9,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
+from urllib.parse import urlsplit
 
 from tornado.netutil import bind_sockets
 
@@ -48,6 +49,21 @@ def listen(bench: Path, port: int | None) -> tuple[list[socket], Access]:
     return sockets, access
 
 
+def door(url: str) -> str:
+    """The address of a file of this user's that leads a browser to a page.
+
+    It can be handed to the browser: the command lines of programs, which every user of the machine can read, do not
+    hold the page's token then.
+
+    Raises:
+        FeedError: the private folder is not ours alone.
+        OSError: the file cannot be written.
+    """
+    path = private_folder() / f"monitor-{urlsplit(url).port}.html"
+    _write_for_us(path, f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">Monitor</a>')
+    return path.as_uri()
+
+
 def _read(path: Path) -> Access:
     """What was written there; port 0, which is any, where nothing was."""
     with suppress(OSError, ValueError, LookupError, TypeError):
@@ -58,8 +74,12 @@ def _read(path: Path) -> Access:
 
 
 def _write(path: Path, access: Access) -> None:
+    _write_for_us(path, json.dumps({"port": access.port, "token": access.token}))
+
+
+def _write_for_us(path: Path, text: str) -> None:
     with suppress(FileNotFoundError):
         path.unlink()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as text:
-        json.dump({"port": access.port, "token": access.token}, text)
+    with os.fdopen(file, "w", encoding="utf-8") as stream:
+        stream.write(text)

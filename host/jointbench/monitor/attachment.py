@@ -12,6 +12,7 @@ from jointbench.errors import JointbenchError
 from jointbench.link.feed import FeedClient, open_feed
 from jointbench.link.feed_watch import watch
 
+_TROUBLES = (JointbenchError, OSError, RuntimeError)  # the latter two where the machine has no more files or threads
 _LOOK_S = 0.1  # between two looks for a feed
 _RETRY_S = 1.0  # after a bench could not be watched
 _TAKER_S = 3.0  # who asked for the ports has them, and a feed, by then
@@ -59,16 +60,20 @@ class Attachment:
     def _read_on(self) -> None:
         while not self._ended.is_set():
             try:
-                feed = open_feed(self._bench)
-            except JointbenchError as error:
+                self._look()
+            except _TROUBLES as error:
                 self._down(str(error), _RETRY_S)
-                continue
-            if feed is not None:
-                self._read(feed)
-            elif self._watcher is None or not self._watcher.is_alive():
-                self._watcher = threading.Thread(target=self._watch, name="monitor: watch")
-                self._watcher.start()
             self._ended.wait(_LOOK_S)
+
+    def _look(self) -> None:
+        """Read the feed there is; where there is none, hold the bench."""
+        feed = open_feed(self._bench)
+        if feed is not None:
+            self._read(feed)
+        elif self._watcher is None or not self._watcher.is_alive():
+            watcher = threading.Thread(target=self._watch, name="monitor: watch")
+            watcher.start()
+            self._watcher = watcher
 
     def _read(self, feed: FeedClient) -> None:
         """Tell the lines of one holder until it is gone."""
@@ -92,7 +97,7 @@ class Attachment:
         """Hold the bench until another wants it, and give that one time to take it."""
         try:
             watch(self._bench, self._ended)
-        except JointbenchError as error:
+        except _TROUBLES as error:
             self._down(str(error), _RETRY_S)
             return
         self._ended.wait(_TAKER_S)

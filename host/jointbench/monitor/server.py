@@ -43,7 +43,7 @@ def serve_monitor(
     Args:
         bench: a bench file.
         port: to serve at; None: where it was served last, or any free one.
-        ready: called with the page's address once it can be opened.
+        ready: called, in a thread of its own, with the page's address once it can be opened.
 
     Returns:
         What it did.
@@ -70,7 +70,7 @@ async def _serve(bench: Path, port: int | None, ready: Callable[[str], None]) ->
     server.add_sockets(sockets)
     attachment = Attachment(bench, tell)
     try:
-        ready(access.url)
+        await loop.run_in_executor(None, ready, access.url)  # it may open a browser, and wait for that
         await ended.wait()
     finally:
         server.stop()

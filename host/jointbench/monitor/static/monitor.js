@@ -36,6 +36,7 @@ const KINDS = {
     newest = line;
     history.add(line);
     status.note_state(line);
+    stop.note_state(line);
     later();
   },
   link: (line) => status.set_link(line),

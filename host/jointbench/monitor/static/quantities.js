@@ -17,6 +17,8 @@ export const COLUMNS = [
   { name: "voltage_V", label: "Voltage", unit: "V", digits: 2 },
 ];
 
+export const DRIVING = new Set(["ARMED", "RUNNING"]); // states of a board with its motor on
+
 const NONE = "–";
 
 export function number(value, digits) {

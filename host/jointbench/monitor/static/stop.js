@@ -1,5 +1,7 @@
 // The STOP button, its key, and what came of it.
 
+import { DRIVING } from "./quantities.js";
+
 const PATIENCE_MS = 3000;
 
 export class Stop {
@@ -30,6 +32,11 @@ export class Stop {
     if (line.kind === "error") this.say(line.why, "no");
     else if (line.ok) this.say(`stopped at ${new Date().toLocaleTimeString()}: all motors are off`, "yes");
     else this.say(`${line.unconfirmed.join(", ")} did not confirm: switch the power off`, "no");
+  }
+
+  // "All motors are off" holds until one is on again.
+  note_state(line) {
+    if (this.word.className === "yes" && line.boards.some((board) => DRIVING.has(board.state))) this.say("", "");
   }
 
   say(text, look) {

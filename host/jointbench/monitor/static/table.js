@@ -1,8 +1,6 @@
 // The table of boards: a row each, cells written only where their text changes.
 
-import { COLUMNS, age, clock, loss, number } from "./quantities.js";
-
-const DRIVING = new Set(["ARMED", "RUNNING"]);
+import { COLUMNS, DRIVING, age, clock, loss, number } from "./quantities.js";
 
 export class Table {
   constructor(element) {

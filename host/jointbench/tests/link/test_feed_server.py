@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import os
 import socket
+import tempfile
+import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jointbench.errors import FeedError
-from jointbench.link.feed import VERSION, FeedClient
+from jointbench.link import feed, feed_server
+from jointbench.link.bench_file import BenchFile, read_bench_file
+from jointbench.link.feed import VERSION, FeedClient, open_feed, release_watcher
 from jointbench.link.feed_folder import private_folder
 from jointbench.link.feed_server import LONGEST_LINE, MOST_CLIENTS, MOST_UNREAD, FeedServer
 
@@ -56,6 +63,49 @@ def server(source: Counting) -> Iterator[FeedServer]:
     yield server
     server.close("closed")
     assert not server.path.exists()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFile:
+    """A bench of boards that do not exist, in a place of its own for locks."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    boards = (f'[[board]]\nnode = {node}\njoint = "j{node}"\nurl = "/dev/none-{node}"\n' for node in range(1, 7))
+    path = tmp_path / "bench.toml"
+    path.write_text('version = 1\nname = "nowhere"\nrobot = "cobot6"\n' + "".join(boards))
+    return read_bench_file(path)
+
+
+def write_lock(tmp_path: Path, words: dict[str, Any]) -> None:
+    """What anybody may have written into the lock of the first board's port."""
+    folder = tmp_path / "jointbench-ports"
+    folder.mkdir(exist_ok=True)
+    (folder / "dev-none-1.lock").write_text(json.dumps(words))
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Path]:
+    """Another service of the same user, in its own private folder, that speaks first and no JSON."""
+    folder = tmp_path / "agent"
+    folder.mkdir(mode=0o700)
+    path = folder / "S.agent"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=_greet_all, args=(listener,))
+        thread.start()
+        yield path
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def _greet_all(listener: socket.socket) -> None:
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        with client:
+            client.sendall(b"OK Pleased to meet you\n")
 
 
 def raw_client(server: FeedServer) -> socket.socket:
@@ -159,3 +209,105 @@ def test_a_feed_of_another_version_is_not_read(
     monkeypatch.setattr(source, "about", lambda: {"kind": "about", "version": VERSION + 1, "program": "newer"})
     with pytest.raises(FeedError, match="newer serves a feed of version 2, this program reads 1"):
         FeedClient(server.path)
+
+
+def test_a_service_that_is_no_feed_is_said_to_be_none(agent: Path) -> None:
+    with pytest.raises(FeedError, match="is no line of one: b'OK Pleased to meet you'"):
+        FeedClient(agent)
+
+
+def test_a_lock_leads_nowhere_but_to_feeds(bench: BenchFile, tmp_path: Path, agent: Path) -> None:
+    """Anybody may write into a lock that nobody holds."""
+    for path in (str(agent), "a\0b.sock", "\ud800.sock", str(tmp_path / "jointbench" / "none.sock"), 7, None, ["x"]):
+        write_lock(tmp_path, {"feed": {"path": path}})
+        assert open_feed(bench) is None, path
+        assert not release_watcher(bench), path
+    for pid in (1 << 80, -1, "1", None, 1.5):
+        write_lock(tmp_path, {"watching": True, "pid": pid})
+        assert not release_watcher(bench), pid
+
+
+def test_a_watcher_that_does_not_give_way_is_not_waited_for_for_ever(
+    server: FeedServer, source: Counting, bench: BenchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on saying states."""
+    write_lock(tmp_path, {"feed": {"path": str(server.path)}})
+    monkeypatch.setattr(feed, "_CONNECTING_S", 0.2)
+    assert not release_watcher(bench)
+    assert [what for what, _ in source.asked_for] == ["release"]
+
+
+def test_a_feed_of_another_version_is_named_and_not_taken_for_none(
+    server: FeedServer, source: Counting, bench: BenchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "about", lambda: {"kind": "about", "version": VERSION + 1, "program": "newer"})
+    write_lock(tmp_path, {"feed": {"path": str(server.path)}})
+    with pytest.raises(FeedError, match="newer serves a feed of version 2"):
+        open_feed(bench)
+
+
+def test_a_state_that_cannot_be_told_ends_no_feed(
+    server: FeedServer, source: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "state", lambda: {}["temperature"])
+        with FeedClient(server.path) as client:
+            (told,) = [line for _, line in zip(range(2), client.lines(), strict=False) if line["kind"] != "about"]
+            assert told == {"kind": "error", "why": "the state cannot be told: KeyError: 'temperature'"}
+    with FeedClient(server.path) as client:
+        assert [line["kind"] for _, line in zip(range(3), client.lines(), strict=False)] == ["about", "state", "state"]
+
+
+def test_what_fits_no_socket_address_is_no_feed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each length of the path either it can be connected to, or it is an error that says so."""
+    monkeypatch.setattr(feed_server, "_numbers", count(1000))  # all names of one length
+    served: list[bool] = []
+    refusals: list[str] = []
+    for length in range(75, 100):
+        folder = runtime / ("x" * max(length - len(str(runtime)) - 1, 1))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+        try:
+            server = FeedServer(Counting(), 1.0)
+        except FeedError as error:
+            refusals.append(str(error))
+            served.append(False)
+            continue
+        FeedClient(server.path).close()
+        server.close("closed")
+        served.append(True)
+    assert served == sorted(served, reverse=True)
+    assert set(served) == {True, False}
+    assert all("to a shorter path" in refusal for refusal in refusals)
+
+
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [
+        ("asyncio.new_event_loop", OSError(errno.EMFILE, "Too many open files")),
+        ("threading.Thread.start", RuntimeError("can't start new thread")),
+    ],
+)
+def test_a_machine_without_files_or_threads_is_an_error_that_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, what: str, error: Exception
+) -> None:
+    """No socket that others would find; a recording goes on without a feed then."""
+
+    def refuse(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(what, refuse)
+    with pytest.raises(FeedError, match=f"^the feed cannot be served: .*{error.args[-1]}"):
+        FeedServer(Counting(), 1.0)
+    assert list(private_folder().iterdir()) == []
+
+
+def test_clients_that_come_while_it_closes_are_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
+    """None is left half welcomed: asyncio would log a task, and Python warn of a socket, that nobody ended."""
+    for _ in range(5):
+        server = FeedServer(Counting(), 1.0)
+        clients = [raw_client(server) for _ in range(MOST_CLIENTS)]
+        server.close("closed")
+        for client in clients:
+            client.close()
+    gc.collect()
+    assert caplog.records == []

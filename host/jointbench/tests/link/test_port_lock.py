@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import serial
 from jointbench.errors import BoardLost, PortInUse
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.port import Port
-from jointbench.link.port_lock import PortLock, lock_port
+from jointbench.link.port_lock import PortLock, lock_port, lock_words
 
 HOLD = """
 import sys
@@ -115,6 +116,29 @@ def test_only_a_file_of_its_own_is_a_lock(place: Callable[[Path], None], device:
     with pytest.raises(PortInUse, match="is no file of a lock; remove it"):
         PortLock(device, tmp_path)
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.mark.parametrize("place", [os.mkfifo, lambda path: path.symlink_to("victim")])
+def test_words_are_read_from_a_lock_alone(place: Callable[[Path], None], device: str, tmp_path: Path) -> None:
+    """A pipe would have the reader wait for ever, so it reads in a thread that the test can give up."""
+    path = tmp_path / f"{device.strip('/').replace('/', '-')}.lock"
+    (tmp_path / "victim").write_text('{"pid": 1}')
+    place(path)
+    read: list[dict[str, object]] = []
+    reader = threading.Thread(target=lambda: read.append(lock_words(device, tmp_path)), daemon=True)
+    reader.start()
+    reader.join(30.0)
+    assert read == [{}]
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b"[]", b"[" * 4000, b"{" + b" " * 9000 + b"}"])
+def test_a_lock_with_rubbish_tells_nothing(text: bytes, device: str, tmp_path: Path) -> None:
+    lock = PortLock(device, tmp_path)
+    lock.tell(feed={"path": "somewhere"})
+    assert lock_words(device, tmp_path)["feed"] == {"path": "somewhere"}
+    lock.path.write_bytes(text)
+    assert lock_words(device, tmp_path) == {}
+    lock.close()
 
 
 def test_only_devices_are_locked(tmp_path: Path) -> None:
