@@ -8,7 +8,9 @@ says: over the same files as where mip put them (jointboard/image.py).
 """
 # ruff: noqa: F821 - `options` and `package` are MicroPython's
 
+import atexit
 import os
+import shutil
 import tempfile
 from hashlib import sha256
 
@@ -42,6 +44,7 @@ for name in sorted(files):
     image.update(name.encode() + b"\0" + sha256(content(files[name])).digest())
 
 made = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, made)  # the build reads it until this program ends
 os.mkdir(made + "/jointboard")
 with open(made + "/jointboard/frozen.py", "w") as file:
     file.write(f"DIGEST = {image.digest()!r}\nSCHEMA = {content('jointboard/schema.bin')!r}\n")

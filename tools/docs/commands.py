@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tools.docs.page import Block, Remark, blocks_of
 
-PROGRAMS = ("./run", "jointbench", "pytest", "pip", "pipx", "cc", ".venv/bin/python", ".venv/bin/uv")
+PROGRAMS = ("./run", "jointbench", "pytest", "pip", "pipx", "cc", "cp", ".venv/bin/python", ".venv/bin/uv")
 """What a line begins with that is a command, in a block that shows output as well."""
 
 _EXIT = re.compile(r"\(exit code (\d)\)")

@@ -16,7 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def parser() -> argparse.ArgumentParser:
     """What `./run docs` takes."""
     options = argparse.ArgumentParser(prog="./run docs", description=__doc__)
-    options.add_argument("--out", type=Path, default=ROOT / ".cache" / "site", metavar="DIR", help="(.cache/site)")
+    options.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / ".cache" / "site",
+        metavar="DIR",
+        help="new, empty, or an earlier site, which is emptied first (.cache/site)",
+    )
     options.add_argument(
         "--pictures",
         nargs="*",
@@ -28,8 +34,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build the site; 0, or what mkdocs says."""
+    """Build the site; 0, 2 where its folder is another's, or what mkdocs says."""
     options = parser().parse_args(arguments)
+    if not may_be_emptied(options.out):
+        print(f"error: {options.out} holds files and is no site; give a new or empty folder", file=sys.stderr)
+        return 2
     if options.pictures is not None:
         for name in options.pictures or PICTURES:
             print(f"drawing docs/{name}", flush=True)
@@ -38,6 +47,13 @@ def main(arguments: list[str] | None = None) -> int:
     if code == 0:
         print(f"site: {options.out / 'index.html'}")
     return code
+
+
+def may_be_emptied(out: Path) -> bool:
+    """Whether nothing but a site is lost with what a folder holds."""
+    if not out.exists():
+        return True
+    return out.is_dir() and (not any(out.iterdir()) or (out / "sitemap.xml").is_file())
 
 
 def build(out: Path) -> int:

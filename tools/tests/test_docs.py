@@ -18,6 +18,7 @@ from tools.docs.block import main as print_block
 from tools.docs.commands import Command, commands_of
 from tools.docs.known import ROOT, fault_of, verbs_of_run
 from tools.docs.page import blocks_of
+from tools.docs.verb import main as build_site
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 
@@ -109,6 +110,14 @@ def test_symptoms_are_in_the_words_of_the_programs() -> None:
             assert part in said, f"nothing says {part!r}"
 
 
+def test_a_folder_that_holds_no_site_is_not_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = page_with(tmp_path, "mine")
+
+    assert build_site(["--out", str(tmp_path)]) == 2
+    assert f"{tmp_path} holds files and is no site" in capsys.readouterr().err
+    assert kept.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -121,7 +130,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert "docs/" not in re.findall(r'href="([^"]*)"', index)
+    assert not [target for target in re.findall(r'href="([^"]*)"', index) if target.startswith("docs/")]
     assets = re.findall(r'<(?:link|script|img)[^>]+(?:href|src)="(https?:[^"]*)"', index)
     assert assets == []  # nothing of a page comes from a network
     assert (tmp_path / "site" / "source" / "hil_tests" / "benches" / "cobot6.toml.html").exists()

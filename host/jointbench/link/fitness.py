@@ -19,12 +19,12 @@ from jointbench.link.sync import board_clock
 from jointbench.robot import Array, Robot
 from jointwire import CHANNEL_BY_NAME, ResetCause, State
 
-LEAST_ANSWERS = 0.9  # of PINGs; less is a line that loses more than one request in ten for good
 SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it
 MOST_LOST = 0.001  # of samples, as in a valid run
 CURRENT_AT_REST = 0.03  # of the drive's limit; the firmware takes no zero that is farther off than a tenth of the range
 ENCODERS_APART = 0.06  # [rad] at the joint: where a servo would trip for not following
 MOVED = 0.05  # [rad]; a joint that was turned by hand so far shows whether its encoders count the same way
+COUNTS_NOT = 0.1  # of what the link has turned; a motor encoder that shows less does not count
 LEAST_SUPPLY = 1.0  # [V]; below it the motor's supply is off
 COLDEST = -25.0  # [degC]; a sensor that is cut off shows less
 ON_ITS_STOP = 0.02  # [rad] beyond its window
@@ -117,7 +117,7 @@ def _found(joint: str, name: str, look: Callable[[], _Look]) -> Finding:
     try:
         figure, trouble = look()
     except BoardError as error:
-        return Finding(joint, name, False, "–", error.text)
+        return Finding(joint, name, False, "–", error.text if error.joint == joint else f"not known: {error}")
     return Finding(joint, name, not trouble, figure, f"{figure}: {trouble}" if trouble else figure)
 
 
@@ -236,14 +236,21 @@ def _temperature(board: Board, heard: Heard, facts: Facts) -> _Look:
 def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> _Look:
     board, facts = boards[joint], boards[joint].facts
     assert facts is not None  # a board that was heard was read
-    own = _joint_angles(boards, heard, robot)[joint]
+    own = _joint_angle(boards, heard, robot, joint)
     low, high = robot.position_limits[joint]
     place = float(own[-1])
     scale, unit = (np.degrees(1.0), "°") if robot.independent_joints[joint].kind == "revolute" else (1e3, " mm")
     figure = f"{scale * place:+.1f}{unit}"
     if facts.has_motor and facts.has("link_position"):
         link = _resampled(_si(board, heard[joint], "link_position"), len(own))
-        if np.ptp(link) > MOVED and np.corrcoef(own, link)[0, 1] < 0.0:
+        turned = float(np.ptp(link))
+        if turned > MOVED and np.ptp(own) < COUNTS_NOT * turned:
+            return _Look(
+                figure,
+                f"the link has turned by {scale * turned:.1f}{unit} and the motor encoder does not count; check its "
+                "supply and its lines A and B",
+            )
+        if turned > MOVED and np.corrcoef(own, link)[0, 1] < 0.0:
             return _Look(
                 figure,
                 "motor and link encoder count in opposite directions; swap A and B of the motor's, or "
@@ -265,15 +272,16 @@ def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joi
     return _Look(figure)
 
 
-def _joint_angles(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot) -> Array:
-    """Joint positions by the encoders that servos use [rad], shape (n_joints, n); boards' samples side by side."""
+def _joint_angle(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> Array:
+    """A joint's positions by the encoders that servos use, those of the motors that move it [rad], shape (n,)."""
+    shares = np.linalg.inv(robot.transmission_matrix)[joint]
     motors = [
-        _si(board, each, board.facts.position_channel if board.facts else "motor_position")
-        for board, each in zip(boards, heard, strict=True)
+        share * _si(board, each, board.facts.position_channel if board.facts else "motor_position")
+        for share, board, each in zip(shares, boards, heard, strict=True)
+        if share
     ]
     n = min(map(len, motors))
-    together = np.stack([_resampled(motor, n) for motor in motors])
-    return np.linalg.solve(robot.transmission_matrix, together).astype(np.float64)
+    return np.stack([_resampled(motor, n) for motor in motors]).sum(axis=0)
 
 
 def _resampled(values: Array, n: int) -> Array:

@@ -69,6 +69,13 @@ def test_another_run_alone_finds_the_model_s_own_beside_it(places: dict[str, Pat
     assert pairs["verification run"] == str(places["other"])
 
 
+def test_a_model_in_another_s_run_is_not_taken_for_its_model(places: dict[str, Path], tmp_path: Path) -> None:
+    fit(open_run(places["arm"]), ARM).save(places["other"] / "of_arm.json")
+    page = page_of(tmp_path, places["other"] / "of_arm.json", places["other"])
+    pairs = dict(row for row in page.rows if len(row) == 2)
+    assert pairs["fit run"] == str(places["arm"])
+
+
 def test_what_cannot_be_done_is_said(
     places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

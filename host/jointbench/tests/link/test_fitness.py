@@ -74,6 +74,7 @@ def test_a_sound_board_is_fit() -> None:
 SLOW = tuple(replace(each, received_us=each.sent_us + 150_000) for each in PINGS)
 OFF_ZERO = round(0.1 * ROBOT.drives[0].current_limit / FACTS.si("current.scale"))
 HALF_A_TURN = FACTS.registers["encoder.link_counts"] // 2
+TURNED_A_LITTLE = np.linspace(0, HALF_A_TURN // 25, 1000)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,11 @@ HALF_A_TURN = FACTS.registers["encoder.link_counts"] // 2
             heard(motor_position=np.linspace(0, 40_000, 1000), link_position=np.linspace(0, -60_000, 1000)),
             "position", "count in opposite directions",
         ),
+        (
+            heard(motor_position=np.arange(1000) % 2, link_position=TURNED_A_LITTLE),
+            "position", "the motor encoder does not count",
+        ),
+        (heard(link_position=TURNED_A_LITTLE), "position", "the motor encoder does not count"),
     ],
 )  # fmt: skip
 def test_what_is_not_as_it_should_be_is_the_only_thing_found(said: Heard, name: str, words: str) -> None:
@@ -125,6 +131,22 @@ def test_a_board_in_another_state(board: Board, words: str) -> None:
 def test_the_board_of_another_joint() -> None:
     other = Board(Facts({**FACTS.registers, "drive.ratio": 50_000}), identity())
     assert "is this the board of another joint?" in wrong(heard(), other)["identity"]
+
+
+@pytest.mark.parametrize(
+    ("robot", "unknown"), [("cobot6", {"j2"}), ("nursing_arm", {"j1", "j2"})]
+)  # the arm's joints 1 and 2 are moved by the same two motors
+def test_a_board_that_sends_no_position_is_the_one_named(robot: str, unknown: set[str]) -> None:
+    arm = load_robot(robot)
+    boards = [cast(Any, Board(FACTS, identity(), joint=joint)) for joint in arm.joint_names]
+    said = [heard() for _ in boards]
+    del said[1].columns["motor_position"]
+
+    troubles = {each.joint: each.text for each in position_findings(boards, said, arm) if not each.ok}
+
+    assert set(troubles) == unknown
+    assert troubles["j2"].startswith("it has motor position")
+    assert troubles.get("j1", "not known: j2 (node 1): it has").startswith("not known: j2 (node 1): it has")
 
 
 def test_a_channel_that_it_has_and_does_not_send() -> None:
