@@ -15,7 +15,7 @@ from jointbench.testing.report.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "hil.md").read_text(encoding="utf-8")
-FILES = re.findall(r"^`([\w/]+\.\w+)`:\n\n```\w+\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)
+FILES = re.findall(r"^`([\w/]+\.\w+)`:\n\n(?:<!--.*-->\n\n)?```\w+\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def first_cells(heading: str) -> list[str]:
