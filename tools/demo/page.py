@@ -37,7 +37,7 @@ def section(robot: str, command: str, story: Story) -> str:
 
 def not_by_the_docs(robot: str) -> str:
     """Say, unseen, that the test of the pages' commands need not run this one."""
-    return f"<!-- not run: hil_tests/test_demo_{robot}.py plays it -->"
+    return f"<!-- played by hil_tests/test_demo_{robot}.py: minutes -->"
 
 
 def untold_section(robot: str, command: str, reason: str) -> str:

@@ -22,7 +22,8 @@ class Command:
         line: of the page, from 1.
         text: as printed, without the words beside it that say what it does.
         is_python: whether it is Python, all of a block, and not a line for the shell.
-        why_not: why no test runs it; "" where one does.
+        why_not: why it is not run for this page; "" where it is.
+        played_by: the test that does the same, as a path; "" where none does.
         exit_code: that is meant.
         meanwhile: whether it goes on beside the commands after it.
         given: how to get what its reader has already: commands for the shell, or Python.
@@ -33,6 +34,7 @@ class Command:
     text: str
     is_python: bool = False
     why_not: str = ""
+    played_by: str = ""
     exit_code: int = 0
     meanwhile: bool = False
     given: str = ""
@@ -97,12 +99,14 @@ def _shown_code(block: Block, number: int) -> int:
 def _remarked(command: Command, remarks: tuple[Remark, ...]) -> Command:
     about = [remark for remark in remarks if command.text.startswith(remark.about)]
     said = {remark.word: remark.why for remark in about}
+    players = [word.removeprefix("played by ") for word in said if word.startswith("played by ")]
     codes = [int(word.split()[1]) for word in said if word.startswith("exit")]
     return Command(
         command.line,
         command.text,
         command.is_python,
-        why_not=said.get("not run", ""),
+        why_not=said[f"played by {players[0]}"] if players else said.get("not run", ""),
+        played_by=players[0] if players else "",
         exit_code=codes[0] if codes else command.exit_code,
         meanwhile="meanwhile" in said,
         given=said.get("given", ""),

@@ -4,6 +4,7 @@ A remark is an HTML comment on the lines before a block; the site and a reader o
 
     <!-- not run: it needs a real board -->                   the whole block
     <!-- not run `jointbench repl`: somebody must type -->    its commands that begin so
+    <!-- played by hil_tests/test_demo_cobot6.py: minutes --> not run for this page, but by that test
     <!-- exit 1: a weak joint is a no -->                     the exit code that is meant, else 0
     <!-- meanwhile `./run sim`: until the page ends -->       it goes on beside the page's other commands
     <!-- given: ./run export cobot6 --out arm.urdf -->        how to get what its reader has already; it is run before
@@ -16,7 +17,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_REMARK = re.compile(r"<!--\s*(not run|exit \d|meanwhile|given|beside)\b(?: `([^`]+)`)?: (.+?)\s*-->", re.DOTALL)
+_REMARK = re.compile(
+    r"<!--\s*(not run|played by [\w./]+|exit \d|meanwhile|given|beside)\b(?: `([^`]+)`)?: (.+?)\s*-->", re.DOTALL
+)
 _FENCE = re.compile(r"\s*```(\w*)\s*$")
 
 

@@ -79,7 +79,8 @@ class Sandbox:
 
 def _environment() -> dict[str, str]:
     programs = Path(sys.executable).parent
-    return {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    # BROWSER: a page that a command opens stays closed.
+    return {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "BROWSER": "true"}
 
 
 @contextlib.contextmanager

@@ -33,22 +33,23 @@ def test_blocks_and_what_is_said_of_them(tmp_path: Path) -> None:
     page = page_with(
         tmp_path,
         "# A page\n\n    ./run list     all robots\n\ntext\n<!-- not run `./run fit`: no run -->\n"
+        "<!-- played by test_c.py `cc`: slow -->\n"
         "<!-- given: mkdir x\ncd x -->\n\n"
         "```sh\n./run fit a  # of a\ncc x.c\n```\n1. item\n\n   <!-- exit 1: no -->\n\n       jointbench info b\n\n"
         "```console\n$ jointbench info c\nsaid\n(exit code 1)\n$ ls\n```\n```python\nx = 1\n```\n",
     )
 
     assert [(block.language, block.line) for block in blocks_of(page)] == [
-        ("indented", 3), ("sh", 11), ("indented", 18), ("console", 21), ("python", 27),
+        ("indented", 3), ("sh", 12), ("indented", 19), ("console", 22), ("python", 28),
     ]  # fmt: skip
     assert commands_of(page) == [
         Command(3, "./run list"),
-        Command(11, "./run fit a", why_not="no run", given="mkdir x\ncd x"),
-        Command(12, "cc x.c", given="mkdir x\ncd x"),
-        Command(18, "jointbench info b", exit_code=1),
-        Command(21, "jointbench info c", exit_code=1),
-        Command(24, "ls"),
-        Command(27, "x = 1\n", is_python=True),
+        Command(12, "./run fit a", why_not="no run", given="mkdir x\ncd x"),
+        Command(13, "cc x.c", why_not="slow", played_by="test_c.py", given="mkdir x\ncd x"),
+        Command(19, "jointbench info b", exit_code=1),
+        Command(22, "jointbench info c", exit_code=1),
+        Command(25, "ls"),
+        Command(28, "x = 1\n", is_python=True),
     ]
 
 
