@@ -8,13 +8,14 @@ import sys
 import time
 from pathlib import Path
 
-from tools.setup import browser, environment, micropython, oracle, qemu, stubs
+from tools.setup import browser, development, environment, micropython, oracle, qemu, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import explain
 from tools.setup.errors import SetupError, Unavailable
 
 PARTS = {
-    "environment": (environment, "the Python environment (.venv, about 1.3 GB)"),
+    "environment": (environment, "the Python environment (.venv, about 0.8 GB)"),
+    "development": (development, "what changing the project takes beside (.venv, about 1.4 GB)"),
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),
     "oracle": (oracle, "Pinocchio, the second opinion of the dynamics tests"),
     "stubs": (stubs, "MicroPython's type stubs, for the board files (.cache, about 5 MB)"),

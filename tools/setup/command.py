@@ -12,7 +12,8 @@ from tools.setup.errors import CommandFailed
 # a failed connection too, so the faults of the machine come first.
 FAULTS_OF_MACHINE = {
     r"No space left on device|os error 28|not have enough free space": (
-        "no space left on the disk; free some (the environment takes about 1.3 GB) and run the same command again"
+        "no space left on the disk; free some (the environment takes about 0.8 GB, for tests 2.2 GB) "
+        "and run the same command again"
     ),
     r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer|certificate verification failed": (
         "a server's certificate is not trusted here; install ca-certificates, "
@@ -58,9 +59,7 @@ def explain(output: str) -> tuple[str, bool]:
     return (lines[-1] if lines else "it failed without saying why"), False
 
 
-def run(
-    command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> str:
+def run(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
     """Run a program to its end and return what it printed, which is also appended to the log.
 
     Args:

@@ -1,4 +1,4 @@
-"""The private Python environment: .venv with the locked dependencies and the project itself."""
+"""The private Python environment: .venv with the locked dependencies of a user's verbs and the project itself."""
 
 import hashlib
 import importlib
@@ -42,7 +42,7 @@ def install(checkout: Checkout) -> None:
         raise SetupError(f"{checkout.venv} was not made by this set-up; move it away and run the same command again")
     if stamp.exists():
         stamp.write_text(UNFINISHED)
-    for path in (checkout.venv.iterdir() if checkout.venv.exists() else ()):
+    for path in checkout.venv.iterdir() if checkout.venv.exists() else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path != stamp:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import environment, oracle
+from tools.setup import development, environment, oracle
 from tools.setup.checkout import Checkout
 from tools.setup.errors import CommandFailed, SetupError
 
@@ -76,6 +76,24 @@ def test_a_failure_leaves_an_unfinished_environment_that_the_next_one_replaces(
     environment.install(checkout)
     assert environment.is_ready(checkout)
     assert not (checkout.venv / "old").exists()
+
+
+def test_the_rest_of_the_lock_comes_into_the_same_environment_and_goes_with_it(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment.packages, "install_all", lambda _: None)
+    pretend_complete(checkout)
+    assert not development.is_ready(checkout)
+    development.install(checkout)
+    assert development.is_ready(checkout)
+
+    checkout.lock.write_text("numpy==2\n")
+    assert not development.is_ready(checkout)
+    development.install(checkout)
+    monkeypatch.setattr(environment, "run", lambda *_: "")
+    monkeypatch.setattr(environment.packages, "install", lambda _: None)
+    environment.install(checkout)
+    assert not development.is_ready(checkout)
 
 
 @pytest.mark.parametrize(("user", "apt"), [(1000, "/usr/bin/apt-get"), (0, None)])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.setup.errors import CommandFailed
-from tools.setup.packages import locked, uv_settings
+from tools.setup.packages import EXTRAS, chosen_names, locked, uv_settings
 from tools.tests.setup_checkouts import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text()
@@ -67,3 +67,14 @@ def test_the_lock_holds_every_dependency_of_the_project() -> None:
         name = re.match(r"[a-z0-9-]+", requirement)
         assert name is not None
         assert locked(LOCK, name[0])
+
+
+def test_a_user_is_spared_what_only_the_projects_tests_need() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    project = tomllib.loads(text)["project"]
+    chosen = chosen_names(text)
+
+    assert {"numpy", "mujoco-core", "matplotlib", "tornado", "mcap", "shtab", "pytest", "hatchling"} <= set(chosen)
+    assert not {"pin", "basedpyright", "playwright", "rerun-sdk", "mkdocs-material", "dask"} & set(chosen)
+    assert set(EXTRAS) < set(project["optional-dependencies"])
+    assert all(locked(LOCK, name) for name in chosen)

@@ -108,6 +108,6 @@ def test_a_second_set_up_waits_for_the_first(tmp_path: Path) -> None:
 
 
 def test_what_is_ready_is_found_ready() -> None:
-    parts = ["environment", "micropython", "oracle"]
+    parts = ["environment", "development", "micropython", "oracle"]
     command = [ROOT / ".venv/bin/python", "-S", "-P", "-m", "tools.setup", "--check", *parts]
     assert subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False).returncode == 0
