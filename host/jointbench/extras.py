@@ -22,5 +22,6 @@ def need(extra: str, what: str, *packages: str) -> None:
     if missing:
         are = "is" if len(missing) == 1 else "are"
         raise MissingExtra(
-            f"{what} needs {' and '.join(missing)}, which {are} not installed; run: pip install 'jointbench[{extra}]'"
+            f"{what} needs {' and '.join(missing)}, which {are} not installed; run: pip install 'jointbench[{extra}]', "
+            "or ./run setup in a checkout"
         )

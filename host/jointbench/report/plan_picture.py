@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointbench.errors import MissingExtra, ReportError
+from jointbench.errors import ReportError
+from jointbench.extras import need
 
 if TYPE_CHECKING:
     from jointbench.report.plan_evidence import PlanEvidence
@@ -24,8 +24,7 @@ def check_picture(path: str | Path) -> None:
     """
     if Path(path).suffix.lower() not in FORMATS:
         raise ReportError(f"picture {path}: its name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    if find_spec("matplotlib") is None:
-        raise MissingExtra("a picture needs matplotlib, which is not installed; run: pip install jointbench[report]")
+    need("report", "a picture", "matplotlib")
 
 
 def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jointbench.errors import ReportError
-from jointbench.report.extras import require_report_extras
+from jointbench.extras import need
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
@@ -49,7 +49,7 @@ def write_report(
         MissingExtra: matplotlib or jinja2 is not installed.
         ReportError: the file cannot be written.
     """
-    require_report_extras()
+    _need_extras()
     from jointbench.report.evidence import Evidence
     from jointbench.report.page import report_html
 
@@ -71,7 +71,7 @@ def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
         MissingExtra: matplotlib or jinja2 is not installed.
         ReportError: the file cannot be written.
     """
-    require_report_extras()
+    _need_extras()
     from jointbench.report.comparison_page import comparison_html
 
     return _write(Path(path), comparison_html(evidence).encode("utf-8"))
@@ -92,7 +92,7 @@ def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
         MissingExtra: matplotlib or jinja2 is not installed.
         ReportError: the file cannot be written.
     """
-    require_report_extras()
+    _need_extras()
     from jointbench.report.picture import torques_png
 
     return _write(Path(path), torques_png(model, validation))
@@ -113,7 +113,7 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
         MissingExtra: matplotlib or jinja2 is not installed.
         ReportError: the file cannot be written.
     """
-    require_report_extras()
+    _need_extras()
     from jointbench.report.residual_panels import residual_png
 
     return _write(Path(path), residual_png(missions, state, polynomial))
@@ -138,10 +138,14 @@ def stance_picture(
         MissingExtra: matplotlib or jinja2 is not installed.
         ReportError: the file cannot be written.
     """
-    require_report_extras()
+    _need_extras()
     from jointbench.report.stance_panels import stance_png
 
     return _write(Path(path), stance_png(stance, measured, models, reference))
+
+
+def _need_extras() -> None:
+    need("report", "a report", "matplotlib", "jinja2")
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
-from jointbench.errors import ExcitationError, MissingExtra, SchedulerUnreachable
+from jointbench.errors import ExcitationError, SchedulerUnreachable
 from jointbench.excitation.search.local_search import Found, Told
+from jointbench.extras import need
 
 Search: TypeAlias = Callable[[Told | None], Found]
 """A search that is yet to be done; it goes to another process, so what it holds must be picklable."""
@@ -79,12 +80,9 @@ def _numbered(index: int, search: Search) -> tuple[int, Found]:
 
 
 def _client(scheduler: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtra(
-            "a scheduler is of a Dask cluster, and Dask is not installed; run: pip install jointbench[dask]"
-        ) from error
+    need("dask", "a scheduler", "distributed")
+    from distributed import Client
+
     try:
         return Client(scheduler, timeout=_PATIENCE_S)
     except (OSError, ValueError, TypeError) as error:

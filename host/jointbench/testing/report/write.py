@@ -24,7 +24,7 @@ def write_files(out: Path, summary: Summary) -> tuple[tuple[Path, ...], str]:
     text = json.dumps(summary.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     result = _write(out / RESULT, text)
     if find_spec("jinja2") is None:
-        return (result,), f"no {PAGE}: jinja2 is not installed; run: pip install jointbench[report]"
+        return (result,), f"no {PAGE}: jinja2 is not installed; run: pip install 'jointbench[testing]'"
     from jointbench.testing.report.page import page_html
 
     return (_write(out / PAGE, page_html(summary)), result), ""

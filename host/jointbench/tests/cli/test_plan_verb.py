@@ -15,12 +15,12 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from jointbench import extras
 from jointbench.cli import plan as verb
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.identification import fit
-from jointbench.report import plan_picture
 from jointbench.robot import load_robot
 from jointbench.tests.report.recordings import PERIOD_S, recorded_run
 
@@ -126,12 +126,12 @@ def test_the_picture_is_beside_the_plan_or_where_it_is_named(tmp_path: Path) -> 
 def test_without_matplotlib_the_plan_is_written_and_the_way_to_a_picture_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(plan_picture, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     code, result = planned(tmp_path)
 
     assert (code, result["picture"]) == (0, None)
     assert "no picture: " in (said := capsys.readouterr().out)
-    assert "pip install jointbench[report]" in said
+    assert "pip install 'jointbench[report]'" in said
     assert (tmp_path / "plan.json").exists()
     assert planned(tmp_path, "--picture", str(tmp_path / "a.png"))[0] == 2  # asked for, so it is said before planning
 

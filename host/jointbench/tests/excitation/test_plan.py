@@ -82,7 +82,7 @@ def test_without_dask_a_scheduler_is_refused_with_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
 
-    with pytest.raises(MissingExtra, match=r"pip install jointbench\[dask\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'jointbench\[dask\]'"):
         plan_excitation(cobot, scheduler="tcp://127.0.0.1:8786")
 
 

@@ -9,11 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from jointbench import extras
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.errors import MissingExtra, ReportError
 from jointbench.excitation import random_excitation
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
-from jointbench.report import plan_picture as picture_module
 from jointbench.report.arm_views import SIDE, TOP, ArmPoses, draw_view
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_figure import plan_figure
@@ -184,6 +184,6 @@ def test_what_cannot_be_drawn_says_so(tmp_path: Path, evidence: PlanEvidence, mo
         plan_picture(tmp_path / "plan.gif", evidence)
     with pytest.raises(ReportError, match="name another file"):
         plan_picture(tmp_path / "no" / "such" / "plan.png", evidence)
-    monkeypatch.setattr(picture_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pip install"):
         plan_picture(tmp_path / "plan.png", evidence)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from jointbench import extras
 from jointbench.errors import MissingExtra, ReportError
 from jointbench.identification import validate
 from jointbench.link.sync import Exchange, board_clock
-from jointbench.report import extras, key_picture, write_report
+from jointbench.report import key_picture, write_report
 
 from .page_text import Page
 from .recordings import Example
@@ -261,7 +262,7 @@ def test_names_and_warnings_are_text_never_markup(example: Example, tmp_path: Pa
 
 def test_missing_extra_says_what_to_install(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "jinja2" else name)
-    sentence = r"needs jinja2, which is not installed; run: pip install jointbench\[report\]"
+    sentence = r"needs jinja2, which is not installed; run: pip install 'jointbench\[report\]'"
     with pytest.raises(MissingExtra, match=sentence):
         report_of(example, tmp_path)
     assert not list(tmp_path.iterdir())

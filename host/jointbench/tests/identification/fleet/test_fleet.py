@@ -180,7 +180,7 @@ def test_bad_wishes_are_named(folder: Path, parameters: Array, monkeypatch: pyte
     with pytest.raises(RunError, match=r"nothing\* stands for no run"):
         fit_fleet([f"{folder}/nothing*"], ARM)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install jointbench\[dask\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'jointbench\[dask\]'"):
         fit_fleet([folder / "unit00"], ARM, scheduler="tcp://127.0.0.1:8786")
 
 
