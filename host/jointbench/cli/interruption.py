@@ -17,7 +17,7 @@ class Interruption:
 
     def __init__(self) -> None:
         """Not pressed yet."""
-        self.happened = False
+        self.happened: bool = False
         self._noticing = False
 
     def __enter__(self) -> Interruption:

@@ -44,7 +44,7 @@ class VerbParser(Parser):
         if not self._filled:
             self._filled = True
             module = module_of(self.verb)
-            self.epilog = f"example: {module.EXAMPLE}"
+            self.epilog: str | None = f"example: {module.EXAMPLE}"
             module.add_arguments(self)
             add_json(self, argparse.SUPPRESS)  # what stands before the verb counts, too
             self.set_defaults(module=module, parser=self)

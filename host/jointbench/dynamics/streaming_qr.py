@@ -26,7 +26,7 @@ class StreamingQR:
 
     def __init__(self, n_columns: int) -> None:
         self.n_columns = n_columns
-        self.rows = 0
+        self.rows: int = 0
         self._triangle: Array = np.zeros((n_columns + 1, n_columns + 1))
 
     def add(self, matrix: Array, right: ArrayLike) -> None:

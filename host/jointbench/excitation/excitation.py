@@ -38,6 +38,13 @@ class Excitation:
         objective_value: of it, at `basis.sample_times`; None where there is no objective.
         distances: room that it leaves at its narrowest, by the limit in space [m].
         support: how a robot stands that moves on one foot; None for one that stands on its base.
+
+    >>> motion = jb.random_excitation(jb.load_robot("cobot6"), period=4.0, seed=1)
+    >>> motion.family, motion.duration, motion.tightest.smallest > 0.0  # no limit is reached
+    ('fourier', 4.0, True)
+    >>> q, dq, ddq = motion.evaluate([0.0, 1.0, 2.0, 3.0, 4.0])
+    >>> q.shape, bool(abs(q[-1] - motion.home).max() < 1e-9)  # home again
+    ((5, 6), True)
     """
 
     robot_name: str

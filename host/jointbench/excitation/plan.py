@@ -107,6 +107,11 @@ def plan_excitation(
         SchedulerUnreachable: no scheduler answers there.
 
     Source: Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Presse & Gautier, ICRA 1993.
+
+    >>> robot = jb.load_robot("cobot6:2")
+    >>> plan = jb.plan_excitation(robot, harmonics=3, period=5.0, starts=1, iterations=5)
+    >>> plan.condition_number < jb.random_excitation(robot, harmonics=3, period=5.0).condition_number
+    True
     """
     _check_search(starts, iterations, batch, seed, time_limit)
     deadline = math.inf if time_limit is None else time.time() + time_limit

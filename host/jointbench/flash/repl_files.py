@@ -93,7 +93,7 @@ class ReplFiles:
         if name != "micropython":
             self.close()
             raise FlashError(f"{port} runs {name}, not MicroPython; docs/flash.md says how to put that there")
-        self.interpreter = Interpreter.from_words(*words)
+        self.interpreter: Interpreter = Interpreter.from_words(*words)
 
     def names(self, folder: str) -> list[str]:
         """See BoardFiles."""

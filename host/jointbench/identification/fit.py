@@ -66,6 +66,13 @@ def fit(
             known, or cannot do this.
         SignalError: the cut-off does not suit the sample rate.
         UnclearRank: the robot's geometry is nearly degenerate.
+
+    >>> model = jb.fit(jb.open_run("runs/arm"))
+    >>> model.verdict.word, round(model.value("j1.coulomb"), 1)  # [N·m]
+    ('identified', 6.0)
+    >>> both = jb.fit([jb.open_run("runs/arm"), jb.open_run("runs/other")])
+    >>> bool((both.sigma < model.sigma).all())  # two motions tell more than one
+    True
     """
     chosen = make_estimator(estimator, options)
     given = (runs,) if isinstance(runs, Run) else tuple(runs)

@@ -60,6 +60,15 @@ class Model:
         provenance: the runs, their hashes, and the versions of what computed this.
         made_physical: the physically possible parameters, where the estimator made them.
         friction: laws that joints have in place of their Coulomb and viscous friction, where there are any.
+
+    >>> model = jb.fit(jb.open_run("runs/arm"))
+    >>> [verdict.name for verdict in model.parameter_verdicts if verdict.word != "identified"]
+    ['j2.Ixy', 'j2.Iyz']
+    >>> low, high = model.confidence_interval("j1.coulomb")
+    >>> round(low, 1), round(high, 1)  # [N·m]
+    (6.0, 6.0)
+    >>> model.predict([[0.0, -1.5]], [[0.1, 0.0]], [[0.0, 0.0]]).shape
+    (1, 2)
     """
 
     robot: Robot
@@ -213,8 +222,11 @@ class Model:
 
     def _index(self, name: str) -> int:
         if name not in self.names:
-            grouped = [group for group, row in zip(self.base.names, self.base.grouping, strict=True)
-                       if name in self.base.full_names and row[self.base.full_names.index(name)] != 0.0]
+            grouped = [
+                group
+                for group, row in zip(self.base.names, self.base.grouping, strict=True)
+                if name in self.base.full_names and row[self.base.full_names.index(name)] != 0.0
+            ]
             where = f"; it is part of {', '.join(map(repr, grouped))}" if grouped else ""
             raise FitError(f"no base parameter is led by {name!r}{where}; the leaders are {', '.join(self.names)}")
         return self.names.index(name)

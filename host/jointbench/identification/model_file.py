@@ -82,6 +82,11 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
     Raises:
         ModelFileError: the file cannot be read, is no model, or groups its parameters otherwise than this release; or
             such a function is not given.
+
+    >>> path = jb.fit(jb.open_run("runs/arm")).save("arm.json")
+    >>> model = jb.load_model(path)
+    >>> model.robot.name, model.verdict.word
+    ('cobot6:2', 'identified')
     """
     path = Path(path)
     try:

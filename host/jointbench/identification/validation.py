@@ -40,6 +40,12 @@ class Validation:
         information: whether each joint's measured torque varies more than its noise.
         reasons: of the joints whose torque does not, by name: why nothing can be judged by it.
         provenance: of the run it was judged on.
+
+    >>> check = jb.validate(jb.fit(jb.open_run("runs/arm")), jb.open_run("runs/other"))
+    >>> (check.relative < 0.01).tolist(), check.predicted.shape == check.measured.shape
+    ([True, True], True)
+    >>> [f"{verdict.name}: {verdict.word}" for verdict in check.joint_verdicts]
+    ['j1: identified', 'j2: identified']
     """
 
     joint_names: tuple[str, ...]
@@ -106,6 +112,12 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     Raises:
         FitError: the run has other joints than the model or lacks a signal.
         SignalError: the cut-off does not suit the sample rate.
+
+    >>> model = jb.fit(jb.open_run("runs/arm"))
+    >>> jb.validate(model, jb.open_run("runs/other")).verdict.word  # another motion
+    'identified'
+    >>> jb.validate(model, jb.open_run("runs/after")).verdict.word  # the same motion, with more friction in j1
+    'weak'
     """
     used = settings or dataclasses.replace(model.settings, interval=None)
     rows = observe(run, model.robot, model.base, used)

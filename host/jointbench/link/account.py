@@ -41,10 +41,12 @@ class Account:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self.received = self.damaged = self.vanished = 0
-        self.samples = 0
-        self.stray = 0
-        self.restarted = False
+        self.received: int = 0
+        self.damaged: int = 0
+        self.vanished: int = 0
+        self.samples: int = 0
+        self.stray: int = 0
+        self.restarted: bool = False
         self._opening: Status | None = None
         self._newest: Status | None = None
         self._before_newest = (0, 0, 0)  # received, damaged, vanished

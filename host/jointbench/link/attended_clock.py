@@ -17,7 +17,8 @@ class AttendedClock:
 
     def __init__(self, clock: Clock, lines: Sequence[Line]) -> None:
         """Serve these lines in every wait."""
-        self.name, self.common_ticks = clock.name, clock.common_ticks
+        self.name: str = clock.name
+        self.common_ticks: bool = clock.common_ticks
         self.clock = clock
         self._lines = tuple(lines)
 

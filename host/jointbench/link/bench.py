@@ -63,6 +63,10 @@ class Bench:
         identities: of each board, the joints' first, once connected.
         settings: of each joint, once configured.
         feed: what other programs of the same user may see of it and ask it, once connected.
+
+    >>> with jb.open_bench("bench.toml") as bench:  # its ports are open, and nothing is sent before connect()
+    ...     print(bench.name, bench.robot.name, {board.joint: board.node for board in bench.boards})
+    arm cobot6:2 {'j1': 1, 'j2': 2}
     """
 
     def __init__(self, file: BenchFile, around: Callable[[Clock], Clock] | None = None, watching: bool = False) -> None:
@@ -80,8 +84,10 @@ class Bench:
         self.clock: Clock = self._connections.clock
         self.lines: tuple[Line, ...] = self._connections.lines
         boards = self._connections.boards
-        self.boards = tuple(boards[joint] for joint in self.robot.joint_names)
-        self.foot_boards = tuple(boards[foot.name] for foot in self.robot.feet if foot.name in boards)
+        self.boards: tuple[Board, ...] = tuple(boards[joint] for joint in self.robot.joint_names)
+        self.foot_boards: tuple[Board, ...] = tuple(
+            boards[foot.name] for foot in self.robot.feet if foot.name in boards
+        )
         self.identities: tuple[Identity, ...] = ()
         self.settings: tuple[JointSettings, ...] = ()
         self.feed: Feed | None = None
@@ -380,6 +386,11 @@ def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None)
         UnknownRobot, RobotFileError: the robot cannot be loaded.
         BoardLost: a port cannot be opened.
         BenchLost: the virtual bench does not answer.
+
+    >>> jb.open_bench("lost.toml")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    jointbench.errors.BenchFileError: there is no bench file lost.toml; it says where each joint's board is, and ...
     """
     return Bench(read_bench_file(path), around)
 

@@ -70,12 +70,13 @@ class Board:
             line: of the port, where other boards share it.
             update: what to do when its firmware is another release's, a sentence.
         """
-        self.node = port.nodes[0] if node is None else node
-        self.joint = dict(zip(port.nodes, port.joints, strict=True))[self.node]
-        self.port, self.line = port, line or Line(port, clock)
+        self.node: int = port.nodes[0] if node is None else node
+        self.joint: str = dict(zip(port.nodes, port.joints, strict=True))[self.node]
+        self.port = port
+        self.line: Line = line or Line(port, clock)
         self.identity: Identity | None = None
         self.facts: Facts | None = None
-        self.trajectory = 0
+        self.trajectory: int = 0
         self.state: State | None = None
         self.fault: Any = None
         self.on_data: Callable[[Frame], None] | None = None
@@ -84,7 +85,7 @@ class Board:
         self._clock = clock
         self._update = update
         self._talk = Conversation(self.line, self.node, self.joint, clock, self._note)
-        self.client = Client(self._ask)
+        self.client: Client = Client(self._ask)
         self._token = 0
 
     def greet(self) -> Identity:

@@ -70,7 +70,7 @@ class Connections:
             self._close_ports()
             raise
         self._bench_clock = clock
-        self.lines = tuple(_line(port, clock, entries) for port, entries in opened)
+        self.lines: tuple[Line, ...] = tuple(_line(port, clock, entries) for port, entries in opened)
         shared = [line for line in self.lines if len(line.nodes) > 1]
         attended: Clock = AttendedClock(clock, shared) if shared else clock
         self.clock: Clock = around(attended) if around else attended

@@ -38,10 +38,14 @@ class Conversation:
 
     def __init__(self, line: Line, node: int, joint: str, clock: Clock, on_frame: Callable[[Frame], bool]) -> None:
         """Listen at the line; nothing is sent."""
-        self.line, self.node, self.joint, self.clock, self.on_frame = line, node, joint, clock, on_frame
+        self.line = line
+        self.node = node
+        self.joint = joint
+        self.clock = clock
+        self.on_frame = on_frame
         self.listener: ChunkListener | None = None
         self.understood = False
-        self.last_frame_us = clock.now_us()
+        self.last_frame_us: int = clock.now_us()
         self._answers: list[tuple[int, Frame]] | None = None  # None: nobody waits for one
         self._surplus = False  # whether a second answer to the last request may be under way
         self._sequence = _first_sequence(clock)

@@ -39,7 +39,8 @@ class FallWatch:
 
     def __init__(self, robot: Robot, foot: Foot, board: Board, facts: Facts) -> None:
         """Hear of nothing yet; `facts` are the board's."""
-        self.foot, self.board = foot, board
+        self.foot = foot
+        self.board = board
         self._facts = facts
         self._zeros = np.array([facts.registers[f"force.zero_{k}"] for k in range(1, len(CORNERS) + 1)], dtype=float)
         self._weight = _weight(robot)

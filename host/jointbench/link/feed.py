@@ -47,7 +47,7 @@ class FeedClient:
         self._pending = b""
         try:
             self._socket.connect(str(path))
-            self.about = self._line()
+            self.about: dict[str, Any] = self._line()
             self._check_about()
         except BaseException:
             self._socket.close()

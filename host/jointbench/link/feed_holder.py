@@ -81,9 +81,9 @@ class Feed:
         Raises:
             FeedError: it cannot be served, or nobody be told of it; says why.
         """
-        self.activity = Activity()
+        self.activity: Activity = Activity()
         self.counts: Mapping[int, Counts] = {}
-        self.release_asked = False
+        self.release_asked: bool = False
         self._watching = watching
         self._stop: _Stop | None = None
         self._bench = bench
@@ -98,7 +98,7 @@ class Feed:
             "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "boards": self._view.boards(),
         }
-        self.server = FeedServer(self, STOP_PATIENCE_S)
+        self.server: FeedServer = FeedServer(self, STOP_PATIENCE_S)
         try:
             for line in bench.lines:
                 line.port.tell_others(feed={"path": str(self.server.path), "version": VERSION})

@@ -60,14 +60,15 @@ class FeedServer:
         Raises:
             FeedError: it cannot be served; says why, and leaves nothing behind.
         """
-        self.n_clients = 0
+        self.n_clients: int = 0
         self._source, self._stop_patience_s = source, stop_patience_s
         self._saying = False
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         try:
             with contextlib.ExitStack() as undo:
-                self._listener, self.path = _listen()
+                self._listener, path = _listen()
+                self.path: Path = path
                 undo.callback(self._listener.close)
                 undo.callback(_remove, self.path)
                 self._loop = asyncio.new_event_loop()

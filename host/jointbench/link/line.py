@@ -39,9 +39,10 @@ class Line:
 
     def __init__(self, port: Port, clock: Clock) -> None:
         """Listen at the port; nothing is sent."""
-        self.port, self.clock = port, clock
-        self.nodes = port.nodes
-        self.speaker = port.nodes[0]
+        self.port = port
+        self.clock = clock
+        self.nodes: tuple[int, ...] = port.nodes
+        self.speaker: int = port.nodes[0]
         self._reader = FrameReader()
         self._members: dict[int, Member] = {}
         port.sink = self._receive

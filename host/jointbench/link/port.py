@@ -44,13 +44,13 @@ class Port:
         """
         first = entries[0]
         by_node = sorted(entries, key=lambda entry: entry.node)
-        self.nodes = tuple(entry.node for entry in by_node)
-        self.joints = tuple(entry.joint for entry in by_node)
-        self.key = str(self.nodes[0])
-        self.url = first.url
-        self.written = 0
-        self.received = 0
-        self.lost = ""
+        self.nodes: tuple[int, ...] = tuple(entry.node for entry in by_node)
+        self.joints: tuple[str, ...] = tuple(entry.joint for entry in by_node)
+        self.key: str = str(self.nodes[0])
+        self.url: str = first.url
+        self.written: int = 0
+        self.received: int = 0
+        self.lost: str = ""
         self.dead: dict[int, str] = {}
         self.sink: Callable[[bytes, int], None] = _nobody
         self.now_us: Callable[[], int] = _at_start
@@ -68,7 +68,7 @@ class Port:
             if isinstance(error, OSError) and error.errno == errno.ENOENT:  # pyserial says it twice over
                 reason = "there is no such port; is the board plugged in? `jointbench list` shows those that there are"
             raise BoardLost(first.joint, first.node, f"port {self.url} cannot be opened: {reason}") from error
-        self.descriptor = file_descriptor(self._serial)
+        self.descriptor: int | None = file_descriptor(self._serial)
         self._plain = type(self._serial) is serial.Serial
 
     @property

@@ -41,7 +41,7 @@ class PortLock:
             PortInUse: another has it; says who, in which process, since when.
             OSError: the lock's file cannot be written.
         """
-        self.path = _lock_path(device, folder)
+        self.path: Path = _lock_path(device, folder)
         _make_for_all(self.path.parent)
         self._file = self._take(device)
         self._words: dict[str, Any] = {}

@@ -41,9 +41,9 @@ class BoardTally:
 
     def __init__(self) -> None:
         """Nothing received yet."""
-        self.opened = False
+        self.opened: bool = False
         """Whether a STATUS came before the first sample."""
-        self.closed = False
+        self.closed: bool = False
         """Whether a STATUS says that streaming has ended, and no sample came after it."""
         self._account = Account()
         self._duplicates = 0
@@ -152,7 +152,7 @@ class Tally:
         """`joints`: the joint of each node, in joint order."""
         self._joints = dict(joints)
         self._limit = limit
-        self.boards = {node: BoardTally() for node in joints}
+        self.boards: dict[int, BoardTally] = {node: BoardTally() for node in joints}
 
     def add(self, frame: Frame) -> bool:
         """Count a frame; False when it is a duplicate, damaged or from no board of this recording."""

@@ -35,8 +35,8 @@ class Audience:
 
     def __init__(self, ask: Callable[[str], bool]) -> None:
         """Nobody yet; `ask` hands a request to whoever holds the bench, and tells whether there is somebody."""
-        self.states = 0
-        self.stops = 0
+        self.states: int = 0
+        self.stops: int = 0
         self._ask = ask
         self._pages: dict[Page, Future[None] | None] = {}
         self._newest: dict[str, str] = {}

@@ -42,6 +42,10 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
         ImportedDataError: a file or column is missing, a row is ragged, a cell is no number, times are uneven or leave
             a gap, or there are too few rows.
         RunError: the directory exists.
+
+    >>> run = jb.import_csv("log.toml", "runs/mine")
+    >>> run.samples.motor_torque.shape, run.provenance["files"][0]["path"]
+    ((2000, 2), 'log.csv')
     """
     described, folder = mapping_and_folder(mapping, data)
     tables = _read_tables(described, folder)

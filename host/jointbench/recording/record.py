@@ -39,6 +39,12 @@ def record(
         BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped; what was recorded until then is in
             the directory.
         RunError: the directory exists already.
+
+    >>> with jb.open_bench("bench.toml") as bench:
+    ...     jb.record(bench, jb.random_excitation(bench.robot, period=5.024), "runs/first")
+    Traceback (most recent call last):
+        ...
+    jointbench.errors.BenchFileError: bench 'arm' is open but not connected; call connect() first
     """
     bench.move_to(excitation.home)
     about = bench.provenance(excitation=excitation.to_dict(), repeats=repeats, **provenance)

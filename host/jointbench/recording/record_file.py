@@ -17,9 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jointbench.signals.mapped import FileBytes, let_go
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 _HEADER = struct.Struct("<IIQBB")
 _CHECKED = struct.Struct("<IQBB")  # the header without its CRC
@@ -100,7 +103,7 @@ class RecordWriter:
         self._sync = _DiskSync(self._descriptor)
         self._size = 0
         self._closed = False
-        self.sha256 = hashlib.sha256()
+        self.sha256: HASH = hashlib.sha256()
 
     def write(self, *records: Record) -> None:
         """Append records, all of them or none.

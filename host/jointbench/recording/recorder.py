@@ -48,7 +48,7 @@ class Recorder:
         if not boards:
             raise RunError("a recording needs provenance['board']: a list with node and joint of each board")
         files = {SCHEMA: schema_text().encode(), FRAMES: b"", EVENTS: b""}
-        self.path = create_run_directory(directory, provenance, files)
+        self.path: Path = create_run_directory(directory, provenance, files)
         self._joints = {board["node"]: board["joint"] for board in boards}
         self._tally = Tally(self._joints, limit)
         self._tick_period_us = _tick_period_us(provenance)

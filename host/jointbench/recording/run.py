@@ -58,6 +58,12 @@ class Run:
             for an import, and where all boards count the same ticks.
         starts: how much later than the first knot on the common timeline each joint's board began to play, by joint
             [samples]. Empty for an import; joints without a motor play nothing.
+
+    >>> run = jb.open_run("runs/recorded")
+    >>> run.ledger.verdict
+    'valid: 0 of 1314 samples lost'
+    >>> run.samples.joint_names, run.samples.motor_position.shape
+    (('j1', 'j2'), (657, 2))
     """
 
     path: Path
@@ -94,6 +100,10 @@ def open_run(path: str | Path) -> Run:
 
     Raises:
         RunError: no run, one of another version, one without a single sample, or one whose excitation is damaged.
+
+    >>> run = jb.open_run("runs/arm")
+    >>> run.robot.name, run.samples.motor_torque.shape, run.is_valid, run.warnings
+    ('cobot6:2', (10000, 2), True, ())
     """
     directory = Path(path)
     provenance = read_provenance(directory)

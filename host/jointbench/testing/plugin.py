@@ -21,7 +21,7 @@ from jointbench.testing.required import RequiredTiers, parse_tiers
 from jointbench.testing.session import SESSION, BenchSession
 from jointbench.testing.tiers import MARKS, PROPERTY, TIERS, need_tier, tier_of
 
-pytest_plugins = ("jointbench.testing.measured", "jointbench.testing.report.plugin")
+pytest_plugins: tuple[str, ...] = ("jointbench.testing.measured", "jointbench.testing.report.plugin")
 
 _FIXTURES = {"bench_under_test", "live_bench"}
 _TIER = pytest.StashKey[str]()

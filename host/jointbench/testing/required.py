@@ -60,7 +60,7 @@ class RequiredTiers:
 
     def __init__(self, config: pytest.Config, tiers: Sequence[str]) -> None:
         """Count nothing yet."""
-        self.tallies = tuple(TierTally(tier) for tier in tiers)
+        self.tallies: tuple[TierTally, ...] = tuple(TierTally(tier) for tier in tiers)
         self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

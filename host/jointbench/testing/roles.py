@@ -64,7 +64,9 @@ class Role:
 
     def __init__(self, name: str, board: Board, bench: Bench, scene: _Scene) -> None:
         """Take a board; `run_roles` does."""
-        self.name, self.board, self.bench = name, board, bench
+        self.name = name
+        self.board = board
+        self.bench = bench
         self._scene = scene
         self._kept_alive_us = bench.clock.now_us() - KEEP_ALIVE_US
 
@@ -181,7 +183,7 @@ class _Scene:
     """What the roles of one run share."""
 
     def __init__(self, names: Sequence[str], clock: TakingTurns) -> None:
-        self.names = tuple(names)
+        self.names: tuple[str, ...] = tuple(names)
         self.words: list[Word] = []
         self.results: dict[str, Any] = {}
         self._clock = clock

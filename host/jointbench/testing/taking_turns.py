@@ -20,7 +20,8 @@ class TakingTurns:
 
     def __init__(self, clock: Clock) -> None:
         """Wait on this clock."""
-        self.name, self.common_ticks = clock.name, clock.common_ticks
+        self.name: str = clock.name
+        self.common_ticks: bool = clock.common_ticks
         self.clock = clock
         self._running: _Part | None = None
         self._at_once = False

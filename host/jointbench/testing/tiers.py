@@ -24,9 +24,9 @@ MARKS = {
     f"{_PREFIX}realtime": "a bench test that needs the wall clock",
 }
 
-functional = pytest.mark.jointbench_functional
-deterministic = pytest.mark.jointbench_deterministic
-realtime = pytest.mark.jointbench_realtime
+functional: pytest.MarkDecorator = pytest.mark.jointbench_functional
+deterministic: pytest.MarkDecorator = pytest.mark.jointbench_deterministic
+realtime: pytest.MarkDecorator = pytest.mark.jointbench_realtime
 
 
 def tier_of(item: pytest.Item) -> str:

@@ -69,6 +69,11 @@ class Workspace:
 
     Raises:
         WorkspaceError: a number is not one, or the clearance is negative.
+
+    >>> cell = jb.Workspace(table_height=0.0, clearance=0.02)
+    >>> motion = jb.random_excitation(jb.load_robot("cobot6"), period=5.0, workspace=cell)
+    >>> min(motion.distances.values()) > 0.0  # room beyond the clearance
+    True
     """
 
     table_height: float | None = None

@@ -39,6 +39,10 @@ def read_workspace(path: str | Path) -> Workspace:
 
     Raises:
         WorkspaceError: the file cannot be read, or an entry is missing, unknown, mistyped or impossible.
+
+    >>> cell = jb.read_workspace("cell.toml")
+    >>> cell.table_height, cell.clearance
+    (0.0, 0.02)
     """
     path = Path(path)
     try:

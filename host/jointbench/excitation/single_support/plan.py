@@ -86,6 +86,10 @@ def plan_single_support(
 
     Source: Kajita et al., Biped walking pattern generation by using preview control of zero-moment point, ICRA 2003;
     random bounded motions on one foot as in Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
+
+    >>> motion = jb.plan_single_support(jb.load_robot("gorobot2"), duration=4.0)
+    >>> motion.support.foot, motion.support.room > 0.0  # between the zero-moment point and the margin
+    ('r_foot', True)
     """
     check_seed(seed)
     for name, value, usual in (("duration", duration, "95 s"), ("pace", pace, "0.3 s"), ("rest", rest, "1 s")):

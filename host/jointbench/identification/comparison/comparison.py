@@ -54,6 +54,13 @@ class Comparison:
         same_data: whether both were fitted to a recording they share.
         level: how often equal models are called different.
         margin: share of a joint's torque that a difference may reach and still count as none.
+
+    >>> before, after = (jb.fit(jb.open_run(path)) for path in ("runs/arm", "runs/after"))
+    >>> worn = jb.compare(before, after)
+    >>> worn.differs, worn.different
+    (True, ('j1.coulomb',))
+    >>> f"{worn.difference[worn.names.index('j1.coulomb')]:+.1f} N·m"
+    '+2.0 N·m'
     """
 
     names: tuple[str, ...]
@@ -149,6 +156,10 @@ def compare(
     Raises:
         IncomparableModels: the robots' joints, their parameters or lengths differ.
         FitError: no motion is given, and the robot has no limits to stay within; or level or margin is impossible.
+
+    >>> arm, other = (jb.fit(jb.open_run(path)) for path in ("runs/arm", "runs/other"))  # one arm, two motions
+    >>> jb.compare(arm, other).answer
+    'same'
     """
     if not 0.0 < level < 1.0 or not margin > 0.0:
         raise FitError(f"level = {level:g} must be between 0 and 1, and margin = {margin:g} above 0")

@@ -46,8 +46,8 @@ class Plant:
         full = np.zeros(base.n_full)
         full[base.columns] = parameters
         self.robot = robot
-        self.links = full[: 10 * robot.n_links]
-        self.drives = DriveTorque.of(robot, full[10 * robot.n_links :])  # there are no compensations
+        self.links: Array = full[: 10 * robot.n_links]
+        self.drives: DriveTorque = DriveTorque.of(robot, full[10 * robot.n_links :])  # there are no compensations
 
     def inertia(self, q: Array) -> Array:
         """Largest inertia that each joint feels, motors included, over poses [kg·m² or kg], shape (n_joints,).

@@ -49,6 +49,12 @@ class Fleet:
     Attributes:
         members: one per run.
         interrupted: whether it was stopped before the last one.
+
+    >>> fleet = jb.fit_fleet(["runs/arm", "runs/other", "runs/lost"])
+    >>> fleet.families[0].units, fleet.families[0].outliers
+    (('arm', 'other'), ())
+    >>> fleet.failed[0].failure
+    'runs/lost is not a run: there is no such directory; runs are directories that hold a run.toml'
     """
 
     members: tuple[Member, ...]
@@ -114,6 +120,10 @@ def fit_fleet(
         RunError: a wildcard stands for nothing.
         MissingExtra: a scheduler is given and Dask is not installed, or a kind of storage needs a package.
         SchedulerUnreachable: nobody answers there.
+
+    >>> fleet = jb.fit_fleet(["runs/arm", "runs/other"], settings={"cutoff_Hz": 30.0})
+    >>> [(member.name, member.model.verdict.word, str(member.path)) for member in fleet.fitted]
+    [('arm', 'identified', 'runs/arm/model.json'), ('other', 'identified', 'runs/other/model.json')]
     """
     urls = list(dict.fromkeys(url.rstrip("/") for url in expand(runs)))
     if not urls:

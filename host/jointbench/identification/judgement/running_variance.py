@@ -19,9 +19,9 @@ class RunningVariance:
 
     def __init__(self, n_columns: int) -> None:
         """Nothing counted yet."""
-        self.rows = np.zeros(n_columns, dtype=np.intp)
-        self.mean = np.zeros(n_columns)
-        self.squares = np.zeros(n_columns)
+        self.rows: NDArray[np.intp] = np.zeros(n_columns, dtype=np.intp)
+        self.mean: Array = np.zeros(n_columns)
+        self.squares: Array = np.zeros(n_columns)
 
     def add(self, values: Array, counted: NDArray[np.bool_]) -> None:
         """Count a part; both of shape (n, n_columns)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +78,13 @@ class DelayData:
     """
 
     def __init__(self, stretches: Sequence[DelayRows], n_parameters: int, step: float) -> None:
-        self.stretches, self.n_parameters, self.step = stretches, n_parameters, step
-        n_joints = stretches[0].used.shape[1]
-        self.joints = [self._gathered(joint, [each.joints[joint] for each in stretches]) for joint in range(n_joints)]
-        self.rates = [self._gathered(joint, [each.rates[joint] for each in stretches]) for joint in range(n_joints)]
-        self.triangles = [np.linalg.qr(rows.columns.T, mode="r") for rows in self.joints]
+        self.stretches = stretches
+        self.n_parameters = n_parameters
+        self.step = step
+        joints = range(stretches[0].used.shape[1])
+        self.joints: list[JointRows] = [self._gathered(j, [each.joints[j] for each in stretches]) for j in joints]
+        self.rates: list[JointRows] = [self._gathered(j, [each.rates[j] for each in stretches]) for j in joints]
+        self.triangles: list[Array] = [cast(Array, np.linalg.qr(rows.columns.T, mode="r")) for rows in self.joints]
 
     def torque(self, delay: Array) -> list[Array]:
         """Torque of each joint's used rows, taken `delay` [s] earlier."""

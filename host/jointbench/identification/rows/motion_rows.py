@@ -29,7 +29,7 @@ class BaseColumns:
         self._chosen = ChosenColumns.of(robot, base.columns, np.ones(robot.n_joints))
         slots = self._chosen.slots
         self._parts = [slice(*ends) for ends in zip(slots.of_row[:-1], slots.of_row[1:], strict=True)]
-        self.parameters = tuple(slots.parameter[part] for part in self._parts)
+        self.parameters: tuple[NDArray[np.intp], ...] = tuple(slots.parameter[part] for part in self._parts)
         """Which parameters act on each joint."""
 
     def __call__(self, q: Array, dq: Array, ddq: Array) -> tuple[JointRows, ...]:

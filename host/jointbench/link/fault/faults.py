@@ -48,7 +48,8 @@ class Faults:
     def __init__(self, settings: Sequence[FaultSettings], seed: int = 0, delimiter: int = 0) -> None:
         """Faults work in the order they are given; `delimiter` is the byte that ends a frame."""
         self._struck: dict[str, ByteFault | FrameFault | Stall] = {}
-        self.tx, self.rx = (self._direction(each, settings, seed, delimiter) for each in ("tx", "rx"))
+        self.tx: Direction = self._direction("tx", settings, seed, delimiter)
+        self.rx: Direction = self._direction("rx", settings, seed, delimiter)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -35,7 +35,7 @@ class FrameFault(ABC):
 
     def __init__(self, trigger: Trigger, random: Random) -> None:
         """`random` decides everything but when to strike."""
-        self.struck = 0
+        self.struck: int = 0
         self._trigger, self._random = trigger, random
 
     def apply(self, passage: Passage, now_us: int) -> None:

@@ -59,7 +59,7 @@ class Serial(serial.SerialBase):
             raise serial.SerialException(str(error)) from error
         self._inner = open_serial(url, **{name: getattr(self, name) for name in _LINE_SETTINGS + _PORT_SETTINGS})
         self.now_us = _stopwatch()
-        self.is_open = True
+        self.is_open: bool = True
 
     def close(self) -> None:
         """Close the port behind the faults; closing twice is harmless."""

@@ -14,7 +14,7 @@ class Stall:
 
     def __init__(self, starts_us: Sequence[int], every_us: int, length_us: int) -> None:
         """Stalls begin at given times, or (without any) at each multiple of `every_us`, and last `length_us`."""
-        self.struck = 0
+        self.struck: int = 0
         self._starts_us, self._every_us, self._length_us = sorted(starts_us), every_us, length_us
         self._last_us = -1
 

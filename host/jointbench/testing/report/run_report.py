@@ -43,7 +43,7 @@ class RunReport:
         """Gather for a run on the bench that the command line names, to be shown beside a fault campaign."""
         self.records: list[Record] = []
         self.written: tuple[Path, ...] = ()
-        self.missing = ""
+        self.missing: str = ""
         self._config = config
         self._campaign = campaign
         self._phases: dict[str, list[pytest.TestReport]] = {}
