@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.dynamics.newton_euler import gravity_torques
 from jointbench.errors import UnknownInertia
@@ -36,5 +36,5 @@ def hanging_pose(robot: Robot) -> Array:
         return gravity_torques(robot, pose[None], parameters)[0]
 
     low, high = robot.position_limits.T
-    found = optimize.least_squares(gravity, np.array(robot.home), bounds=(low, high), xtol=1e-12, gtol=1e-12)
+    found = scipy.optimize.least_squares(gravity, np.array(robot.home), bounds=(low, high), xtol=1e-12, gtol=1e-12)
     return np.asarray(found.x, dtype=np.float64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.robot.arrays import SAME, Array, Vector3
 from jointbench.robot.capsule import Capsule
@@ -264,7 +264,7 @@ def _placement(element: Element) -> tuple[Array, Array]:
     origin = element.child("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
-    turn = Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
+    turn = scipy.spatial.transform.Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
     return turn.as_matrix(), np.array(origin.vector("xyz", _ORIGIN))
 
 

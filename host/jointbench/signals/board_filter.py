@@ -7,8 +7,8 @@ from math import prod
 from typing import cast
 
 import numpy as np
+import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
-from scipy import signal
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
@@ -66,8 +66,8 @@ class BoardFilter:
         if not self.sections:
             return mean
         sos = np.array([(*b, *a) for b, a in self.sections])
-        state = np.asarray(signal.sosfilt_zi(sos)).reshape(len(sos), 2, *(1,) * (mean.ndim - 1))
-        filtered, _ = signal.sosfilt(sos, mean, axis=0, zi=state * mean[:1])
+        state = np.asarray(scipy.signal.sosfilt_zi(sos)).reshape(len(sos), 2, *(1,) * (mean.ndim - 1))
+        filtered, _ = scipy.signal.sosfilt(sos, mean, axis=0, zi=state * mean[:1])
         return cast(Array, filtered)
 
     def response(self, frequency: Array) -> NDArray[np.complex128]:

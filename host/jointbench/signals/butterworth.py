@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from scipy import signal
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
@@ -44,7 +44,7 @@ def butterworth_sections(order: int, cutoff_Hz: float, sample_rate_Hz: float) ->
             f"cut-off {cutoff_Hz:g} Hz must be from {low:g} to {high:g} Hz on a board that samples at "
             f"{sample_rate_Hz:g} Hz; choose one between them, or no filter"
         )
-    designed = cast(Array, signal.butter(order, cutoff_Hz, fs=sample_rate_Hz, output="sos"))
+    designed = cast(Array, scipy.signal.butter(order, cutoff_Hz, fs=sample_rate_Hz, output="sos"))
     sections = [_quantised(float(row[4]), float(row[5])) for row in designed]
     return (*sections, *[PASS_THROUGH] * (SECTIONS - len(sections)))
 

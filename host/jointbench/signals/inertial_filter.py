@@ -7,7 +7,7 @@ from math import exp, log
 from typing import cast
 
 import numpy as np
-from scipy import signal
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
@@ -59,7 +59,7 @@ class InertialFilter:
             return values.copy()
         kept, mean = self._kept, (1.0 - self._kept) * self.time_constant / self.sample_period
         forward, feedback = [1.0 - mean, mean - kept], [1.0, -kept]
-        filtered, _ = signal.lfilter(forward, feedback, values, axis=0, zi=mean * values[:1])
+        filtered, _ = scipy.signal.lfilter(forward, feedback, values, axis=0, zi=mean * values[:1])
         return cast(Array, filtered)
 
     @property

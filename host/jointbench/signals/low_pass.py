@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from scipy import signal
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
@@ -70,7 +70,7 @@ class LowPass:
                 f"{self.settling}; record longer without a gap or raise cutoff_Hz"
             )
         if values.size < _MANY or np.iscomplexobj(values):
-            return cast(Array, signal.sosfiltfilt(self._sections, values, axis=0, padlen=self.settling))
+            return cast(Array, scipy.signal.sosfiltfilt(self._sections, values, axis=0, padlen=self.settling))
         pad, columns = self.settling, values.reshape(len(values), -1)
         longer = np.empty((len(values) + 2 * pad, columns.shape[1]))
         longer[pad:-pad] = columns
@@ -99,15 +99,15 @@ class LowPass:
 
     @cached_property
     def _sections(self) -> Any:
-        return signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="sos")
+        return scipy.signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="sos")
 
     @cached_property
     def _steady(self) -> Array:
-        return cast(Array, signal.sosfilt_zi(self._sections))
+        return cast(Array, scipy.signal.sosfilt_zi(self._sections))
 
     @cached_property
     def _slowest_pole(self) -> float:
-        _, poles, _ = signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="zpk")
+        _, poles, _ = scipy.signal.butter(self.order, self.cutoff_Hz, fs=1.0 / self.sample_period, output="zpk")
         return float(np.abs(poles).max())
 
     @cached_property
@@ -115,6 +115,6 @@ class LowPass:
         length = int(np.ceil(4.0 * self.order / (self.cutoff_Hz * self.sample_period)))
         impulse = np.zeros(2 * length + 1)
         impulse[length] = 1.0
-        response = cast(Array, signal.sosfiltfilt(self._sections, impulse, padlen=0))
+        response = cast(Array, scipy.signal.sosfiltfilt(self._sections, impulse, padlen=0))
         energy = np.cumsum(response[length:][::-1] ** 2)[::-1]
         return max(1, int(np.argmax(energy < _FADED**2 * energy[0])))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
+import scipy  # each of its parts is imported where it is first used: all take a second
 
 from jointbench.robot import Array
 from jointbench.signals.low_pass import LowPass
@@ -73,7 +73,7 @@ def bandwidth(position: Array, sample_period: float) -> float:
         The frequency; the resolution 1/(n h) where nothing moves.
     """
     velocity = np.diff(position, axis=-2)
-    steady = ndimage.median_filter(velocity, _MEDIAN_OF, mode="mirror", axes=(velocity.ndim - 2,))
+    steady = scipy.ndimage.median_filter(velocity, _MEDIAN_OF, mode="mirror", axes=(velocity.ndim - 2,))
     fastest = np.abs(steady).max(axis=-2, keepdims=True)
     jumps = (np.abs(velocity - steady) > _JUMP * fastest) & (
         fastest > _ROUNDING * np.abs(velocity).max(axis=-2, keepdims=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from jointbench.robot import Array
 from jointbench.signals.mapped import part_of, pieces
@@ -151,7 +151,7 @@ class _Folded:
                 step[column] = min(step[column], _step(table, float(rounding[column])))
         if enough.any():
             over_all = np.array([np.nanmedian(np.concatenate(each)) for each in some])
-            about = ndimage.median_filter(apart[enough], (_NEIGHBOURS, 1), mode="wrap")
+            about = scipy.ndimage.median_filter(apart[enough], (_NEIGHBOURS, 1), mode="wrap")
             least = np.where(np.isfinite(step), step, 0.0)
             limit[enough] = OUTLIER * np.maximum(_MEDIAN_DIFFERENCE * np.maximum(about, over_all), least)
         return middle, limit

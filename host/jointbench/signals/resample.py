@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from jointbench.errors import SignalError
 from jointbench.robot import Array
@@ -89,4 +89,5 @@ def resample(
 
 
 def _spline(times: Array, rows: Array, wanted: Array) -> Array:
-    return np.asarray(CubicSpline(times, rows, axis=0)(np.clip(wanted, times[0], times[-1])), dtype=np.float64)
+    spline = scipy.interpolate.CubicSpline(times, rows, axis=0)
+    return np.asarray(spline(np.clip(wanted, times[0], times[-1])), dtype=np.float64)
