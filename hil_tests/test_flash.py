@@ -156,6 +156,7 @@ def test_an_image_that_nobody_confirms_runs_once(bench: Path, kind: str, changed
         assert running(bench) == before
 
 
+@pytest.mark.slow
 def test_a_trial_that_nobody_confirms_ends_by_itself(bench: Path, kind: str, changed: Path) -> None:
     """No reset and no power cycle is needed: a minute without CONFIRM, and the board starts the image before."""
     before = running(bench)
@@ -295,6 +296,7 @@ def test_no_such_node_or_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_port_at_which_nothing_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither our firmware nor an interpreter: no word on what it runs, or ran."""
     assert main(["flash", "loop://"]) == 2

@@ -201,6 +201,7 @@ def test_a_bad_cable_is_accounted_to_the_sample(tmp_path: Path, kind) -> None:
 
 
 @pytest.mark.unix_only("six QEMU boards do not keep pace with the wall clock on every machine")
+@pytest.mark.slow
 def test_by_the_wall_clock_the_motion_is_played_and_counted(tmp_path: Path, measured: Measured) -> None:
     """Real time, each board aligned by its PONGs alone.
 

@@ -61,6 +61,7 @@ def mpremote(port: str, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_six_boards_record_the_motion_that_unix_boards_record(tmp_path: Path) -> None:
     """A closed loop of two kinds of processors: a single bit that they compute differently would grow."""
     ours, theirs = (recorded(tmp_path / name, f"{name}:") for name in ("qemu", "unix"))
