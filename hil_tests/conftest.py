@@ -18,7 +18,7 @@ from jointbench.testing.tiers import need_tier
 HERE = Path(__file__).resolve().parent
 SUITE = HERE / "suite"  # tests of any bench, the one that --bench names
 MARKERS = (
-    "both_boards: in a run without --board, once on unix: and once on qemu: boards",
+    "both_boards: in a run without --board, once on unix: and, slowly, once on qemu: boards",
     "unix_only(reason): needs the unix port itself; skipped with --board qemu:",
 )
 
@@ -83,7 +83,8 @@ def _emulated_bench(bench_file: Path, options: BenchOptions, emulators: set[str]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests that are marked so on both kinds of boards."""
     if metafunc.definition.get_closest_marker("both_boards") and not metafunc.config.getoption("--board"):
-        metafunc.parametrize("emulator", ["unix:", "qemu:"], indirect=True)
+        slowly = pytest.param("qemu:", marks=pytest.mark.slow)
+        metafunc.parametrize("emulator", ["unix:", slowly], indirect=True)
 
 
 @pytest.fixture(autouse=True)

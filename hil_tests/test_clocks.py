@@ -16,6 +16,8 @@ from jointbench.recording.timeline import RESIDUAL_LIMIT_US
 from jointbench.testing.measured import Measured
 from tools.truth import read_truth
 
+pytestmark = pytest.mark.slow
+
 CLOCKS = HERE / "benches" / "cobot6_clocks.toml"
 PERIOD_S, REPEATS = 8.192, 3
 TICK_US = 1000

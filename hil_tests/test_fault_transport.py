@@ -87,6 +87,7 @@ def at_most_four_frames_each(board: BoardLedger, struck: int) -> bool:
     ],
     ids=lambda value: value.partition("=")[0] if isinstance(value, str) else "",
 )
+@pytest.mark.slow
 def test_each_fault_is_accounted_to_the_frame_and_the_sample(tmp_path: Path, fault: str, accounted) -> None:
     with faulty_bench(tmp_path, fault) as bench:
         get_ready(bench)
@@ -104,6 +105,7 @@ def test_each_fault_is_accounted_to_the_frame_and_the_sample(tmp_path: Path, fau
         assert run.ledger.is_valid == (run.ledger.samples_lost == 0)
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_run(tmp_path: Path) -> None:
     def recorded(name: str) -> bytes:
         with faulty_bench(tmp_path / name, "flip=1e-4&lose=0.02&delay=0.2,for:1ms..9ms") as bench:
@@ -123,6 +125,7 @@ def test_the_run_says_through_what_it_was_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", [COBOT, COBOT_BUS], ids=["ports", "bus"])
+@pytest.mark.slow
 def test_commands_get_through_within_their_retransmissions(tmp_path: Path, file: Path) -> None:
     """Frames lost, damaged, doubled and late both ways, from the first HELLO to the last STOP."""
     options = "lose=0.03&flip=1e-4&duplicate=0.03&delay=0.1,for:1ms..20ms"

@@ -47,6 +47,7 @@ def test_every_sample_of_every_joint_crosses_the_lines(bench: Bench, tmp_path: P
     measured("play.follow_error", np.abs(run.samples.motor_position[playing] - q), "rad")
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     digests = set()
     for attempt in ("first", "second"):

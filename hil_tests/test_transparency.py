@@ -85,6 +85,7 @@ def line(folder: Path, shared: bool) -> Generator[list[Wire]]:
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["port", "bus"])
+@pytest.mark.slow
 def test_frames_of_every_length_with_every_byte_cross_unchanged(
     tmp_path: Path, shared: bool, measured: Measured
 ) -> None:

@@ -174,7 +174,7 @@ def _blocks() -> list[tuple[int, ...]]:
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["unix", "qemu"])
+@pytest.fixture(scope="module", params=["unix", pytest.param("qemu", marks=pytest.mark.slow)])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """What the program wrote, on either kind of emulated board."""
     data = {

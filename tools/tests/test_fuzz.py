@@ -153,6 +153,7 @@ def test_a_file_that_is_no_case(tmp_path: Path) -> None:
         read_case(path)
 
 
+@pytest.mark.slow
 def test_a_saved_case_runs_again_and_fails_where_it_did(tmp_path: Path) -> None:
     case, said = tmp_path / "case.json", tmp_path / "result.json"
     batch = make_batch(1, 0, 60)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tools.tests.setup_checkouts import ROOT
 
 LAMP = """
@@ -43,6 +45,7 @@ def unclear(package: str, site: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_all_public_names_have_a_type(tmp_path: Path) -> None:
     for package in ("host/jointbench", "protocol/jointwire"):
         copy = tmp_path / Path(package).name
