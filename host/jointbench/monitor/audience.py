@@ -73,4 +73,12 @@ class Audience:
 
     def _send(self, page: Page, text: str) -> None:
         with contextlib.suppress(WebSocketClosedError):  # it says so itself, by leaving
-            self._pages[page] = page.write_message(text)
+            self._pages[page] = sent = page.write_message(text)
+            sent.add_done_callback(_pass_over_a_page_that_closed)
+
+
+def _pass_over_a_page_that_closed(sent: Future[None]) -> None:
+    """A page may close while text is on its way to it; an error that nobody looks at, asyncio prints."""
+    error = None if sent.cancelled() else sent.exception()
+    if error is not None and not isinstance(error, WebSocketClosedError):
+        raise error
