@@ -46,7 +46,7 @@ class Bench:
 
     def until(self, text: bytes) -> bytes:
         """Ticks until the board's line has said something; a console answers in the host's time, not the board's."""
-        said, end = b"", time.monotonic() + 20.0
+        said, end = b"", time.monotonic() + 60.0
         while time.monotonic() < end:
             said += self.step()[2]
             if text in said:

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import signal
 import stat
 import struct
@@ -19,6 +20,7 @@ import serial
 
 from hil_tests.small_bench import board_file, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.bench import BEHIND
 from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
 from hil_tests.virtual_bench.ports import Port
 from hil_tests.virtual_bench.stop import Stop
@@ -52,34 +54,38 @@ def test_a_plain_serial_program_sees_the_board_in_real_time(write_bench: BenchWr
             assert port.read(13) == b"who is there?"
 
 
-def test_real_time_keeps_pace_with_the_wall_clock(write_bench: BenchWriter, tmp_path: Path) -> None:
-    with virtual_bench(write_bench("report.py"), realtime=True, out=tmp_path / "sim") as live:
+def test_real_time_keeps_pace_with_the_wall_clock_and_owns_up_to_the_rest(
+    write_bench: BenchWriter, tmp_path: Path
+) -> None:
+    """What passes by the wall clock is ticks and what the bench says it fell behind, on a busy machine as well."""
+    count, folder = 3_000, tmp_path / "sim"
+    with virtual_bench(write_bench("report.py"), realtime=True, out=folder) as live:
         bench = tomllib.loads(live.read_text(encoding="utf-8"))
-        with serial.Serial(bench["board"][0]["url"], timeout=5) as port:
+        with serial.Serial(bench["board"][0]["url"], timeout=60) as port:
             port.reset_input_buffer()
-            port.read(40)  # the board has started
-            ticks = []
             began = time.monotonic()
-            while time.monotonic() - began < 1.0:
-                ticks.append(struct.unpack("<10i", port.read(40))[0])
-    assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
-    # 1 kHz; a machine busy with other tests may manage less.
-    assert 300 <= len(ticks) <= 1_100
+            ticks = [tick for tick, *_ in struct.iter_unpack("<10i", port.read(40 * count))]
+            passed = time.monotonic() - began
+    behind = sum(float(late) for late in re.findall(rf"{BEHIND} by (\S+) s", (folder / "bench.log").read_text()))
+    assert ticks == list(range(ticks[0], ticks[0] + count))
+    # 1 kHz. A bench catches up 0.05 s without a word; the client itself may have been kept waiting at the end.
+    assert 1e-3 * count - 0.1 <= passed <= 1e-3 * count + behind + 1.0
 
 
 def test_real_time_knows_clocks_delays_and_sync(write_bench: BenchWriter, tmp_path: Path) -> None:
     link = "[link]\nlatency_us = 125\njitter_us = 875\nsync_s = 0.1\n"
-    bench = write_bench("report.py", extra=link, boards=["clock_ppm = 100\nclock_offset_s = 4294.7"])
+    bench = write_bench("report.py", extra=link, boards=["clock_ppm = 100\nclock_offset_s = 4292.0"])
     with virtual_bench(bench, realtime=True, out=tmp_path / "sim") as live:
         entry = tomllib.loads(live.read_text(encoding="utf-8"))["board"][0]
-        with serial.Serial(entry["url"], entry["baud"], timeout=10) as port:
-            words = list(struct.iter_unpack("<10i", port.read(500 * 40)))
-    assert len(words) == 500
+        with serial.Serial(entry["url"], entry["baud"], timeout=60) as port:
+            words = list(struct.iter_unpack("<10i", port.read(3_000 * 40)))
+    assert len(words) == 3_000
     ticks = [tick for tick, *_ in words]
-    assert 4_294_701 <= ticks[0] < 4_294_900  # opening a port forgets what came before
-    assert ticks == list(range(ticks[0], ticks[0] + 500))
+    # Opening a port forgets what came before; on a busy machine it may take its time.
+    assert 4_292_001 <= ticks[0] < 4_294_967
+    assert ticks == list(range(ticks[0], ticks[0] + 3_000))
     edges = [edges for _, _, edges, *_ in words]
-    assert edges[-1] - edges[0] in (4, 5)  # 500 ms, a pulse each 100
+    assert edges[-1] - edges[0] in (29, 30)  # 3 s, a pulse each 100 ms
     assert words[0][1] < 0 < words[-1][1]  # the µs clock has wrapped
 
 
