@@ -15,7 +15,7 @@ import pytest
 from hil_tests.link_helpers import COBOT, bench_with_program, record_wave, variation, wave
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
-from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers
+from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers, JointbenchError
 from jointbench.link import Bench, open_bench
 from jointbench.recording import open_run
 from jointbench.testing.measured import Measured
@@ -207,15 +207,21 @@ def test_by_the_wall_clock_the_motion_is_played_and_counted(tmp_path: Path, meas
 
     How well boards are aligned depends on how busy this machine is, so it is judged on synthetic clocks (test_sync.py,
     test_run.py); here, that nothing is lost unseen and that the recorded motion is the planned one. The latter is asked
-    of a bench that kept pace: one that says it fell behind real time is tried again, and in the end let go.
+    of a bench that kept pace: one that says it fell behind real time, whose boards answer late, is tried again, and in
+    the end let go.
     """
     for attempt in range(ATTEMPTS):
         folder = tmp_path / f"sim{attempt}"
-        with virtual_bench(COBOT, plant="ideal", realtime=True, out=folder) as live, open_bench(live) as bench:
-            bench.connect()
-            bench.configure(link_timeout=2.0)  # a busy test machine may hold this process up
-            bench.move_to(bench.robot.home)
-            run = record_wave(bench, tmp_path / f"run{attempt}", repeats=2)
+        try:
+            with virtual_bench(COBOT, plant="ideal", realtime=True, out=folder) as live, open_bench(live) as bench:
+                bench.connect()
+                bench.configure(link_timeout=2.0)  # a busy test machine may hold this process up
+                bench.move_to(bench.robot.home)
+                run = record_wave(bench, tmp_path / f"run{attempt}", repeats=2)
+        except JointbenchError:
+            if BEHIND not in (folder / "bench.log").read_text():
+                raise
+            continue
         assert run.provenance["clock"] == "wall"
         assert run.ledger is not None
         assert run.ledger.closes, run.ledger.text()
