@@ -83,7 +83,8 @@ def pytest_command(options: argparse.Namespace, out: Path) -> list[str]:
 def again(options: argparse.Namespace) -> str:
     """Return what to type to run a test again, with room for its name."""
     at_port = f" --port {shlex.quote(port(options))}" if options.port else ""
-    return f"./run hil --bench {{bench}} --seed {{seed}}{at_port} -- {{test}}"
+    quick = " --quick" if options.quick else ""
+    return f"./run hil --bench {{bench}} --seed {{seed}}{at_port}{quick} {{require}} -- {{test}}"
 
 
 def bench(options: argparse.Namespace) -> str:

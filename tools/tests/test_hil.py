@@ -30,9 +30,9 @@ def test_files_are_meant_from_where_the_user_stands(tmp_path: Path, monkeypatch:
     assert command[command.index("-m", 4) :][:2] == ["-m", "not slow"]
 
 
-def test_the_command_that_runs_a_test_again_has_the_port() -> None:
-    command = pytest_command(options("--bench", "serial", "--port", "/dev/my board"), Path("/out"))
-    again = "--bench-again=./run hil --bench {bench} --seed {seed} --port '/dev/my board' -- {test}"
+def test_the_command_that_runs_a_test_again_has_what_the_run_was_given() -> None:
+    command = pytest_command(options("--bench", "serial", "--port", "/dev/my board", "--quick"), Path("/out"))
+    again = "--bench-again=./run hil --bench {bench} --seed {seed} --port '/dev/my board' --quick {require} -- {test}"
     assert {again, "--bench-port=/dev/my board"} < set(command)
 
 

@@ -61,8 +61,9 @@ class RunReport:
 
     def again(self, test: str = "") -> str:
         """What to type to run a test again, or all of it."""
-        options, template = self._options, self._config.option.jointbench_again
-        return again(template, test, self._bench_name, options.seed, options.port)
+        options, told = self._options, self._config.option
+        template, require = told.jointbench_again, told.jointbench_require or ""
+        return again(template, test, self._bench_name, options.seed, options.port, require)
 
     @property
     def _bench_name(self) -> str:
@@ -183,8 +184,8 @@ def start_report(config: pytest.Config) -> RunReport:
         raise pytest.UsageError(f"--bench-campaign: {error}") from None
     except (KeyError, ValueError, IndexError):
         raise pytest.UsageError(
-            f"--bench-again {config.option.jointbench_again!r}: write a command with {{test}}, {{bench}}, {{seed}} and "
-            "{port} in it, and no other braces"
+            f"--bench-again {config.option.jointbench_again!r}: write a command with {{test}}, {{bench}}, {{seed}}, "
+            "{port} and {require} in it, and no other braces"
         ) from None
     config.pluginmanager.register(report, "jointbench-report")
     return report

@@ -217,6 +217,7 @@ def test_a_required_tier_that_was_skipped_is_told(pytester: pytest.Pytester) -> 
     assert checks["required functional tests selected"]["value"] == 2
     assert not checks["required functional tests skipped"]["ok"]
     assert "the required tier functional skipped 1 of 2 tests" in result["verdict"]
+    assert result["again"].endswith(" --require=functional")
 
 
 def test_a_file_that_cannot_be_read_is_a_failure_of_the_report(pytester: pytest.Pytester) -> None:
