@@ -102,7 +102,7 @@ def _torque(comparison: Comparison, joint: int) -> dict[str, object]:
 
 
 def parameters_table(comparison: Comparison) -> str:
-    """Every base parameter in both models, their difference by its σ, and whether it is one."""
+    """Every parameter in both models, their difference by its σ, and whether it is one."""
     rows = [
         [
             name,

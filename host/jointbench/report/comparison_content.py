@@ -7,7 +7,7 @@ from jointbench.report.content import Fact, Panel
 
 @dataclass(frozen=True)
 class ParameterPair:
-    """One base parameter in both models; `told` is "differs", "alike" or "not told by both"."""
+    """One parameter in both models; `told` is "differs", "alike" or "not told by both"."""
 
     name: str
     unit: str

@@ -64,13 +64,19 @@ def _pair(evidence: ComparisonEvidence, k: int) -> ParameterPair:
     difference = value_and_sigma(float(found.difference[k]), float(found.sigma[k]))
     return ParameterPair(
         name=name,
-        unit=parameter_unit(evidence.models[0].robot, name),
+        unit=_unit(evidence.models[0], name),
         a=_with_sigma(values[0]),
         b=_with_sigma(values[1]),
         difference=_with_sigma(difference),
         in_sigma=fixed(float(found.in_sigma[k]), 1) if told else NOT_A_NUMBER,
         told="differs" if name in found.different else "alike" if told else _UNTOLD,
     )
+
+
+def _unit(model: Model, name: str) -> str:
+    laws = model.friction
+    of_laws = {} if laws is None else dict(zip(laws.names, laws.units, strict=True))
+    return of_laws.get(name) or parameter_unit(model.robot, name)
 
 
 def _with_sigma(pair: tuple[str, str]) -> str:
@@ -146,11 +152,13 @@ def _told(model: Model) -> list[tuple[str, str]]:
     words = [verdict.word for verdict in shown_verdicts(model)]
     runs = model.provenance.get("runs") or [model.provenance]
     settings = model.settings.to_dict()
+    laws = {} if model.friction is None else model.friction.laws.laws
     return [
         ("verdict of the fit", typeset(f"{model.verdict.word}: {model.verdict.reason}")),
         ("parameters identified", f"{words.count('identified')} of {len(words)}"),
         ("condition number", f"{model.condition_number:.3g}"),
         ("estimator", model.estimator),
+        *([("friction laws", ", ".join(f"{joint} {law.name}" for joint, law in laws.items()))] if laws else []),
         ("fitted to", ", ".join(str(run.get("run", NOT_A_NUMBER)) for run in runs)),
         ("SHA-256", ", ".join(str(run.get("sha256", NOT_A_NUMBER)) for run in runs)),
         ("low-pass", f"{settings.get('cutoff_Hz', float('nan')):.4g} Hz"),

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from jointbench.errors import FitError, IncomparableModels
+from jointbench.identification.comparison.all_parameters import AllParameters
 from jointbench.identification.comparison.multiple_tests import JointTest, holm, joint_test, single_tests
 from jointbench.identification.comparison.torque_difference import (
-    PARTS,
+    MotionTorque,
     TorqueDifference,
-    motion_columns,
-    part_of,
     states_within_limits,
-    torque_difference,
+    torque_differences,
 )
 from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
 from jointbench.identification.model import Model
@@ -41,12 +40,12 @@ class Comparison:
     """Model b against model a.
 
     Attributes:
-        names: of the base parameters, by what leads them.
-        values: of a and of b [SI], shape (2, rank).
-        sigmas: of a and of b, infinite where not told, shape (2, rank).
-        sigma: of the difference, infinite where one of them does not tell it, shape (rank,).
+        names: of the base parameters, by what leads them, and of those of friction laws.
+        values: of a and of b [SI], shape (2, n).
+        sigmas: of a and of b, infinite where not told, shape (2, n).
+        sigma: of the difference, infinite where one of them does not tell it, shape (n,).
         p_values: how likely equal parameters are that far apart, corrected for their number, nan where not told by
-            both, shape (rank,).
+            both, shape (n,).
         test: of all that both tell at once.
         torques: difference of torque by joint, over the motion: all of it, and that of links, drives and friction.
         joint_names: of the joints.
@@ -78,17 +77,17 @@ class Comparison:
 
     @property
     def difference(self) -> Array:
-        """Of b from a [SI], shape (rank,)."""
+        """Of b from a [SI], shape (n,)."""
         return self.values[1] - self.values[0]
 
     @property
     def in_sigma(self) -> Array:
-        """The difference by its σ, 0 where not told by both, shape (rank,)."""
+        """The difference by its σ, 0 where not told by both, shape (n,)."""
         return self.difference / self.sigma
 
     @property
     def detectable(self) -> Array:
-        """The difference that would be found nine times in ten, were it the only one tested, shape (rank,)."""
+        """The difference that would be found nine times in ten, were it the only one tested, shape (n,)."""
         return (special.ndtri(_POWER) - special.ndtri(0.5 * self.level)) * self.sigma
 
     @cached_property
@@ -166,24 +165,26 @@ def compare(
     check_comparable(a, b)
     same_data = bool(_recordings(a) & _recordings(b))
     factor = 2.0 if same_data else 1.0
-    told = np.isfinite(a.sigma) & np.isfinite(b.sigma)
-    both = np.flatnonzero(told)
-    parts = tuple(factor * model.covariance[np.ix_(both, both)] for model in (a, b))
+    sides = (AllParameters.of(a), AllParameters.of(b))
+    values, sigmas = np.array([side.values for side in sides]), np.array([side.sigma for side in sides])
+    told = np.isfinite(sigmas)
+    both = np.flatnonzero(told.all(axis=0))
+    parts = tuple(factor * side.covariance[np.ix_(both, both)] for side in sides)
     rows = (effective_rows(a), effective_rows(b))
-    difference = np.where(told, b.parameters - a.parameters, 0.0)
-    variances = tuple(factor * np.where(told, np.diag(model.covariance), np.inf) for model in (a, b))
-    columns = motion_columns(a.robot, a.base, states_within_limits(a.robot) if motion is None else motion)
-    by_one = np.isfinite(a.sigma) != np.isfinite(b.sigma)
+    difference = np.where(told.all(axis=0), values[1] - values[0], 0.0)
+    variances = tuple(factor * sigma**2 for sigma in sigmas)
+    torque = MotionTorque(a, states_within_limits(a.robot) if motion is None else motion)
+    by_one = told[0] != told[1]
     return Comparison(
-        names=a.names,
-        values=np.array([a.parameters, b.parameters]),
-        sigmas=np.array([a.sigma, b.sigma]),
+        names=sides[0].names,
+        values=values,
+        sigmas=sigmas,
         sigma=np.sqrt(variances[0] + variances[1]),
         p_values=holm(single_tests(difference, variances, rows)),
         test=joint_test(difference[both], parts, rows),
-        torques=_torques(a, columns, both, difference, parts[0] + parts[1]),
+        torques=torque_differences(torque, sides[0], both, difference[both], parts[0] + parts[1]),
         joint_names=a.robot.joint_names,
-        one_sided=np.asarray(columns[:, :, by_one].any(axis=(0, 2))),
+        one_sided=np.asarray(torque.columns(values[0])[:, :, by_one].any(axis=(0, 2))),
         same_data=same_data,
         level=level,
         margin=margin,
@@ -196,22 +197,18 @@ def check_comparable(a: Model, b: Model) -> None:
     Raises:
         IncomparableModels: names the first difference.
     """
-    for which, model in (("first", a), ("second", b)):
-        if model.friction is not None:
-            raise IncomparableModels(
-                f"the {which} model, of robot {model.robot.name!r}, has friction laws for joints "
-                f"{', '.join(model.friction.laws.laws)}, which are not compared; fit both without friction laws"
-            )
-    for what, first, second in (
-        ("the joints", a.robot.joint_names, b.robot.joint_names),
-        ("the parameters", a.base.full_names, b.base.full_names),
-        ("the base parameters", a.names, b.names),
+    one_file, one_law = "fit both with the same robot file", "fit both with the same laws"
+    for what, first, second, advice in (
+        ("the joints", a.robot.joint_names, b.robot.joint_names, one_file),
+        ("the parameters", a.base.full_names, b.base.full_names, one_file),
+        ("the base parameters", a.names, b.names, one_file),
+        ("the joints' friction laws", _laws(a), _laws(b), one_law),
     ):
         if first != second:
             more, others = (_only(first, second), _only(second, first))
             raise IncomparableModels(
                 f"models of robots {a.robot.name!r} and {b.robot.name!r} cannot be compared: {what} differ (only the "
-                f"first has {more}; only the second {others}); fit both with the same robot file"
+                f"first has {more}; only the second {others}); {advice}"
             )
     apart = np.abs(a.base.grouping - b.base.grouping)
     if apart.max() > _ALIKE:
@@ -222,6 +219,12 @@ def check_comparable(a: Model, b: Model) -> None:
             f"{b.base.grouping[row, column]:.6g} in the second, so their lengths differ; fit both with the same robot "
             f"file"
         )
+
+
+def _laws(model: Model) -> tuple[str, ...]:
+    """What `fit` is asked for them with, such as "j2=stribeck"."""
+    laws = {} if model.friction is None else model.friction.laws.laws
+    return tuple(f"{joint}={law.name}" for joint, law in laws.items())
 
 
 def _only(first: tuple[str, ...], second: tuple[str, ...]) -> str:
@@ -237,20 +240,6 @@ def effective_rows(model: Model) -> float:
     """
     n = float(max(model.rows, default=0))
     return max(1.0, min(n, 1.5 * n / (model.lags + 1.0)))
-
-
-def _torques(
-    model: Model, columns: Array, both: NDArray[np.intp], difference: Array, covariance: Array
-) -> dict[str, TorqueDifference]:
-    kinds = np.array([part_of(model.names[k]) for k in both], dtype=object)
-    found: dict[str, TorqueDifference] = {}
-    for part in PARTS:
-        mine = np.flatnonzero(kinds == part) if part != "all" else np.arange(len(both))
-        chosen = both[mine]
-        found[part] = torque_difference(
-            columns[:, :, chosen], difference[chosen], covariance[np.ix_(mine, mine)], model.parameters[chosen]
-        )
-    return found
 
 
 def _recordings(model: Model) -> set[str]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jointbench.dynamics import BaseParameters, model_columns
+from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
+from jointbench.identification.comparison.all_parameters import AllParameters
+from jointbench.identification.friction_in_model.joint_laws import friction_data
+from jointbench.identification.model import Model
 from jointbench.robot import Array, Robot
 from jointbench.signals import Motion
 
 PARTS = ("all", "links", "drives", "friction")
-
-_FRICTION = ("viscous", "coulomb")
-_DRIVES = ("rotor_inertia", "offset")
 
 _STATES = 1000
 """Of a motion that are looked at: more would say the same."""
@@ -30,7 +31,7 @@ class TorqueDifference:
     Attributes:
         rms: of the difference found [N·m or N], shape (n_joints,).
         sigma: what it would be for equal models [N·m or N], shape (n_joints,).
-        torque: root mean square of the torque itself [N·m or N], shape (n_joints,).
+        torque: root mean square of all of one model's torque [N·m or N], shape (n_joints,).
     """
 
     rms: Array
@@ -48,34 +49,78 @@ class TorqueDifference:
         return np.maximum(self.rms - _BOUND * self.sigma, 0.0)
 
 
-def torque_difference(columns: Array, difference: Array, covariance: Array, parameters: Array) -> TorqueDifference:
-    """The difference of torque that a difference of parameters makes.
+class MotionTorque:
+    """Torque of a motion as a function of all parameters of a model; the motion is thinned to what it takes."""
+
+    def __init__(self, model: Model, motion: Motion) -> None:
+        """For a model's base parameters and friction laws; their values are given to each method."""
+        step = max(1, len(motion.q) // _STATES)
+        self._dq = motion.dq[::step]
+        columns, _ = model_columns(model.robot, motion.q[::step], self._dq, motion.ddq[::step])
+        self._base = model.base.project(columns).reshape(*self._dq.shape, model.base.rank)
+        self._laws = None if model.friction is None else model.friction.laws
+
+    def at(self, values: Array) -> Array:
+        """The torque for these values of `AllParameters` [N·m or N], shape (n, n_joints)."""
+        if self._laws is None:
+            return self._base @ values
+        base, of_laws = self._split(values)
+        return self._base @ base + self._laws.torque(self._dq, self._load(base), of_laws)
+
+    def columns(self, values: Array) -> Array:
+        """Its derivative by each of them, shape (n, n_joints, n_parameters)."""
+        laws = self._laws
+        if laws is None:
+            return self._base
+        base, of_laws = self._split(values)
+        load, by_base = self._load(base), self._base.copy()
+        by_laws = np.zeros((*self._dq.shape, laws.n_parameters))
+        for name, j in laws.joints.items():
+            part = laws.parts[name]
+            data = friction_data(self._dq[:, j], load[:, j])
+            by_laws[:, j, part] = laws.laws[name].jacobian(data, of_laws[part])
+            slope = laws.load_slope(name, data, of_laws)
+            by_base[:, j] += slope[:, None] * np.where(laws.loading, self._base[:, j], 0.0)
+        return np.concatenate([by_base[:, :, laws.kept], by_laws], axis=2)
+
+    def _split(self, values: Array) -> tuple[Array, Array]:
+        """All base parameters, those that laws stand for zero; and the laws'."""
+        assert self._laws is not None
+        kept, of_laws = np.split(values, [int(self._laws.kept.sum())])
+        return self._laws.full(kept), of_laws
+
+    def _load(self, base: Array) -> Array:
+        assert self._laws is not None
+        return self._base @ np.where(self._laws.loading, base, 0.0)
+
+
+def torque_differences(
+    torque: MotionTorque, a: AllParameters, chosen: NDArray[np.intp], difference: Array, covariance: Array
+) -> dict[str, TorqueDifference]:
+    """The difference of torque that a difference of parameters makes, by part: all of it, links, drives and friction.
 
     Args:
-        columns: base regressor of a motion, shape (n, n_joints, p).
-        difference: of parameters, shape (p,).
-        covariance: of the difference, shape (p, p).
-        parameters: of one of the models, shape (p,).
+        torque: of a motion.
+        a: parameters of one model.
+        chosen: those that both models tell, shape (n,).
+        difference: of these from the other model's, shape (n,).
+        covariance: of the difference, shape (n, n).
     """
-    spread = np.einsum("njp,pr,njr->j", columns, covariance, columns, optimize=True) / len(columns)
-    return TorqueDifference(
-        rms=np.sqrt(np.mean((columns @ difference) ** 2, axis=0)),
-        sigma=np.sqrt(np.maximum(spread, 0.0)),
-        torque=np.sqrt(np.mean((columns @ parameters) ** 2, axis=0)),
-    )
-
-
-def part_of(name: str) -> str:
-    """Which of `PARTS` a base parameter belongs to, by the full parameter that leads it."""
-    quantity = name.rpartition(".")[2]
-    return "friction" if quantity in _FRICTION else "drives" if quantity in _DRIVES else "links"
-
-
-def motion_columns(robot: Robot, base: BaseParameters, motion: Motion) -> Array:
-    """Base regressor of a motion, thinned to what it takes, shape (n, n_joints, rank)."""
-    step = max(1, len(motion.q) // _STATES)
-    columns, _ = model_columns(robot, motion.q[::step], motion.dq[::step], motion.ddq[::step])
-    return base.project(columns).reshape(-1, robot.n_joints, base.rank)
+    before = torque.at(a.values)
+    parts = np.array(a.parts, dtype=object)[chosen]
+    found: dict[str, TorqueDifference] = {}
+    for part in PARTS:
+        mine = np.flatnonzero(parts == part) if part != "all" else np.arange(len(chosen))
+        step = np.zeros(len(a.values))
+        step[chosen[mine]] = difference[mine]
+        columns = torque.columns(a.values + 0.5 * step)[:, :, chosen[mine]]
+        spread = np.einsum("njp,pr,njr->j", columns, covariance[np.ix_(mine, mine)], columns, optimize=True)
+        found[part] = TorqueDifference(
+            rms=np.sqrt(np.mean((torque.at(a.values + step) - before) ** 2, axis=0)),
+            sigma=np.sqrt(np.maximum(spread / len(columns), 0.0)),
+            torque=np.sqrt(np.mean(before**2, axis=0)),
+        )
+    return found
 
 
 def states_within_limits(robot: Robot, seed: int = 0) -> Motion:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.identification.comparison.all_parameters import AllParameters
 from jointbench.identification.comparison.multiple_tests import holm
 from jointbench.identification.fleet.random_effects import Pooled, deleted_residuals, pool
 from jointbench.identification.model import Model
@@ -21,7 +22,7 @@ class Spread:
     """One parameter over all units that tell it.
 
     Attributes:
-        name: of the base parameter.
+        name: of the parameter.
         count: how many units tell it.
         mean: over the units [SI].
         mean_sigma: standard deviation of the mean.
@@ -50,7 +51,7 @@ class Outlier:
 
     Attributes:
         unit: its name.
-        parameter: the base parameter.
+        parameter: its name.
         value: of this unit [SI].
         in_sigma: distance from the others' mean, by what is expected of a unit like them.
         p_value: corrected for the number of units and parameters.
@@ -80,18 +81,22 @@ class Family:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters."""
-        return self.models[0].names
+        """Of the base parameters, and of those of friction laws."""
+        return self._parameters[0].names
 
     @cached_property
     def values(self) -> Array:
-        """Base parameters of each unit [SI], shape (rank, n_units)."""
-        return np.array([model.parameters for model in self.models]).T
+        """Parameters of each unit [SI], shape (n, n_units)."""
+        return np.array([parameters.values for parameters in self._parameters]).T
 
     @cached_property
     def sigmas(self) -> Array:
-        """Their standard deviations, infinite where not told, shape (rank, n_units)."""
-        return np.array([model.sigma for model in self.models]).T
+        """Their standard deviations, infinite where not told, shape (n, n_units)."""
+        return np.array([parameters.sigma for parameters in self._parameters]).T
+
+    @cached_property
+    def _parameters(self) -> tuple[AllParameters, ...]:
+        return tuple(map(AllParameters.of, self.models))
 
     @cached_property
     def pooled(self) -> Pooled:
@@ -100,7 +105,7 @@ class Family:
 
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
-        """One per base parameter, in their order."""
+        """One per parameter, in their order."""
         p = self.pooled
         told = np.where(np.isfinite(self.sigmas), self.sigmas, np.nan)
         sigma = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else float("nan") for row in told]

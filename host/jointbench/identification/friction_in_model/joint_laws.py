@@ -122,6 +122,19 @@ class JointLaws:
         """Whether a joint's law depends on what it carries."""
         return "load" in self.laws[joint].name.split("+")
 
+    def load_slope(self, joint: str, data: FrictionData, parameters: Array) -> Array:
+        """Derivative of a joint's friction by its load, shape (n,).
+
+        Args:
+            joint: with a law.
+            data: the joint's velocity and load.
+            parameters: of all laws, shape (n_parameters,).
+        """
+        if not self.needs_load(joint) or data.load is None:
+            return np.zeros_like(data.velocity)
+        share = parameters[self.parts[joint]][self.laws[joint].names.index("load_share")]
+        return share * np.sign(data.load * data.velocity)
+
     def torque(self, velocity: Array, load: Array, parameters: Array) -> Array:
         """Friction of all joints, zero of those without a law [N·m or N], shape (n, n_joints).
 

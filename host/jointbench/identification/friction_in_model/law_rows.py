@@ -116,9 +116,9 @@ class LawRows:
             shift = jacobian @ self.at.laws[self._free[name]] - law.torque(data, values)
             by_load = np.zeros((0, len(load)))
             if regressor is not None:
-                share = values[law.names.index("load_share")] * np.sign(load * data.velocity)
-                by_load = share * np.where(self.laws.loading[regressor.parameters, None], regressor.columns, 0.0)
-                shift = shift + share * load
+                slope = self.laws.load_slope(name, data, self.at.laws)
+                by_load = slope * np.where(self.laws.loading[regressor.parameters, None], regressor.columns, 0.0)
+                shift = shift + slope * load
             found[j] = np.vstack([shift, jacobian.T, by_load])
         return found
 

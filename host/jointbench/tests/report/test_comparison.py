@@ -98,6 +98,16 @@ def test_what_one_model_does_not_tell_is_no_difference(example: Example) -> None
     assert (last.b, last.difference, last.in_sigma, last.told) == ("–", "–", "–", "not told by both")
 
 
+def test_friction_laws_stand_with_their_joint_and_their_units(example: Example) -> None:
+    a, b = (fit(run, friction={"j1": "stribeck"}) for run in (example.fit_run, example.verification_run))
+    content = comparison_content(ComparisonEvidence.of(a, b, PLACES))
+    of_j1 = {pair.name: pair.unit for pair in dict(content.groups)["j1"]}
+    assert of_j1["j1.stribeck_speed"] == "rad/s"
+    assert (of_j1["j1.static_rise"], of_j1["j1.viscous"]) == ("N·m", "N·m·s/rad")
+    (side,) = (side for side in content.sides if side.name == "friction laws")
+    assert side.a == side.b == "j1 stribeck"
+
+
 def test_the_panel_marks_what_differs() -> None:
     differ = np.array([False, True])
     (axes,) = difference_panel(("coulomb", "viscous"), np.array([-1.2, 40.0]), differ, 52.0).axes
