@@ -73,8 +73,9 @@ class Room(threading.local):
     def __init__(self, size: int) -> None:
         """Take as many bytes as `size` at once."""
         self.size = size
-        self.rows = np.empty((size // 2 + 1, kernel.COLUMNS), np.int64)  # of a byte each, and its delimiter
-        self.raw = np.empty(size, np.uint8)
+        shape = (size // 2 + 1, kernel.COLUMNS)  # rows of a byte each, and its delimiter
+        self.rows: NDArray[np.int64] = np.empty(shape, np.int64)
+        self.raw: NDArray[np.uint8] = np.empty(size, np.uint8)
 
 
 def find_chunks(data: bytes, seed: int, endless: bool = False, room: Room | None = None) -> Found:

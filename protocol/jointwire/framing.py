@@ -124,7 +124,7 @@ class FrameReader:
     def __init__(self, schema: int | None = None) -> None:
         """Read frames of the schema with this hash; None: this version's."""
         prepare()
-        self.pending = b""
+        self.pending: bytes = b""
         self._seed = schema_hash() if schema is None else schema
         self._endless = False
 

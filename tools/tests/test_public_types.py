@@ -45,12 +45,17 @@ def unclear(package: str, site: Path) -> list[str]:
     ]
 
 
+STRUCTS = ("BODIES", "EMPTY", "HEADER", "KNOT")
+"""Of the wire's definition: the package that they are made with has no types."""
+
+
 @pytest.mark.slow
 def test_all_public_names_have_a_type(tmp_path: Path) -> None:
     for package in ("host/jointbench", "protocol/jointwire"):
         copy = tmp_path / Path(package).name
         shutil.copytree(ROOT / package, copy, ignore=shutil.ignore_patterns("tests", "__pycache__"))
-    found = unclear("jointbench", tmp_path)
+    found = [*unclear("jointbench", tmp_path), *unclear("jointwire", tmp_path)]
+    found = [line for line in found if not line.partition(":")[0].endswith(STRUCTS)]
     assert found == [], "\n".join(found)
 
 
