@@ -91,11 +91,15 @@ class FeedServer:
         """Say goodbye, `why` in a word, hang up and end the thread; closing twice is harmless."""
         if not self._thread.is_alive():
             return
-        if why == "released":
-            self.tell({"kind": "released"})
-        self.tell({"kind": "bye", "why": why})
-        self._loop.call_soon_threadsafe(self._closing.set)
+        self._loop.call_soon_threadsafe(self._say_goodbye, why)
         self._thread.join()
+
+    def _say_goodbye(self, why: str) -> None:
+        """In one go: no state comes between the last lines, or after them."""
+        if why == "released":
+            self._tell_all({"kind": "released"})
+        self._tell_all({"kind": "bye", "why": why})
+        self._closing.set()
 
     def _run(self) -> None:
         with contextlib.closing(self._loop):
@@ -114,11 +118,12 @@ class FeedServer:
                     task.cancel()
                 await asyncio.gather(*others, return_exceptions=True)
             server.close()
-            goodbyes = asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
+            goodbyes = [self._loop.create_task(writer.wait_closed()) for writer in writers]
             with contextlib.suppress(TimeoutError):  # one does not read any more
-                await asyncio.wait_for(goodbyes, GOODBYE_S)
-            for writer in writers:
-                writer.transport.abort()
+                await asyncio.wait_for(asyncio.gather(*goodbyes, return_exceptions=True), GOODBYE_S)
+            for writer, goodbye in zip(writers, goodbyes, strict=True):
+                if goodbye.cancelled():  # asyncio fails to abort a transport that has closed with its last byte
+                    writer.transport.abort()
             await asyncio.sleep(0.0)  # in which the sockets of those are closed
 
     def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +146,7 @@ class FeedServer:
         """Send the state to every client that has read the last one, as long as there is any."""
         due = self._loop.time()
         try:
-            while self._writers:
+            while self._writers and not self._closing.is_set():
                 line = _encoded(self._source.state())
                 for writer in self._writers:
                     if not writer.transport.get_write_buffer_size():

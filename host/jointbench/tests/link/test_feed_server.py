@@ -10,6 +10,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,19 @@ def test_clients_see_the_same_states_and_the_same_end(server: FeedServer) -> Non
             assert [next(lines)["kind"] for _ in range(3)] == ["about", "state", "state"]
         server.close("released")
         assert [[line["kind"] for line in lines][-2:] for lines in both] == [["released", "bye"]] * 2
+
+
+def test_no_state_comes_between_the_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States as fast as they go, so that one is always due."""
+    monkeypatch.setattr(feed_server, "PERIOD_S", 0.0)
+    for _ in range(20):
+        server = FeedServer(Counting(), stop_patience_s=0.01)
+        with FeedClient(server.path) as client, ThreadPoolExecutor() as pool:
+            kinds = pool.submit(lambda lines: [line["kind"] for line in lines], client.lines())
+            while server.n_clients == 0:
+                pass
+            server.close("released")
+            assert kinds.result()[-2:] == ["released", "bye"]
 
 
 def test_one_that_never_reads_keeps_nobody_waiting_and_no_memory(server: FeedServer) -> None:
