@@ -33,7 +33,7 @@ from tools.regressor_bench.errors import PeerMissing, StartFailed
 from tools.regressor_bench.verb import regressor
 from tools.startup_bench import startup
 from tools.wire_bench.decoding import Speed, race
-from tools.wire_bench.errors import PlayerFailed
+from tools.wire_bench.errors import MachineTooBusy, PlayerFailed
 from tools.wire_bench.host_cost import HostCost, measure, played, record_boards
 
 SAMPLES_PER_S = 10e6
@@ -163,6 +163,7 @@ ERRORS = (
     JointbenchError,
     BenchError,
     PlayerFailed,
+    MachineTooBusy,
     CountFailed,
     NotAKernel,
     PeerMissing,

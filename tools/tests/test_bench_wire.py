@@ -18,6 +18,8 @@ from tools.wire_bench.peer import parse_stream
 from tools.wire_bench.player import PlayedBoard
 from tools.wire_bench.stream import BLOCK, BOARDS, run_stream
 
+ATTEMPTS = 3
+
 
 def test_the_decoders_find_what_was_encoded() -> None:
     stream, columns = run_stream(3, seed=4)
@@ -106,10 +108,17 @@ def _frames(host: int, count: int) -> list[Frame]:
 
 
 @pytest.mark.slow
-def test_the_whole_measurement(tmp_path: Path) -> None:
+def test_the_whole_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """That it measures what it says; how fast this machine is at this moment is not judged here."""
     path = tmp_path / "result.json"
-    main(["wire", "--json", str(path)])
+    for _ in range(ATTEMPTS):
+        main(["wire", "--json", str(path)])
+        said = capsys.readouterr().err
+        if path.exists():
+            break
+        assert "other programs kept the boards' player, or this process, from the processor" in said
+    else:
+        pytest.skip(f"{ATTEMPTS} times this machine was too busy for twelve boards in real time")
     result = json.loads(path.read_text())
     ok = {check["name"]: check["ok"] for check in result["checks"]}
     assert ok["boards"]

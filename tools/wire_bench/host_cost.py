@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
 from jointbench.link import Progress, open_bench
 from jointbench.link.bench_file import BoardEntry
@@ -37,7 +38,7 @@ from jointbench.recording import Recorder, record
 from jointbench.robot import Drive, Joint, load_robot
 from jointwire import BY_NAME, Frame
 from tools.wire_bench.decoding import decode
-from tools.wire_bench.errors import PlayerFailed
+from tools.wire_bench.errors import MachineTooBusy, PlayerFailed
 from tools.wire_bench.stream import run_stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,6 +161,9 @@ def measure(
         directory: of the run.
         peaks: whether torque peaks are worked out of all samples, for a progress line.
         look_on: what looks at the live feed at this socket in the meantime; there is none without it.
+
+    Raises:
+        MachineTooBusy: the boards fell silent, or this process was kept from hearing them.
     """
     decode(run_stream(n_blocks=1, seed=0)[0])  # greeting boards loads the compiled decoder; nobody is greeted here
     ports = [Port([entry]) for entry in entries]
@@ -187,6 +191,11 @@ def measure(
                     board.listen(recorder.chunk)
                     board.on_data = partial(playback._note, index) if peaks else partial(_count, playback)
                 playback.watch()
+    except BoardSilent as error:  # a player has nothing to be silent about
+        raise MachineTooBusy(
+            f"{error}: other programs kept the boards' player, or this process, from the processor, so nothing was "
+            f"measured; run it again when they have ended"
+        ) from error
     finally:
         for port in ports:
             port.close()
