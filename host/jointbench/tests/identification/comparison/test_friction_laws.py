@@ -36,6 +36,7 @@ def motion() -> Motion:
     return Motion(*excitation(ARM, 5).evaluate(np.linspace(0.0, 10.0, 700)))
 
 
+@pytest.mark.slow
 def test_equal_robots_are_called_different_as_often_as_it_says() -> None:
     comparisons = [compare(identified(seed), identified(seed + 1)) for seed in range(0, 16, 2)]
     p_values = np.array([each.p_value for each in comparisons])
