@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.comparison.all_parameters import AllParameters
-from jointbench.identification.friction_in_model.joint_laws import friction_data
+from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
 from jointbench.identification.model import Model
 from jointbench.robot import Array, Robot
 from jointbench.signals import Motion
@@ -58,21 +58,16 @@ class MotionTorque:
         self._dq = motion.dq[::step]
         columns, _ = model_columns(model.robot, motion.q[::step], self._dq, motion.ddq[::step])
         self._base = model.base.project(columns).reshape(*self._dq.shape, model.base.rank)
-        self._laws = None if model.friction is None else model.friction.laws
+        self._laws = JointLaws(model.base, {}) if model.friction is None else model.friction.laws
 
     def at(self, values: Array) -> Array:
         """The torque for these values of `AllParameters` [N·m or N], shape (n, n_joints)."""
-        if self._laws is None:
-            return self._base @ values
         base, of_laws = self._split(values)
         return self._base @ base + self._laws.torque(self._dq, self._load(base), of_laws)
 
     def columns(self, values: Array) -> Array:
         """Its derivative by each of them, shape (n, n_joints, n_parameters)."""
-        laws = self._laws
-        if laws is None:
-            return self._base
-        base, of_laws = self._split(values)
+        laws, (base, of_laws) = self._laws, self._split(values)
         load, by_base = self._load(base), self._base.copy()
         by_laws = np.zeros((*self._dq.shape, laws.n_parameters))
         for name, j in laws.joints.items():
@@ -85,12 +80,10 @@ class MotionTorque:
 
     def _split(self, values: Array) -> tuple[Array, Array]:
         """All base parameters, those that laws stand for zero; and the laws'."""
-        assert self._laws is not None
         kept, of_laws = np.split(values, [int(self._laws.kept.sum())])
         return self._laws.full(kept), of_laws
 
     def _load(self, base: Array) -> Array:
-        assert self._laws is not None
         return self._base @ np.where(self._laws.loading, base, 0.0)
 
 
