@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.setup.command import run
@@ -16,6 +17,7 @@ from tools.setup.errors import CommandFailed, SetupError
 KEYRINGS = [Path(f"/usr/share/keyrings/debian-archive-keyring.{suffix}") for suffix in ("gpg", "pgp")]
 SUITES_OF_DEBIAN = "bullseye|bookworm|trixie|forky|duke|oldoldstable|oldstable|stable|testing|unstable|sid"
 MIRROR_VARIABLE = "JOINTBENCH_DEBIAN_MIRROR"
+LIST_OF_MIRRORS = "mirror+file:"
 
 # Read after the system's configuration: its proxies stay, what would act on the system or refuse another suite goes.
 CONFIGURATION = """\
@@ -32,8 +34,8 @@ Acquire::AllowInsecureRepositories "false";
 Acquire::Languages "none";
 Acquire::Retries "1";
 Acquire::http::Timeout "30";
-Dir::Etc::SourceList "{folder}/debian.sources";
-Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "{folder}/sources.d";
 Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
 Dir::State "{folder}";
@@ -46,11 +48,11 @@ APT::Install-Suggests "false";
 """
 
 SOURCES = """\
-Types: {types}
+Types: deb deb-src
 URIs: {mirror}
 Suites: {suite}
 Components: main
-Targets: {targets}
+Targets: Packages Sources
 Signed-By: {keyring}
 """
 
@@ -66,11 +68,28 @@ def mirrors(log: Path) -> list[str]:
     """
     given = os.environ.get(MIRROR_VARIABLE)
     if given:
-        return [given]
+        return given.split()
+    if not shutil.which("apt-get"):
+        raise SetupError("there is no apt-get here to ask for a Debian mirror")
     # apt itself reads its configuration, in every format, and names each index it would fetch.
     uris = run(["apt-get", "--print-uris", "update"], log)
     found = re.findall(rf"^'(\S+)/dists/(?:{SUITES_OF_DEBIAN})/(?:In)?Release'", uris, re.MULTILINE)
-    return list(dict.fromkeys(uri for uri in found if not uri.startswith("cdrom:")))
+    lists = [Path(uri.removeprefix(LIST_OF_MIRRORS)) for uri in found if uri.startswith(LIST_OF_MIRRORS)]
+    listed = [line.split()[0] for path in lists if path.is_file() for line in path.read_text().splitlines() if line]
+    return list(dict.fromkeys(uri for uri in [*listed, *found] if not uri.startswith("cdrom:")))
+
+
+def proxies(log: Path) -> dict[str, str]:
+    """Return the proxies that apt is set up with, by scheme.
+
+    Args:
+        log: file that keeps apt's output.
+    """
+    if not shutil.which("apt-config"):
+        return {}
+    asked = {scheme: f"Acquire::{scheme}::Proxy" for scheme in ("http", "https")}
+    given = {scheme: run(["apt-config", "dump", "--format", "%v%n", name], log) for scheme, name in asked.items()}
+    return {scheme: value.strip() for scheme, value in given.items() if value.strip() not in ("", "DIRECT")}
 
 
 def keyring() -> Path:
@@ -95,27 +114,27 @@ def architecture_of(machine: str) -> str:
 
 
 def fetch(
-    packages: list[str],
+    packages: Sequence[str],
     suite: str,
     architecture: str,
     folder: Path,
     log: Path,
-    dependencies: bool = False,
-    source: str = "",
+    closure: bool = False,
+    sources: Sequence[str] = (),
 ) -> list[Path]:
-    """Download packages from the first mirror that has them.
+    """Download packages from the first mirror that has them, as Debian has signed them by now.
 
     Args:
         packages: their names.
         suite: the Debian release to take them from, e.g. trixie.
-        architecture: Debian's name of the architecture, e.g. i386.
+        architecture: Debian's name of the architecture, e.g. i386; "all" takes this machine's.
         folder: a folder to work in.
         log: file that keeps apt's output.
-        dependencies: whether all that they depend on comes too.
-        source: name of a source package to fetch besides.
+        closure: whether all that they depend on comes too.
+        sources: names of source packages to fetch besides.
 
     Returns:
-        The .deb files; last, where it was asked for, the source as its authors released it.
+        The .deb files; last, where they were asked for, the sources as their authors released them.
 
     Raises:
         SetupError: there is no apt, no mirror or no key here, or no mirror gave the packages.
@@ -129,42 +148,56 @@ def fetch(
     for number, uri in enumerate(uris):
         place = folder / f"apt{number}"
         try:
-            _update(uri, suite, architecture, place, log, bool(source))
-            return _download(packages, place, log, dependencies, source)
+            update(uri, suite, architecture, place, log)
+            return _download(packages, place, log, closure, sources)
         except CommandFailed as failure:
             failures.append(failure)
     raise SetupError(f"asking {uris[0]} for {suite}: {failures[0]}")
 
 
-def _update(mirror: str, suite: str, architecture: str, folder: Path, log: Path, source: bool) -> None:
-    for name in ("lists/partial", "cache/archives/partial", "files"):
+def update(mirror: str, suite: str, architecture: str, folder: Path, log: Path, index: Path | None = None) -> None:
+    """Make an apt of its own in a folder, and have it read a mirror's signed index, or one that nobody has signed.
+
+    Args:
+        mirror: the mirror's address.
+        suite: the Debian release.
+        architecture: Debian's name of the architecture; "all" takes this machine's.
+        folder: the folder; it is made.
+        log: file that keeps apt's output.
+        index: a folder with a Packages file to read unsigned, in place of the mirror's.
+
+    Raises:
+        CommandFailed: the mirror cannot be reached, or its index does not fit its signed Release.
+    """
+    for name in ("lists/partial", "cache/archives/partial", "files", "sources.d"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
-    (folder / "apt.conf").write_text(CONFIGURATION.format(architecture=architecture, folder=folder))
-    types, targets = ("deb deb-src", "Packages Sources") if source else ("deb", "Packages")
-    (folder / "debian.sources").write_text(
-        SOURCES.format(types=types, targets=targets, mirror=mirror, suite=suite, keyring=keyring())
-    )
+    named = architecture_of(os.uname().machine) if architecture == "all" else architecture
+    (folder / "apt.conf").write_text(CONFIGURATION.format(architecture=named, folder=folder))
+    unsigned = f"deb [trusted=yes] file:{index} ./\n"
+    signed = SOURCES.format(mirror=mirror, suite=suite, keyring=keyring())
+    place = folder / "sources.d" / ("debian.sources" if index is None else "debian.list")
+    place.write_text(signed if index is None else unsigned)
     # Without the option apt-get takes an unreachable mirror for a mere warning.
-    run([*_apt(folder), "-o", "APT::Update::Error-Mode=any", "update"], log)
+    command(folder, log, "-o", "APT::Update::Error-Mode=any", "update")
 
 
-def _download(packages: list[str], folder: Path, log: Path, dependencies: bool, source: str) -> list[Path]:
-    files = folder / "files"
-    if dependencies:
-        run([*_apt(folder), "install", "--download-only", "--yes", *packages], log)
+def _download(packages: Sequence[str], folder: Path, log: Path, closure: bool, sources: Sequence[str]) -> list[Path]:
+    if closure:
+        command(folder, log, "install", "--download-only", "--yes", *packages)
         found = sorted((folder / "cache/archives").glob("*.deb"))
     else:
-        run([*_apt(folder), "download", *packages], log, cwd=files)
-        found = [next(files.glob(f"{package}_*.deb")) for package in packages]
-    if source:  # apt checks the hashes of a source it fetches
-        run([*_apt(folder), "source", "--download-only", source], log, cwd=files)
-        found.append(next(files.glob(f"{source}_*.orig.tar.*")))
+        command(folder, log, "download", *packages)
+        found = [next((folder / "files").glob(f"{package}_*.deb")) for package in packages]
+    for source in sources:  # apt checks the hashes of a source it fetches
+        command(folder, log, "source", "--download-only", source)
+        found.append(next((folder / "files").glob(f"{source}_*.orig.tar.*")))
     return found
 
 
-def _apt(folder: Path) -> list[str | Path]:
-    return ["apt-get", "-q", "-c", folder / "apt.conf"]
+def command(folder: Path, log: Path, *arguments: str, program: str = "apt-get") -> str:
+    """Run apt-get, or another of apt's programs, for a folder that `update` has made; return what it printed."""
+    return run([program, "-q", "-c", folder / "apt.conf", *arguments], log, cwd=folder / "files")
 
 
 def unpack(debs: list[Path], root: Path, log: Path) -> None:

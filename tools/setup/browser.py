@@ -10,14 +10,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tools.setup import apt
+from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
 from tools.setup.errors import SetupError, Unavailable
 
 VARIABLE = "JOINTBENCH_CHROMIUM"
 NAMES = ("chromium", "google-chrome")
-SUITE = "bookworm"
-PACKAGE = "chromium-headless-shell"
 OTHER_WAYS = (
     f"\n  Other ways: sudo apt-get install chromium; name a Debian mirror in {apt.MIRROR_VARIABLE}; "
     f"or name a Chromium of your own in {VARIABLE}"
@@ -82,8 +80,7 @@ def install(checkout: Checkout) -> None:
     new = checkout.work / "chromium"
     try:
         architecture = apt.architecture_of(os.uname().machine)
-        place = checkout.work / "chromium-debs"
-        debs = apt.fetch([PACKAGE], SUITE, architecture, place, checkout.log, dependencies=True)
+        debs = debian.fetch("chromium", architecture, checkout)
     except SetupError as error:
         raise Unavailable(f"Chromium cannot be fetched: {error}{OTHER_WAYS}") from error
     for deb in debs:

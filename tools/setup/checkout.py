@@ -27,6 +27,11 @@ class Checkout:
         return self.venv / "bin" / "python"
 
     @property
+    def libraries(self) -> Path:
+        """System libraries that this machine lacked; `run` adds the folder to LD_LIBRARY_PATH."""
+        return self.venv / "libraries"
+
+    @property
     def lock(self) -> Path:
         """Every dependency, with its version and hashes."""
         return self.root / "requirements.lock"
@@ -45,6 +50,16 @@ class Checkout:
     def work(self) -> Path:
         """A folder for what a running set-up has in hand; emptied before and after."""
         return self.cache / "work"
+
+    @property
+    def uv(self) -> Path:
+        """The folder of uv, which fills the environment; its program is bin/uv."""
+        return self.cache / "uv"
+
+    @property
+    def downloads(self) -> Path:
+        """What has been fetched for a part that is not set up yet."""
+        return self.cache / "downloads"
 
     @property
     def micropython(self) -> Path:

@@ -3,27 +3,42 @@
 import os
 import re
 import subprocess
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from tools.setup.download import PAUSES_S, pause
 from tools.setup.errors import CommandFailed
 
+WORD_EVERY_S = 10.0  # while a program is running
+
+NETWORK = (
+    "no network: a server could not be reached; connect (or set https_proxy) and run the same command again, "
+    "which goes on from here"
+)
+SERVER = "a server failed or went away; run the same command again later, which goes on from here"
+
 # What programs print, and what it means; the first that fits counts. pip and uv report "no matching distribution" after
-# a failed connection too, so the faults of the machine come first.
+# a failed connection too, so the faults of network and machine come first.
+FAULTS_OF_NETWORK = {
+    r"[Tt]emporary failure (in name resolution|resolving)|Name or service not known|Could not resolve|dns error"
+    r"|failed to lookup address|Network is unreachable|No route to host|Connection refused|tcp connect error"
+    r"|Unable to connect|Could not connect|[Cc]onnection timed out|operation timed out|ConnectTimeoutError"
+    r"|NewConnectionError|ReadTimeoutError|Cannot connect to proxy": NETWORK,
+    r"HTTP status server error|HTTP error 5\d\d|too many 5\d\d error|50[0234] (Internal|Bad|Service|Gateway)"
+    r"|IncompleteRead|IncompleteBody|Connection broken|[Cc]onnection reset|error decoding response body|unexpected EOF"
+    r"|end of file before message length": SERVER,
+}
 FAULTS_OF_MACHINE = {
     r"No space left on device|os error 28|not have enough free space": (
-        "no space left on the disk; free some (the environment takes about 0.8 GB, for tests 2.2 GB) "
+        "no space left on the disk; free some (the environment takes about 0.5 GB, for tests 2.2 GB) "
         "and run the same command again"
     ),
     r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer|certificate verification failed": (
         "a server's certificate is not trusted here; install ca-certificates, "
         "or name your network's certificates in SSL_CERT_FILE and PIP_CERT"
-    ),
-    r"[Tt]emporary failure (in name resolution|resolving)|Name or service not known|Could not resolve|dns error"
-    r"|failed to lookup address|Network is unreachable|No route to host|Connection refused|tcp connect error"
-    r"|Unable to connect|Could not connect|[Cc]onnection timed out|operation timed out|ConnectTimeoutError"
-    r"|NewConnectionError|ReadTimeoutError|Cannot connect to proxy": (
-        "no network: a server could not be reached; connect (or set https_proxy) and run the same command again"
     ),
     r"[Pp]ermission denied|Read-only file system": (
         "permission denied; the checkout must be writable for the user who runs this"
@@ -45,22 +60,32 @@ OTHER_FAULTS = {
 }
 
 
-def explain(output: str) -> tuple[str, bool]:
-    """Return why a program failed, in one line, and whether the machine is at fault rather than the program.
+class Fault(NamedTuple):
+    """Why a program failed, as CommandFailed takes it."""
+
+    reason: str
+    of_machine: bool = False
+    of_network: bool = False
+
+
+def explain(output: str) -> Fault:
+    """Return why a program failed.
 
     Args:
         output: everything the program printed.
     """
-    for faults in (FAULTS_OF_MACHINE, OTHER_FAULTS):
+    for faults in (FAULTS_OF_MACHINE, FAULTS_OF_NETWORK, OTHER_FAULTS):
         for pattern, reason in faults.items():
             if re.search(pattern, output):
-                return reason, faults is FAULTS_OF_MACHINE
+                return Fault(reason, faults is not OTHER_FAULTS, faults is FAULTS_OF_NETWORK)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return (lines[-1] if lines else "it failed without saying why"), False
+    return Fault(lines[-1] if lines else "it failed without saying why")
 
 
 def run(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
     """Run a program to its end and return what it printed, which is also appended to the log.
+
+    A program that takes long is spoken of every ten seconds.
 
     Args:
         command: the program and its arguments.
@@ -72,26 +97,57 @@ def run(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None 
         CommandFailed: it is not there, or ended with an error.
     """
     words = [str(word) for word in command]
-    with log.open("a", encoding="utf-8") as file:
+    program = words[words.index("-m") + 1] if "-m" in words else Path(words[0]).name
+    with log.open("a+", encoding="utf-8", errors="replace") as file:
         file.write(f"$ {' '.join(words)}\n")
         file.flush()
+        begin = file.tell()
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 words,
                 env={**os.environ, **(env or {})},
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=file,
                 stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
                 close_fds=False,  # the lock of this set-up is inherited
             )
         except FileNotFoundError as error:
             raise CommandFailed(words[0], "not found on this machine") from error
-        file.write(f"{done.stdout}-> {done.returncode}\n")
-    if done.returncode:
-        program = words[words.index("-m") + 1] if "-m" in words else Path(words[0]).name
-        raise CommandFailed(program, *explain(done.stdout))
-    return done.stdout
+        with process:
+            _wait(process, program)
+        file.seek(begin)
+        printed = file.read()
+        file.write(f"-> {process.returncode}\n")
+    if process.returncode:
+        raise CommandFailed(program, *explain(printed))
+    return printed
+
+
+def _wait(process: subprocess.Popen[bytes], program: str) -> None:
+    start = time.monotonic()
+    while True:
+        try:
+            process.wait(WORD_EVERY_S)
+        except subprocess.TimeoutExpired:
+            print(f"  {program}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        else:
+            return
+
+
+def run_over_network(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> str:
+    """Run a program that downloads as `run` does; where the network failed, try again, four times with growing pauses.
+
+    Raises:
+        CommandFailed: it is not there, or ended with an error, the fourth time if that was the network's.
+    """
+    for seconds in PAUSES_S:
+        try:
+            return run(command, log, env)
+        except CommandFailed as failure:
+            if not failure.of_network:
+                raise
+            why = str(failure).partition(";")[0]
+            print(f"  {why}; trying again in {seconds:.0f} s", file=sys.stderr, flush=True)
+            pause(seconds)
+    return run(command, log, env)

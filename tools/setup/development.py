@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.setup import environment, packages
+from tools.setup import environment, libraries, packages
 from tools.setup.checkout import Checkout
 
 
@@ -19,6 +19,7 @@ def install(checkout: Checkout) -> None:
         CommandFailed: a dependency cannot be installed.
     """
     packages.install_all(checkout)
+    libraries.complete(checkout)
     _stamp(checkout).write_text(environment.fingerprint(checkout))
 
 

@@ -1,26 +1,28 @@
 """The private Python environment: .venv with the locked dependencies of a user's verbs and the project itself."""
 
 import hashlib
-import importlib
 import importlib.util
-import os
+import json
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
-from tools.setup import packages
+from tools.setup import apt, debian, libraries, packages
 from tools.setup.checkout import Checkout
 from tools.setup.command import run
-from tools.setup.errors import CommandFailed, SetupError
+from tools.setup.errors import SetupError
 
 UNFINISHED = "unfinished\n"
 
 
 def fingerprint(checkout: Checkout) -> str:
-    """Return a digest of what the environment is made from: Python, the lock, pyproject.toml and its place on disk."""
+    """Return a digest of what the environment is made from: Python, the lock, the project and its place on disk."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {checkout.root}\n".encode())
-    for path in (checkout.lock, checkout.root / "pyproject.toml"):
-        digest.update(path.read_bytes())
+    digest.update(checkout.lock.read_bytes())
+    settings = tomllib.loads((checkout.root / "pyproject.toml").read_text(encoding="utf-8"))
+    made_by = [settings.get("build-system"), settings.get("project"), settings.get("tool", {}).get("hatch")]
+    digest.update(json.dumps(made_by).encode())  # not the settings of linters and tests
     return digest.hexdigest() + "\n"
 
 
@@ -34,9 +36,8 @@ def install(checkout: Checkout) -> None:
     """Make the environment anew; the stamp that says it is complete comes last.
 
     Raises:
-        SetupError: Python's venv module is missing, .venv is somebody else's, or a dependency cannot be installed.
+        SetupError: there is no pip to start with, .venv is somebody else's, or a dependency cannot be installed.
     """
-    _ensure_venv_module(checkout.log)
     stamp = _stamp(checkout)
     if checkout.venv.is_symlink() or (checkout.venv.exists() and not stamp.exists() and any(checkout.venv.iterdir())):
         raise SetupError(f"{checkout.venv} was not made by this set-up; move it away and run the same command again")
@@ -49,8 +50,9 @@ def install(checkout: Checkout) -> None:
             path.unlink()
     checkout.venv.mkdir(exist_ok=True)
     stamp.write_text(UNFINISHED)
-    run([sys.executable, "-m", "venv", checkout.venv], checkout.log)
+    _make_venv(checkout)
     packages.install(checkout)
+    libraries.complete(checkout)
     stamp.write_text(fingerprint(checkout))
 
 
@@ -58,21 +60,20 @@ def _stamp(checkout: Checkout) -> Path:
     return checkout.venv / "jointbench-setup"
 
 
-def _ensure_venv_module(log: Path) -> None:
-    """Debian keeps venv's installer, ensurepip, in a package of its own: install it as root, else say how."""
+def _make_venv(checkout: Checkout) -> None:
+    """Make an environment with pip alone; where Python has no wheel of it to start with, fetch Debian's."""
     if importlib.util.find_spec("ensurepip"):
+        run([sys.executable, "-m", "venv", checkout.venv], checkout.log)
         return
-    package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise SetupError(f"{sys.executable} has no venv module. Type: sudo apt-get install {package}")
-    print(f"  installing {package}", file=sys.stderr, flush=True)
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    install_package = ["apt-get", "-q", "install", "-y", "--no-install-recommends", package]
     try:
-        run(install_package, log, quiet)
-    except CommandFailed:  # the package lists are missing or old
-        run(["apt-get", "-q", "update"], log, quiet)
-        run(install_package, log, quiet)
-    importlib.invalidate_caches()
-    if not importlib.util.find_spec("ensurepip"):
-        raise SetupError(f"{sys.executable} has no venv module even with {package}; use the system's own python3")
+        debs = debian.fetch("pip", "all", checkout)
+        apt.unpack(debs, checkout.work / "pip", checkout.log)
+        (wheel,) = (checkout.work / "pip").rglob("pip-*.whl")
+        run([sys.executable, "-m", "venv", "--without-pip", checkout.venv], checkout.log)
+        run([checkout.python, wheel / "pip", "install", "--no-index", "--no-deps", wheel], checkout.log)
+    except SetupError as error:
+        package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        raise SetupError(
+            f"{sys.executable} has no pip to start with, and none can be fetched: {error}. "
+            f"Type: sudo apt-get install {package}"
+        ) from error

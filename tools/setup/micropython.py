@@ -10,13 +10,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.setup import apt
+from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
 from tools.setup.errors import SetupError
 
 VARIABLE = "JOINTBENCH_MICROPYTHON"
-SUITE = "trixie"
-PACKAGES = ["micropython", "libc6", "libffi8", "libmbedcrypto16", "libmbedtls21", "libmbedx509-7"]
+KEY = "debian-key"  # the file that says from which packages it was made
 OTHER_WAYS = (
     f"\n  Other ways: name a Debian mirror in {apt.MIRROR_VARIABLE}; name a 32-bit micropython in {VARIABLE}; "
     "or build the container: podman build -t jointbench ."
@@ -99,12 +98,19 @@ def launcher(checkout: Checkout) -> Path:
 
 
 def is_ready(checkout: Checkout) -> bool:
-    """Say whether the interpreter is there and computes as a board does."""
+    """Say whether the interpreter is there as the lock has it, and computes as a board does."""
     try:
+        if not os.environ.get(VARIABLE) and not _is_as_locked(checkout):
+            return False
         check(launcher(checkout))
     except SetupError:
         return False
     return True
+
+
+def _is_as_locked(checkout: Checkout) -> bool:
+    stamp = checkout.micropython / KEY
+    return stamp.exists() and stamp.read_text() == debian.key("micropython", port_of(os.uname().machine).architecture)
 
 
 def install(checkout: Checkout) -> None:
@@ -118,7 +124,7 @@ def install(checkout: Checkout) -> None:
         return
     port = port_of(os.uname().machine)
     try:
-        debs = apt.fetch(PACKAGES, SUITE, port.architecture, checkout.work, checkout.log)
+        debs = debian.fetch("micropython", port.architecture, checkout)
     except SetupError as error:
         raise SetupError(f"MicroPython cannot be fetched: {error}{OTHER_WAYS}") from error
     new = checkout.work / "micropython"
@@ -128,5 +134,6 @@ def install(checkout: Checkout) -> None:
     program.write_text(LAUNCHER.format(loader=port.loader, libraries=port.libraries))
     program.chmod(0o755)
     check(program)
+    (new / KEY).write_text(debian.key("micropython", port.architecture))
     shutil.rmtree(checkout.micropython, ignore_errors=True)
     new.rename(checkout.micropython)

@@ -4,19 +4,26 @@ import ast
 import itertools
 import os
 import re
+import shutil
 import sys
 import tomllib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tools.setup.checkout import Checkout
-from tools.setup.command import run
+from tools.setup.command import run, run_over_network
 from tools.setup.errors import CommandFailed
 
 # Wheels only: a bare machine has no compiler.
 LOCKED = ["--require-hashes", "--only-binary", ":all:"]
 
-# What the verbs of a user take. The rest of the lock, twice as much, is for who changes the project.
-EXTRAS = ("bench", "report", "monitor", "convert", "completion", "testing")
+# pip asks again by itself, and since 25.1 goes on within a file; once only, because run_over_network does it too.
+PIP_PATIENCE = {"PIP_RETRIES": "1", "PIP_RESUME_RETRIES": "3"}
+
+# What most verbs of a user take. `convert` and `rerun` come when a verb first needs them; the rest of the lock, three
+# times as much, is for who changes the project.
+EXTRAS = ("bench", "report", "monitor", "completion", "testing")
 IN_PLACE = ("hatchling", "editables")  # they put the project into the environment without a network
 
 
@@ -26,12 +33,18 @@ def install(checkout: Checkout) -> None:
     Raises:
         CommandFailed: neither uv nor pip could.
     """
-    lock, project = checkout.lock.read_text(), (checkout.root / "pyproject.toml").read_text()
-    chosen = checkout.work / "chosen.lock"
-    chosen.write_text("".join(locked(lock, name) for name in chosen_names(project)))
-    _install_locked(checkout, "-r", chosen, "-c", checkout.lock)
+    _install_chosen(checkout, chosen_names(_project(checkout)))
     in_place = ["install", "--no-index", "--no-deps", "--no-build-isolation", "-e", checkout.root]
     run([*_pip(checkout), *in_place], checkout.log)
+
+
+def install_extra(checkout: Checkout, extra: str) -> None:
+    """Install an extra of the project into the environment.
+
+    Raises:
+        CommandFailed: neither uv nor pip could.
+    """
+    _install_chosen(checkout, _names(_project(checkout)["optional-dependencies"][extra]))
 
 
 def install_all(checkout: Checkout) -> None:
@@ -43,16 +56,29 @@ def install_all(checkout: Checkout) -> None:
     _install_locked(checkout, "-r", checkout.lock)
 
 
-def chosen_names(project: str) -> list[str]:
+def chosen_names(project: dict[str, Any]) -> list[str]:
     """Return the packages that the project itself names for a user's verbs; what they need in turn the lock knows.
 
     Args:
-        project: the text of pyproject.toml.
+        project: the table of that name in pyproject.toml.
     """
-    table = tomllib.loads(project)["project"]
-    extras = (table["optional-dependencies"][extra] for extra in EXTRAS)
-    named = itertools.chain(table["dependencies"], *extras, IN_PLACE)
-    return sorted({re.split(r"[^\w-]", requirement)[0] for requirement in named})
+    extras = (project["optional-dependencies"][extra] for extra in EXTRAS)
+    return _names(itertools.chain(project["dependencies"], *extras, IN_PLACE))
+
+
+def _names(requirements: Iterable[str]) -> list[str]:
+    return sorted({re.split(r"[^\w-]", requirement)[0] for requirement in requirements})
+
+
+def _project(checkout: Checkout) -> dict[str, Any]:
+    return tomllib.loads((checkout.root / "pyproject.toml").read_text())["project"]
+
+
+def _install_chosen(checkout: Checkout, names: Sequence[str]) -> None:
+    lock = checkout.lock.read_text()
+    chosen = checkout.work / "chosen.lock"
+    chosen.write_text("".join(locked(lock, name) for name in names))
+    _install_locked(checkout, "-r", chosen, "-c", checkout.lock)
 
 
 def locked(lock: str, package: str) -> str:
@@ -108,19 +134,26 @@ def _install_locked(checkout: Checkout, *which: str | Path) -> None:
     """Install some of the lock by uv, or all of it by pip, which takes no hashes from constraints."""
     pip = _pip(checkout)
     try:
-        _install_uv(pip, checkout)
+        _fetch_uv(pip, checkout)
         settings = uv_settings(run([*pip, "config", "list"], checkout.log))
-        uv = [checkout.python, "-m", "uv", "pip", "install", "--python", checkout.python]
-        run([*uv, *LOCKED, *which], checkout.log, settings)
+        uv = [checkout.uv / "bin" / "uv", "pip", "install", "--python", checkout.python]
+        run_over_network([*uv, *LOCKED, *which], checkout.log, settings)
     except CommandFailed as failure:
         if failure.of_machine:
             raise
         print(f"  {failure}; using pip alone", file=sys.stderr, flush=True)
-        run([*pip, "install", *LOCKED, "-r", checkout.lock], checkout.log)
+        run_over_network([*pip, "install", *LOCKED, "-r", checkout.lock], checkout.log, PIP_PATIENCE)
 
 
-def _install_uv(pip: list[str | Path], checkout: Checkout) -> None:
-    lock = checkout.work / "uv.lock"
-    lock.write_text(locked(checkout.lock.read_text(), "uv"))
-    # Few retries: without a network this is the step that finds out.
-    run([*pip, "install", *LOCKED, "--no-deps", "--retries", "2", "-r", lock], checkout.log)
+def _fetch_uv(pip: list[str | Path], checkout: Checkout) -> None:
+    """Put uv beside the environment, unless it is there as the lock has it."""
+    text, stamp = locked(checkout.lock.read_text(), "uv"), checkout.uv / "uv.lock"
+    if stamp.exists() and stamp.read_text() == text:
+        return
+    new = checkout.work / "uv"
+    new.mkdir()
+    (new / "uv.lock").write_text(text)
+    install = [*pip, "install", *LOCKED, "--no-deps", "--target", new, "-r", new / "uv.lock"]
+    run_over_network(install, checkout.log, PIP_PATIENCE)
+    shutil.rmtree(checkout.uv, ignore_errors=True)
+    new.rename(checkout.uv)

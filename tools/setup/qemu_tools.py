@@ -6,13 +6,12 @@ machine: what it makes of the peers in `./run bench firmware` is counted in inst
 
 import os
 import re
+import shutil
 from pathlib import Path
 
-from tools.setup import apt
+from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
 
-SUITE = "trixie"
-PACKAGES = ["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-dev", "make"]
 SOURCE = "micropython"
 
 # Where each architecture's packages keep the loader, beside the libraries.
@@ -56,14 +55,12 @@ def install(checkout: Checkout, new: Path) -> None:
         SetupError: they cannot be had here.
     """
     architecture = apt.architecture_of(os.uname().machine)
-    *debs, source = apt.fetch(
-        PACKAGES, SUITE, architecture, checkout.work / "qemu-debs", checkout.log, dependencies=True, source=SOURCE
-    )
+    *debs, source = debian.fetch("qemu", architecture, checkout)
     unpacked = checkout.work / "qemu-root"
     for deb in debs:
         apt.unpack_part(deb, unpacked, WANTED)
     (unpacked / "usr").rename(new)
-    source.rename(new / source.name)
+    shutil.copy2(source, new / source.name)
     for path in sorted(new.rglob("*")):
         if not path.is_symlink() and path.is_file() and is_program(path):
             wrap(path, new, architecture)
@@ -101,4 +98,5 @@ def source_of(root: Path) -> Path:
 
 def key() -> str:
     """Return what the programs are chosen by; other programs are fetched when it changes."""
-    return f"{SUITE} {' '.join(PACKAGES)} {SOURCE} {WANTED.pattern} {WRAPPER} {OPTIONS}"
+    packages = debian.key("qemu", apt.architecture_of(os.uname().machine))
+    return f"{packages}{WANTED.pattern} {WRAPPER} {OPTIONS}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.setup import packages
 from tools.setup.checkout import Checkout
-from tools.setup.command import run
+from tools.setup.command import run_over_network
 
 PORTS = ("rp2", "stm32", "esp32")
 STANDARD_LIBRARY = "micropython-stdlib-stubs"
@@ -43,7 +43,8 @@ def install(checkout: Checkout) -> None:
         wanted = checkout.work / f"stubs-{port}.lock"
         wanted.write_text(packages.locked(text, f"micropython-{port}-stubs") + packages.locked(text, STANDARD_LIBRARY))
         pip = [checkout.python, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
-        run([*pip, *packages.LOCKED, "--target", new / port, "-r", wanted], checkout.log)
+        command = [*pip, *packages.LOCKED, "--target", new / port, "-r", wanted]
+        run_over_network(command, checkout.log, packages.PIP_PATIENCE)
     shutil.copy2(lock(checkout), new / "stubs.lock")
     shutil.rmtree(folder(checkout), ignore_errors=True)
     new.rename(folder(checkout))

@@ -65,10 +65,24 @@ def test_the_list_is_checked_before_anything_runs_and_the_bench_tiers_are_requir
 
 def test_a_check_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(test, "checks", lambda _: {"test files": ["false"], "pytest": ["echo", "ran"]})
+    monkeypatch.setattr(test, "BESIDE", {"pyright": ["echo", "no errors"]})
     assert test.main([]) == 1
     captured = capfd.readouterr()
     assert "test files failed: no test was run" in captured.err
     assert "ran\n" not in captured.out
+
+
+def test_a_check_beside_the_tests_fails_the_run_and_is_told_after_them(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(test, "checks", lambda _: {"pytest": ["echo", "ran"]})
+    monkeypatch.setattr(test, "BESIDE", {"pyright": ["sh", "-c", "echo 1 error; exit 1"]})
+    assert test.main([]) == 1
+    captured = capfd.readouterr()
+    assert captured.out.index("ran\n") < captured.out.index("1 error\n")
+    assert captured.err == "pyright failed\n"
+    monkeypatch.setattr(test, "BESIDE", {"pyright": ["true"]})
+    assert test.main([]) == 0
 
 
 @pytest.fixture

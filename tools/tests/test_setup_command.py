@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup.command import explain, run
+from tools.setup import command
+from tools.setup.command import explain, run, run_over_network
 from tools.setup.errors import CommandFailed
 
 # What the programs really print, shortened to the lines that matter.
@@ -22,6 +23,12 @@ PRINTED = {
         "error: Request failed after 3 retries\n  Caused by: dns error: failed to lookup address information",
         "Err:1 trixie InRelease\n  Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)",
         "Err:1 trixie InRelease\n  Temporary failure resolving 'mirror'",
+    ],
+    "a server failed or went away": [
+        "error: Failed to download\n  Caused by: HTTP status server error (503 Service Unavailable) for url (https://x)",
+        "ERROR: HTTP error 502 while getting https://x",
+        "ConnectionError: ('Connection broken: IncompleteRead(5 bytes read, 9 more expected)')",
+        "error: error decoding response body\n  Caused by: end of file before message length reached",
     ],
     "certificate is not trusted": [
         "Max retries exceeded (SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]')))",
@@ -41,18 +48,18 @@ PRINTED = {
 
 @pytest.mark.parametrize(("reason", "output"), [(key, text) for key, texts in PRINTED.items() for text in texts])
 def test_what_a_program_printed_becomes_its_reason(reason: str, output: str) -> None:
-    assert reason in explain(output)[0]
+    assert reason in explain(output).reason
 
 
 def test_only_faults_of_the_machine_forbid_a_second_program() -> None:
-    assert explain("No space left on device")[1]
-    assert explain("Connection refused")[1]
-    assert not explain("No matching distribution found for numpy")[1]
+    assert explain("No space left on device").of_machine
+    assert explain("Connection refused").of_machine
+    assert not explain("No matching distribution found for numpy").of_machine
 
 
 def test_an_unknown_failure_is_told_by_its_last_line() -> None:
-    assert explain("first\n\n  the last word \n\n") == ("the last word", False)
-    assert explain(" \n") == ("it failed without saying why", False)
+    assert explain("first\n\n  the last word \n\n") == ("the last word", False, False)
+    assert explain(" \n") == ("it failed without saying why", False, False)
 
 
 def test_output_is_returned_and_logged(tmp_path: Path) -> None:
@@ -72,3 +79,36 @@ def test_a_failure_names_the_program_and_the_reason(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match="no-such-program: not found on this machine"):
         run(["no-such-program"], tmp_path / "log")
+
+
+def test_a_program_that_takes_long_is_spoken_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "WORD_EVERY_S", 0.05)
+    run(["sleep", "0.2"], tmp_path / "log")
+    assert "  sleep: 0 s\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("fails", "tries"), [(2, 3), (4, 4)])
+def test_a_download_that_the_network_fails_is_tried_four_times(
+    fails: int, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(command, "pause", pauses.append)
+    count = tmp_path / "count"
+    program = f'echo x >>"{count}"; [ $(wc -l <"{count}") -gt {fails} ] || {{ echo "Connection refused" >&2; exit 1; }}'
+    if fails < 4:
+        run_over_network(["sh", "-c", program], tmp_path / "log")
+    else:
+        with pytest.raises(CommandFailed, match="sh: no network"):
+            run_over_network(["sh", "-c", program], tmp_path / "log")
+    assert len(count.read_text().splitlines()) == tries
+    assert pauses == [1, 3, 9][: tries - 1]
+    assert "sh: no network: a server could not be reached" in capsys.readouterr().err
+
+
+def test_what_is_not_the_networks_fault_is_not_tried_again(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    with pytest.raises(CommandFailed, match="differs from its hash"):
+        run_over_network(["sh", "-c", f"echo x >>'{count}'; echo Hash mismatch; exit 1"], tmp_path / "log")
+    assert count.read_text() == "x\n"

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import development, environment, oracle
+from tools.setup import apt, debian, development, environment, libraries, packages
 from tools.setup.checkout import Checkout
 from tools.setup.errors import CommandFailed, SetupError
+from tools.setup.extras import Extra
+from tools.tests.setup_checkouts import ROOT
 
 
 @pytest.fixture
@@ -38,6 +40,15 @@ def test_ready_only_while_stamp_and_sources_agree(checkout: Checkout) -> None:
     assert not environment.is_ready(checkout)
 
 
+def test_settings_of_the_tests_make_no_other_environment(checkout: Checkout) -> None:
+    pretend_complete(checkout)
+    project = checkout.root / "pyproject.toml"
+    project.write_text("[project]\n[tool.ruff]\nline-length = 100\n")
+    assert environment.is_ready(checkout)
+    project.write_text('[project]\ndependencies = ["numpy"]\n')
+    assert not environment.is_ready(checkout)
+
+
 def test_a_moved_checkout_is_set_up_anew(checkout: Checkout, tmp_path: Path) -> None:
     pretend_complete(checkout)
     moved = Checkout(tmp_path / "moved")
@@ -52,6 +63,13 @@ def test_an_environment_of_somebody_else_is_left_alone(checkout: Checkout) -> No
     assert (checkout.venv / "bin").exists()
 
 
+@pytest.fixture
+def has_ensurepip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python has it that is not a bare Debian's."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: True)
+
+
+@pytest.mark.usefixtures("has_ensurepip")
 def test_a_failure_leaves_an_unfinished_environment_that_the_next_one_replaces(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +96,7 @@ def test_a_failure_leaves_an_unfinished_environment_that_the_next_one_replaces(
     assert not (checkout.venv / "old").exists()
 
 
+@pytest.mark.usefixtures("has_ensurepip")
 def test_the_rest_of_the_lock_comes_into_the_same_environment_and_goes_with_it(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,48 +115,117 @@ def test_the_rest_of_the_lock_comes_into_the_same_environment_and_goes_with_it(
     assert not development.is_ready(checkout)
 
 
-@pytest.mark.parametrize(("user", "apt"), [(1000, "/usr/bin/apt-get"), (0, None)])
-def test_without_venv_module_and_rights_the_command_to_type_is_named(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, user: int, apt: str | None
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-    monkeypatch.setattr(shutil, "which", lambda _: apt)
-    with pytest.raises(SetupError, match=r"Type: sudo apt-get install python3\.\d+-venv"):
-        environment.install(checkout)
-    assert not checkout.venv.exists()
-
-
-def test_root_installs_the_venv_module_and_refreshes_old_lists(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_ensurepip_pip_comes_from_debians_lock(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a bare Debian, which keeps pip's wheel in a package of its own: nothing is installed into the system."""
     commands: list[list[str]] = []
 
-    def apt_with_old_lists(command: list[str], *_: object) -> str:
-        commands.append(command)
-        if "install" in command and len(commands) == 1:
-            raise CommandFailed("apt-get", "unable to locate the package")
+    def unpack(debs: list[Path], root: Path, _: Path) -> None:
+        (root / "usr/share/python-wheels").mkdir(parents=True)
+        (root / "usr/share/python-wheels" / f"pip-{debs[0].name}-py3-none-any.whl").touch()
+
+    def run(command: list[str | Path], *_: object) -> str:
+        commands.append([str(word) for word in command])
         return ""
 
-    present = iter([None, object()])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: next(present))
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
-    monkeypatch.setattr(environment, "run", apt_with_old_lists)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(debian, "fetch", lambda name, architecture, _: [Path(f"{name}{architecture}")])
+    monkeypatch.setattr(apt, "unpack", unpack)
+    monkeypatch.setattr(environment, "run", run)
     monkeypatch.setattr(environment.packages, "install", lambda _: None)
     environment.install(checkout)
-    assert [words[2] for words in commands if words[0] == "apt-get"] == ["install", "update", "install"]
+    make, fill = commands
+    assert make[1:] == ["-m", "venv", "--without-pip", str(checkout.venv)]
+    assert fill[0] == str(checkout.python)
+    assert fill[1].endswith("/pip-pipall-py3-none-any.whl/pip")
+    assert fill[2:] == ["install", "--no-index", "--no-deps", fill[1].removesuffix("/pip")]
 
 
-def test_the_oracle_is_given_only_the_library_it_misses(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> str:
-        raise CommandFailed("python", "ImportError: libother.so.2: cannot open shared object file")
+def test_where_no_pip_can_be_fetched_the_command_to_type_is_named(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> list[Path]:
+        raise SetupError("there is no apt-get here to ask for a Debian mirror")
 
-    checkout.venv.mkdir()
-    monkeypatch.setattr(oracle, "run", broken)
-    with pytest.raises(CommandFailed, match="libother"):
-        oracle.install(checkout)
-    assert not oracle.is_ready(checkout)
-    monkeypatch.setattr(oracle, "run", lambda *_: "")
-    oracle.install(checkout)
-    assert oracle.is_ready(checkout)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(debian, "fetch", fail)
+    with pytest.raises(SetupError, match=r"no apt-get here .* Type: sudo apt-get install python3\.\d+-venv"):
+        environment.install(checkout)
+    assert not environment.is_ready(checkout)
+
+
+def elf(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF and so on")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def ldd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Says which libraries a file misses by the file beside it; none that lies in LD_LIBRARY_PATH."""
+    program = tmp_path / "bin" / "ldd"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\n[ -e "$1.needs" ] && for name in $(cat "$1.needs"); do\n'
+        '[ -e "$LD_LIBRARY_PATH/$name" ] || printf "\\t$name => not found\\n"; done\n'
+        'printf "\\tlibc.so.6 => /lib/libc.so.6 (0x1)\\n"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+@pytest.mark.usefixtures("ldd")
+def test_libraries_that_a_bare_machine_lacks_are_fetched_and_only_those(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = elf(checkout.venv / "lib" / "driver" / "node")
+    Path(f"{node}.needs").write_text("libatomic.so.1 libown.so.3")
+    elf(checkout.venv / "lib" / "other.libs" / "libown.so.3")  # a wheel brings it, found when it is loaded
+    fetched: list[str] = []
+
+    def unpack(deb: Path, root: Path, _: object) -> None:
+        for name in ("libatomic.so.1", "libgomp.so.1"):
+            elf(root / "usr/lib/x" / name)
+
+    monkeypatch.setattr(debian, "fetch", lambda name, *_: fetched.append(name) or [Path("a.deb")])
+    monkeypatch.setattr(apt, "unpack_part", unpack)
+    assert libraries.missing(checkout) == {"libatomic.so.1": node}
+    libraries.complete(checkout)
+    assert [path.name for path in checkout.libraries.iterdir()] == ["libatomic.so.1"]
+    libraries.complete(checkout)
+    assert fetched == ["libraries"]
+
+
+@pytest.mark.usefixtures("ldd")
+def test_a_library_that_cannot_be_had_is_named_with_who_needs_it(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = elf(checkout.venv / "driver" / "node")
+    Path(f"{node}.needs").write_text("libodd.so.7")
+    monkeypatch.setattr(debian, "fetch", lambda *_: [])
+    with pytest.raises(SetupError, match=rf"node \({node}\) needs libodd\.so\.7, which this system has not; install"):
+        libraries.complete(checkout)
+
+
+@pytest.mark.slow
+def test_every_program_of_this_checkout_has_its_libraries() -> None:
+    assert libraries.missing(Checkout(ROOT)) == {}
+
+
+def test_an_extra_comes_once_and_with_the_environment_it_goes(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[str] = []
+    monkeypatch.setattr(packages, "install_extra", lambda _, name: installed.append(name))
+    convert = Extra("convert")
+    pretend_complete(checkout)
+    assert not convert.is_ready(checkout)
+    convert.install(checkout)
+    assert convert.is_ready(checkout)
+    assert not Extra("rerun").is_ready(checkout)
+    checkout.lock.write_text("numpy==2\n")
+    assert not convert.is_ready(checkout)
+    (checkout.venv / "jointbench-development").write_text(environment.fingerprint(checkout))
+    assert Extra("rerun").is_ready(checkout)  # the whole lock has it
+    assert installed == ["convert"]

@@ -91,7 +91,7 @@ def test_the_launcher_starts_the_loader_beside_it(tmp_path: Path) -> None:
 
 def test_without_apt_the_other_ways_are_named(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(checkout.root))
-    with pytest.raises(SetupError, match=r"no apt-get or dpkg-deb here\n.*DEBIAN_MIRROR.*MICROPYTHON.*podman"):
+    with pytest.raises(SetupError, match=r"no apt-get here .*\n.*DEBIAN_MIRROR.*MICROPYTHON.*podman"):
         micropython.install(checkout)
 
 
@@ -103,7 +103,7 @@ def fake_apt(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 def test_a_system_without_a_debian_mirror(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_apt(checkout.root, monkeypatch, "echo \"'http://m/ubuntu/dists/noble/InRelease' m_InRelease 0\"")
-    with pytest.raises(SetupError, match="apt knows no Debian mirror here"):
+    with pytest.raises(SetupError, match="this machine knows no Debian mirror"):
         micropython.install(checkout)
 
 
@@ -111,19 +111,30 @@ def test_mirrors_are_read_from_apt_in_its_order(checkout: Checkout, monkeypatch:
     fake_apt(
         checkout.root,
         monkeypatch,
-        """cat <<'END'
+        f"""case "$*" in *dump*) exit ;; esac
+cat <<'END'
 'cdrom:[Debian]/dists/bookworm/Release' x 0
 'http://third/party/dists/nodistro/InRelease' x 0
 'http://m/debian-security/dists/bookworm-security/InRelease' x 0
-'mirror+file:/etc/apt/list/dists/bookworm/InRelease' x 0
+'mirror+file:{checkout.root}/list/dists/bookworm/InRelease' x 0
 'http://m/debian/dists/trixie/InRelease' x 0
 'http://m/debian/dists/trixie/main/binary-amd64/Packages.xz' x 0
-'mirror+file:/etc/apt/list/dists/trixie/InRelease' x 0
+'mirror+file:{checkout.root}/list/dists/trixie/InRelease' x 0
 END""",
     )
-    assert apt.mirrors(checkout.log) == ["mirror+file:/etc/apt/list", "http://m/debian"]
-    monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://mine")
-    assert apt.mirrors(checkout.log) == ["http://mine"]
+    (checkout.root / "list").write_text("http://near/debian priority:1\n\nhttp://far/debian\n")
+    listed = ["http://near/debian", "http://far/debian"]  # as Debian's cloud images name their mirrors
+    assert apt.mirrors(checkout.log) == [*listed, f"mirror+file:{checkout.root}/list", "http://m/debian"]
+    monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://mine http://ours")
+    assert apt.mirrors(checkout.log) == ["http://mine", "http://ours"]
+
+
+def test_proxies_are_those_of_apt(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(checkout.root, 'case "$*" in *https*) echo DIRECT ;; *) echo http://proxy:3128 ;; esac').rename(
+        checkout.root / "apt-config"
+    )
+    monkeypatch.setenv("PATH", f"{checkout.root}:/usr/bin:/bin")
+    assert apt.proxies(checkout.log) == {"http": "http://proxy:3128"}
 
 
 def test_every_mirror_is_asked_before_giving_up(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,14 +143,23 @@ def test_every_mirror_is_asked_before_giving_up(checkout: Checkout, monkeypatch:
         monkeypatch,
         """case "$*" in
 *--print-uris*) printf "'http://one/dists/sid/InRelease' x 0\\n'http://two/dists/sid/InRelease' x 0\\n" ;;
-*) sed -n 's/^URIs: //p' "$(dirname "$3")/debian.sources"; echo 'Could not connect to it' >&2; exit 100 ;;
+*) sed -n 's/^URIs: //p' "$(dirname "$3")/sources.d/debian.sources"; echo 'Could not connect to it' >&2; exit 100 ;;
 esac""",
     )
     monkeypatch.setattr(apt, "keyring", lambda: checkout.root / "keys")
     with pytest.raises(SetupError, match="asking http://one for trixie: apt-get: no network"):
-        micropython.install(checkout)
+        apt.fetch(["micropython"], "trixie", "i386", checkout.work, checkout.log)
     asked = [line for line in checkout.log.read_text().splitlines() if line.startswith("http://")]
     assert asked == ["http://one", "http://two"]
+
+
+def test_where_nothing_can_be_fetched_there_is_no_interpreter(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
+    monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://127.0.0.1:9")
+    with pytest.raises(SetupError, match=r"\.deb did not come from http://127.*Connection refused.*\n  Other ways"):
+        micropython.install(checkout)
     assert not checkout.micropython.exists()
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.setup import packages
+from tools.setup.checkout import Checkout
 from tools.setup.errors import CommandFailed
 from tools.setup.packages import EXTRAS, chosen_names, locked, uv_settings
 from tools.tests.setup_checkouts import ROOT
@@ -70,11 +72,33 @@ def test_the_lock_holds_every_dependency_of_the_project() -> None:
 
 
 def test_a_user_is_spared_what_only_the_projects_tests_need() -> None:
-    text = (ROOT / "pyproject.toml").read_text()
-    project = tomllib.loads(text)["project"]
-    chosen = chosen_names(text)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chosen = chosen_names(project)
 
-    assert {"numpy", "mujoco-core", "matplotlib", "tornado", "mcap", "shtab", "pytest", "hatchling"} <= set(chosen)
+    assert {"numpy", "mujoco-core", "matplotlib", "tornado", "shtab", "pytest", "hatchling"} <= set(chosen)
+    assert not {"mcap", "pyarrow", "rosbags"} & set(chosen)
     assert not {"pin", "basedpyright", "playwright", "rerun-sdk", "mkdocs-material", "dask"} & set(chosen)
     assert set(EXTRAS) < set(project["optional-dependencies"])
     assert all(locked(LOCK, name) for name in chosen)
+
+
+def test_uv_is_fetched_once_for_a_lock_and_lies_beside_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = Checkout(tmp_path)
+    checkout.work.mkdir(parents=True)
+    asked: list[str] = []
+
+    def run(command: list[str | Path], *_: object) -> str:
+        words = [Path(str(word)).name for word in command]
+        asked.append("uv" if "uv.lock" in words else words[0] if words[0] == "uv" else "pip config")
+        return ""
+
+    monkeypatch.setattr(packages, "run", run)
+    monkeypatch.setattr(packages, "run_over_network", run)
+    for version in ("1", "1", "2"):
+        checkout.lock.write_text(f"uv=={version} \\\n    --hash=a\n")
+        packages.install_all(checkout)
+    assert asked == ["uv", "pip config", "uv", "pip config", "uv", "uv", "pip config", "uv"]
+    assert (checkout.uv / "uv.lock").read_text() == checkout.lock.read_text()
+    assert not checkout.venv.exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools.setup import __main__ as setup
-from tools.setup import apt, qemu, qemu_image, qemu_tools
+from tools.setup import apt, debian, qemu, qemu_image, qemu_tools
 from tools.setup.checkout import Checkout
 from tools.setup.errors import SetupError, Unavailable
 from tools.tests.setup_checkouts import ROOT, bare_checkout
@@ -134,7 +134,7 @@ def test_the_image_is_made_anew_when_the_port_changes_and_the_tools_when_others_
     source.rename(source.with_name("micropython_1.26.0.orig.tar.xz"))
     assert not qemu.is_ready(checkout)
 
-    monkeypatch.setattr(qemu_tools, "PACKAGES", ["qemu-system-arm"])
+    monkeypatch.setattr(debian, "key", lambda *_: "other packages")
     assert not qemu.has_tools(checkout)
     qemu.install(checkout)
     assert done[3:] == ["fetch", "build"]
@@ -174,34 +174,6 @@ def test_on_another_machine_the_other_ways_are_named(checkout: Checkout, monkeyp
         qemu.install(checkout)
 
 
-# What apt is asked to do in its own folder, done by hand; the folder's name comes with its configuration.
-APT = """
-folder=$(dirname "$3")
-case "$*" in
-*--print-uris*) echo "'http://m/debian/dists/trixie/InRelease' x 0" ;;
-*update*) cat "$folder/debian.sources" ;;
-*" install "*) touch "$folder/cache/archives/libc6_2_amd64.deb" "$folder/cache/archives/make_4_amd64.deb" ;;
-*" source "*) touch micropython_1.orig.tar.xz micropython_1.debian.tar.xz ;;
-*) exit 1 ;;
-esac"""
-
-
-def test_packages_come_with_what_they_depend_on_and_a_source(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bin_folder = checkout.root / "bin"
-    script(bin_folder / "apt-get", APT)
-    script(bin_folder / "dpkg-deb", "")
-    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
-    monkeypatch.setattr(apt, "keyring", lambda: checkout.root / "keys")
-    found = apt.fetch(
-        ["make"], "trixie", "amd64", checkout.work / "a", checkout.log, dependencies=True, source="micropython"
-    )
-    assert [path.name for path in found] == ["libc6_2_amd64.deb", "make_4_amd64.deb", "micropython_1.orig.tar.xz"]
-    assert "Types: deb deb-src\n" in checkout.log.read_text()
-    assert "Targets: Packages Sources\n" in checkout.log.read_text()
-
-
 def test_what_may_be_missing_is_left_out_with_the_reason_but_not_in_ci_nor_when_it_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,9 +210,10 @@ def test_what_may_be_missing_is_left_out_with_the_reason_but_not_in_ci_nor_when_
         ("sim bench.toml --board=qemu:", "environment micropython qemu"),
         ("bench wire", "environment development micropython"),
         ("bench firmware --json -", "environment development micropython qemu"),
-        ("test", "environment development micropython oracle stubs --if-possible qemu browser"),
-        ("test --board qemu:", "environment development micropython oracle stubs qemu"),
-        ("setup", "environment development micropython oracle stubs --if-possible qemu browser"),
+        ("test", "environment development micropython stubs --if-possible qemu browser"),
+        ("test --board qemu:", "environment development micropython stubs qemu"),
+        ("setup", "environment micropython"),
+        ("setup --all", "environment development micropython stubs --if-possible qemu browser"),
         ("fit run", "environment"),
     ],
 )

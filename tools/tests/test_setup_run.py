@@ -10,6 +10,7 @@ import pytest
 
 from tools.setup import __main__ as setup
 from tools.setup.checkout import Checkout, exclusive
+from tools.setup.command import run_over_network
 from tools.tests.setup_checkouts import ROOT, bare_checkout, start
 
 NOWHERE = "http://127.0.0.1:9"  # the discard port of this machine: nobody listens
@@ -45,22 +46,41 @@ def test_no_python(tmp_path: Path) -> None:
     assert process.returncode == 2
 
 
-def test_no_network(tmp_path: Path) -> None:
-    process = start(bare_checkout(tmp_path), "fit", PIP_INDEX_URL=NOWHERE)
-    said = process.communicate()[1]
-    assert process.returncode == 2
-    assert "set-up: pip: no network: a server could not be reached" in said
-    assert "Traceback" not in said
-    assert len(said.splitlines()) == 3  # what is done, the sentence, where the rest stands
+def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """After four tries: what is done, why each failed, the sentence at the end, and where the rest stands."""
+    pauses: list[float] = []
+    monkeypatch.setattr("tools.setup.command.pause", pauses.append)
+    monkeypatch.setattr("tools.setup.packages.run_over_network", failing)
+    monkeypatch.setattr("tools.setup.environment._make_venv", lambda _: None)
+    root = bare_checkout(tmp_path)
+    monkeypatch.setattr(setup, "__file__", str(root / "tools" / "setup" / "__main__.py"))
+    assert setup.main(["environment"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert pauses == [1, 3, 9]
+    assert said[0] == "setting up the Python environment (.venv, about 0.5 GB)"
+    assert said[1:4] == [
+        f"  pip: no network: a server could not be reached; trying again in {pause:.0f} s" for pause in pauses
+    ]
+    assert said[4].startswith("set-up: pip: no network: a server could not be reached; connect")
+    assert said[5] == f"  All output: {root}/.cache/setup.log"
+    assert len(said) == 6
+
+
+def failing(command: list[str | Path], log: Path, env: dict[str, str] | None = None) -> str:
+    """Do what is asked with a pip that cannot reach its server, as it says so."""
+    return run_over_network(["sh", "-c", 'echo "Connection refused"; exit 1', "-m", "pip"], log, env)
 
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="asks this machine's apt")
 def test_no_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
     monkeypatch.setenv("JOINTBENCH_DEBIAN_MIRROR", NOWHERE)
     monkeypatch.delenv("JOINTBENCH_MICROPYTHON", raising=False)
     monkeypatch.setattr(setup, "__file__", str(tmp_path / "tools" / "setup" / "__main__.py"))
     assert setup.main(["micropython"]) == 2
-    assert f"asking {NOWHERE} for trixie: apt-get: no network" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"did not come from {NOWHERE}: no answer (" in said
+    assert "Type the same command again" in said
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
@@ -108,6 +128,6 @@ def test_a_second_set_up_waits_for_the_first(tmp_path: Path) -> None:
 
 
 def test_what_is_ready_is_found_ready() -> None:
-    parts = ["environment", "development", "micropython", "oracle"]
+    parts = ["environment", "development", "convert", "rerun", "micropython"]
     command = [ROOT / ".venv/bin/python", "-S", "-P", "-m", "tools.setup", "--check", *parts]
     assert subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False).returncode == 0

@@ -22,7 +22,7 @@ def checkout(tmp_path: Path) -> Checkout:
 def installer(asked: dict[str, list[str]], failing: str = ""):
     """Stands for pip: makes the target folder; keeps which packages were asked for, by port."""
 
-    def run(command: list[str | Path], log: Path) -> str:
+    def run(command: list[str | Path], log: Path, env: dict[str, str]) -> str:
         words = [str(word) for word in command]
         target, wanted = Path(words[words.index("--target") + 1]), Path(words[words.index("-r") + 1])
         if target.name == failing:
@@ -40,7 +40,7 @@ def installer(asked: dict[str, list[str]], failing: str = ""):
 
 def test_each_port_gets_its_own_stubs(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, list[str]] = {}
-    monkeypatch.setattr(stubs, "run", installer(asked))
+    monkeypatch.setattr(stubs, "run_over_network", installer(asked))
     with exclusive(checkout):
         assert not stubs.is_ready(checkout)
         stubs.install(checkout)
@@ -49,12 +49,12 @@ def test_each_port_gets_its_own_stubs(checkout: Checkout, monkeypatch: pytest.Mo
 
 
 def test_stubs_that_fail_to_come_leave_those_of_before(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stubs, "run", installer({}))
+    monkeypatch.setattr(stubs, "run_over_network", installer({}))
     with exclusive(checkout):
         stubs.install(checkout)
     stubs.lock(checkout).write_text(stubs.lock(checkout).read_text() + "\n")
     assert not stubs.is_ready(checkout)  # the lock has changed
-    monkeypatch.setattr(stubs, "run", installer({}, failing="esp32"))
+    monkeypatch.setattr(stubs, "run_over_network", installer({}, failing="esp32"))
     with exclusive(checkout), pytest.raises(CommandFailed, match="no network"):
         stubs.install(checkout)
     assert (stubs.folder(checkout) / "rp2").is_dir()
