@@ -1,7 +1,9 @@
-"""What holds for every test: strict floating point, repeatable random cases, and a browser for who asks for it."""
+"""What holds for every test: strict floating point, repeatable cases, little CPU time, a browser for who asks."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +15,20 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytest_plugins = ["tools.cpu_budget"]
+
 PACKAGES = [Path(__file__).parent / "host", Path(__file__).parent / "protocol"]
 
 # The same cases on every machine, and no time limit per case: a busy machine is not a wrong result.
 hypothesis.settings.register_profile("jointbench", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("jointbench")
+
+
+def pytest_configure() -> None:
+    """Let tests install nothing, and Ctrl-C interrupt what they start, also where the shell ignores it (nohup, &)."""
+    os.environ.pop("JOINTBENCH_INSTALLER", None)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -88,11 +88,12 @@ def check(frame: Frame, expected: dict[int, dict[str, int]], mask: int, exponent
     assert len(frame.payload) <= MAX_BODY
 
 
-def test_each_channel_at_the_ticks_of_its_divider(board: BoardProcess) -> None:
+@pytest.mark.parametrize("cases", [36, pytest.param(60, marks=pytest.mark.slow)])
+def test_each_channel_at_the_ticks_of_its_divider(board: BoardProcess, cases: int) -> None:
     rng = random.Random(SEED)
     exponents = {kind: BY_NAME[EVERY[kind]].default for kind in ChannelKind}
     board.motor_count = board.tick % 65536
-    for case in range(60):
+    for case in range(cases):
         for kind in rng.sample(list(ChannelKind), 2):
             exponents[kind] = rng.randint(0, 6)
             assert board.write(EVERY[kind], exponents[kind]) is R.OK

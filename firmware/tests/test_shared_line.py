@@ -214,20 +214,25 @@ def fill(line: SharedLine, board: BoardProcess) -> None:
         line.run(1)
 
 
-def test_answers_have_room_even_when_data_and_reports_have_none(line: SharedLine) -> None:
+SOME_OR_ALL_LENGTHS = pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+
+
+@SOME_OR_ALL_LENGTHS
+def test_answers_have_room_even_when_data_and_reports_have_none(line: SharedLine, step: int) -> None:
     write(line, A, "stream.always", 1)
-    for count in range(MAX_BODY - 16, MAX_BODY - 1):
+    for count in range(MAX_BODY - 2, MAX_BODY - 17, -step):
         fill(line, line.boards[A])
         frames = line.ask(M.ECHO, A, count=count, data=bytes(count))
         assert frames[-1].type is M.ECHO_REPLY
         assert {M.DATA, M.SYNC} <= {frame.type for frame in frames}
 
 
-def test_a_turn_ends_with_yield_even_when_an_answer_has_no_room(line: SharedLine) -> None:
+@SOME_OR_ALL_LENGTHS
+def test_a_turn_ends_with_yield_even_when_an_answer_has_no_room(line: SharedLine, step: int) -> None:
     """Two requests at once get one turn; what the ring cannot hold of the answers is dropped, never the YIELD."""
     write(line, A, "stream.always", 1)
     answered = []
-    for count in range(MAX_BODY - 32, MAX_BODY - 1):
+    for count in range(MAX_BODY - 2, MAX_BODY - 33, -step):
         fill(line, line.boards[A])
         seen = len(line.boards[A].frames)
         line.run(1)

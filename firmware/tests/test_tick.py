@@ -18,7 +18,9 @@ from hil_tests.virtual_bench.qemu import run_program
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
 SEED = 20
-CASES, TICKS = 260, 400
+CASES, TICKS = 100, 400
+ON_A_CORTEX = 12
+MANY_CASES, MANY_ON_A_CORTEX = 260, 40  # with --slow
 CELL = constants("jointboard/tick")
 MAX_SAMPLE = 30  # all channels at once
 WORDS = CELL["DUE"] - CELL["INPUTS"]  # what a tick may change: all cells but the registers and the plan
@@ -274,12 +276,20 @@ def _channel(name: str, channel: Signal) -> dict[str, int]:
     return {f"{name}_{each}": value for each, value in zip(names, values, strict=True)}
 
 
+Cases = tuple[bytes, list[Expected]]
+
+
 @pytest.fixture(scope="module")
-def cases() -> tuple[bytes, list[Expected]]:
+def cases() -> Cases:
     return make_cases(CASES, random.Random(SEED))
 
 
-def make_cases(count: int, rng: random.Random) -> tuple[bytes, list[Expected]]:
+@pytest.fixture(scope="module")
+def cases_on_a_cortex() -> Cases:
+    return make_cases(ON_A_CORTEX, random.Random(SEED + 1))
+
+
+def make_cases(count: int, rng: random.Random) -> Cases:
     """Random boards and their sensors as the program reads them, and what has to come of each tick."""
     parts, expected = list[bytes](), list[Expected]()
     for number in range(count):
@@ -290,19 +300,41 @@ def make_cases(count: int, rng: random.Random) -> tuple[bytes, list[Expected]]:
     return b"".join(parts), expected
 
 
-def test_tick_equals_its_twin_bit_for_bit(tmp_path: Path, cases: tuple[bytes, list[Expected]]) -> None:
-    flash(tmp_path, program=PROGRAM.replace("{kernel}", "tick"))
-    (tmp_path / "cases.bin").write_bytes(cases[0])
-    subprocess.run([micropython(), "main.py"], cwd=tmp_path, check=True, timeout=120)
+def test_tick_equals_its_twin_bit_for_bit(tmp_path: Path, cases: Cases) -> None:
+    run_on_unix(tmp_path, cases)
+
+
+@pytest.mark.slow
+def test_tick_equals_its_twin_in_a_hundred_thousand_ticks(tmp_path: Path) -> None:
+    cases = make_cases(MANY_CASES, random.Random(SEED))
     assert len(cases[1]) >= 100_000
+    run_on_unix(tmp_path, cases)
+
+
+def run_on_unix(folder: Path, cases: Cases) -> None:
+    """Run every case on the 32-bit interpreter, and compare."""
+    flash(folder, program=PROGRAM.replace("{kernel}", "tick"))
+    (folder / "cases.bin").write_bytes(cases[0])
+    subprocess.run([micropython(), "main.py"], cwd=folder, check=True, timeout=120)
     assert TICKS % 50 == 0
-    must_equal((tmp_path / "results.bin").read_bytes(), cases[1])
+    must_equal((folder / "results.bin").read_bytes(), cases[1])
 
 
 @pytest.mark.parametrize("kernel", ["tick", "tick_thumb"])
-def test_tick_equals_its_twin_on_a_cortex(kernel: str) -> None:
+def test_tick_equals_its_twin_on_a_cortex(kernel: str, cases_on_a_cortex: Cases) -> None:
     """viper's own code and the compiled one, on an emulated Cortex-M3."""
-    data, expected = make_cases(20, random.Random(SEED + 1))
+    run_on_a_cortex(kernel, cases_on_a_cortex)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", ["tick", "tick_thumb"])
+def test_tick_equals_its_twin_on_a_cortex_in_many_ticks(kernel: str) -> None:
+    run_on_a_cortex(kernel, make_cases(MANY_ON_A_CORTEX, random.Random(SEED + 1)))
+
+
+def run_on_a_cortex(kernel: str, cases: Cases) -> None:
+    """Run every case on the emulated Cortex-M3, and compare."""
+    data, expected = cases
     firmware = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
     try:
         found = run_program(PROGRAM.replace("{kernel}", kernel), {"cases.bin": data, **firmware})
@@ -326,7 +358,7 @@ def must_equal(results: bytes, cases: list[Expected]) -> None:
         assert fields[-1][: fields[1]] == (expected.sample or b""), where
 
 
-def test_the_cases_reach_every_trip_and_end(cases: tuple[bytes, list[Expected]]) -> None:
+def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     trips = {expected.cells["TRIP"] for expected in cases[1]}
     assert trips == set(Trip) - {Trip.INTERNAL, Trip.PARTNER}  # which are app.py's and pair.py's
     assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT} <= {e.cells["STATE"] for e in cases[1]}
