@@ -105,8 +105,20 @@ class ImportedDataError(JointbenchError, ValueError):
     """Raised when a log to import is missing, ragged, not numeric, too short or has a gap."""
 
 
+class FileNotWritten(JointbenchError, OSError):
+    """Raised when a file cannot be written: the disk is full or gone, or the place is not ours; it is as it was."""
+
+
+class FileIsThere(JointbenchError, FileExistsError):
+    """Raised when a named file would be overwritten, and nobody said that it may be."""
+
+
 class RunError(JointbenchError, ValueError):
     """Raised when a run directory cannot be written, or holds no run that can be read."""
+
+
+class RunChanged(RunError):
+    """Raised when a run's files are not as they were recorded or imported, and nobody has accepted the change."""
 
 
 class MissingExtra(JointbenchError, ImportError):

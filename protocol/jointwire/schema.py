@@ -117,7 +117,7 @@ class Schema:
         try:
             schema = Schema(text, json.loads(text))
             _entries(schema)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise SchemaError(f"not the text of a schema ({error!r}); fetch it from the board again") from error
         return schema
 

@@ -41,6 +41,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     wrong = [finding for finding in findings if not finding.ok]
     for finding in wrong:
         console.say(f"NO  {finding.joint}, {finding.name}: {finding.text}")
+    if plan and plan.not_checked:
+        console.say(f"{options.plan}: {plan.not_checked}")
     unfit = list(dict.fromkeys(finding.joint for finding in wrong))
     what = f"{len(file.boards)} boards" if plan is None else f"{len(file.boards)} boards and {options.plan}"
     console.say(f"not fit to move: {', '.join(unfit)}" if unfit else f"ok: {what} are fit to move")

@@ -42,6 +42,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     places = [model_file(Path(given)) for given in (options.a, options.b)]
     a, b = (load_model(place) for place in places)
     check_comparable(a, b)
+    for name, model in (("A", a), ("B", b)):
+        for edit in model.edits:
+            console.say(f"warning: {name} was {edit}")
     source = options.on or own_run(places[0], a)
     motion = motion_of(source, a) if source else None
     comparison = compare(a, b, motion=motion, level=options.level, margin=options.margin)

@@ -2,40 +2,57 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import select
 import shutil
+import stat
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from jointbench.cli.colour import alarming, painted, wants_colour
+from jointbench.files import keep_earlier
 
 _REDRAW_S = 0.1
+_LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
+_SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
 _SOON = 0.02  # share of the work from which on the time that is left is guessed
 
 
 class Console:
-    """Lines for a person, and one progress line that is redrawn on terminals and silent elsewhere."""
+    """Lines for a person, and progress: a line that is redrawn on a terminal, one every few seconds elsewhere."""
 
     def __init__(self, json_destination: str | None = None) -> None:
         self.stream: TextIO = sys.stderr if json_destination == "-" else sys.stdout
         self._progress_width = 0
-        self._last_drawn = 0.0
+        self._last_drawn: float | None = None  # since the last `say`
+        self._last_told = 0.0  # by the work itself
         self._began: float | None = None  # the work whose progress is shown
+        self._drawing = threading.RLock()
 
     def say(self, text: str = "") -> None:
         """One line, after wiping a progress line; verdict words have colour on a terminal."""
-        self._wipe()
-        self._began = None
         shown = text if self.can_say(text) else text.encode("ascii", "replace").decode("ascii")
-        print(painted(shown) if wants_colour(self.stream) else shown, file=self.stream, flush=True)
+        with self._drawing:
+            self._wipe()
+            self._began = self._last_drawn = None
+            _print(painted(shown) if wants_colour(self.stream) else shown, self.stream)
 
     def alarm(self, who: str, text: str) -> None:
         """Say on standard error what went wrong, and with which command, after wiping a progress line."""
-        self._wipe()
-        print(f"{alarming(who) if wants_colour(sys.stderr) else who}: {text}", file=sys.stderr, flush=True)
+        with self._drawing:
+            self._wipe()
+            _print(f"{alarming(who) if wants_colour(sys.stderr) else who}: {text}", sys.stderr)
+
+    def keep_earlier(self, path: str | Path, named: object) -> None:
+        """Move a file that is about to be written anew to a name beside it, and say so, unless somebody named it."""
+        if not named and (kept := keep_earlier(path)):
+            self.say(f"the one before is kept as {kept}")
 
     def can_say(self, text: str) -> bool:
         """Whether the stream has all characters of a text."""
@@ -51,43 +68,86 @@ class Console:
         Args:
             text: what is done.
             share: how much of the work is done, from 0 to 1; what is left is guessed from it.
+
+        Raises:
+            BrokenPipeError: nobody reads it any more, as when an ssh without a terminal is lost: at once, and not when
+                the next line is due.
         """
-        now = time.monotonic()
-        self._began = now if self._began is None else self._began
-        if not sys.stderr.isatty() or now - self._last_drawn < _REDRAW_S:
-            return
-        self._last_drawn = now
-        if share is not None and _SOON < share <= 1.0:
-            text += f", {time_text((now - self._began) * (1.0 - share) / share)} left"
-        text = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps could not be redrawn
-        print("\r" + text.ljust(self._progress_width), end="", file=sys.stderr, flush=True)
-        self._progress_width = len(text)
+        if _is_unread(sys.stderr):
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the progress any more")
+        now = self._last_told = time.monotonic()
+        left = ""
+        if share is not None:
+            self._began = now if self._began is None else self._began
+            if _SOON < share <= 1.0:
+                left = f", {time_text((now - self._began) * (1.0 - share) / share)} left"
+        self._draw(now, text, left)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Show that something goes on that tells nothing of itself, and for how long, as long as the block runs."""
+        """Show that something goes on, and for how long, as long as the block runs and shows no progress of its own."""
         ended = threading.Event()
         began = time.monotonic()
+        self._last_told = 0.0
 
         def draw() -> None:
             while not ended.wait(_REDRAW_S):
-                self.progress(f"{text}, {time_text(time.monotonic() - began)}")
+                now = time.monotonic()
+                if now - self._last_told > _SILENCE_S:
+                    self._draw(now, f"{text}, {time_text(now - began)}")
 
         drawing = threading.Thread(target=draw, daemon=True)
-        if sys.stderr.isatty():
-            drawing.start()
+        drawing.start()
         try:
             yield
         finally:
             ended.set()
-            if drawing.ident is not None:
-                drawing.join()
-            self._wipe()
+            drawing.join()
+            with self._drawing:
+                self._wipe()
+
+    def _draw(self, now: float, text: str, left: str = "") -> None:
+        with self._drawing:
+            redraws = sys.stderr.isatty()
+            if self._last_drawn is None:
+                self._last_drawn = 0.0 if redraws else now
+            if now - self._last_drawn < (_REDRAW_S if redraws else _LINE_S):
+                return
+            self._last_drawn = now
+            if not redraws:
+                _print(text + left, sys.stderr)
+                return
+            # A line that wraps could not be redrawn.
+            text = text[: max(0, shutil.get_terminal_size().columns - 1 - len(left))] + left
+            _print("\r" + text.ljust(self._progress_width), sys.stderr, end="")
+            self._progress_width = len(text)
 
     def _wipe(self) -> None:
         if self._progress_width:
-            print("\r" + " " * self._progress_width + "\r", end="", file=sys.stderr, flush=True)
+            _print("\r" + " " * self._progress_width + "\r", sys.stderr, end="")
             self._progress_width = 0
+
+
+def _print(text: str, stream: TextIO, end: str = "\n") -> None:
+    """Print, and go on where the terminal is gone: what a motion or a file still needs comes after it."""
+    try:
+        print(text, end=end, file=stream, flush=True)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether a stream is a pipe or a connection whose other end is gone; of a terminal SIGHUP tells."""
+    try:
+        mode = os.fstat(descriptor := stream.fileno()).st_mode
+    except (OSError, ValueError):  # it is none of the system's
+        return False
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)  # that it is gone is told unasked
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 def time_text(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from jointbench.cli.console import Console
@@ -14,6 +15,7 @@ from jointbench.recording.formats import FORMATS, convert
 VERB = "convert"
 EXAMPLE = "jointbench convert runs/2026-05-04T101500Z-cobot6-excitation --to mcap -o run.mcap"
 WHEN_STOPPED = "nothing was written"
+WRITES = ("out",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +31,11 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     source, to = Path(options.run), str(options.to or "")
     if not to and options.out is None:
         raise ExportError(f"give a format, --to {'|'.join(FORMATS)}, or a file whose ending tells it, -o FILE")
-    out = options.out or f"{source.resolve().name}{FORMATS[to][0]}"
+    out = options.out or f"{Path(os.path.realpath(source)).name}{FORMATS[to][0]}"
     opened = open_run(source)
     for warning in opened.warnings:
         console.say(f"warning: {warning}")
+    console.keep_earlier(out, options.out)
     with console.working(f"writing {out}"):
         written = convert(opened, out, to or None)
     samples = opened.samples

@@ -17,6 +17,7 @@ from jointbench.robot import Array, Robot, load_robot
 
 VERB = "export"
 EXAMPLE = "jointbench export model.json --out arm.urdf --from robot.urdf"
+WRITES = ("out",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Writes each file, and says what is in it."""
     what = load_model(options.model) if Path(options.model).suffix == ".json" else load_robot(options.model)
     robot = what.robot if isinstance(what, Model) else what
+    for edit in what.edits if isinstance(what, Model) else ():
+        console.say(f"warning: the model was {edit}")
     full: FullModel | None = None
     for name in options.out:
         suffix, subject = Path(name).suffix, what

@@ -20,6 +20,7 @@ from jointbench.robot import load_robot
 
 VERB = "fit"
 EXAMPLE = "jointbench fit runs/2026-05-04T101500Z-cobot6-excitation"
+WRITES = ("out", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     runs = [_opened(name, console) for name in options.run]
     with console.working(f"fitting {runs[0].robot.name} by {chosen.estimator}"):
         model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
-    path = model.save(options.out or Path(options.run[0]) / "model.json")
+    path = Path(options.out or Path(options.run[0]) / "model.json")
+    console.keep_earlier(path, options.out)
+    model.save(path)
     console.say(parameters_table(model))
     if model.friction is not None:
         console.say(friction_table(model.friction))

@@ -16,6 +16,7 @@ from jointbench.cli.judgement import finite
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import FleetError, IncomparableModels
+from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet import Fleet, Member, fit_fleet
 from jointbench.identification.fleet.spread import Family, Spread
@@ -152,7 +153,7 @@ def fleet_fields(fleet: Fleet) -> dict[str, object]:
 def write_csv(path: Path, families: Sequence[Family]) -> None:
     """The table of spreads, a row per family and parameter; what is not known is left empty."""
     names = [field.name for field in dataclasses.fields(Spread)]
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["robot", *names, "outliers"])
         for family in families:

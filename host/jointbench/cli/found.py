@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from serial.tools import list_ports
+
+from jointbench.foreign import text_of, toml_values
 
 _RUN_FILE, _MODEL = "run.toml", "*model*.json"
 _PLACES = ("", "*/", "runs/*/", "runs/*/*/")
@@ -66,7 +67,7 @@ def _by_age(folder: Path, patterns: Iterable[str]) -> tuple[Path, ...]:
 def _bench_ports(path: Path) -> list[str]:
     """The ports of a bench file's boards; none where it is another file."""
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = toml_values(text_of(path))
     except (OSError, ValueError):
         return []
     boards = content.get("board")

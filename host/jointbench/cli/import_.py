@@ -8,6 +8,7 @@ from pathlib import Path
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.errors import FitError, MappingError
+from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
 from jointbench.recording.formats import import_converted
@@ -116,7 +117,7 @@ def _propose(options: argparse.Namespace, console: Console) -> Result:
     if path.exists():
         raise MappingError(f"{path} exists already; a mapping is never written over, name another")
     proposal = propose_mapping(options.robot, options.logs, path.parent)
-    path.write_text(proposal.text, encoding="utf-8")
+    write_file(path, proposal.text)
     for line in proposal.lines():
         console.say(line)
     console.say(f"mapping: {path}")

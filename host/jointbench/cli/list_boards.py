@@ -10,9 +10,12 @@ from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import BoardError
 from jointbench.link.bench_file import BoardEntry, read_bench_file
+from jointbench.link.board import Board
+from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
 from jointwire import State, config_crc, schema_hash
 
+_STATUS_US = 2_500_000  # two of them may be lost
 _HEADS = ("joint", "node", "port", "kind", "uid", "firmware", "wire", "schema", "state", "reset", "clock", "config")
 
 
@@ -44,10 +47,18 @@ def _ask(entry: BoardEntry, connections: Connections) -> dict[str, Any]:
         board.need_our_schema()
         said["config_crc"] = f"{config_crc(board.read_registers().registers):08x}"
         if board.state is State.FAULT:
+            _hear_fault(board, connections.clock)
             raise board.fault_error()
     except BoardError as error:
         said["trouble"] = str(error)
     return said
+
+
+def _hear_fault(board: Board, clock: Clock) -> None:
+    """Wait until a board says again which fault it has, as it does with each STATUS, once a second."""
+    deadline = clock.now_us() + _STATUS_US
+    while board.fault is None and (left := deadline - clock.now_us()) > 0:
+        clock.wait(left)
 
 
 def _row(said: dict[str, Any]) -> list[str]:

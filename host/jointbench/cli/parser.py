@@ -46,6 +46,8 @@ class VerbParser(Parser):
             module = module_of(self.verb)
             self.epilog: str | None = f"example: {module.EXAMPLE}"
             module.add_arguments(self)
+            if getattr(module, "WRITES", ()):
+                self.add_argument("--force", action="store_true", help="replace named files that are there")
             add_json(self, argparse.SUPPRESS)  # what stands before the verb counts, too
             self.set_defaults(module=module, parser=self)
         return self

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from jointbench.cli.console import Console
 from jointbench.cli.interruption import Interruption
 from jointbench.cli.plan_options import (
     ON_ONE_FOOT,
+    PLAN,
     add_arguments,
     check_options,
     motion_settings,
@@ -44,14 +44,17 @@ from jointbench.excitation import (
 from jointbench.excitation.plan import STARTS
 from jointbench.excitation.samples import check_samples
 from jointbench.excitation.single_support.balance import PLANNED
+from jointbench.files import write_file
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_picture import check_picture, plan_picture
-from jointbench.robot import Robot, load_robot
+from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
+from jointbench.sealed import sealed_json
 
 VERB = "plan"
 EXAMPLE = "jointbench plan cobot6 --out excitation.json"
+WRITES = ("out", "picture")
 
-__all__ = ["EXAMPLE", "VERB", "add_arguments", "run"]
+__all__ = ["EXAMPLE", "VERB", "WRITES", "add_arguments", "run"]
 
 _INSTANTS = 601
 _BAR = 20
@@ -61,35 +64,40 @@ _FEW_JOINTS = 8
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Plans, writes the plan as JSON, says and draws what it does; exit code 1 where it is not proved feasible."""
     check_options(options)
-    picture = Path(options.picture or Path(options.out).with_suffix(".png"))
+    out = Path(options.out or PLAN)
+    picture = Path(options.picture or out.with_suffix(".png"))
     if options.picture:
         check_picture(picture)
-    if picture == Path(options.out):
+    if picture == out:
         raise ExcitationError(f"{picture} cannot be both the plan (--out) and its picture; name another")
-    robot = load_robot(options.robot)
+    whole = load_robot(options.robot)
+    robot = with_reduced_limits(whole, options.speed, options.range)
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
-    workspace, noise, prior = workspace_of(options, robot), noise_of(options, robot), prior_of(options, robot)
+    workspace, noise, prior = workspace_of(options), noise_of(options, robot), prior_of(options, robot)
     try:
         with Interruption() as interruption:
             if options.family == ON_ONE_FOOT:
                 plan = plan_on_one_foot(options, robot, console)
-                workspace = support_workspace(robot, plan.support.foot) if plan.support else None
+                workspace = support_workspace(robot, plan.support.foot) if plan.support else workspace
             else:
                 plan = plan_within(options, robot, workspace, noise, prior, console)
     except KeyboardInterrupt:
         console.say("stopped before a first motion was found: no plan is written")
         raise
-    Path(options.out).write_text(json.dumps(plan.to_dict(), indent=1) + "\n", encoding="utf-8")
+    plan = replace(plan, digests=robot_digests(whole))
+    console.keep_earlier(out, options.out)
+    write_file(out, sealed_json(plan.to_dict()))
     if interruption.happened:
         console.say("stopped by Ctrl-C: this is the best so far")
     evidence = PlanEvidence.of(robot, plan, workspace=workspace, noise=noise, prior=prior, samples=options.samples)
     console.say("\n" + plan_text(evidence))
     draw_positions(console, evidence)
-    console.say(f"plan: {options.out}")
+    console.say(f"plan: {out}")
+    console.keep_earlier(picture, options.picture or options.force)
     drawn = draw_picture(console, picture, evidence)
     fields = plan_fields(evidence) | {
-        "plan": options.out, "picture": drawn, "stopped_by_ctrl_c": interruption.happened,
+        "plan": out, "picture": drawn, "stopped_by_ctrl_c": interruption.happened,
     }  # fmt: skip
     return Result("plan", options.seed, plan_checks(evidence), fields)
 
@@ -97,7 +105,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 def plan_within(
     options: argparse.Namespace,
     robot: Robot,
-    workspace: Workspace | None,
+    workspace: Workspace,
     noise: Sequence[float] | None,
     prior: Mapping[str, float] | None,
     console: Console,

@@ -19,6 +19,9 @@ from jointbench.excitation.limits.workspace_file import read_workspace
 from jointbench.excitation.objectives.objective import CRITERIA
 from jointbench.robot import Robot
 
+PLAN = "excitation.json"
+"""Name of a plan's file where none is given."""
+
 ON_ONE_FOOT = "single_support"
 """The family that is none of a series or of moves, and is not searched for: random motions on one foot."""
 
@@ -42,7 +45,7 @@ _NOT_ON_ONE_FOOT = (*_OF_THE_SEARCH, "random", "noise", "prior", "workspace", "t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ROBOT, and all options in groups."""
     parser.add_argument("robot", metavar="ROBOT", help="a name of the library or the path of a robot .toml or .urdf")
-    parser.add_argument("--out", metavar="FILE", default="excitation.json", help="where the plan goes (%(default)s)")
+    parser.add_argument("--out", metavar="FILE", help=f"where the plan goes ({PLAN})")
     parser.add_argument("--picture", metavar="FILE", help=".png, .svg or .pdf (a .png beside the plan)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same plan (%(default)s)")
     parser.add_argument(
@@ -97,7 +100,18 @@ def _add_purpose(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[rep
 
 def _add_room(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument("--workspace", metavar="FILE", help="a .toml with the table, boxes for points, and clearance")
-    group.add_argument("--table-height", type=float, metavar="M", help="metres in the base frame; all stays above it")
+    group.add_argument(
+        "--table-height", type=float, metavar="M",
+        help="metres in the base frame; all stays above it (0 where the robot has capsules and stands)",
+    )  # fmt: skip
+    group.add_argument(
+        "--speed", type=float, default=1.0, metavar="SHARE",
+        help="of the limits of velocity, acceleration and jerk that may be used: 0.3 for a first motion (%(default)g)",
+    )  # fmt: skip
+    group.add_argument(
+        "--range", type=float, default=1.0, metavar="SHARE",
+        help="of the way from home to the position limits that may be used (%(default)g)",
+    )  # fmt: skip
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -171,8 +185,8 @@ def _said(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
-def workspace_of(options: argparse.Namespace, robot: Robot) -> Workspace | None:
-    """Where the robot may move: not into itself, as far as its capsules tell, whatever else is said; None for anywhere.
+def workspace_of(options: argparse.Namespace) -> Workspace:
+    """Where the robot may move: not into itself nor the floor, as far as its capsules tell, whatever else is said.
 
     Raises:
         ExcitationError: the table is given twice.
@@ -180,7 +194,7 @@ def workspace_of(options: argparse.Namespace, robot: Robot) -> Workspace | None:
     """
     workspace = read_workspace(options.workspace) if options.workspace else Workspace()
     if options.table_height is None:
-        return workspace if options.workspace or robot.capsules else None
+        return workspace
     if workspace.table_height is not None:
         raise ExcitationError(
             f"--table-height {options.table_height:g} m: {options.workspace} has its table at "

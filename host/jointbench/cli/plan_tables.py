@@ -37,7 +37,7 @@ def _parts(evidence: PlanEvidence) -> Iterator[list[str]]:
     else:
         yield [_foreseen_table(evidence.support), _wrapped(evidence.support.told)]
         yield [_wrapped(evidence.support.answer)]
-    yield [_wrapped(evidence.answer)]
+    yield [_wrapped(evidence.answer), *([evidence.excitation.not_checked] if evidence.excitation.not_checked else [])]
 
 
 def _position_table(evidence: PlanEvidence) -> str:

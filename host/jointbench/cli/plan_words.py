@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from jointbench.cli.plan_options import motion_settings
 from jointbench.excitation import make_basis
 from jointbench.excitation.limits import USABLE_MOTION, USABLE_TORQUE
-from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.limits.workspace import CLEARANCE, Workspace
 from jointbench.robot import Robot
 
 
-def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace | None) -> Iterator[str]:
+def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace) -> Iterator[str]:
     """The motion, what it is for, the limits that count, and what is known beforehand.
 
     Raises:
@@ -28,8 +28,8 @@ def plan_words(options: argparse.Namespace, robot: Robot, workspace: Workspace |
         yield f"  least {objective} of the base regressor at {options.samples} samples{_noise(options)}"
     jerk = ", jerk" if any(joint.jerk_limit is not None for joint in robot.independent_joints) else ""
     yield f"  within {USABLE_MOTION:.0%} of position, velocity, acceleration{jerk}; {_torque(robot, options.prior)}"
-    if workspace is not None:
-        yield f"  within its workspace: {', '.join(_room(workspace, robot))}"
+    if room := list(_room(workspace, robot)):
+        yield f"  within its workspace: {', '.join(room)}"
 
 
 def _noise(options: argparse.Namespace) -> str:
@@ -49,10 +49,12 @@ def _torque(robot: Robot, prior: str | None) -> str:
 
 
 def _room(workspace: Workspace, robot: Robot) -> Iterator[str]:
-    if workspace.table_height is not None:
-        yield f"table at {workspace.table_height:g} m"
+    height = workspace.height(robot)
+    if height is not None:
+        yield f"table at {height:g} m" if workspace.table_height is not None else "above a floor at its base"
     boxes = len(workspace.points)
     if boxes:
         yield f"{boxes} point{'s' if boxes > 1 else ''} in a box"
     if robot.capsules:
-        yield f"{len(robot.capsules)} capsules kept {1e3 * workspace.clearance:g} mm apart"
+        clearance = CLEARANCE if workspace.clearance is None else workspace.clearance
+        yield f"{len(robot.capsules)} capsules kept {1e3 * clearance:g} mm apart"

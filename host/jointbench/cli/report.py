@@ -12,10 +12,14 @@ from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
 from jointbench.recording import Run, open_run
 from jointbench.report import ComparisonEvidence, write_comparison, write_report
-from jointbench.report.evidence import fitted_runs
+from jointbench.report.evidence import Evidence, fitted_runs
+from jointbench.report.summary import headline
 
 VERB = "report"
 EXAMPLE = "jointbench report model.json FIT_RUN VERIFICATION_RUN --out report.html"
+WRITES = ("out",)
+PAGE = "report.html"
+"""Name of a page's file where none is given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,34 +28,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="RUN|B", help="the run MODEL was fitted to; or the model to compare A with")
     verify = "a run of another motion, to judge MODEL by (the run it was fitted to, which says less)"
     parser.add_argument("verification_run", metavar="VERIFY", nargs="?", help=verify)
-    parser.add_argument("--out", metavar="FILE", default="report.html", help="where the page goes (%(default)s)")
+    parser.add_argument("--out", metavar="FILE", help=f"where the page goes ({PAGE})")
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Validates or compares afresh and writes the page; two models, or two runs with theirs, are compared."""
     first, second = Path(options.first), Path(options.second)
-    out = Path(options.out)
+    out: str | None = options.out
     with console.working("drawing the report"):
         if options.verification_run is None and (first.is_dir() or not second.is_dir()):
             return _of_two(first, second, out, console)
         return _of_one(first, second, options.verification_run, out, console)
 
 
-def _of_one(first: Path, second: Path, verification: str | None, out: Path, console: Console) -> Result:
+def _of_one(first: Path, second: Path, verification: str | None, out: str | None, console: Console) -> Result:
     place = model_file(first)
     model = load_model(place)
     fit_run, verification_run = _runs(model, place, open_run(second), verification)
-    path = write_report(out, model, fit_run, validate(model, verification_run), verification_run)
+    validation = validate(model, verification_run)
+    console.keep_earlier(out or PAGE, out)
+    path = write_report(out or PAGE, model, fit_run, validation, verification_run)
+    console.say(headline(Evidence(model, fit_run, validation, verification_run, None)))
     console.say(f"report: {path}")
     return Result("report", fields={"report": path})
 
 
-def _of_two(first: Path, second: Path, out: Path, console: Console) -> Result:
+def _of_two(first: Path, second: Path, out: str | None, console: Console) -> Result:
     places = model_file(first), model_file(second)
     a, b = load_model(places[0]), load_model(places[1])
     source = own_run(places[0], a)
     evidence = ComparisonEvidence.of(a, b, places, open_run(source) if source else None)
-    path, found = write_comparison(out, evidence), evidence.comparison
+    console.keep_earlier(out or PAGE, out)
+    path, found = write_comparison(out or PAGE, evidence), evidence.comparison
     console.say(f"A: {places[0]}")
     console.say(f"B: {places[1]}")
     console.say(f"{found.answer}: {found.reason}")

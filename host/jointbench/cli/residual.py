@@ -29,6 +29,7 @@ from jointbench.report import residual_picture
 
 VERB = "residual"
 EXAMPLE = "jointbench residual runs/demo/own runs/demo/waypoints_slow --picture residuals.png"
+WRITES = ("picture",)
 _SHOWN = 2
 
 

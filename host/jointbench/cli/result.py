@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from jointbench.files import write_file
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 
@@ -48,13 +51,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """A command's result: its checks, a verdict that may be no, and whatever else it has to say under `fields`."""
+    """A command's result: its checks, a verdict that may be no, and whatever else it has to say under `fields`.
+
+    `last_lines` are for a person, after all else.
+    """
 
     command: str
     seed: int | None = None
     checks: tuple[Check, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     refused: bool = False
+    last_lines: Sequence[str] = ()
 
     @property
     def exit_code(self) -> int:
@@ -77,7 +84,16 @@ class Result:
         if destination == "-":
             sys.stdout.write(text)
         else:
-            Path(destination).write_text(text, encoding="utf-8")
+            write_file(destination, text)
+
+
+def is_result(path: Path) -> bool:
+    """Whether a file holds what `Result.write` wrote, or nothing: a newer one may replace it."""
+    try:
+        with path.open("rb") as file:
+            return re.match(rb'\{\s*"command":|\Z', file.read(64)) is not None
+    except OSError:
+        return False
 
 
 def _plain(value: Any) -> Any:

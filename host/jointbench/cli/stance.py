@@ -47,6 +47,7 @@ from jointbench.robot import Array, Robot
 
 VERB = "stance"
 EXAMPLE = "jointbench stance runs/1 runs/2 runs/3 --verify runs/fresh --total-mass 28.1 --method all"
+WRITES = ("out",)
 
 METHODS = ("torque", "paper", "ours")
 """In the order in which they are told: that which counts last."""
@@ -99,8 +100,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say(spread_table(reduced.names, spreads))
     out = Path(options.out or options.run[0])
     out.mkdir(parents=True, exist_ok=True)
+    for name in (*map(file_name, estimates), _PICTURE):
+        console.keep_earlier(out / name, options.force)
     files = {method: each.save(out / file_name(method)) for method, each in estimates.items()}
-    picture = stance_picture(out / "stance.png", fresh, *drawn(fresh, estimates))
+    picture = stance_picture(out / _PICTURE, fresh, *drawn(fresh, estimates))
     console.say(f"estimates: {', '.join(map(str, files.values()))}; picture: {picture}")
     fields: dict[str, Any] = {
         "robot": robot.name,
@@ -121,6 +124,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         console.say(full_table(full))
         fields["full"] = full_fields(full)
     return Result("stance", fields=fields, refused=chosen.verdict.word == "refused")
+
+
+_PICTURE = "stance.png"
 
 
 def support_foot(robot: Robot) -> str:

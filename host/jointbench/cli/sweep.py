@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 
 import numpy as np
 
@@ -12,18 +10,23 @@ from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.dynamics import hanging_pose
-from jointbench.excitation import Excitation, SpeedStairs, plan_speed_sweep
+from jointbench.excitation import Excitation, SpeedStairs, Workspace, plan_speed_sweep, read_workspace
+from jointbench.files import write_file
 from jointbench.robot import Robot, load_robot
+from jointbench.sealed import sealed_json
 
 VERB = "sweep"
 EXAMPLE = "jointbench sweep nursing_arm j2 j4 j6 --hold 0.16 --out pitch.json"
+WRITES = ("out",)
+PLAN = "sweep.json"
+"""Name of a plan's file where none is given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ROBOT, the joints that move, and the speeds."""
     parser.add_argument("robot", metavar="ROBOT", help="a name of the library or the path of a robot .toml or .urdf")
     parser.add_argument("joints", metavar="JOINT", nargs="+", help="those that move, together; the others hold still")
-    parser.add_argument("--out", metavar="FILE", default="sweep.json", help="where the plan goes (%(default)s)")
+    parser.add_argument("--out", metavar="FILE", help=f"where the plan goes ({PLAN})")
     parser.add_argument("--first-deg-s", type=float, default=1.0, metavar="V", help="lowest speed (%(default)g)")
     parser.add_argument("--step-deg-s", type=float, default=0.5, metavar="V", help="to the next one (%(default)g)")
     parser.add_argument("--speeds", type=int, default=61, metavar="N", help="how many (%(default)s)")
@@ -31,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hold", type=float, default=0.192, metavar="S",
         help="how long each is held; a whole multiple of 0.032 s (%(default)g)",
     )  # fmt: skip
+    parser.add_argument("--workspace", metavar="FILE", help="a .toml with the table, boxes for points, and clearance")
     parser.add_argument(
         "--hang", action="store_true", help="the others where gravity turns no joint, rather than at home"
     )
@@ -43,17 +47,22 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         robot,
         options.joints,
         hanging_pose(robot) if options.hang else None,
+        workspace=read_workspace(options.workspace) if options.workspace else Workspace(),
         first=np.radians(options.first_deg_s),
         step=np.radians(options.step_deg_s),
         n_speeds=options.speeds,
         hold=options.hold,
     )
-    Path(options.out).write_text(json.dumps(sweep.to_dict(), indent=1) + "\n", encoding="utf-8")
+    out = options.out or PLAN
+    console.keep_earlier(out, options.out)
+    write_file(out, sealed_json(sweep.to_dict()))
     assert isinstance(sweep.basis, SpeedStairs)
     console.say(f"{sweep.basis.description}, {sweep.duration:g} s in all")
     console.say(table(("joint", "from [deg]", "to [deg]", "least margin"), _rows(robot, sweep)))
-    console.say(f"plan: {options.out}; play it with `jointbench run BENCH --plan {options.out} --repeats 1`")
-    fields = {"plan": options.out, "duration_s": sweep.duration, "speeds_rad_s": sweep.basis.speeds.tolist()}
+    if sweep.not_checked:
+        console.say(sweep.not_checked)
+    console.say(f"plan: {out}; play it with `jointbench run BENCH --plan {out} --repeats 1`")
+    fields = {"plan": out, "duration_s": sweep.duration, "speeds_rad_s": sweep.basis.speeds.tolist()}
     check = Check("smallest_joint_margin", sweep.tightest.smallest, ">=", 0.0, "of the joint's limit")
     return Result("sweep", sweep.seed, (check,), fields)
 

@@ -12,6 +12,7 @@ from jointbench.identification import Validation, load_model
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run
 from jointbench.report.evidence import Evidence
+from jointbench.report.summary import headline
 
 VERB = "validate"
 EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verification"
@@ -29,12 +30,16 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     model = load_model(options.model)
+    for edit in model.edits:
+        console.say(f"warning: the model was {edit}")
     validation = judge(model, run)
-    held_out = Evidence(model, run, validation, run, None).held_out
+    evidence = Evidence(model, run, validation, run, None)
+    held_out = evidence.held_out
     if not held_out:
         console.say("warning: the model was fitted to samples of this run: the errors say nothing about other motions")
     console.say(validation_table(validation))
     console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
+    console.say(headline(evidence))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
     refused = validation.verdict.word == "refused" or not run.is_valid
     return Result("validate", fields=validation_fields(validation) | {"held_out": held_out}, refused=refused)

@@ -27,6 +27,7 @@ VERBS: Mapping[str, str] = {
     "export": "export",
     "convert": "convert",
     "doctor": "doctor",
+    "accept": "accept",
     "repl": "repl",
     "flash": "flash",
     "completion": "completion",

@@ -11,9 +11,10 @@ from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import Basis, fine_times
 from jointbench.excitation.limits import Limit, TorqueLimit
 from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.workspace import not_checked
 from jointbench.excitation.margins import motion_margins, space_margins
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.robot import Array, Robot
+from jointbench.robot import Array, Robot, robot_digests
 
 
 def assemble(
@@ -53,4 +54,6 @@ def assemble(
         objective=None if objective is None else objective.name,
         objective_value=None if objective is None else objective.value((q, dq, ddq)),
         distances=space_margins(limits, fine),
+        digests=robot_digests(robot),
+        not_checked=not_checked(robot, limits),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.families.make_basis import family_of
 from jointbench.excitation.margins import JointMargins
+from jointbench.excitation.settings import check_share
 from jointbench.excitation.stored_motion import motion_from_dict, motion_to_dict
 from jointbench.excitation.support import Support
 from jointbench.robot import Array
@@ -38,6 +40,10 @@ class Excitation:
         objective_value: of it, at `basis.sample_times`; None where there is no objective.
         distances: room that it leaves at its narrowest, by the limit in space [m].
         support: how a robot stands that moves on one foot; None for one that stands on its base.
+        digests: of the robot's kinematics, limits and drives that it was made for, as `robot_digests` gives them; empty
+            of one stored before they were.
+        not_checked: what was not watched in space and why, such as "no capsules: self-collision and table NOT checked";
+            "" where all was.
 
     >>> motion = jb.random_excitation(jb.load_robot("cobot6"), period=4.0, seed=1)
     >>> motion.family, motion.duration, motion.tightest.smallest > 0.0  # no limit is reached
@@ -58,6 +64,8 @@ class Excitation:
     objective_value: float | None = None
     distances: Mapping[str, float] = field(default_factory=dict[str, float])
     support: Support | None = None
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    not_checked: str = ""
 
     @property
     def family(self) -> str:
@@ -91,6 +99,31 @@ class Excitation:
         away, dq, ddq = displacement(self.basis, self.weights, times, 2)
         return self.home + away, dq, ddq
 
+    def scaled(self, share: float) -> Excitation:
+        """Return the same motion with a share of its way about home, and so of its speed.
+
+        Args:
+            share: above 0 to 1.
+
+        Raises:
+            ExcitationError: the share is none, or the motion is one on one foot, whose balance depends on its size.
+        """
+        check_share("share", share)
+        if self.support is not None:
+            raise ExcitationError(
+                f"a motion of {self.robot_name} on one foot cannot be made smaller: its balance was planned for its "
+                "size; plan one within smaller ranges"
+            )
+        return replace(
+            self,
+            weights=share * self.weights,
+            condition_number=math.nan,
+            margins=tuple(margins.scaled(share) for margins in self.margins),
+            objective=None,
+            objective_value=None,
+            distances={},
+        )
+
     def fold(self, play_tick: NDArray[np.intp], sample_period: float) -> tuple[NDArray[np.intp], int]:
         """Lay all samples of a played motion over the shortest motion that has them all, for averaging.
 
@@ -123,6 +156,10 @@ class Excitation:
             values["distances_m"] = dict(self.distances)
         if self.support is not None:
             values["support"] = self.support.to_dict()
+        if self.digests:
+            values["robot_digests"] = dict(self.digests)
+        if self.not_checked:
+            values["not_checked"] = self.not_checked
         return values | {
             "condition_number": self.condition_number,
             "margins": [
@@ -153,6 +190,8 @@ class Excitation:
                 objective_value=None if value is None else float(value),
                 distances={str(name): float(room) for name, room in dict(values.get("distances_m", {})).items()},
                 support=Support.from_dict(values["support"]) if "support" in values else None,
+                digests={str(part): str(digest) for part, digest in dict(values.get("robot_digests", {})).items()},
+                not_checked=str(values.get("not_checked", "")),
             )
         except KeyError as error:
             raise ExcitationError(f"the stored excitation has no {error}; it was not written by to_dict") from error

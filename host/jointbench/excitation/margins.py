@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,22 @@ class JointMargins:
         """The smallest of the margins."""
         known = (self.position, self.velocity, self.acceleration, self.torque, self.jerk)
         return min(margin for margin in known if margin is not None)
+
+    def scaled(self, share: float) -> JointMargins:
+        """Margins of the motion at a share of its size about home: of the position at least, of the torque unknown."""
+
+        def of(value: float | None, whole: float = 1.0) -> float | None:
+            return None if value is None else whole - share * (whole - value)
+
+        return replace(
+            self,
+            velocity=1.0 - share * (1.0 - self.velocity),
+            acceleration=1.0 - share * (1.0 - self.acceleration),
+            torque=None,
+            jerk=of(self.jerk),
+            position_coverage=of(self.position_coverage, 0.0),
+            velocity_coverage=of(self.velocity_coverage, 0.0),
+        )
 
 
 def motion_margins(

@@ -16,6 +16,7 @@ from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.limits import USABLE_MOTION, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.workspace import Workspace
 from jointbench.robot import Array, Robot
 
 _SAMPLES = 150
@@ -23,7 +24,14 @@ _PER_CHANGE = 4
 """Times looked at in the shortest change of speed: the middle, where acceleration is largest, is one of them."""
 
 
-def plan_speed_sweep(robot: Robot, joints: Sequence[str], pose: ArrayLike | None = None, **settings: Any) -> Excitation:
+def plan_speed_sweep(
+    robot: Robot,
+    joints: Sequence[str],
+    pose: ArrayLike | None = None,
+    *,
+    workspace: Workspace | None = None,
+    **settings: Any,
+) -> Excitation:
     """Plan steady speeds of some joints together, in both directions over the same positions; the others hold still.
 
     The joints go up from where the way they need lies in the middle of their position limits; `friction_of_run` tells
@@ -35,13 +43,15 @@ def plan_speed_sweep(robot: Robot, joints: Sequence[str], pose: ArrayLike | None
         robot: its limits; of each only the usable share is used.
         joints: names of those that move; of a differential's two only one, as the motors would stand still in turn.
         pose: of all joints, where the others stay [rad], shape (n_joints,); the robot's home where not given.
+        workspace: where the robot may move; anywhere where not given.
         settings: of `SpeedStairs`, where not its own: `first`, `step`, `n_speeds`, `hold`, `change`; `reach` and
             `acceleration` are as much as all of these joints have.
 
     Raises:
         UnknownJoint: the robot has no such joint.
         ExcitationError: no joint is named, a setting is impossible, or a speed finds no room within position limits.
-        InfeasibleExcitation: a limit would be broken: of speed, or of torque where it can be predicted.
+        InfeasibleExcitation: a limit would be broken: of speed, of torque where it can be predicted, or in space.
+        WorkspaceError: the workspace does not suit the robot.
     """
     if not joints:
         raise ExcitationError(f"no joint is named to sweep; the joints are {', '.join(robot.joint_names)}")
@@ -58,7 +68,7 @@ def plan_speed_sweep(robot: Robot, joints: Sequence[str], pose: ArrayLike | None
     start[chosen] = (0.5 * (low + high - _way(stairs)))[chosen]
     posed = replace(robot, home=tuple(start.tolist()))
     weights = moving[:, None]
-    limits = usable_limits(posed)
+    limits = (*usable_limits(posed), *(workspace.limits(posed) if workspace else ()))
     motion = motion_at(stairs, start, weights, stairs.grid(stairs.change / _PER_CHANGE))
     for limit in limits:
         usage = limit.usage(motion).max(axis=0)

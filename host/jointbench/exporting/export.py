@@ -13,6 +13,7 @@ from jointbench.exporting.full_model import FullModel
 from jointbench.exporting.mjcf import mjcf_text
 from jointbench.exporting.plain import json_text, plain_tables, toml_tables
 from jointbench.exporting.urdf import write_urdf
+from jointbench.files import write_file
 from jointbench.identification import Model
 from jointbench.identification.predictor import leading_parameters
 from jointbench.robot import Robot
@@ -54,6 +55,7 @@ def export(
         ImpossibleParameters: nothing that is physically possible is near the fitted model (.urdf, .xml, .mjcf).
         PhysicalSolverFailed: the search for it ends without an answer (likewise).
         RobotFileError: `source` cannot be read.
+        FileNotWritten: the file cannot be written; it is as it was.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> print(jb.export(model, "arm.h").read_text().splitlines()[0])
@@ -75,8 +77,7 @@ def export(
         if kept is not None and path.is_file() and kept.is_file() and path.samefile(kept):
             raise ExportError(f"{path} is the file whose text is kept, and would be lost; write to another one")
         return write_urdf(full, path, kept, zeros)
-    path.write_text(_text(what, path.suffix), encoding="utf-8")
-    return path
+    return write_file(path, _text(what, path.suffix))
 
 
 def own_urdf(robot: Robot) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from jointbench.exporting.full_model import FullModel, JointDrive
 from jointbench.exporting.urdf_inertials import inertial_lines, with_inertials
 from jointbench.exporting.xml_text import attributes, comment, roll_pitch_yaw
+from jointbench.files import write_file
 from jointbench.robot import Array, Joint, Link, Robot
 
 _INDENT = "  "
@@ -30,14 +32,14 @@ def write_urdf(model: FullModel, path: Path, source: Path | None = None, zeros: 
         RobotFileError: `source` cannot be read.
     """
     data = urdf_text(model).encode() if source is None else with_inertials(model, source, zeros)
-    path.write_bytes(data)
-    return path
+    return write_file(path, data)
 
 
 def urdf_text(model: FullModel) -> str:
     """A URDF from scratch: links with inertia, joints with limits and friction, frames as links without inertia."""
     robot, base = model.robot, base_name(model.robot)
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', comment(_note(robot)), f"<robot{attributes(name=robot.name)}>"]
+    name = re.sub(r"[^\w.-]", "-", robot.name)  # that of a chain, "cobot6:2", would be refused on the way back
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', comment(_note(robot)), f"<robot{attributes(name=name)}>"]
     lines += _link(base, model.base_link)
     drives = dict(zip(robot.joint_names, model.drives, strict=True))
     for joint, link in zip(robot.joints, model.links, strict=True):

@@ -13,6 +13,7 @@ from jointbench.errors import ExportError
 from jointbench.exporting.full_model import FullModel
 from jointbench.exporting.other_frames import links_in_frames_of
 from jointbench.exporting.xml_text import attributes
+from jointbench.foreign import bytes_of
 from jointbench.robot import Link, load_robot
 
 _INDENT = "  "
@@ -40,7 +41,7 @@ def with_inertials(model: FullModel, urdf: Path, zeros: ArrayLike = 0.0) -> byte
         carrying[robot.base_link.name] = model.base_link
     lowest = 0 if robot.base_link is None else -1
     empty = {frame.name: Link(frame.name) for frame in robot.frames if frame.joint >= lowest}
-    data = urdf.read_bytes()
+    data = bytes_of(urdf)
     if b"<robot" not in data:
         raise ExportError(f"{urdf.name} is not written in ASCII, UTF-8 or Latin letters; save it as UTF-8")
     return _replaced(data, empty | carrying)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from jointbench.errors import FlashError
+from jointbench.files import sync, write_file
 from jointbench.flash.board_files import BoardFiles
 from jointbench.flash.image import VERSION
 from jointbench.flash.slots import read_json
+from jointbench.foreign import json_values, text_of
 from jointwire import BY_NAME
 
 KEPT = (
@@ -48,7 +51,7 @@ def given_config(path: Path, *nodes: int) -> dict[str, Any]:
         FlashError: as `read_config`.
     """
     try:
-        config: Any = json.loads(path.read_text(encoding="utf-8"))
+        config: Any = json_values(text_of(path))
     except (OSError, ValueError) as error:
         raise FlashError(f"configuration {path} cannot be read: {error}") from error
     return _checked(config, str(path), nodes)
@@ -95,6 +98,8 @@ def _check_facts(facts: Any, where: str) -> None:
 def keep(files: BoardFiles, folder: Path, uid: str) -> Path:
     """Copy a board's own files to the host, in a folder of its UID and the time; nothing else is ever put on a board.
 
+    The folder appears with all of them, or not at all.
+
     Calibration (settings.json) stays where it is: it is this board's, by UID, and no tool writes it.
 
     Raises:
@@ -102,11 +107,16 @@ def keep(files: BoardFiles, folder: Path, uid: str) -> Path:
         OSError: the board's files cannot be read.
     """
     found = {name: content for name in KEPT if (content := files.read(name)) is not None}
-    place = folder / (uid or "without-uid") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%fZ}"
+    own = re.sub(r"[^\w-]", "-", uid) or "without-uid"  # a board's config.json may say anything
+    place = folder / own / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%fZ}"
+    unfinished = place.with_name(f".{place.name}")
     try:
-        place.mkdir(parents=True)
+        unfinished.mkdir(parents=True)
         for name, content in found.items():
-            (place / name).write_bytes(content)
+            write_file(unfinished / name, content)
+        unfinished.rename(place)
+        sync(place.parent)
     except OSError as error:
-        raise FlashError(f"backup {place} cannot be written: {error.strerror}; name another place") from error
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise FlashError(f"backup {place} cannot be written: {error}; name another place") from error
     return place

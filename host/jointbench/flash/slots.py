@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from jointbench.flash.board_files import BoardFiles
 from jointbench.flash.image import MANIFEST, POINTER, image_sha256
+from jointbench.foreign import json_values
 
 SLOTS = ("a", "b")
 NEW_POINTER = "slot.new"
@@ -92,7 +93,7 @@ def files_in(files: BoardFiles, folder: str) -> list[str]:
 def read_json(files: BoardFiles, path: str) -> dict[str, Any] | None:
     """A file's JSON object; None where there is none."""
     try:
-        values = json.loads(files.read(path) or b"")
+        values = json_values(files.read(path) or b"")
     except ValueError:
         return None
     return cast(dict[str, Any], values) if isinstance(values, dict) else None

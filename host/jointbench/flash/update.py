@@ -200,8 +200,12 @@ def _flash_at_rest(
 def _runs_already(
     line: BenchFile, entry: BoardEntry, said: Identity | None, options: FlashOptions
 ) -> FlashReport | None:
-    """Confirm and report a board that runs the image; None when it does not, or that cannot be known without a look."""
-    if not said or said.board not in KINDS or options.config or options.sim_joint or options.dry_run:
+    """Report a board that runs the image, and confirm it unless nothing is to be written.
+
+    Returns:
+        None when it does not run it, or that cannot be known without a look.
+    """
+    if not said or said.board not in KINDS or options.config or options.sim_joint:
         return None
     kind = _checked_kind(said.board, options)
     if kind.compiles and kind.architecture is None:
@@ -209,7 +213,8 @@ def _runs_already(
     image = build_image(kind.name, firmware=options.firmware)
     if said.image_sha256 != image.sha256:
         return None
-    _confirm(line, entry, image)
+    if not options.dry_run:
+        _confirm(line, entry, image)
     return FlashReport(
         joint=entry.joint, node=entry.node, board=image.board, uid=said.uid, outcome="already", slot="",
         before=said.image_sha256, image=image.sha256, firmware=image.firmware, files=len(image.files), size=image.size,

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
+from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
 from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
@@ -89,7 +91,13 @@ def fit(
         base = felt_by_sensor(base)
     observations = tuple(each.observations for each in recorded)
     problem = Problem(robot, base, given, observations, parts)
-    estimate, laws = (chosen(problem), None) if friction is None else fit_with_laws(chosen, problem, friction)
+    with foreign_code(
+        FitError,
+        f"the equations of {', '.join(str(run.path) for run in given)} have no solution",
+        "look for spikes and dead joints with `jointbench doctor RUN`, or leave their time out by interval",
+        (LinAlgError,),
+    ):
+        estimate, laws = (chosen(problem), None) if friction is None else fit_with_laws(chosen, problem, friction)
     judged = [each for each in recorded if each.torque == side]
     measured: list[Rows] = [each.measured(base) for each in judged]
     values = estimate.parameters

@@ -21,6 +21,7 @@ from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.observations.delay import Delay
 from jointbench.identification.settings import FitSettings
+from jointbench.recording.seal import edit_sentence
 from jointbench.robot import Array, Robot
 
 if TYPE_CHECKING:
@@ -118,6 +119,12 @@ class Model:
     def delay(self) -> Delay:
         """Of the motion behind the torque; of several runs that of the first."""
         return self.delays[0]
+
+    @property
+    def edits(self) -> tuple[str, ...]:
+        """Accepted edits of the runs it was fitted to, as they were then, a sentence each; see `Run.edits`."""
+        runs = self.provenance.get("runs") or [self.provenance]
+        return tuple(f"fitted to {run['run']}, {edit_sentence(edit)}" for run in runs for edit in run.get("edits", ()))
 
     @cached_property
     def physical(self) -> PhysicalParameters:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,6 +12,8 @@ import numpy as np
 
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
+from jointbench.files import write_file
+from jointbench.foreign import json_values, text_of
 from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.identification.judgement.torque_error import TorqueError
 from jointbench.identification.judgement.torque_information import TorqueInformation
@@ -24,6 +25,7 @@ from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
 from jointbench.robot import Compensation, Robot
+from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""
@@ -31,10 +33,11 @@ _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 _Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
 
 FORMAT = "jointbench model"
-VERSION = 4
-_READ = (2, 3, 4)
+VERSION = 5
+_READ = (2, 3, 4, 5)
 """Version 2 knew of no estimator but one, and nothing of delays, outliers, whiteness and information; 3 of no
-compensations."""
+compensations; 4 had no digest."""
+_SEALED = 5
 
 
 def write_model(model: Model, path: Path) -> Path:
@@ -68,8 +71,7 @@ def write_model(model: Model, path: Path) -> Path:
         "friction": None if model.friction is None else model.friction.to_dict(),
         "provenance": model.provenance,
     }
-    path.write_text(json.dumps(plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    return write_file(path, sealed_json(plain(values)))
 
 
 def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) -> Model:
@@ -80,8 +82,8 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
         compensations: those of the model's robot that are functions of one's own, which the file only names.
 
     Raises:
-        ModelFileError: the file cannot be read, is no model, or groups its parameters otherwise than this release; or
-            such a function is not given.
+        ModelFileError: the file cannot be read, is no model, was changed after it was written, or groups its
+            parameters otherwise than this release; or such a function is not given.
 
     >>> path = jb.fit(jb.open_run("runs/arm")).save("arm.json")
     >>> model = jb.load_model(path)
@@ -90,7 +92,8 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
     """
     path = Path(path)
     try:
-        values: Any = json.loads(path.read_text(encoding="utf-8"))
+        text = text_of(path)
+        values: Any = json_values(text, finite=True)
     except OSError as error:
         why = error.strerror or error
         raise ModelFileError(f"model file {path} cannot be read: {why}; give one of `jointbench fit`") from error
@@ -103,11 +106,14 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
     if values.get("version") not in _READ:
         known = ", ".join(map(str, _READ))
         raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
+    sealed = values["version"] >= _SEALED or is_sealed(text)
+    if sealed and (changed := what_changed(text, cast(dict[str, Any], values))):
+        raise ModelFileError(f"model file {path} {changed}; fit the run again, or take the file from a copy")
     try:
         return _model(path, cast(dict[str, Any], values), compensations)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
         ) from error
@@ -124,26 +130,42 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
             f"model file {path} groups its parameters otherwise than this release ({len(values['names'])} names, "
             f"here {base.rank}); fit the run again"
         )
+    parameters, covariance = floats(values["parameters"], np.nan), floats(values["covariance"], np.inf)
+    noise_rms, rows = floats(values["noise_rms"], np.nan), np.array(values["rows"], dtype=np.intp)
+    outliers = np.array(values.get("outliers", [0] * 2 * robot.n_joints), dtype=np.intp)
+    for name, array, shape in (
+        ("parameters", parameters, (base.rank,)),
+        ("covariance", covariance, (base.rank, base.rank)),
+        ("noise_rms", noise_rms, (robot.n_joints,)),
+        ("rows", rows, (robot.n_joints,)),
+        ("outliers", outliers, (2 * robot.n_joints,)),
+    ):
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, and must have {shape}")
+    if not np.all(np.isfinite(parameters)):
+        raise ValueError("a parameter is no finite number")
+    if np.isnan(covariance).any() or (np.diag(covariance) < 0.0).any():
+        raise ValueError("a variance is negative, or a covariance no number")
     return Model(
         robot=robot,
         base=base,
-        parameters=floats(values["parameters"], np.nan),
-        covariance=floats(values["covariance"], np.inf),
+        parameters=parameters,
+        covariance=covariance,
         condition_number=float(floats([values["condition_number"]], np.inf)[0]),
         error=TorqueError.from_dict(values["error"]),
         error_all=TorqueError.from_dict(values["error_all"]),
         whiteness=_known(values, "whiteness", Whiteness, robot),
         information=_known(values, "information", TorqueInformation, robot),
-        noise_rms=floats(values["noise_rms"], np.nan),
-        lags=values["lags"],
-        rows=tuple(values["rows"]),
+        noise_rms=noise_rms,
+        lags=int(values["lags"]),
+        rows=tuple(rows.tolist()),
         estimator=values["estimator"],
         options=frozen(values.get("options", {})),
         figures=values.get("figures", {}),
         notes=tuple(values.get("notes", ())),
         settings=settings,
         delays=_delays(values, settings, robot),
-        outliers=np.array(values.get("outliers", [0] * 2 * robot.n_joints), dtype=np.intp),
+        outliers=outliers,
         provenance=values["provenance"],
         friction=ModelFriction.from_dict(laws, base) if (laws := values.get("friction")) else None,
     )

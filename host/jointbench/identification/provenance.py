@@ -28,7 +28,8 @@ def provenance_of_all(runs: Sequence[Run], settings: Sequence[FitSettings]) -> d
 
 
 def _of_run(run: Run) -> dict[str, Any]:
-    return {"run": str(run.path), "sha256": run.sha256, "recorded": dict(run.provenance)}
+    edits = {"edits": list(run.edits)} if run.edits else {}
+    return {"run": str(run.path), "sha256": run.sha256, "recorded": dict(run.provenance), **edits}
 
 
 def _versions() -> dict[str, str]:

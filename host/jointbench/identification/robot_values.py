@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jointbench.errors import ModelFileError
-from jointbench.identification.plain_values import frozen
+from jointbench.identification.plain_values import check_type, frozen
 from jointbench.robot import (
     Capsule,
     Compensation,
@@ -40,7 +40,7 @@ def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] 
 
     Raises:
         ModelFileError: such a function is not given.
-        KeyError, TypeError: the values are not a robot's.
+        KeyError, TypeError, ValueError: the values are not a robot's.
     """
     own = {each.name: each for each in compensations}
     parts: dict[str, Any] = {
@@ -55,7 +55,12 @@ def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] 
         "feet": tuple(Foot(**frozen(foot)) for foot in values.get("feet", ())),
         "link_kinds": tuple(_link_kind(kind) for kind in values.get("link_kinds", ())),
     }
-    return Robot(**frozen(values) | parts)
+    robot = Robot(**frozen(values) | parts)
+    check_type(dataclasses.replace(robot, compensations=()), Robot, "robot")
+    for k, joint in enumerate(robot.joints):
+        if not -1 <= joint.parent < k:
+            raise ValueError(f"joint {joint.name!r} has the parent {joint.parent}, and must have one before it")
+    return robot
 
 
 def _compensation_values(compensation: Compensation) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
 from jointbench.link.fall_watch import fall_watch
 from jointbench.link.identity import Facts, Identity
-from jointbench.link.knots import Trajectory
+from jointbench.link.knots import Trajectory, check_repeats
 from jointbench.link.ledger import Ledger
 from jointbench.link.line import Line
 from jointbench.link.line_load import check_load
-from jointbench.link.motion import plan_move
 from jointbench.link.motor_settings import motor_settings
 from jointbench.link.playback import ProgressCallback, play
 from jointbench.link.reach import THERE, pose_within_reach
@@ -38,6 +37,7 @@ from jointwire import Frame, State, decode_samples, own_schema
 
 if TYPE_CHECKING:
     from jointbench.link.feed_holder import Feed
+    from jointbench.link.gate import Gate
 
 _log = logging.getLogger(__name__)
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
@@ -92,6 +92,7 @@ class Bench:
         self.settings: tuple[JointSettings, ...] = ()
         self.feed: Feed | None = None
         self._watching = watching
+        self._stood: Array | None = None
 
     def connect(self) -> None:
         """Greet every board, stop it if it was left driving, read its registers, and serve the bench's live feed.
@@ -158,7 +159,7 @@ class Bench:
             BenchFileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
-        settings = settings or default_settings(self.robot, self.file.servos)
+        settings = settings or default_settings(self.robot, self.file.servos, self.file.limits)
         every = self.file.sample_every if sample_every is None else sample_every
         if every > 1:  # what moves faster than the samples would show as slow
             slow = _OF_SAMPLE_RATE / (every * self.facts[0].tick_period)
@@ -196,6 +197,38 @@ class Bench:
         motors = np.array([newest[board.node] for board in self.boards]) / counts
         return np.linalg.solve(self.robot.transmission_matrix, motors).astype(np.float64)
 
+    def admit(self, trajectory: Trajectory, repeats: int = 1) -> None:
+        """Say whether a motion may be played here, from where the joints are, with all motors off.
+
+        `play` asks the same of whatever it is given; ask before you move to a motion's start.
+
+        Args:
+            trajectory: what is to be played.
+            repeats: how often.
+
+        Raises:
+            TrajectoryError: it is of another robot, or would break a limit of this robot, of the bench file, or of the
+                boards; or a joint stands outside its window.
+            BoardSilent: a board streams no samples.
+        """
+        check_repeats(repeats)
+        self.gate(self.positions()).check(trajectory)
+
+    def gate(self, stands: Array | None = None) -> Gate:
+        """What is allowed now, and what of it a motion would break.
+
+        Args:
+            stands: where the joints are [rad], shape (n_joints,); asked of the boards where the bench file says how far
+                joints may go from there, and otherwise not known where not given.
+        """
+        from jointbench.link.gate import Gate  # brings the proofs of excitations: only to programs that move
+
+        if stands is None and "position_rad" in self.file.limits:
+            stands = self.positions()
+        if self._stood is None:
+            self._stood = stands
+        return Gate.of_boards(self.robot, self.boards, self.settings, self.file.limits, stands, self._stood)
+
     def move_to(
         self,
         pose: Sequence[float] | Array,
@@ -206,6 +239,8 @@ class Bench:
     ) -> None:
         """Move all joints to a pose by a minimum-jerk motion, without recording; motors are off afterwards.
 
+        It goes slower than `speed` where the torque or current that it takes would be too much.
+
         Args:
             pose: [rad], shape (n_joints,). A joint without a motor stays where it is; its place here is its home.
             speed: fraction of the robot's velocity and acceleration limits.
@@ -213,8 +248,8 @@ class Bench:
             standing: as in `play`.
 
         Raises:
-            TrajectoryError: a joint without a motor is asked elsewhere, or one that shares its motors is asked out of
-                its window.
+            TrajectoryError: a joint without a motor is asked elsewhere, one stands outside its window or is asked out
+                of it, or the way takes more torque or current than is allowed at any speed.
             BoardFault, BoardLost, BoardSilent, FootOffGround, StuckFootSensor, RobotFalls: as in `play`.
         """
         start = self.positions()
@@ -222,7 +257,7 @@ class Bench:
         if np.all(np.abs(goal - start) < THERE):
             return
         step = self.facts[0].tick_period * self.facts[0].knot_ticks
-        self.play(plan_move(self.robot, start, goal, step, speed), progress=progress, standing=standing)
+        self.play(self.gate(start).fastest_move(start, goal, step, speed), progress=progress, standing=standing)
 
     def play(
         self,
@@ -252,8 +287,8 @@ class Bench:
             The recording's ledger, or None without a recorder.
 
         Raises:
-            TrajectoryError: it cannot be made into knots, a joint that nothing drives is to move, or one that shares
-                its motors is to leave its window.
+            TrajectoryError: it is of another robot, would break a limit of this robot, of the bench file or of the
+                boards, cannot be made into knots, or moves a joint that nothing drives.
             BoardFault: a board tripped.
             BoardLost, BoardSilent: a board is gone, or says nothing any more.
             BoardRefused: a board refused to load, arm or start.

@@ -65,7 +65,7 @@ def check_board(robot: Robot, joint: int, board: Board, facts: Facts, first: Fac
     Raises:
         ConfigurationDiffers: as in `check_boards`.
     """
-    _check_facts(board, facts, first, float(_board_ratios(robot)[joint]))
+    _check_facts(board, facts, first, float(board_ratios(robot)[joint]))
     _check_motor(board, facts, robot.drives[joint])
 
 
@@ -115,8 +115,15 @@ def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
             raise ConfigurationDiffers(entry.joint, entry.node, text)
 
 
-def _board_ratios(robot: Robot) -> Array:
-    """What each board's fact drive.ratio must be: the largest of its motor's row of M, signed as the diagonal."""
+def board_ratios(robot: Robot) -> Array:
+    """What each board's fact drive.ratio must be: the largest of its motor's row of M, signed as the diagonal.
+
+    Args:
+        robot: of as many motors as joints.
+
+    Returns:
+        Ratios, shape (n_joints,).
+    """
     matrix = robot.transmission_matrix
     return np.abs(matrix).max(axis=1) * np.where(np.diag(matrix) < 0.0, -1.0, 1.0)
 

@@ -14,6 +14,8 @@ from jointbench.robot import from_folder
 from jointbench.robot.table import Table, read_table
 
 VERSION = 1
+SIM_LOG = "bench.log"
+"""What a virtual bench leaves in its folder."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,11 @@ def read_bench_file(path: str | Path) -> BenchFile:
         BenchFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
     path = Path(path)
+    if not path.is_file() and (path.parent / SIM_LOG).is_file():
+        raise BenchFileError(
+            f"the virtual bench of {path} has ended, and took its bench file with it; start it again with `./run sim`, "
+            f"or look into {path.parent / SIM_LOG} for why"
+        )
     if not path.is_file():
         raise BenchFileError(
             f"there is no bench file {path}; it says where each joint's board is, and `jointbench` alone shows those "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jointbench.errors import FaultUrlError
 from jointbench.link.fault import is_fault_url, parse_fault_url
+from jointbench.link.serial_port import refused_scheme
 from jointbench.robot.table import Table
 
 CLOCKS = ("virtual", "icount", "wall")
@@ -16,6 +17,7 @@ LIMITS = {
     "velocity_rad_s": "how fast a joint may move",
     "current_A": "how much current a motor may be given",
 }
+EMULATED = ("unix:", "qemu:")  # of a bench file that a virtual bench is started from
 HOST = "host"  # as one end of a wire: where SYNC pulses may come from
 _SEEDS_APART = 256  # lines of one seed differ by their lowest node, which is less
 
@@ -118,6 +120,9 @@ def read_port(table: Table) -> tuple[str, LineFaults]:
     """
     url = table.text("url")
     profile = table.text("fault") if table.has("fault") else None
+    port = url.rpartition(";")[2] if is_fault_url(url) else url
+    if not port.strip().startswith(EMULATED) and (why := refused_scheme(port)):
+        table.fault(f"url = {url!r}: {why}")
     if not is_fault_url(url):
         if profile:
             _check_profile(table, f"fault://seed=0&{profile};{url}")

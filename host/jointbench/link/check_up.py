@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointbench.errors import BoardError, ConfigurationDiffers, TrajectoryError
+from jointbench.errors import BoardError, ConfigurationDiffers
 from jointbench.link.bench_checks import check_joints, check_lines
 from jointbench.link.bench_file import BenchFile
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections
-from jointbench.link.fitness import Finding, board_findings, position_findings, settings_findings
-from jointbench.link.identity import Facts
-from jointbench.link.knots import Trajectory, trajectory_knots
+from jointbench.link.fitness import Finding, board_findings, joint_angle, position_findings, settings_findings
+from jointbench.link.knots import Trajectory
 from jointbench.link.listening import Heard, listen
 from jointbench.link.servo import default_settings
-from jointbench.link.settings import JointSettings
 from jointbench.robot import Robot, load_robot
 
 __all__ = ["Finding", "check_up"]
@@ -84,45 +82,20 @@ def _together(
     plan: Trajectory | None,
 ) -> list[Finding]:
     """What only all boards together show: where the joints are, and whether lines, limits and plan suit them."""
-    settings = default_settings(robot, file.servos)
+    settings = default_settings(robot, file.servos, file.limits)
     findings = position_findings(drivers, [heard[board.joint] for board in drivers], robot)
     findings += settings_findings(drivers, robot, settings)
     try:
         check_lines(file, [board.facts for board in (*drivers, *feet) if board.facts])
     except ConfigurationDiffers as error:
         findings.append(Finding(error.joint, "line", False, "–", error.text))
-    return findings if plan is None else [*findings, _playable(plan, robot, drivers, settings)]
+    if plan is None:
+        return findings
+    from jointbench.link.gate import Gate  # brings the proofs of excitations: only where a plan is looked at
 
-
-def _playable(plan: Trajectory, robot: Robot, drivers: Sequence[Board], settings: Sequence[JointSettings]) -> Finding:
-    """Whether the boards can hold a plan and keep it within what they allow."""
-    facts = [board.facts for board in drivers if board.facts]
-    why = _why_not(plan, robot, drivers, facts, settings)
-    return Finding("plan", "playable", not why, f"{plan.period:g} s", why or f"{plan.period:g} s")
-
-
-def _why_not(
-    plan: Trajectory, robot: Robot, drivers: Sequence[Board], facts: Sequence[Facts], settings: Sequence[JointSettings]
-) -> str:
-    named = getattr(plan, "robot_name", robot.name)
-    if named != robot.name:
-        return f"it is a plan for robot {named!r}, the bench's is {robot.name!r}; plan for that one"
-    try:
-        knots = trajectory_knots(plan, robot, facts, settings)
-    except TrajectoryError as error:
-        return str(error)
-    limits = zip(drivers, facts, settings, knots, strict=True)
-    for joint, (board, own, wanted, each) in enumerate(limits):
-        room = board.identity.max_knots if board.identity else 0
-        if len(each) > room:
-            return f"it has {len(each)} knots, the board of {board.joint} holds {room}; plan a shorter one"
-        if own.has_motor and np.abs(each[:, 1]).max() > own.registers["hard.velocity"]:
-            return f"{board.joint} is asked to go faster than hard.velocity of its board allows; plan a slower one"
-        low, high = wanted.position_limits
-        angles = plan.evaluate(np.linspace(0.0, plan.period, len(each)))[0][:, joint]
-        if angles.min() < low or angles.max() > high:
-            return (
-                f"{board.joint} is asked to go from {angles.min():.3g} to {angles.max():.3g} rad, its window is "
-                f"{low:.3g} to {high:.3g} rad; plan with this robot's limits"
-            )
-    return ""
+    each = [heard[board.joint] for board in drivers]
+    stands = np.array([joint_angle(drivers, each, robot, joint)[-1] for joint in range(len(drivers))])
+    gate = Gate.of_boards(robot, drivers, settings, file.limits, stands)
+    refusals = gate.refusals(plan) or ("",)
+    length = f"{plan.period:g} s"
+    return [*findings, *(Finding("plan", "playable", not why, length, why or length) for why in refusals)]

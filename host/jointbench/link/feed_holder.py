@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NOTHING_MOVES = "{holder} holds the bench and moves nothing{motors}. The next motion that it begins is refused"
 _OFF = ": as its boards last said, their motors are off"
 _MAY_DRIVE = ", but {joints} did not confirm that the motor is off: switch the power off"
-_STOPPED = "stopped by {who}; motors are off, what was recorded is kept"
+_STOPPED = "stopped by {who}; motors are off"
 _REFUSED = (
     "stopped by {who} before this motion began: motors stay off. Begin it again if it may go on; Bench.connect() takes "
     "note of such a stop beforehand"

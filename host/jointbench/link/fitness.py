@@ -236,7 +236,7 @@ def _temperature(board: Board, heard: Heard, facts: Facts) -> _Look:
 def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> _Look:
     board, facts = boards[joint], boards[joint].facts
     assert facts is not None  # a board that was heard was read
-    own = _joint_angle(boards, heard, robot, joint)
+    own = joint_angle(boards, heard, robot, joint)
     low, high = robot.position_limits[joint]
     place = float(own[-1])
     scale, unit = (np.degrees(1.0), "°") if robot.independent_joints[joint].kind == "revolute" else (1e3, " mm")
@@ -272,7 +272,7 @@ def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joi
     return _Look(figure)
 
 
-def _joint_angle(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> Array:
+def joint_angle(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> Array:
     """A joint's positions by the encoders that servos use, those of the motors that move it [rad], shape (n,)."""
     shares = np.linalg.inv(robot.transmission_matrix)[joint]
     motors = [

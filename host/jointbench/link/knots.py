@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.link.reach import check_reach
-from jointbench.link.settings import JointSettings
+from jointbench.link.reach import check_driven
 from jointbench.robot import Array, Robot
 
+MOST_REPEATS = 65535  # 16 bits of a LOAD
 _WHOLE = 1e-6  # of a knot step: far below a microsecond, far above rounding of a period in seconds
 
 
@@ -30,9 +30,20 @@ class Trajectory(Protocol):
         ...
 
 
-def trajectory_knots(
-    trajectory: Trajectory, robot: Robot, facts: Sequence[Facts], settings: Sequence[JointSettings] = ()
-) -> NDArray[np.int32]:
+def check_repeats(repeats: int) -> None:
+    """Refuse to play a motion never, or more often than the boards count.
+
+    Raises:
+        TrajectoryError: not a whole number from 1 to 65535.
+    """
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise TrajectoryError(
+            f"repeats = {repeats} must be a whole number from 1 to {MOST_REPEATS}; two show how much of the torque "
+            "repeats"
+        )
+
+
+def trajectory_knots(trajectory: Trajectory, robot: Robot, facts: Sequence[Facts]) -> NDArray[np.int32]:
     """Knots of a trajectory for each joint's board.
 
     Motor position = M q counts / 2 pi, with M the robot's transmission matrix; velocity in counts/tick, Q8.
@@ -41,14 +52,13 @@ def trajectory_knots(
         trajectory: what to play.
         robot: its transmission matrix turns joints into motors.
         facts: of each joint's board, in joint order.
-        settings: of each joint, whose windows hold instead of the robot's limits.
 
     Returns:
         Position and velocity of each knot, shape (n_joints, n_knots, 2).
 
     Raises:
-        TrajectoryError: the period is no whole number of knot steps, a value does not fit the wire, a joint that
-            nothing drives is to move, or one that shares its motors is to leave its limits.
+        TrajectoryError: the period is no whole number of knot steps, a value does not fit the wire, or a joint that
+            nothing drives is to move.
     """
     tick_period, knot_ticks = facts[0].tick_period, facts[0].knot_ticks
     step = tick_period * knot_ticks
@@ -60,7 +70,7 @@ def trajectory_knots(
             f"the nearest that is: {nearest:g} s"
         )
     q, dq, _ = trajectory.evaluate(np.arange(steps + 1, dtype=np.float64) * step)
-    check_reach(q, dq, robot, facts, settings)
+    check_driven(q, robot, facts)
     counts = np.array([fact.motor_counts for fact in facts]) / (2.0 * np.pi)
     position = q @ robot.transmission_matrix.T * counts
     velocity = dq @ robot.transmission_matrix.T * (counts * tick_period * 256.0)

@@ -122,12 +122,15 @@ class Ledger:
     @property
     def verdict(self) -> str:
         """One sentence: "valid: ..." or "invalid: ..." with the reason."""
-        lost = f"{self.samples_lost} of {self.samples_received + self.samples_lost} samples lost"
+        expected = self.samples_received + self.samples_lost
+        lost = f"{self.samples_lost} of {expected} samples lost" if expected else "no sample was received"
         if not self.boards:
             return "invalid: no board was recorded"
         faults = [f"{board.joint}: {board.fault}" for board in self.boards if board.fault]
         if faults:
             return f"invalid: {'; '.join(faults)} ({lost})"
+        if not expected:
+            return f"invalid: {lost}"
         if self.lost_fraction > self.limit:
             return f"invalid: {lost}, {self.lost_fraction:.3%} is more than the limit of {self.limit:.3%}"
         return f"valid: {lost}"

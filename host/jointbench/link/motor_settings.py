@@ -117,7 +117,7 @@ def motor_settings(joints: Sequence[JointSettings], train: DriveTrain) -> tuple[
     - no joint is farther from its reference than it may be, wherever in its window each motor is;
     - the window of a motor's position and velocity is the projection of the joints' box on its row of M. Together the
       windows are wider than the box at the box's corners and edges: a trajectory is held against the box itself before
-      it is loaded (`trajectory_knots`).
+      it is loaded (`Gate`).
 
     Args:
         joints: settings of each joint, in joint order.

@@ -16,11 +16,12 @@ from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent
 from jointbench.link.fall_watch import STANDING_SAMPLES, FallWatch
 from jointbench.link.identity import Facts
 from jointbench.link.interrupt import SafeInterrupt
-from jointbench.link.knots import Trajectory, trajectory_knots
+from jointbench.link.knots import Trajectory, check_repeats, trajectory_knots
 from jointbench.link.ledger import Ledger
 from jointbench.link.peaks import Peaks
 from jointbench.link.sink import Sink
 from jointbench.link.sync import Exchange, board_clock
+from jointbench.stopping import why_ended
 from jointwire import Frame, State, Trip
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def play(
             playback.start()
             playback.watch()
         except BaseException as error:
-            outcome = f"stopped by {type(error).__name__}: {error}".rstrip(": ")
+            outcome = f"stopped by {why_ended(error)}"
             raise
         finally:
             _finish(bench, recorder, outcome)
@@ -200,7 +201,9 @@ class _Playback:
     def load(self, trajectory: Trajectory, repeats: int) -> None:
         """Everything that can be done while the motors are off."""
         bench, recorder = self.bench, self.recorder
-        knots = trajectory_knots(trajectory, bench.robot, bench.facts, bench.settings)
+        check_repeats(repeats)
+        bench.gate().check(trajectory)
+        knots = trajectory_knots(trajectory, bench.robot, bench.facts)
         for board in bench.all_boards:
             if board.state is State.FAULT:
                 raise board.fault_error()

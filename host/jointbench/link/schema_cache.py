@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from jointbench.files import write_file
 from jointwire import Schema, SchemaError, own_schema
 
 
@@ -54,9 +54,7 @@ def _keep(schema: Schema) -> None:
             return
     with contextlib.suppress(OSError):  # without a cache it is fetched again
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(schema.text, encoding="utf-8")
-        os.replace(draft, path)
+        write_file(path, schema.text)
 
 
 def _path(schema_hash: int) -> Path:

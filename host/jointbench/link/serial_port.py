@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from typing import Any
 
@@ -11,12 +12,29 @@ import serial
 _CHUNK = 65536
 
 
+SCHEMES = ("serial", "socket", "rfc2217", "hwgrep", "loop", "fault")
+"""What may stand before the colon of a port's URL; pyserial knows others, of which one writes files."""
+
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+def refused_scheme(url: str) -> str:
+    """Say why a port's URL is not opened, "" where it may be: a device is named without a scheme, or by "serial:"."""
+    scheme = _SCHEME.match(url.strip().removeprefix("serial:"))
+    if scheme is None or scheme[1].lower() in SCHEMES or re.fullmatch(r"(?i)com\d+", scheme[1]):
+        return ""
+    return f"{scheme[1]!r} is no kind of port that is opened here; name a device, or one of {', '.join(SCHEMES)}"
+
+
 def open_serial(url: str, **settings: Any) -> Any:
-    """Open a serial device or any URL that pyserial knows, so that reading never waits.
+    """Open a serial device or a URL of one of `SCHEMES`, so that reading never waits.
 
     Raises:
-        serial.SerialException, OSError, ValueError: as pyserial does.
+        ValueError: the URL's scheme is another, or as pyserial does.
+        serial.SerialException, OSError: as pyserial does.
     """
+    if why := refused_scheme(url):
+        raise ValueError(why)
     if url.lower().startswith("rfc2217:"):
         settings.pop("write_timeout", None)  # pyserial has none there; the connection's own holds
     port = serial.serial_for_url(url, timeout=0, **settings)

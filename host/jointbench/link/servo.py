@@ -21,7 +21,9 @@ FOLLOWING_LIMIT = 0.06  # [rad]
 _POSES = 64
 
 
-def default_settings(robot: Robot, overrides: Mapping[str, ServoOverride] | None = None) -> tuple[JointSettings, ...]:
+def default_settings(
+    robot: Robot, overrides: Mapping[str, ServoOverride] | None = None, limits: Mapping[str, float] | None = None
+) -> tuple[JointSettings, ...]:
     """Settings of every joint: stiffness = J w², damping = 2 zeta stiffness / w.
 
     J is the largest inertia that the joint feels in any pose by the robot's nominal masses (with the rotors' where
@@ -30,7 +32,9 @@ def default_settings(robot: Robot, overrides: Mapping[str, ServoOverride] | None
     Args:
         robot: limits, drives and nominal masses.
         overrides: by joint name, from the bench file.
+        limits: of the bench file: its velocity_rad_s and current_A hold where they are below the robot's.
     """
+    slowest, weakest = ((limits or {}).get(name, np.inf) for name in ("velocity_rad_s", "current_A"))
     inertia = (_largest_inertia(robot) + np.diag(robot.drive_train.known_inertia)).tolist()
     settings: list[JointSettings] = []
     for joint, drive, moved in zip(robot.independent_joints, robot.drives, inertia, strict=True):
@@ -41,9 +45,9 @@ def default_settings(robot: Robot, overrides: Mapping[str, ServoOverride] | None
                 stiffness=stiffness,
                 damping=override.damping or 2.0 * DAMPING_RATIO * stiffness / BANDWIDTH,
                 viscous_feedforward=0.0,
-                current_limit=drive.current_limit,
+                current_limit=min(drive.current_limit, weakest),
                 position_limits=joint.position_limits,
-                velocity_limit=VELOCITY_MARGIN * joint.velocity_limit,
+                velocity_limit=VELOCITY_MARGIN * min(joint.velocity_limit, slowest),
                 following_limit=FOLLOWING_LIMIT,
             )
         )

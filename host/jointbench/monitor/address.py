@@ -32,7 +32,7 @@ def listen(bench: Path, port: int | None) -> tuple[list[socket], Access]:
         MonitorError: the port cannot be had.
         FeedError: the private folder is not ours alone.
     """
-    path = private_folder() / f"monitor-{hashlib.sha256(os.fsencode(bench.resolve())).hexdigest()[:16]}.json"
+    path = private_folder() / f"monitor-{hashlib.sha256(os.fsencode(os.path.realpath(bench))).hexdigest()[:16]}.json"
     last = _read(path)
     try:
         sockets = bind_sockets(last.port if port is None else port, HOST)

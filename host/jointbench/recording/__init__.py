@@ -1,5 +1,6 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
+from jointbench.recording.accept import accept
 from jointbench.recording.diagnosis import Diagnosis, Finding
 from jointbench.recording.doctor import examine
 from jointbench.recording.import_csv import import_csv
@@ -15,6 +16,7 @@ __all__ = [
     "Recorder",
     "Run",
     "Samples",
+    "accept",
     "examine",
     "import_csv",
     "mapping_names",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jointbench.errors import ImportedDataError
+from jointbench.foreign import bytes_of, number
 from jointbench.recording.log_table import LogTable, missing_column
 from jointbench.recording.mapping import LogFile
 
@@ -31,7 +33,7 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
             than the first, or a cell that is not a number.
     """
     try:
-        raw = path.read_bytes()
+        raw = bytes_of(path)
         text = raw.decode("utf-8-sig")
     except OSError as error:
         reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
@@ -42,7 +44,7 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
     except UnicodeDecodeError as error:
         raise ImportedDataError(f"{file.path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=file.delimiter)
-    first = next(reader, [])
+    first = next(_rows(reader, file), [])
     if not first:
         raise ImportedDataError(f"{file.path} is empty; nothing can be imported from it")
     names = [cell.strip() for cell in first] if file.header else [str(k + 1) for k in range(len(first))]
@@ -51,7 +53,7 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
     rows: list[list[float]] = [] if file.header else [_numbers(file, first, places, columns, 1)]
     lines = [] if file.header else [1]
     blank = 0
-    for cells in reader:
+    for cells in _rows(reader, file):
         if not cells:
             blank = blank or reader.line_num
             continue
@@ -67,6 +69,19 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
     return LogTable(file.path, columns, values, np.array(lines, dtype=np.intp), hashlib.sha256(raw).hexdigest())
 
 
+def _rows(reader: Any, file: LogFile) -> Iterator[list[str]]:
+    """Rows of cells.
+
+    Raises:
+        ImportedDataError: a cell without an end.
+    """
+    try:
+        yield from reader
+    except csv.Error as error:
+        line = f"{file.path}, line {reader.line_num}"
+        raise ImportedDataError(f"{line}: {error}; is there a stray quote before it?") from error
+
+
 def _place(file: LogFile, names: list[str], wanted: str) -> int:
     count = names.count(wanted)
     if count == 1:
@@ -77,7 +92,7 @@ def _place(file: LogFile, names: list[str], wanted: str) -> int:
 
 def _numbers(file: LogFile, cells: list[str], places: list[int], columns: tuple[str, ...], line: int) -> list[float]:
     try:
-        return [float(cells[place]) for place in places]
+        return [number(cells[place]) for place in places]
     except ValueError:
         for place, column in zip(places, columns, strict=True):
             if not _is_number(cells[place]):
@@ -92,7 +107,7 @@ def _numbers(file: LogFile, cells: list[str], places: list[int], columns: tuple[
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        number(cell)
     except ValueError:
         return False
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import JointbenchError, RunError
+from jointbench.foreign import bytes_of, json_values, text_of
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.recording.contents import Contents, read_contents
 from jointbench.recording.diagnosis import Diagnosis, Finding
 from jointbench.recording.injected_faults import injected_faults
 from jointbench.recording.record_file import RecordKind
-from jointbench.recording.run import Run, open_run
+from jointbench.recording.reported import disagreements
+from jointbench.recording.run import Run, boards_of, read_run
 from jointbench.recording.run_directory import (
     EVENTS,
     FRAMES,
+    IMPORTED,
     PROVENANCE,
     RESULT,
     SAMPLES,
@@ -30,14 +33,19 @@ from jointbench.recording.run_directory import (
     robot_file,
 )
 from jointbench.recording.samples import read_samples
-from jointbench.recording.timeline import RESIDUAL_LIMIT_US
+from jointbench.recording.seal import MEASURED, Seal, advice, check_seal, edit_sentence
+from jointbench.recording.timeline import RESIDUAL_LIMIT_US, doubtful_clocks
 from jointwire import Schema, SchemaError, own_schema
 
 _SHOWN = 8  # places named one by one
 
+_STOPPED = re.compile(r"stopped by (Ctrl-C|SIGTERM|SIGHUP|StopAsked|KeyboardInterrupt)\b")
+"""Outcomes of runs that somebody ended, which is no damage."""
+
 _AGAIN = "record the motion again; this run stays as it is."
 _COPY = "take the file from a copy, if there is one: nothing here can make up for it."
 _OPEN = "open it with the release named in run.toml; if that is this one, take run.toml from a copy."
+_CORRECT = "find out which is right: correct the robot file (and note it with `jointbench accept`), or the board's own."
 _LEFT_OUT = "nothing needs repair: whoever opens the run leaves the torn end out."
 
 
@@ -51,11 +59,21 @@ def examine(run: str | Path) -> Diagnosis:
     if not path.is_dir():
         raise RunError(f"{path} is not a run: there is no such directory; runs are directories that hold a run.toml")
     provenance, findings = _read_provenance(path)
+    result, result_finding = _check_result(path, provenance)
+    sha256: dict[str, str] = {}
     if (path / SAMPLES).is_file():
         findings.append(_check_samples(path))
     else:
-        findings += _examine_recording(path, provenance)
-    opened, usable = _open(path)
+        found, sha256 = _examine_recording(path, provenance, result)
+        findings += found
+    findings += [result_finding] if result_finding else []
+    seal: Seal | None = None
+    if result is not None or result_finding is None:
+        seal, found = _check_files(path, result, sha256)
+        findings += found
+    if provenance and provenance.get("board"):
+        findings += _check_boards(path, provenance)
+    opened, usable = _open(path, seal)
     if isinstance(opened, Run) and opened.clocks:
         findings.append(_check_clocks(opened))
     elif not isinstance(opened, Run) and all(finding.ok for finding in findings):
@@ -63,23 +81,23 @@ def examine(run: str | Path) -> Diagnosis:
     return Diagnosis(path, tuple(findings), usable)
 
 
-def _examine_recording(path: Path, provenance: Mapping[str, Any] | None) -> list[Finding]:
+def _examine_recording(
+    path: Path, provenance: Mapping[str, Any] | None, result: Mapping[str, Any] | None
+) -> tuple[list[Finding], dict[str, str]]:
+    """What is found in a recording's own files, and the SHA-256 of those that were read for it."""
     schema, schema_finding = _check_schema(path, provenance)
-    result, result_finding = _check_result(path)
     findings = [schema_finding]
     try:
-        data = (path / FRAMES).read_bytes()
+        data = bytes_of(path / FRAMES)
     except OSError as error:
-        return [*findings, Finding(FRAMES, False, f"cannot be read: {error.strerror}", advice=_COPY), result_finding]
+        return [*findings, Finding(FRAMES, False, f"cannot be read: {error.strerror}", advice=_COPY)], {}
     joints = _joints(provenance, result)
     contents = read_contents(data, schema, joints, float(result["ledger"]["limit"]) if result else DEFAULT_LIMIT)
-    findings += [_check_records(contents), _check_end(contents, result), _check_frames(contents), result_finding]
-    if result:
-        findings.append(_check_digest(contents, result))
+    findings += [_check_records(contents), _check_end(contents, result), _check_frames(contents)]
     findings += [_check_ledger(contents, result), _check_events(path)]
     if faults := injected_faults(path, joints):  # no damage to the run, but the cause of much that was lost
         findings.append(Finding("injected faults", True, "; ".join(each.text for each in faults)))
-    return findings
+    return findings, {FRAMES: contents.sha256}
 
 
 def _read_provenance(path: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
@@ -113,7 +131,7 @@ def _check_schema(path: Path, provenance: Mapping[str, Any] | None) -> tuple[int
     own = own_schema()
     said = str((provenance or {}).get("schema_hash", ""))
     try:
-        schema = Schema.from_text((path / SCHEMA).read_text(encoding="utf-8"))
+        schema = Schema.from_text(text_of(path / SCHEMA))
     except (OSError, UnicodeDecodeError, SchemaError) as error:
         seed = _hash(said, own.hash)
         text = f"cannot be read ({error}); frames are read as of schema {seed:08x}"
@@ -161,7 +179,7 @@ def _check_end(contents: Contents, result: Mapping[str, Any] | None) -> Finding:
             missing = (result["last_us"] - (last_us if last_us is not None else result["first_us"] or 0)) / 1000.0
             text += f", and at most {missing:.1f} ms of data are missing"
         else:
-            text += "; at most 100 ms of data are missing where the recorder was killed, 1 s after a power cut"
+            text += "; at most 100 ms of data are missing, as where the recorder was killed or the power cut"
         return Finding(name, False, text, f"from byte {torn.start}, after {contents.at(last_us)}", _LEFT_OUT)
     if result and sum(contents.counts.values()) < result["records"] and not contents.damage:
         missing = result["records"] - sum(contents.counts.values())
@@ -179,25 +197,73 @@ def _check_frames(contents: Contents) -> Finding:
     return Finding("frames", False, text, _some(places), "open it with the release that recorded it; see run.toml.")
 
 
-def _check_result(path: Path) -> tuple[dict[str, Any] | None, Finding]:
+def _check_result(
+    path: Path, provenance: Mapping[str, Any] | None
+) -> tuple[dict[str, Any] | None, Finding | None]:
+    """What result.json says, and what is to be said of it: nothing of an import made before imports had one."""
     try:
         result = read_result(path)
+        if result is None and (path / SAMPLES).is_file():
+            gone = Finding(RESULT, False, "missing: it vouches for the run's other files", advice=_COPY)
+            return None, gone if (provenance or {}).get("sealed") else None
         if result is None:
             text = "missing: the recorder was killed, the power failed, or it is still recording"
             return None, Finding(RESULT, False, text, advice="if it is still recording, look again afterwards.")
     except RunError as error:
         return None, Finding(RESULT, False, str(error), advice=_COPY)
+    if _STOPPED.match(result["outcome"]):
+        return result, Finding(RESULT, True, f"the run was {result['outcome']}; what was recorded until then is here")
+    if result["outcome"] == IMPORTED:
+        return result, Finding(RESULT, True, "the run was imported")
     if result["outcome"] != "finished":
         return result, Finding(RESULT, False, f"the run was {result['outcome']}", advice=_AGAIN)
     return result, Finding(RESULT, True, "the run was finished")
 
 
-def _check_digest(contents: Contents, result: Mapping[str, Any]) -> Finding:
-    recorded = str(result["frames_sha256"])
-    if contents.sha256 == recorded:
-        return Finding("SHA-256", True, f"{recorded[:16]}… as recorded")
-    text = f"frames.bin is not as recorded: {contents.sha256[:16]}…, was {recorded[:16]}…"
-    return Finding("SHA-256", False, text, advice=_COPY)
+def _check_files(
+    path: Path, result: Mapping[str, Any] | None, sha256: Mapping[str, str]
+) -> tuple[Seal | None, list[Finding]]:
+    """The run's seal, and whether each file is as it was when the run was made, as far as anything vouches for it."""
+    try:
+        seal = check_seal(path, sha256)
+    except RunError as error:
+        return None, [Finding("SHA-256", False, str(error), advice=_COPY)]
+    if seal is None:
+        recorded = str((result or {}).get("frames_sha256", ""))
+        if recorded and sha256.get(FRAMES, recorded) != recorded:
+            text = f"{FRAMES} is not as recorded: {sha256[FRAMES][:16]}…, was {recorded[:16]}…"
+            return None, [Finding(f"SHA-256 of {FRAMES}", False, text, advice=_COPY)]
+        whole = f"{FRAMES} is as recorded; " if recorded else ""
+        text = f"{whole}nothing vouches for the other files: the run was made before runs had a seal"
+        return None, [Finding("SHA-256", True, text)]
+    findings = [
+        Finding(
+            f"SHA-256 of {change.file}",
+            False,
+            change.sentence(seal.made),
+            advice=_COPY if change.file in MEASURED else f"{advice(path, [change])}.",
+        )
+        for change in seal.changes
+    ]
+    if not findings:
+        findings = [Finding("SHA-256", True, f"{len(seal.sha256)} files are as they were {seal.made}")]
+    if seal.edits:
+        findings.append(Finding("edits", True, "; ".join(map(edit_sentence, seal.edits))))
+    return seal, findings
+
+
+def _check_boards(path: Path, provenance: dict[str, Any]) -> list[Finding]:
+    """What boards reported against the robot file; nothing where one of them cannot be read, which is said there."""
+    try:
+        robot = read_robot(path, str(provenance.get("robot", "")))
+        boards, _ = boards_of(path, provenance)
+        wrong = disagreements(robot, list(boards.values()), provenance)
+    except (JointbenchError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    name = "boards and robot file"
+    if wrong:
+        return [Finding(name, False, f"{len(wrong)} differ", _some(wrong), _CORRECT)]
+    return [Finding(name, True, f"what {len(boards)} boards reported agrees with {robot_file(path).name}")]
 
 
 def _check_ledger(contents: Contents, result: Mapping[str, Any] | None) -> Finding:
@@ -212,7 +278,7 @@ def _check_ledger(contents: Contents, result: Mapping[str, Any] | None) -> Findi
 
 def _check_events(path: Path) -> Finding:
     try:
-        text = (path / EVENTS).read_text(encoding="utf-8", errors="replace")
+        text = bytes_of(path / EVENTS).decode(errors="replace")
     except OSError as error:
         return Finding(EVENTS, False, f"cannot be read: {error.strerror}", advice=_COPY)
     lines, before, wrong = text.splitlines(), None, list[str]()
@@ -231,7 +297,7 @@ def _check_events(path: Path) -> Finding:
 
 def _event_time(line: str) -> int | None:
     try:
-        event = json.loads(line)
+        event = json_values(line)
     except ValueError:
         return None
     if not isinstance(event, dict):
@@ -245,9 +311,10 @@ def _check_clocks(run: Run) -> Finding:
     residuals = {joint: clock.residual_us for joint, clock in run.clocks.items()}
     joint, worst = max(residuals.items(), key=lambda item: item[1])
     drifts = ", ".join(f"{joint} {clock.drift_ppm:+.1f}" for joint, clock in run.clocks.items())
-    text = f"largest residual {worst:.1f} µs ({joint}), limit {RESIDUAL_LIMIT_US:g}; drifts in ppm: {drifts}"
-    advice = "" if worst <= RESIDUAL_LIMIT_US else "record on a quieter link, or with a SYNC wire."
-    return Finding("clocks", worst <= RESIDUAL_LIMIT_US, text, advice=advice)
+    limit = f"limit {RESIDUAL_LIMIT_US:g}" if len(residuals) > 1 else "no other board to align it with"
+    text = f"largest residual {worst:.1f} µs ({joint}), {limit}; drifts in ppm: {drifts}"
+    advice = "record on a quieter link, or with a SYNC wire." if doubtful_clocks(run.clocks) else ""
+    return Finding("clocks", not advice, text, advice=advice)
 
 
 def _check_samples(path: Path) -> Finding:
@@ -277,16 +344,18 @@ def _driven(path: Path, n_joints: int) -> NDArray[np.bool_]:
     return modelled if len(modelled) == n_joints else np.ones(n_joints, dtype=np.bool_)
 
 
-def _open(path: Path) -> tuple[Run | str, str]:
+def _open(path: Path, seal: Seal | None) -> tuple[Run | str, str]:
     """The run as everybody else opens it or why that cannot be done, and what it can be used for."""
     try:
-        run = open_run(path)
+        run = read_run(path, seal)
     except (JointbenchError, OSError, KeyError, TypeError, ValueError) as error:  # damage takes any shape
         return str(error), f"nothing: it cannot be opened ({error})"
     samples = run.samples
     good, total = int(samples.valid.sum()), samples.valid.size
     text = f"{good} of {total} samples ({good / total:.2%}) of {len(samples.joint_names)} joints over "
     text += f"{samples.time[-1] - samples.time[0]:.3f} s can be read"
+    if seal is not None and seal.changes:
+        return run, f"nothing as it is: it was changed, and is not opened; {text}"
     return run, f"{text}, and used" if run.is_valid else f"{text}; the run is invalid, so do not fit it unseen"
 
 

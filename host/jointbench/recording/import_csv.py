@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from jointbench.recording.log_table import LogTable
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples
+from jointbench.recording.run_directory import MAPPING
 from jointbench.recording.samples import Samples
 from jointbench.recording.time_grid import TimeGrid, UnevenTimes, even_grid, grid_of_times, uneven_times
 from jointbench.robot import Array, Robot
@@ -53,9 +55,8 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
     grid, known = _grid(described, tables, first, end)
     samples = _samples(described, tables, grid, known, first, end)
     where = Path(directory) if directory is not None else new_run_path("runs", described.robot.name, "import")
-    save_samples(where, samples, _provenance(described, tables, grid, first, end))
-    (where / "mapping.toml").write_text(described.text, encoding="utf-8")
-    return open_run(where)
+    about = _provenance(described, tables, grid, first, end)
+    return open_run(save_samples(where, samples, about, {MAPPING: described.text.encode()}))
 
 
 def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Mapping, Path]:
@@ -86,8 +87,8 @@ def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Ma
 
 def _holds(folder: Path, path: str) -> bool:
     """Whether this file is in a folder: then it is a folder of logs, however much it looks like a bag."""
-    whole = (folder / path).resolve()
-    return whole.exists() and whole.is_relative_to(folder.resolve())
+    whole = Path(os.path.realpath(folder / path))
+    return whole.exists() and whole.is_relative_to(os.path.realpath(folder))
 
 
 def _with_file(mapping: Mapping, path: str) -> Mapping:

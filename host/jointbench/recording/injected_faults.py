@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jointbench.foreign import bytes_of, json_values
 from jointbench.recording.run_directory import EVENTS
 
 
@@ -43,7 +43,7 @@ def injected_faults(run: str | Path, joints: Mapping[int, str]) -> tuple[Injecte
         joints: joint of each node.
     """
     try:
-        lines = (Path(run) / EVENTS).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = bytes_of(Path(run) / EVENTS).decode(errors="replace").splitlines()
     except OSError:  # an import has no events; of a recording, doctor says that they are missing
         return ()
     return tuple(faults for line in lines if (faults := _of_event(line, joints)))
@@ -52,7 +52,7 @@ def injected_faults(run: str | Path, joints: Mapping[int, str]) -> tuple[Injecte
 def _of_event(line: str, joints: Mapping[int, str]) -> InjectedFaults | None:
     """The faults that an event tells; None where it is another event, or damaged."""
     try:
-        event: Any = json.loads(line)
+        event: Any = json_values(line)
         if event["event"] != "faults":
             return None
         nodes: Sequence[int] = event["nodes"]

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
+from jointbench.foreign import regular_file
 from jointbench.robot import Array
+
+MOST = 1e30
+"""Beyond what any unit of position, time, current or torque makes; its square is a number yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,20 @@ class LogTable:
     lines: NDArray[np.intp]
     sha256: str
     counted: str = "line"
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that nobody measures: sums and squares of them are none.
+
+        Raises:
+            ImportedDataError: names line and column of the first one.
+        """
+        if len(beyond := np.argwhere(np.isfinite(self.values) & (np.abs(self.values) > MOST))):
+            row, column = beyond[0].tolist()
+            raise ImportedDataError(
+                f"{self.name}, {self.counted} {self.lines[row]}, column {self.columns[column]!r}: "
+                f"{self.values[row, column]:g} is beyond all that is measured (at most {MOST:g}); mend or remove that "
+                f"{self.counted}"
+            )
 
     def column(self, name: str) -> Array:
         """Values of a column that was asked for."""
@@ -66,7 +84,7 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file; of a folder's files in the order of their names."""
     whole = hashlib.sha256()
     for each in sorted(path.iterdir()) if path.is_dir() else [path]:
-        with each.open("rb") as file:
+        with regular_file(each).open("rb") as file:
             while block := file.read(1 << 20):
                 whole.update(block)
     return whole.hexdigest()

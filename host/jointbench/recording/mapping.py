@@ -47,6 +47,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from jointbench.errors import MappingError, RobotFileError, UnknownRobot
+from jointbench.foreign import text_of, toml_values
 from jointbench.robot import Array, Robot, library_names, load_robot, split_reference
 from jointbench.robot.table import Table
 
@@ -178,7 +179,7 @@ def read_mapping(name_or_path: str | Path, *data: Path) -> Mapping:
     """
     text, path = _find(name_or_path)
     try:
-        values = tomllib.loads(text)
+        values = toml_values(text)
     except tomllib.TOMLDecodeError as error:
         raise MappingError(f"mapping {path.name} is not TOML: {error}") from error
     try:
@@ -194,7 +195,7 @@ def _find(name_or_path: str | Path) -> tuple[str, Path]:
         return file.read_text(encoding="utf-8"), Path(f"{name_or_path}.toml")
     path = Path(name_or_path)
     try:
-        return path.read_text(encoding="utf-8"), path
+        return text_of(path), path
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise MappingError(
@@ -312,8 +313,9 @@ def _channel(
     entry = Table(values[key] | {name: [value] * n for name, value in once.items()}, where)
     columns = entry.texts("columns")
     if len(columns) != n:
-        entry.fault(f"columns has {len(columns)} entries; robot {robot.name!r} has {n} joints: "
-                    f"{', '.join(robot.joint_names)}")
+        entry.fault(
+            f"columns has {len(columns)} entries; robot {robot.name!r} has {n} joints: {', '.join(robot.joint_names)}"
+        )
     names = entry.texts("unit")
     side = cast(Literal["motor", "joint"], entry.text("side", allowed=("motor", "joint")))
     for name in names:
@@ -348,8 +350,11 @@ def _invalid_rows(table: Table, values: dict[str, Any]) -> tuple[tuple[int, int]
         return ()
     pairs = values["invalid_rows"]
     good = isinstance(pairs, list) and all(
-        isinstance(pair, list) and len(cast(list[Any], pair)) == 2 and all(type(k) is int and k >= 0 for k in pair)
-        and pair[0] < pair[1] for pair in cast(list[Any], pairs)
+        isinstance(pair, list)
+        and len(cast(list[Any], pair)) == 2
+        and all(type(k) is int and k >= 0 for k in pair)
+        and pair[0] < pair[1]
+        for pair in cast(list[Any], pairs)
     )
     if not good:
         table.fault(f"invalid_rows = {pairs!r} must be a list of [first, end] rows, counted from 0, first below end")

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from jointbench.files import replacing
+from jointbench.foreign import regular_file
 from jointbench.signals.mapped import file_bytes, part_of, pieces
 
 _ALIGNED = 64
@@ -29,9 +31,13 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     Arrays that lie in files themselves are copied piece by piece. The same arrays give the same bytes.
 
     Raises:
-        OSError: it cannot be written.
+        FileNotWritten: it cannot be written; what was there is as it was.
     """
-    with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
+    with (
+        replacing(path) as unfinished,
+        unfinished.open("wb") as file,
+        zipfile.ZipFile(file, "w") as archive,
+    ):
         for name, values in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy")
             start = file.tell() + 30 + len(info.filename.encode()) + _ZIP64 + _PADDING.size
@@ -51,11 +57,13 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
         return _arrays_of(path)
     except (zlib.error, lzma.LZMAError, RuntimeError) as error:  # what stands for another compression, or a password
         raise ValueError(f"it is damaged ({error})") from error
+    except MemoryError as error:  # a header may name any shape
+        raise ValueError(f"it says to hold more than there is memory for ({error})") from error
 
 
 def _arrays_of(path: Path) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(regular_file(path)) as archive:
         if (damaged := archive.testzip()) is not None:
             raise ValueError(f"{damaged} in it is damaged")
         mapped = file_bytes(path)

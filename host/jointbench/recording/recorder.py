@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -18,13 +18,15 @@ from jointbench.link.tally import Tally
 from jointbench.recording.clock_notes import ClockNotes, clocks_of
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
+from jointbench.recording.seal import write_result
+from jointbench.stopping import why_ended
 from jointwire import Chunk, Frame, schema_text
 
 _MOST_UNCOUNTED = 256  # records; one by one, after each wait, they cost as much again
 
 
 class Recorder:
-    """Writes one run: run.toml and schema.json first, then frames and events as they come, result.json last.
+    """Writes one run: run.toml and schema.json first, then frames and events as they come, the sealed result.json last.
 
     As a context manager it closes the run whatever happens, and an error's text becomes its outcome.
 
@@ -53,8 +55,8 @@ class Recorder:
         self._tally = Tally(self._joints, limit)
         self._tick_period_us = _tick_period_us(provenance)
         self._clock_notes = {node: ClockNotes() for node in self._joints} if self._tick_period_us else {}
-        self._frames = RecordWriter(self.path / FRAMES)
         self._events = (self.path / EVENTS).open("a", encoding="utf-8")
+        self._frames = RecordWriter(self.path / FRAMES, self._events.fileno())
         self.holds = False
         self._held: list[tuple[Record, Chunk]] = []
         self._uncounted: list[tuple[Record, Chunk]] = []
@@ -142,18 +144,19 @@ class Recorder:
         return self.tally.ledger()
 
     def _finish(self, outcome: str) -> None:
-        ledger = self.tally.ledger()
+        ledger, sha256 = self.tally.ledger(), self._frames.sha256.hexdigest()
         result = {
             "outcome": outcome,
             "records": self._records,
             "first_us": self._first_us,
             "last_us": self._last_us,
-            "frames_sha256": self._frames.sha256.hexdigest(),
+            "frames_sha256": sha256,
             "clocks": self._clocks(),
             "ledger": ledger.to_dict(),
         }
         trouble: OSError | None = None
-        for finish in (self._frames.close, self._events.close, partial(self._write_result, result)):
+        seal = partial(write_result, self.path, result, {FRAMES: sha256})  # of what came, whatever the disk made of it
+        for finish in (self._frames.close, self._events.close, seal):
             try:
                 finish()
             except OSError as error:
@@ -189,13 +192,10 @@ class Recorder:
         elif self._tally.add(chunk.content) and self._clock_notes:
             self._clock_notes[chunk.content.node].add(chunk.content, record.time_us)
 
-    def _write_result(self, result: Mapping[str, Any]) -> None:
-        unfinished = self.path / f"{RESULT}.new"
-        unfinished.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(unfinished, self.path / RESULT)
-
     def _stop(self, name: str, error: OSError) -> RunError:
         self._full = True
+        if isinstance(error.__cause__, OSError):  # of a FileNotWritten
+            error = error.__cause__
         return RunError(
             f"recording stopped: {self.path / name} cannot be written: {error.strerror} (errno {error.errno}); what "
             "was recorded until then is kept; free some space, or record to another place"
@@ -209,7 +209,7 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the run; it stays readable after an error."""
-        self.close("finished" if error is None else f"stopped by {type(error).__name__}: {error}".rstrip(": "))
+        self.close("finished" if error is None else f"stopped by {why_ended(error)}")
 
 
 def _tick_period_us(provenance: Mapping[str, Any]) -> int:
@@ -222,7 +222,8 @@ def _tick_period_us(provenance: Mapping[str, Any]) -> int:
 
 def new_run_path(root: str | Path, robot: str, kind: str) -> Path:
     """Path `<root>/<utc date-time>-<robot>-<kind>` that does not exist yet; a number is added where it does."""
-    stem = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{robot.replace(':', '-')}-{kind}"
+    name = re.sub(r"[^\w.-]", "-", robot)  # of a chain it has a colon
+    stem = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{name}-{kind}"
     path, number = Path(root) / stem, 2
     while path.exists():
         path, number = Path(root) / f"{stem}-{number}", number + 1

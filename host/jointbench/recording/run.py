@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointbench.errors import ExcitationError, RunError, UnknownJoint
+from jointbench.errors import ExcitationError, RunChanged, RunError, UnknownJoint
+from jointbench.foreign import text_of
 from jointbench.link.ledger import Ledger
 from jointbench.link.sync import BoardClock
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (
     FRAMES,
+    IMPORTED,
     PROVENANCE,
+    RESULT,
     SAMPLES,
     SCHEMA,
     common_ticks,
@@ -26,6 +27,7 @@ from jointbench.recording.run_directory import (
     read_robot,
 )
 from jointbench.recording.samples import Samples, read_samples, write_samples
+from jointbench.recording.seal import Seal, check_seal, edit_sentence, file_sha256, refuse_changes, write_result
 from jointbench.recording.timeline import BoardFacts, Timeline, assemble
 from jointbench.robot import Robot
 from jointwire import Schema, SchemaError, own_schema
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from jointbench.excitation import Excitation
 
 # What must be the same for frames of another schema to be read by this one; a register's scale, too.
+_MOTOR_SCALES = ("current.scale", "encoder.motor_counts", "drive.ratio")
 _NEEDED = (
     "header", "message DATA", "message STATUS", "message PONG", "message SYNC", "channel ", "State", "ChannelKind",
 )  # fmt: skip
@@ -56,6 +59,8 @@ class Run:
         warnings: what a careful reader must know, such as a torn end or an unfinished run.
         clocks: of each joint's board, by joint: how well it is known where its ticks lie on the common timeline. Empty
             for an import, and where all boards count the same ticks.
+        edits: changes of its files that somebody accepted (`jointbench accept`): date, reason, files. They are among
+            the warnings, too.
         starts: how much later than the first knot on the common timeline each joint's board began to play, by joint
             [samples]. Empty for an import; joints without a motor play nothing.
 
@@ -77,6 +82,7 @@ class Run:
     warnings: tuple[str, ...]
     clocks: Mapping[str, BoardClock] = field(default_factory=dict[str, BoardClock])
     starts: Mapping[str, float] = field(default_factory=dict[str, float])
+    edits: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def is_valid(self) -> bool:
@@ -99,6 +105,7 @@ def open_run(path: str | Path) -> Run:
         The run; look at its `ledger.verdict` and `warnings` before using its samples.
 
     Raises:
+        RunChanged: its files are not as they were recorded or imported; says which, and what to do.
         RunError: no run, one of another version, one without a single sample, or one whose excitation is damaged.
 
     >>> run = jb.open_run("runs/arm")
@@ -106,20 +113,40 @@ def open_run(path: str | Path) -> Run:
     ('cobot6:2', (10000, 2), True, ())
     """
     directory = Path(path)
+    seal = check_seal(directory)
+    if seal is not None:
+        refuse_changes(directory, seal)
+    return read_run(directory, seal)
+
+
+def read_run(directory: Path, seal: Seal | None) -> Run:
+    """Read a run's files as they are, changed or not.
+
+    Args:
+        directory: of the run.
+        seal: as `check_seal` gives it.
+
+    Raises:
+        RunChanged: it is of an import whose result.json is gone.
+        RunError: as `open_run`.
+    """
     provenance = read_provenance(directory)
+    if seal is None and provenance.get("sealed"):
+        raise RunChanged(f"run {directory}: the {RESULT} that vouches for its files is gone; take it from a copy")
     robot = read_robot(directory, str(provenance.get("robot", "")))
     clocks: Mapping[str, BoardClock] = {}
     starts: Mapping[str, float] = {}
     origin: str | None = None
-    if (directory / SAMPLES).is_file():
-        data = directory / SAMPLES
-        samples, (ledger, warnings, origin) = read_samples(data), read_converted(directory)
-    elif (directory / FRAMES).is_file():
-        data = directory / FRAMES
-        timeline, ledger, warnings = _read_recording(directory, robot, provenance)
-        samples, clocks, starts = timeline.samples, timeline.clocks, timeline.starts
-    else:
+    data = next((path for name in (SAMPLES, FRAMES) if (path := directory / name).is_file()), None)
+    if data is None:
         raise RunError(f"run {directory} holds neither frames.bin nor samples.npz: nothing was recorded in it")
+    sha256 = seal.sha256[data.name] if seal else file_sha256(data)
+    if data.name == SAMPLES:
+        samples, (ledger, warnings, origin) = read_samples(data), read_converted(directory)
+    else:
+        timeline, ledger, warnings = _read_recording(directory, robot, provenance, sha256)
+        samples, clocks, starts = timeline.samples, timeline.clocks, timeline.starts
+    edits = seal.edits if seal else ()
     return Run(
         path=directory,
         robot=robot,
@@ -128,20 +155,24 @@ def open_run(path: str | Path) -> Run:
         excitation=_excitation(directory, provenance),
         repeats=int(provenance.get("repeats", 0)),
         provenance=provenance,
-        sha256=origin or _sha256(data),
-        warnings=warnings,
+        sha256=origin or sha256,
+        warnings=(*warnings, *map(edit_sentence, edits)),
         clocks=clocks,
         starts=starts,
+        edits=edits,
     )
 
 
-def save_samples(directory: str | Path, samples: Samples, provenance: Mapping[str, Any]) -> Path:
+def save_samples(
+    directory: str | Path, samples: Samples, provenance: Mapping[str, Any], files: Mapping[str, bytes] | None = None
+) -> Path:
     """Make a run of samples that came from elsewhere; `open_run` opens it like any other.
 
     Args:
         directory: to create; an existing one is never written to.
         samples: what was measured.
         provenance: for run.toml; `robot` (a library name or a path) is needed.
+        files: content of further files by name, such as mapping.toml.
 
     Returns:
         The directory's path.
@@ -149,16 +180,12 @@ def save_samples(directory: str | Path, samples: Samples, provenance: Mapping[st
     Raises:
         RunError: the directory exists, or the provenance cannot be written.
     """
-    path = create_run_directory(directory, provenance)
-    unfinished = path / f"{SAMPLES}.new"
-    write_samples(unfinished, samples)
-    os.replace(unfinished, path / SAMPLES)
-    return path
 
+    def fill(folder: Path) -> None:
+        write_samples(folder / SAMPLES, samples)
+        write_result(folder, {"outcome": IMPORTED})
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return create_run_directory(directory, {**provenance, "sealed": True}, files, fill)
 
 
 def _excitation(directory: Path, provenance: dict[str, Any]) -> Excitation | None:
@@ -187,14 +214,18 @@ def boards_of(directory: Path, provenance: Mapping[str, Any]) -> tuple[dict[int,
             )
             for board in provenance["board"]
         }
+        for facts in boards.values():
+            scales = ("board.tick_period", *(_MOTOR_SCALES if facts.has_motor else ()))
+            if naught := next((name for name in scales if facts.registers.get(name) == 0), None):
+                raise ValueError(f"{naught} of {facts.joint} is 0, so that nothing could be scaled by it")
         return boards, common_ticks(provenance)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         missing = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be used ({error})"
         raise RunError(f"{directory / PROVENANCE} {missing}: boards and clock are needed to read frames") from error
 
 
 def _read_recording(
-    directory: Path, robot: Robot, provenance: dict[str, Any]
+    directory: Path, robot: Robot, provenance: dict[str, Any], sha256: str
 ) -> tuple[Timeline, Ledger, tuple[str, ...]]:
     boards, same_ticks = boards_of(directory, provenance)
     schema = _schema(directory)
@@ -212,7 +243,7 @@ def _read_recording(
         text = f"{directory / PROVENANCE}: the registers of a board lack {error}; without it its samples have no unit"
         raise RunError(text) from error
     invalid = () if recording.ledger.is_valid else (recording.ledger.verdict,)
-    warnings = (*invalid, *recording.warnings, *_check_result(directory, recording), *timeline.warnings)
+    warnings = (*invalid, *recording.warnings, *_check_result(directory, recording, sha256), *timeline.warnings)
     return timeline, recording.ledger, warnings
 
 
@@ -224,7 +255,7 @@ def _schema(directory: Path) -> Schema | None:
     """
     path, own = directory / SCHEMA, own_schema()
     try:
-        schema = Schema.from_text(path.read_text(encoding="utf-8"))
+        schema = Schema.from_text(text_of(path))
         differences = [line for line in own.differences(schema) if line.startswith(_NEEDED)] if schema != own else []
         scales = {register.name: register.scale for register in schema.registers}
     except FileNotFoundError:
@@ -255,21 +286,18 @@ def _other_schema(directory: Path, provenance: dict[str, Any], schema: Schema | 
     )
 
 
-def _check_result(directory: Path, recording: Recording) -> list[str]:
+def _check_result(directory: Path, recording: Recording, sha256: str) -> list[str]:
     """Compare the frames with what result.json promised of them."""
-    try:
-        result = read_result(directory)
-    except RunError as error:
-        return [str(error)]
+    result = read_result(directory)
     if result is None:
         return ["unfinished run: there is no result.json; recording was cut off or is still going on"]
     warnings: list[str] = []
     if result["outcome"] != "finished":
         warnings.append(f"the run was {result['outcome']}")
-    promised, digest = result["frames_sha256"], _sha256(directory / FRAMES)
-    if promised != digest:
+    promised = result["frames_sha256"]
+    if promised != sha256:
         warnings.append(
             f"frames.bin has changed since it was recorded: {recording.n_records} of {result['records']} records are "
-            f"readable, SHA-256 is {digest[:12]}… and was {promised[:12]}…"
+            f"readable, SHA-256 is {sha256[:12]}… and was {promised[:12]}…"
         )
     return warnings

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, cast
 
-from jointbench.errors import RunError
+from jointbench.errors import RunChanged, RunError
+from jointbench.files import sync, write_file
+from jointbench.foreign import bytes_of, json_values, text_of, toml_values
 from jointbench.link.ledger import Ledger
 from jointbench.recording.toml_text import toml_text
 from jointbench.robot import Robot, chain_of, library_names, load_robot, split_reference
 from jointbench.robot.urdf import read_urdf
+from jointbench.sealed import is_sealed, what_changed
 
 VERSION = 1
 PROVENANCE, SCHEMA = "run.toml", "schema.json"
 ROBOT, ROBOT_URDF = "robot.toml", "robot.urdf"
 FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
+MAPPING = "mapping.toml"
 CONVERTED = "converted.json"
 """What is still known of the recording whose samples came back from another program's format."""
+
+IMPORTED = "imported"
+"""Outcome of a run that another program recorded."""
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 """What may stand before the first mark of an XML file."""
@@ -33,16 +39,21 @@ _RESULT_ENTRIES = {
 
 
 def create_run_directory(
-    directory: str | Path, provenance: Mapping[str, Any], files: Mapping[str, bytes] | None = None
+    directory: str | Path,
+    provenance: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+    fill: Callable[[Path], None] | None = None,
 ) -> Path:
     """Create a run's directory with a copy of the robot file (robot.toml or robot.urdf) and run.toml (all else known).
 
-    The directory appears with all of its files at once: whoever finds it, after a crash too, can read its provenance.
+    The directory appears with all of its files at once, and they are on the disk before this returns: whoever finds it,
+    after a crash or a power cut, too, can read its provenance.
 
     Args:
         directory: to create, with its parents.
         provenance: plain data; `robot` must be a library name or the path of a robot file.
         files: content of further files by name.
+        fill: writes what else it shall appear with into the folder that it is given.
 
     Returns:
         The directory's path.
@@ -61,14 +72,20 @@ def create_run_directory(
     if path.exists():
         raise RunError(f"run directory {path} exists already; a run is never written over, name another")
     unfinished = path.parent / f".{path.name}.{os.getpid()}"
+    made = [folder for folder in path.parents if not folder.exists()]
     try:
         unfinished.mkdir(parents=True, exist_ok=True)
         for file_name, data in content.items():
-            (unfinished / file_name).write_bytes(data)
+            write_file(unfinished / file_name, data)
+        if fill is not None:
+            fill(unfinished)
         unfinished.rename(path)
+        for folder in (path, *made):
+            sync(folder.parent)
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         raise RunError(f"run directory {path} cannot be written: {error}") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     return path
 
 
@@ -87,7 +104,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
         what = "it is a file" if path.exists() else "there is no such directory"
         raise RunError(f"{path} is not a run: {what}; runs are directories that hold a run.toml")
     try:
-        values = tomllib.loads((path / PROVENANCE).read_text(encoding="utf-8"))
+        values = toml_values(text_of(path / PROVENANCE))
     except FileNotFoundError:
         raise RunError(
             f"{path} is not a run: it holds no run.toml; give a folder that `run` or `import` wrote"
@@ -102,18 +119,29 @@ def read_provenance(path: Path) -> dict[str, Any]:
 def read_result(path: Path) -> dict[str, Any] | None:
     """Read what result.json says, None where there is none: the run was cut off, or is still going on.
 
+    Of a run that was imported it holds less: none of its entries is needed but the outcome.
+
     Raises:
+        RunChanged: it was changed after it was written.
         RunError: it cannot be read, lacks an entry, or holds something else in one.
     """
     try:
-        result = json.loads((path / RESULT).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        text = text_of(path / RESULT)
+        result = json_values(text)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise RunError(f"{path / RESULT} cannot be read: {error}") from error
     if not isinstance(result, dict):
         raise RunError(f"{path / RESULT} cannot be read: it holds no table of entries")
     values = cast(dict[str, Any], result)
+    if (is_sealed(text) or "files" in values) and (changed := what_changed(text, values)):
+        raise RunChanged(
+            f"run {path}: {RESULT} {changed}; take it from a copy: it vouches for the run's other files, and is never "
+            "edited"
+        )
+    if values.get("outcome") == IMPORTED:
+        return values
     if missing := [name for name in _RESULT_ENTRIES if name not in values]:
         raise RunError(f"{path / RESULT} cannot be read: it lacks {', '.join(missing)}")
     if wrong := [name for name, kind in _RESULT_ENTRIES.items() if not isinstance(values[name], kind)]:
@@ -132,7 +160,7 @@ def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...], str | No
         RunError: converted.json cannot be read.
     """
     try:
-        values = json.loads((path / CONVERTED).read_text(encoding="utf-8"))
+        values = json_values(text_of(path / CONVERTED))
         ledger = values["ledger"]
         return None if ledger is None else Ledger.from_dict(ledger), tuple(values["warnings"]), str(values["sha256"])
     except FileNotFoundError:
@@ -188,4 +216,4 @@ def _robot_copy(name: str) -> tuple[str, bytes]:
     if name in library_names():
         return ROBOT, (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_bytes()
     path = Path(name)
-    return ROBOT_URDF if path.suffix == ".urdf" else ROBOT, path.read_bytes()
+    return ROBOT_URDF if path.suffix == ".urdf" else ROBOT, bytes_of(path)

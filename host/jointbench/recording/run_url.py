@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,9 +46,10 @@ def run_name(url: str | Path) -> str:
     """
     directory = local_directory(url)
     if directory is not None:
-        return directory.resolve().name or "run"
+        return Path(os.path.realpath(directory)).name or "run"
     parts = (part.removeprefix("zip://").rstrip("/") for part in str(url).split("::"))
-    return Path(next(filter(None, parts), "run")).name.removesuffix(_ZIP)
+    name = Path(next(filter(None, parts), "run")).name.removesuffix(_ZIP)
+    return name if name.strip(".") else "run"  # ".." would lead out of the folder that it is fetched to
 
 
 @contextmanager

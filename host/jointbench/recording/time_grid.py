@@ -11,6 +11,9 @@ from jointbench.errors import ImportedDataError, SignalError
 from jointbench.robot import Array
 from jointbench.signals import resample
 
+_MOST_SPARSE, _FEW = 100, 100_000
+"""Rows of an even grid for each of a log, and rows that are few whatever the log has."""
+
 
 @dataclass(frozen=True, eq=False)
 class TimeGrid:
@@ -100,6 +103,7 @@ def uneven_times(
         ImportedDataError: times that repeat or go back, or are nowhere regular enough to interpolate.
     """
     _check_rising(time, lines, file, counted)
+    _check_span(time, lines, file, counted, sample_period)
     try:
         made = resample(time, time[:, None], known, sample_period=sample_period)
     except SignalError as error:
@@ -141,6 +145,7 @@ def grid_of_times(
     steps = np.diff(time)
     period = float(np.median(steps)) if sample_period is None else sample_period
     periods = np.maximum(np.round(steps / period), 1.0)
+    _check_span(time, lines, file, counted, sample_period)
     _check_jitter(time, steps - periods * period, lines, file, counted, period, tolerance)
     gaps = np.flatnonzero(periods > 1.0)
     if len(gaps) and not allow_gaps:
@@ -155,6 +160,20 @@ def grid_of_times(
     if sample_period is None:
         period = float((time[-1] - time[0]) / places[-1])  # the median of rounded times is itself rounded
     return TimeGrid(float(time[0]), period, int(places[-1]) + 1, places)
+
+
+def _check_span(time: Array, lines: NDArray[np.intp], file: str, counted: str, sample_period: float | None) -> None:
+    """Refuse times of which an even grid would have many times more rows than the log: a clock was set meanwhile."""
+    steps = np.diff(time)
+    period = float(np.median(steps)) if sample_period is None else sample_period
+    if (time[-1] - time[0]) / period <= _MOST_SPARSE * len(time) + _FEW:
+        return
+    row = int(np.argmax(steps))
+    raise ImportedDataError(
+        f"{file}: its {len(time)} rows are spread over {time[-1] - time[0]:.6g} s, which would be "
+        f"{(time[-1] - time[0]) / period:.3g} rows each {period:.6g} s; time jumps by {steps[row]:.6g} s after "
+        f"{counted} {lines[row]}: correct the clock, or take rows on one side with first_row and end_row"
+    )
 
 
 def _check_rising(time: Array, lines: NDArray[np.intp], file: str, counted: str) -> None:

@@ -87,8 +87,11 @@ class ArmPoses:
         return [i for i in range(self.robot.n_links) if i not in carriers]
 
     def _tip(self, link: int) -> Array:
-        """The end of a link's capsule that is farthest out, or its origin."""
-        ends = [end for capsule in self.robot.capsules if capsule.joint == link for end in (capsule.start, capsule.end)]
+        """What is known to be farthest out on a link: end of a capsule, frame, centre of mass; or its origin."""
+        robot = self.robot
+        ends = [end for capsule in robot.capsules if capsule.joint == link for end in (capsule.start, capsule.end)]
+        ends += [frame.origin for frame in robot.frames if frame.joint == link]
+        ends += [center] if (center := robot.joints[link].link.center_of_mass) and not ends else []
         local = max(ends, key=lambda end: float(np.linalg.norm(end)), default=(0.0, 0.0, 0.0))
         return self.placed(link, np.array([local]))[:, 0]
 
@@ -128,8 +131,9 @@ def _frame(axes: Axes, poses: ArmPoses, flat: list[int]) -> None:
     places = [poses.sticks.reshape(-1, 3), (ends - radius).reshape(-1, 3), (ends + radius).reshape(-1, 3)]
     everything = np.concatenate(places)[:, flat]
     low, high = everything.min(axis=0), everything.max(axis=0)
-    if poses.workspace is not None and poses.workspace.table_height is not None and flat[1] == _UP:
-        low[1] = min(low[1], poses.workspace.table_height)
+    height = poses.workspace.height(poses.robot) if poses.workspace else None
+    if height is not None and flat[1] == _UP:
+        low[1] = min(low[1], height)
     figure = axes.get_figure(root=True)
     assert figure is not None  # axes are in one
     place = np.array(figure.get_size_inches()) * axes.get_position().size
@@ -143,12 +147,13 @@ def _draw_workspace(axes: Axes, poses: ArmPoses, flat: list[int]) -> None:
     """The table, where its edge is seen, and the faces of boxes."""
     if poses.workspace is None:
         return
-    height = poses.workspace.table_height
+    height = poses.workspace.height(poses.robot)
     if height is not None and flat[1] == _UP:
         axes.axhspan(height - 100.0, height, facecolor=PALETTE.limit, alpha=0.12, linewidth=0)
         axes.axhline(height, color=PALETTE.limit, linewidth=1.2)
         axes.annotate(
-            "table", (1.0, height), xytext=(-3, -3), xycoords=("axes fraction", "data"), textcoords="offset points",
+            "floor" if poses.workspace.table_height is None else "table", (1.0, height), xytext=(-3, -3),
+            xycoords=("axes fraction", "data"), textcoords="offset points",
             color=PALETTE.limit, ha="right", va="top", fontsize=8,
         )  # fmt: skip
     for point in poses.workspace.points:

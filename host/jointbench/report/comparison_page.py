@@ -161,6 +161,7 @@ def _told(model: Model) -> list[tuple[str, str]]:
         *([("friction laws", ", ".join(f"{joint} {law.name}" for joint, law in laws.items()))] if laws else []),
         ("fitted to", ", ".join(str(run.get("run", NOT_A_NUMBER)) for run in runs)),
         ("SHA-256", ", ".join(str(run.get("sha256", NOT_A_NUMBER)) for run in runs)),
+        *([("edited runs", "; ".join(model.edits))] if model.edits else []),
         ("low-pass", f"{settings.get('cutoff_Hz', float('nan')):.4g} Hz"),
         *((f"version of {name}", str(version)) for name, version in model.provenance.get("versions", {}).items()),
     ]

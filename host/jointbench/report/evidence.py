@@ -73,6 +73,9 @@ class Evidence:
     def warnings(self) -> tuple[str, ...]:
         """What a careful reader must know before the numbers."""
         found = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
+        own = [run for run in fitted_runs(self.model) if run["sha256"] == self.fit_run.sha256]
+        if any(list(run.get("edits", ())) != list(self.fit_run.edits) for run in own):
+            found.append("The fit run was edited after the model was fitted to it: fit it again.")
         if not self.held_out:
             found.append("Fit and verification share samples: the errors say nothing about other motions.")
         if self.model.physical_verdict.word == "refused":

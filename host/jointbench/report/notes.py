@@ -1,7 +1,9 @@
 """The sentences above the pictures: what they show, and what they leave out."""
 
+import math
 from collections.abc import Sequence
 
+from jointbench.excitation import Excitation
 from jointbench.recording import Run
 from jointbench.report.digits import percent
 from jointbench.report.evidence import Evidence
@@ -42,12 +44,17 @@ def excitation_note(evidence: Evidence) -> str:
     if excitation is None:
         return "No planned motion comes with this recording; the condition number is that of what was recorded."
     description, tightest = excitation.basis.description, excitation.tightest
+    planned = "" if math.isnan(excitation.condition_number) else f"as planned {excitation.condition_number:.3g}, "
     return (
         f"{description[0].upper()}{description[1:]}, seed {excitation.seed}, {_times(evidence.fit_run.repeats)}. "
-        f"Condition number as planned {excitation.condition_number:.3g}, as fitted "
-        f"{evidence.model.condition_number:.3g}. The least margin to any limit, torque included, is "
-        f"{percent(tightest.smallest)} ({tightest.joint})."
+        f"Condition number {planned}as fitted {evidence.model.condition_number:.3g}. "
+        f"The least margin to any limit, torque included, is {percent(tightest.smallest)} ({tightest.joint})."
+        f"{_unchecked(excitation)}"
     )
+
+
+def _unchecked(excitation: Excitation) -> str:
+    return f" Planned with {excitation.not_checked}." if excitation.not_checked else ""
 
 
 def _periods(run: Run) -> int:

@@ -122,11 +122,13 @@ def _name_row(axes: Axes, names: Sequence[str], joint: int) -> None:
 
 
 def _nearest(evidence: PlanEvidence) -> list[str]:
-    """The limit in space that it comes nearest to, where there are any."""
-    return [
+    """The limit in space that it comes nearest to, where there are any, and what of space was not watched."""
+    nearest = [
         f"nearest in space: {name}, {1e3 * room:.0f} mm to spare"
         for name, room in list(evidence.excitation.distances.items())[:1]
     ]
+    unchecked = evidence.excitation.not_checked
+    return ["; ".join([*nearest, unchecked])] if unchecked else nearest
 
 
 def _draw_trace(axes: Axes, evidence: PlanEvidence, trace: Trace, joint: int) -> None:

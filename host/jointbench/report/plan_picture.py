@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jointbench.errors import ReportError
 from jointbench.extras import need
+from jointbench.files import write_file
 
 if TYPE_CHECKING:
     from jointbench.report.plan_evidence import PlanEvidence
@@ -39,7 +40,8 @@ def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
 
     Raises:
         MissingExtra: matplotlib is not installed.
-        ReportError: the file's name ends in nothing known, or it cannot be written.
+        ReportError: the file's name ends in nothing known.
+        FileNotWritten: it cannot be written.
     """
     check_picture(path)
     from jointbench.report.plan_figure import plan_figure
@@ -51,8 +53,4 @@ def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
     nameless = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
     with house_style():
         plan_figure(evidence).savefig(buffer, format=kind, metadata=nameless[kind])
-    try:
-        path.write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
-    return path
+    return write_file(path, buffer.getvalue())

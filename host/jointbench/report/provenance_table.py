@@ -16,6 +16,7 @@ def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     rows = [("robot", model.robot.name), ("robot's numbers", model.robot.source)]
     for name, run in evidence.runs:
         rows += [(name.lower(), str(run.path)), (f"{name.lower()}, SHA-256", run.sha256)]
+    rows += [("accepted edit", edit) for edit in evidence.model.edits]
     rows += _recorded(evidence)
     rows += _boards(evidence.fit_run.provenance.get("board", []))
     rows.append(("estimator", model.estimator))
@@ -62,7 +63,7 @@ def _option(value: object) -> str:
 
 def _recorded(evidence: Evidence) -> list[tuple[str, str]]:
     """Return what the runs say of themselves: once where both say the same."""
-    skip = ("robot", "version", "excitation")
+    skip = ("robot", "version", "excitation", "sealed")
     fitted, verified = (dict(_plain(run.provenance, skip, deep=True)) for _, run in evidence.runs)
     rows: list[tuple[str, str]] = []
     for key in fitted | verified:

@@ -14,15 +14,20 @@ _R_SQUARED_DECIMALS = 4
 
 def sentence(evidence: Evidence) -> str:
     """Say how well the model predicts, on what motion, what stands against it, and how far its parameters are known."""
-    motion = "a motion it was not fitted to" if evidence.held_out else "the motion it was fitted to"
-    total = percent(evidence.validation.total_relative)
-    error = f"The model predicts the torques of {motion} with an error of {total}"
     words = Counter(verdict.word for verdict in shown_verdicts(evidence.model))
     known = (
         f"{words['identified']} of {words.total()} parameters are identified, "
         f"{words['weak']} weak, {words['refused']} refused"
     )
-    return "; ".join([error, *_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs), known]) + "."
+    doubts = [*_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs)]
+    return "; ".join([headline(evidence), *doubts, known]) + "."
+
+
+def headline(evidence: Evidence) -> str:
+    """Say how large the error of all joints' torques together is: on the page and on the terminal alike."""
+    motion = "a motion it was not fitted to" if evidence.held_out else "the motion it was fitted to"
+    total = percent(evidence.validation.total_relative)
+    return f"The model predicts the torques of {motion} with an error of {total}"
 
 
 def facts(evidence: Evidence) -> tuple[Fact, ...]:

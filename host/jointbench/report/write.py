@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jointbench.errors import ReportError
 from jointbench.extras import need
+from jointbench.files import write_file
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
@@ -47,7 +47,8 @@ def write_report(
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the file cannot be written.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.report.evidence import Evidence
@@ -69,7 +70,8 @@ def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the file cannot be written.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.report.comparison_page import comparison_html
@@ -90,7 +92,8 @@ def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the file cannot be written.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.report.picture import torques_png
@@ -111,7 +114,8 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the file cannot be written.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.report.residual_panels import residual_png
@@ -136,7 +140,8 @@ def stance_picture(
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the file cannot be written.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.report.stance_panels import stance_png
@@ -149,12 +154,9 @@ def _need_extras() -> None:
 
 
 def _write(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all."""
-    unfinished = path.with_name(f"{path.name}.new")
+    """Write a file whole or not at all, and the folders it lies in."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(content)
-        os.replace(unfinished, path)
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
-    return path
+    return write_file(path, content)

@@ -7,6 +7,7 @@ from jointbench.robot.chain import chain_of, split_reference
 from jointbench.robot.compensated import with_compensations
 from jointbench.robot.compensation import Compensation, sine_spring, spring
 from jointbench.robot.coupling import Coupling
+from jointbench.robot.digest import robot_digests
 from jointbench.robot.drive import Drive
 from jointbench.robot.drive_train import DriveTrain
 from jointbench.robot.foot import CORNERS, Foot
@@ -17,6 +18,7 @@ from jointbench.robot.link_kind import LinkAxis, LinkKind
 from jointbench.robot.load import from_folder, library_names, load_robot
 from jointbench.robot.passive import with_passive
 from jointbench.robot.payload import with_payload
+from jointbench.robot.reduced_limits import with_reduced_limits
 from jointbench.robot.robot import Frame, Robot
 
 __all__ = [
@@ -43,10 +45,12 @@ __all__ = [
     "load_robot",
     "modified_dh",
     "on_free_base",
+    "robot_digests",
     "sine_spring",
     "split_reference",
     "spring",
     "with_compensations",
     "with_passive",
     "with_payload",
+    "with_reduced_limits",
 ]

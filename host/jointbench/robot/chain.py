@@ -89,7 +89,7 @@ def _kinds_left(robot: Robot, gone: set[str]) -> tuple[LinkKind, ...]:
 
 def _whole(robot: Robot, modules: int | str) -> int:
     text = str(modules)
-    if not (text.isdecimal() and 1 <= int(text) <= robot.n_joints):
+    if not (text.isascii() and text.isdecimal() and len(text) < 4 and 1 <= int(text) <= robot.n_joints):
         raise NoSuchChain(
             f"robot {robot.name!r} has {robot.n_joints} joints, and a chain of {text} of them is none; "
             f"give a whole number from 1 to {robot.n_joints}"

@@ -9,7 +9,9 @@ from typing import NoReturn, cast
 from xml.etree import ElementTree
 
 from jointbench.errors import RobotFileError
+from jointbench.foreign import number, regular_file
 from jointbench.robot.arrays import Vector3
+from jointbench.robot.table import NAMES, is_name
 
 _MOST_BYTES = 16 << 20  # what is read takes some ten times as much memory; a humanoid's file has about 0.1 MiB
 
@@ -64,6 +66,13 @@ class Element:
             self.fault(f"attribute {attribute!r} is missing or empty")
         return value
 
+    def name(self, attribute: str = "name") -> str:
+        """Read an attribute that names something, such as a joint."""
+        value = self.text(attribute)
+        if not is_name(value):
+            self.fault(f"{attribute} = {value!r} is no name; {NAMES}")
+        return value
+
     def number(self, attribute: str, default: float | None = None) -> float:
         """Read a finite number."""
         if default is not None and not self.has(attribute):
@@ -83,7 +92,7 @@ class Element:
 
     def _numbers(self, attribute: str, text: str, length: int) -> tuple[float, ...]:
         try:
-            values = tuple(float(word) for word in text.split())
+            values = tuple(number(word) for word in text.split())
         except ValueError:
             values = ()
         if len(values) != length or not all(map(math.isfinite, values)):
@@ -100,7 +109,7 @@ def read_xml(path: Path) -> Element:
         RobotFileError: it cannot be read, is not XML, is longer than 16 MiB, or has a document type.
     """
     try:
-        with path.open("rb") as file:
+        with regular_file(path).open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise RobotFileError(

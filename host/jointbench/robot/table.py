@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from jointbench.errors import RobotFileError
+from jointbench.foreign import text_of, toml_values
+
+NAMES = "a name is 1 to 64 letters, digits and any of _ . - (and not dots alone)"
+_NAME = re.compile(r"(?!\.+$)[\w.-]{1,64}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a robot, a joint or a link: it becomes a part of files' and parameters' names."""
+    return _NAME.fullmatch(text) is not None
 
 
 class Table:
@@ -39,10 +49,17 @@ class Table:
         return value
 
     def name(self, key: str, default: str | None = None) -> str:
-        """Read a string that names something: it must not be empty, nor go over several lines."""
+        """Read a string that names something, such as a joint."""
+        value = self.text(key, default)
+        if not is_name(value):
+            self.fault(f"{key} = {value!r} is no name; {NAMES}")
+        return value
+
+    def line(self, key: str, default: str | None = None) -> str:
+        """Read a string that is a line of words."""
         value = self.text(key, default)
         if not value.strip() or not value.isprintable():
-            self.fault(f"{key} = {value!r} is no name; write at least one letter, in one line")
+            self.fault(f"{key} = {value!r} says nothing; write at least one letter, in one line")
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -119,7 +136,10 @@ class Table:
         if self.has(key):
             return self._values[key]
         if default is None:
-            self.fault(f"{key!r} is missing; add it to this table")
+            unread = [other for other in self._values if other not in self._asked]
+            begun = [other for other in unread if key.startswith(other)]
+            meant = begun or difflib.get_close_matches(key, unread, n=1, cutoff=0.8)
+            self.fault(f"{key!r} is missing; {f'is {meant[0]!r} meant for it?' if meant else 'add it to this table'}")
         return default
 
     def _number(self, key: str, value: Any) -> float:
@@ -145,7 +165,7 @@ def read_table(path: Path, what: str) -> Table:
         RobotFileError: it cannot be read, or is not TOML.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = toml_values(text_of(path))
     except (OSError, UnicodeDecodeError) as error:
         raise RobotFileError(f"{what} file {path} cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -91,7 +91,7 @@ class _Reader:
         independent = [joint for joint in joints if joint.mimic is None]
         home = tuple(at for joint, at in zip(joints, self._home, strict=True) if joint.mimic is None)
         return Robot(
-            name=self._document.text("name"),
+            name=self._document.name(),
             joints=joints,
             drives=tuple(
                 Drive(joint.name, joint.name, "direct", 1.0, 1.0, joint.torque_limit) for joint in independent
@@ -209,7 +209,7 @@ class _Reader:
 def _unique(document: Element, tag: str) -> dict[str, Element]:
     found: dict[str, Element] = {}
     for element in document.children(tag):
-        name = element.text("name")
+        name = element.name()
         if name in found:
             document.fault(f"{tag} {name!r} is there twice; names must differ")
         found[name] = element
@@ -227,7 +227,7 @@ def _edge(element: Element, links: dict[str, Element]) -> _Edge:
             element.fault(f"<{tag}> names link {name!r}, which is not in the file")
         ends.append(name)
     rotation, origin = _placement(element)
-    return _Edge(element, element.text("name"), kind, ends[0], ends[1], rotation, origin)
+    return _Edge(element, element.name(), kind, ends[0], ends[1], rotation, origin)
 
 
 def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> str:

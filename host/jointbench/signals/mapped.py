@@ -13,6 +13,8 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from jointbench.foreign import regular_file
+
 _IN_MEMORY = 16 << 20
 """Bytes up to which an array is not worth a file."""
 
@@ -56,7 +58,7 @@ def file_bytes(path: Path) -> FileBytes:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with regular_file(path).open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
 

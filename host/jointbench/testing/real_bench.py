@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jointbench.files import write_file
+from jointbench.foreign import text_of, toml_values
 from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
 
 
@@ -33,11 +34,10 @@ def _with_port(bench_file: Path, options: BenchOptions) -> Path:
         raise BenchFileError(
             f"{bench_file} has {len(bench.lines)} ports, and --bench-port gives one; write the ports into a bench file"
         )
-    text = tomllib.loads(bench_file.read_text(encoding="utf-8"))
+    text = toml_values(text_of(bench_file))
     text["robot"] = bench.robot  # a path in it is meant from its own folder
     for board in text["board"]:
         faults, separator, _ = board["url"].rpartition(";")  # of a fault:// URL
         board["url"] = f"{faults}{separator}{options.port}"
     live = options.folder / "bench.toml"
-    live.write_text(tomli_w.dumps(text), encoding="utf-8")
-    return live
+    return write_file(live, tomli_w.dumps(text))

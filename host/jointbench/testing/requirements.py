@@ -143,7 +143,7 @@ def load(folder: str | Path) -> Requirements:
     try:
         for path in files:
             table = read_table(path, "requirements")
-            about[path.stem] = table.name("about")
+            about[path.stem] = table.line("about")
             found += [_requirement(entry, path.stem) for entry in table.tables("requirement")]
             table.finish()
     except RobotFileError as error:  # the strict table of the robot room says it for all files
@@ -164,7 +164,7 @@ def _requirement(table: Table, family: str) -> Requirement:
         limit=table.number("limit") if relation != HOLDS else None,
         unit=_unit(table) if relation != HOLDS else "",
         rational=table.text("rational", allowed=RATIONALS),
-        background=table.name("background"),
+        background=table.line("background"),
         tests=_tests(table),
     )
     if relation == HOLDS and (table.has("limit") or table.has("unit")):
@@ -176,7 +176,7 @@ def _requirement(table: Table, family: str) -> Requirement:
 
 
 def _unit(table: Table) -> str:
-    unit = table.name("unit")
+    unit = table.line("unit")
     if unit in _PERCENT:
         table.fault(f"unit = {unit!r} is taken for a fraction by half of all readers; write unit = '{FRACTION}'")
     return unit
@@ -185,7 +185,7 @@ def _unit(table: Table) -> str:
 def _tests(table: Table) -> tuple[str, ...]:
     """One test as a string, or several as a list."""
     try:
-        tests = (table.name("test"),)
+        tests = (table.line("test"),)
     except RobotFileError:
         tests = table.texts("test")
     if not tests:

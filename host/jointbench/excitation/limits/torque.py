@@ -47,25 +47,36 @@ class TorqueLimit:
 
     def usage(self, motion: Motion) -> Array:
         """Share of the limit, shape (n_samples, 2 n_joints)."""
-        q, dq, ddq, _ = motion
-        torque = inverse_dynamics(self.robot, q, dq, ddq, self.standard_parameters) + self.drives.smooth(dq, ddq)
+        torque = self.predict(motion)
         return np.concatenate([torque + self.drives.coulomb, self.drives.coulomb - torque], axis=1) * self._shares
+
+    def predict(self, motion: Motion) -> Array:
+        """Torque at the joints without Coulomb's friction [N·m or N], shape (n_samples, n_joints)."""
+        q, dq, ddq, _ = motion
+        return inverse_dynamics(self.robot, q, dq, ddq, self.standard_parameters) + self.drives.smooth(dq, ddq)
 
     def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage; none by the jerk."""
-        q, dq, ddq, dddq = motion
         n = self.robot.n_joints
-        weights = np.zeros_like(q)
+        weights = np.zeros_like(motion[0])
         weights[np.arange(len(which)), which % n] = self._shares[which] * np.where(which < n, 1.0, -1.0)
+        return self.adjoint(motion, weights)
+
+    def adjoint(self, motion: Motion, weights: Array) -> Motion:
+        """Derivatives of Σ weights · torque by position, velocity, acceleration and jerk; weights as `predict`."""
+        q, dq, ddq, dddq = motion
         by_q, by_dq, by_ddq = inverse_dynamics_adjoint(self.robot, q, dq, ddq, self.standard_parameters, weights)
         drives = self.drives
         return by_q, by_dq + weights @ drives.viscous, by_ddq + weights @ drives.inertia, np.zeros_like(dddq)
 
     def between(self, bounds: Array, step: float) -> Array:
         """From the bound of the torque's second derivative: step²/8 of it."""
+        return step * step / 8.0 * np.concatenate([self.curvature(bounds)] * 2) * self._shares
+
+    def curvature(self, bounds: Array) -> Array:
+        """Largest magnitude of the second derivative of `predict` by time, shape (n_joints,)."""
         links = torque_bounds(self.robot, self.standard_parameters, bounds, self.home)[2]
-        drives = np.abs(self.drives.viscous) @ bounds[3] + np.abs(self.drives.inertia) @ bounds[4]
-        return step * step / 8.0 * np.concatenate([links + drives] * 2) * self._shares
+        return links + np.abs(self.drives.viscous) @ bounds[3] + np.abs(self.drives.inertia) @ bounds[4]
 
     def say(self, scalar: int, usage: float) -> str:
         """Such as "joint 'j2' torque reaches 31 N·m, at most 25 N·m is allowed"."""

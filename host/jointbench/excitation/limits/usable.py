@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from jointbench.dynamics import drive_parameter_names, known_drive_parameters
+from jointbench.excitation.limits.current import current_limit
 from jointbench.excitation.limits.joint import USABLE_MOTION, joint_limits
 from jointbench.excitation.limits.limit import Limit
 from jointbench.excitation.limits.torque import USABLE_TORQUE, torque_limit
@@ -25,13 +26,14 @@ def usable_limits(
 ) -> tuple[Limit, ...]:
     """Shares of the joints' limits: position, velocity, acceleration, jerk where given, torque where predictable.
 
-    Torque is predictable where all inertias are known. Of the drives, what is not known counts as nothing.
+    Torque is predictable where all inertias are known. Of the drives, what is not known counts as nothing. The motors'
+    current limits are among them where those of the joints' torques do not imply them.
 
     Args:
         robot: the robot.
         home: [rad or m], shape (n_joints,); the robot's own where not given.
         motion_share: of position (as a way from home), velocity, acceleration and jerk that may be used.
-        torque_share: of the torque limits that may be used.
+        torque_share: of the limits of torque and current that may be used.
         prior: values of full parameters by name that the robot's file does not know, or better ones (SI).
 
     Raises:
@@ -41,7 +43,8 @@ def usable_limits(
     check_share("motion_share", motion_share)
     check_share("torque_share", torque_share)
     torque = torque_limit(robot, home, torque_share, *_believed(robot, prior or {}))
-    return (*joint_limits(robot, home, motion_share), *(() if torque is None else (torque,)))
+    current = None if torque is None else current_limit(torque, torque_share)
+    return (*joint_limits(robot, home, motion_share), *(each for each in (torque, current) if each is not None))
 
 
 def _believed(robot: Robot, prior: Mapping[str, float]) -> tuple[Array | None, Array | None]:

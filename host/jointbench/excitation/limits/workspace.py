@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from jointbench.errors import InfeasibleExcitation, RobotFileError, WorkspaceErr
 from jointbench.excitation.limits.box import PlacedBox, box_faces
 from jointbench.excitation.limits.collision import CollisionLimit, colliding_pairs
 from jointbench.excitation.limits.faces import Face, FaceLimit
-from jointbench.excitation.limits.limit import SpaceLimit
+from jointbench.excitation.limits.limit import Limit, SpaceLimit
 from jointbench.excitation.limits.numbered import numbered
 from jointbench.excitation.limits.table import table_faces
 from jointbench.robot import Array, Robot
@@ -20,6 +21,12 @@ from jointbench.robot.arrays import Vector3
 
 TABLE = "table"
 """What the table is called among the exceptions."""
+
+CLEARANCE = 0.02
+"""Left between capsules where nobody says how much [m]: servos follow to some millimetres, and capsules are guesses."""
+
+_UPRIGHT = math.cos(math.radians(30.0))
+"""Cosine of the angle between gravity and down in the base frame up to which a robot stands on its base."""
 
 _INFINITE = math.inf
 
@@ -62,10 +69,13 @@ class Workspace:
     """Where a robot may move.
 
     Attributes:
-        table_height: all moving capsules and all points stay above it, in the base frame [m]; None for no table.
+        table_height: all moving capsules and all points stay above it, in the base frame [m]; None where none is known.
         points: those chosen, with their boxes.
-        clearance: what is left between capsules of the robot, apart from those of links that a joint connects [m].
+        clearance: what is left between capsules of the robot, apart from those of links that a joint connects [m]; None
+            for 20 mm, where the robot has capsules.
         excepted: pairs of names of links that may touch, or of a link and "table".
+        floor: whether capsules stay above a floor at the base's height where no table is known, unless the robot hangs
+            or is below that at home already.
 
     Raises:
         WorkspaceError: a number is not one, or the clearance is negative.
@@ -78,12 +88,13 @@ class Workspace:
 
     table_height: float | None = None
     points: tuple[WorkspacePoint, ...] = ()
-    clearance: float = 0.0
+    clearance: float | None = None
     excepted: tuple[tuple[str, str], ...] = ()
+    floor: bool = True
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not (math.isfinite(self.clearance) and self.clearance >= 0.0):
+        if self.clearance is not None and not (math.isfinite(self.clearance) and self.clearance >= 0.0):
             raise WorkspaceError(f"clearance = {self.clearance:g} m must be a number of metres, 0 or more")
         if self.table_height is not None and not math.isfinite(self.table_height):
             raise WorkspaceError(
@@ -109,9 +120,9 @@ class Workspace:
         self._check_names(robot)
         boxes = self._boxes(robot)
         box = [face for each in boxes for face in box_faces(each)]
-        table = self._table(robot, boxes)
+        table = self._table(robot, boxes) or self._floor(robot, home)
         pairs = tuple(pair for pair in colliding_pairs(robot) if not self._may_touch(robot, *pair))
-        if self.clearance > 0.0 and not robot.capsules:
+        if self.clearance and not robot.capsules:
             raise WorkspaceError(
                 f"robot {robot.name!r} has no capsules, so a clearance of {self.clearance:g} m between its links "
                 f"cannot be kept; add [[capsules]] to its file, or <collision> shapes that are no meshes"
@@ -119,7 +130,7 @@ class Workspace:
         faces = tuple(FaceLimit(robot, home, each) for each in (box, table) if each)
         if not pairs:
             return faces
-        collision = CollisionLimit(robot, home, pairs, self.clearance)
+        collision = CollisionLimit(robot, home, pairs, CLEARANCE if self.clearance is None else self.clearance)
         _check_home(collision)
         return (*faces, collision)
 
@@ -159,6 +170,22 @@ class Workspace:
         kept += [(f"point {box.point!r}", box.joint, (box.local,), 0.0) for box in boxes]
         return [face for each in kept for face in table_faces(*each, self.table_height)]
 
+    def height(self, robot: Robot, home: Array | None = None) -> float | None:
+        """What capsules stay above [m]: the table, or the floor that is taken to be at the base; None for nothing."""
+        if self.table_height is not None:
+            return self.table_height
+        return 0.0 if self._floor(robot, np.asarray(robot.home if home is None else home, dtype=np.float64)) else None
+
+    def _floor(self, robot: Robot, home: Array) -> list[Face]:
+        """What stays above the floor that nobody spoke of: of a robot that stands, all that is above it at home."""
+        if not self.floor or self.table_height is not None or not stands_upright(robot):
+            return []
+        on_floor = replace(self, table_height=0.0, points=())
+        faces = on_floor._table(robot, []) if any(capsule.joint >= 0 for capsule in robot.capsules) else []
+        still = np.zeros_like(home[None])
+        usage = FaceLimit(robot, home, faces).usage((home[None], still, still, still)) if faces else np.empty((1, 0))
+        return [] if np.any(usage >= 1.0) else faces
+
     def _may_touch(self, robot: Robot, first: int, second: int) -> bool:
         return self._excepts(robot.capsules[first].link, robot.capsules[second].link)
 
@@ -190,3 +217,29 @@ def _check_home(limit: CollisionLimit) -> None:
             f"home, a smaller clearance, or except links that may touch, as capsules are larger than what is in them. "
             f"Too near are {'; '.join(links)}"
         )
+
+
+def stands_upright(robot: Robot) -> bool:
+    """Whether gravity pulls a robot onto its base, and not off it or aside."""
+    gravity = np.array(robot.gravity)
+    size = float(np.linalg.norm(gravity))
+    return size > 0.0 and -gravity[2] / size > _UPRIGHT
+
+
+def not_checked(robot: Robot, limits: Sequence[Limit]) -> str:
+    """Say what of space a motion's limits do not watch, and why; "" where they watch all.
+
+    Args:
+        robot: its capsules.
+        limits: that the motion keeps.
+    """
+    if not robot.capsules:
+        return "no capsules: self-collision and table NOT checked"
+    missing = (
+        []
+        if any(isinstance(each, CollisionLimit) for each in limits) or not colliding_pairs(robot)
+        else ["self-collision"]
+    )
+    if not any(name.startswith(TABLE) for each in limits if isinstance(each, FaceLimit) for name in each.names):
+        missing.append("table")
+    return f"{' and '.join(missing)} NOT checked" if missing else ""

@@ -1,8 +1,9 @@
 """The workspace file: where a robot may move, in TOML. It is the cell's and not the robot's, so a file of its own.
 
 version = 1
-table_mm = 0                                  # all of the robot stays above it; without it there is no table
-clearance_mm = 20                             # left between the robot's capsules; 0 where not given
+table_mm = 0                                  # all of the robot stays above it
+floor = true                                  # without a table: whether the floor is at the base of a robot that stands
+clearance_mm = 20                             # left between the robot's capsules, which is so where it is not given
 
 [[points]]                                    # stays above the table and inside its box
 link = "flange_and_tool"                      # a link, or a frame that is fixed to one
@@ -60,8 +61,9 @@ def _workspace(table: Table) -> Workspace:
     workspace = Workspace(
         table_height=1e-3 * table.number("table_mm") if table.has("table_mm") else None,
         points=tuple(_point(entry) for entry in table.tables("points")),
-        clearance=1e-3 * table.number("clearance_mm", 0.0),
+        clearance=1e-3 * table.number("clearance_mm") if table.has("clearance_mm") else None,
         excepted=tuple(_pair(entry) for entry in table.tables("excepted")),
+        floor=table.flag("floor", True),
     )
     table.finish()
     return workspace

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jointbench.errors import FleetError, IncomparableModels, JointbenchError
+from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet.spread import Family
 from jointbench.identification.model import Model
@@ -108,7 +109,8 @@ def fit_fleet(
         workers: processes of this machine.
         scheduler: address of a Dask cluster that fits instead, such as "tcp://10.0.0.1:8786"; its workers must have
             jointbench, and see the runs by these names.
-        out: folder for the models, one folder of each run's name; None: each in its run's folder.
+        out: folder for the models, one folder of each run's name; None: each in its run's folder. A model that is
+            there is kept beside, as "model-1.json".
         told: called with each member as it is done, how many are and how many there are.
         options: as of `fit`.
 
@@ -193,9 +195,10 @@ def _saved(member: Member, place: Path) -> Member:
         return member
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
+        keep_earlier(place)
         return replace(member, path=member.model.save(place))
     except OSError as error:
-        return replace(member, failure=f"its model cannot be written to {place}: {error.strerror}")
+        return replace(member, failure=f"its model cannot be written to {place}: {error.strerror or error}")
 
 
 def _places(urls: Sequence[str], out: str | Path | None) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.errors import ImportedDataError
+from jointbench.foreign import regular_file
 from jointbench.identification.friction.data import FrictionData
 from jointbench.recording.csv_table import read_csv_table
 from jointbench.recording.mapping import LogFile
@@ -74,12 +75,15 @@ def read_friction_csv(path: str | Path) -> tuple[FrictionData, bool]:
 
 def _header(path: Path) -> tuple[list[str], str]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
             line = file.readline()
     except (OSError, UnicodeDecodeError) as error:
         raise ImportedDataError(f"{path} cannot be read as text ({error}); give a CSV file, or a run") from error
     delimiter = max(_DELIMITERS, key=line.count)
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])], delimiter
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])], delimiter
+    except csv.Error as error:
+        raise ImportedDataError(f"{path}, line 1: {error}; is there a stray quote in it?") from error
 
 
 def _column(path: Path, names: list[str], quantity: str) -> str | None:

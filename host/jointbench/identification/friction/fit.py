@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from jointbench.errors import FitError
+from jointbench.foreign import foreign_code
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.friction_fit import FrictionFit
 from jointbench.identification.friction.law import Law
@@ -26,6 +28,12 @@ _UNTOLD = 1e-3
 """Share of a parameter in such directions above which the data cannot tell it."""
 
 
+@foreign_code(
+    FitError,
+    "the friction law has equations without a solution here",
+    "look for velocities or torques far from all others, or take a law with fewer parameters",
+    (LinAlgError,),
+)
 def fit_friction(data: FrictionData, law: Law, *, method: Method = "variable_projection", seed: int = 0) -> FrictionFit:
     """Fit a friction law, with error bars.
 

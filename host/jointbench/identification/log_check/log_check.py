@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jointbench.errors import LogCheckError
@@ -15,6 +15,22 @@ from jointbench.identification.log_check.positions import check_limits, check_sp
 from jointbench.identification.log_check.torques import check_information, check_saturation
 from jointbench.identification.log_check.velocities import check_velocities
 from jointbench.recording.run import Run
+
+_COUNTS = "compare drive.ratio and the encoders' counts in the boards' config.json with the data sheets"
+_AT_THE_BOARDS = {
+    "limits": _COUNTS,
+    "speed": _COUNTS,
+    "swapped sign": "check the wiring of encoder and current sensor, and the sign of drive.ratio: `jointbench check "
+    "BENCH --seconds 10` compares the encoders while the joint is turned by hand",
+    "exchanged": "check which cable goes to which board, and the joints that the bench file gives them",
+    "still joint": "if the joint did move, look at its encoder's cable and supply; if not, nothing of its own is "
+    "identified",
+    "stuck samples": "look at the encoder's cable and supply",
+    "velocity": _COUNTS,
+    "torque scale": "check torque constant and ratio in the robot's file, current.scale of the board, and the masses",
+    "unexplained": "check the robot's file (masses, gravity, axes), the board's current sensor, and the payload",
+}
+"""What to do about a finding where boards recorded, and there is no mapping to correct, by its name."""
 
 
 @dataclass(frozen=True)
@@ -93,4 +109,6 @@ def check_log(run: Run) -> LogCheck:
         *check_information(signals),
         *check_mixed_up(signals, left_out),
     ]
+    if "board" in run.provenance:
+        findings = [replace(each, advice=_AT_THE_BOARDS.get(each.name, each.advice)) for each in findings]
     return LogCheck(tuple(findings), tuple(left_out))

@@ -71,9 +71,14 @@ class LogSignals:
         """Take them from a run.
 
         Raises:
-            LogCheckError: no stretch without a gap is long enough to smooth.
+            LogCheckError: it has other joints than its robot, or no stretch without a gap is long enough to smooth.
         """
         samples, robot, h = run.samples, run.robot, run.samples.sample_period
+        if samples.joint_names != robot.joint_names:
+            raise LogCheckError(
+                f"the run has joints {', '.join(samples.joint_names)}, and robot {robot.name!r} has "
+                f"{', '.join(robot.joint_names)}; the log cannot be checked"
+            )
         low_pass = LowPass(min(_CUTOFF_HZ, 0.2 / h), h)
         found = _pieces(np.asarray(samples.valid.all(axis=1)), 3 * low_pass.settling)
         if not found:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
+from jointbench.recording.log_table import MOST
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
 from jointbench.robot import Array, Robot
@@ -66,8 +67,8 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         settings: `position`, `torque`, `interval`, `average_periods`, `reject_outliers` and `motion` matter here.
 
     Raises:
-        FitError: the run does not have the signal asked for, other joints than the robot, nothing in the interval, or
-            no Fourier series where one is asked for.
+        FitError: the run does not have the signal asked for, other joints than the robot, nothing in the interval, a
+            value beyond all that is measured, or no Fourier series where one is asked for.
         SignalError: the Fourier series has too few samples.
     """
     samples = run.samples
@@ -78,6 +79,8 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         )
     position = _position(run, settings)
     torque, filters = _torque(run, robot, settings)
+    _check_measured(run, "position", position)
+    _check_measured(run, "torque", torque)
     position, torque, every = _filled(position, torque, robot.modelled)
     valid, played = _valid(samples, settings, position, torque, robot.modelled)
     if not valid.any():
@@ -104,6 +107,20 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers)
     series, valid = _series(run, run.excitation, time, position, valid)
     return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers, series)
+
+
+def _check_measured(run: Run, name: str, values: Array) -> None:
+    """Refuse numbers whose squares are none."""
+    for part in pieces(len(values)):
+        cells = part_of(values, part)
+        beyond = np.argwhere(np.isfinite(cells) & (np.abs(cells) > MOST))
+        if len(beyond):
+            row, joint = beyond[0].tolist()
+            raise FitError(
+                f"run {run.path}: the {name} of joint {run.samples.joint_names[joint]!r} is {cells[row, joint]:g} at "
+                f"{part_of(run.samples.time, part)[row]:g} s, beyond all that is measured (at most {MOST:g}); mend the "
+                f"log, or leave that time out of it"
+            )
 
 
 def _valid(

@@ -119,7 +119,8 @@ class BaseEstimate:
         scale = np.linalg.norm(matrix, axis=0)
         if not np.isfinite(matrix).all() or not np.isfinite(right).all() or not scale.any():
             raise FitError("the triangle of the data holds values that are not numbers, or nothing; look at its rows")
-        scale[scale == 0.0] = 1.0
+        matrix = np.where(scale > _ROUNDING * scale.max(), matrix, 0.0)  # such columns are rounding of what is zero
+        scale[~matrix.any(axis=0)] = 1.0
         u, s, vt = np.linalg.svd(matrix / scale, full_matrices=False)
         told = s > _UNSEEN * s[0]
         vt[np.abs(vt) < _ROUNDING] = 0.0  # so that what no row has is known to be untold

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from jointbench.errors import PhysicalSolverFailed
+from jointbench.foreign import foreign_code
 from jointbench.identification.physical.around import Around
 from jointbench.identification.physical.prior import UNIT, Prior
 from jointbench.identification.physical.pseudo_inertia import as_matrix
@@ -45,6 +46,9 @@ def solve_conic(around: Around, prior: Prior, weight: float, signed: NDArray[np.
     """Minimise ½ Σ stiffness z² + slope · z + weight * prior(x) over z
     where x = origin + directions @ z is physically possible.
 
+    The solver is given x and z as shares of the largest |origin|, where that is above 1: numbers beyond 1e20 it takes
+    for infinite, and does not survive them in a matrix.
+
     Args:
         around: which x to look at, and the price of z.
         prior: of x.
@@ -53,27 +57,35 @@ def solve_conic(around: Around, prior: Prior, weight: float, signed: NDArray[np.
         margin: P' ⪰ margin * E for each link.
 
     Raises:
-        PhysicalSolverFailed: the solver ends without an answer either way.
+        PhysicalSolverFailed: the solver ends without an answer either way, or breaks down.
 
     Source: Wensing, Kim & Slotine, IEEE RA-L 3(1), 2018; solver: Goulart & Chen, Clarabel, arXiv 2405.12762, 2024.
     """
     clarabel: Any = importlib.import_module("clarabel")  # deferred: only this needs it
-    program = _Program(around, prior.n_bodies if prior.log_det else 0)
-    program.squares(weight * prior.squares, prior.center)
+    size = max(1.0, float(np.abs(around.origin).max()))
+    shares = replace(around, origin=around.origin / size, slope=around.slope / size)
+    program = _Program(shares, prior.n_bodies if prior.log_det else 0)
+    program.squares(weight * prior.squares, prior.center / size)
     program.not_negative(signed)
     for body in range(prior.n_bodies):
-        program.at_least(body, margin)
+        program.at_least(body, margin / size)
         if prior.log_det:
-            program.log_det(body, weight)
+            program.log_det(body, weight / size, weight / size / size)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_iter = _ITERATIONS
     settings.max_threads = 1
     for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
         setattr(settings, name, _TOLERANCE)
-    solution = clarabel.DefaultSolver(*program.assembled(clarabel), settings).solve()
+    data = program.assembled(clarabel)
+    with foreign_code(
+        PhysicalSolverFailed,
+        f"the conic solver breaks down on an estimate up to {size:.3g} times the reference bodies",
+        "look for spikes in the recorded torques, or take method='log_cholesky'",
+    ):
+        solution = clarabel.DefaultSolver(*data, settings).solve()
     status = str(solution.status)
-    z = np.array(solution.x[: len(around.stiffness)], dtype=np.float64)
+    z = size * np.array(solution.x[: len(around.stiffness)], dtype=np.float64)
     x = around.origin + around.directions @ z
     if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
         return ConicSolution(x, False, "no such parameters are possible", solution.iterations)
@@ -117,13 +129,13 @@ class _Program:
         place = np.arange(10 * body, 10 * body + 10)
         self._add("PSDTriangleConeT", 4, self._minus(place), self._around.origin[place] - margin * UNIT)
 
-    def log_det(self, body: int, weight: float) -> None:
-        """Add weight * (tr P' - log det P'): with Z lower triangular, [[P', Z], [Zᵀ, diag Z]] ⪰ 0, t ≤ log Z_ii, - Σ t.
+    def log_det(self, body: int, trace: float, weight: float) -> None:
+        """Add trace * tr P' - weight * log det P': with Z lower triangular, [[P', Z], [Zᵀ, diag Z]] ⪰ 0, t ≤ log Z_ii.
 
         Then log det P' ≥ log det(Z diag(Z)⁻¹ Zᵀ) = Σ log Z_ii, and equal for the best Z.
         """
         place = np.arange(10 * body, 10 * body + 10)
-        self._linear[: self._free] += weight * (UNIT @ self._around.directions[place])
+        self._linear[: self._free] += trace * (UNIT @ self._around.directions[place])
         first = self._free + 14 * body
         rows, columns = np.triu_indices(8)
         order = np.lexsort((rows, columns))

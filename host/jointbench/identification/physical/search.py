@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from jointbench.dynamics import drive_parameter_names
 from jointbench.errors import FitError, PhysicalSolverFailed
+from jointbench.foreign import foreign_code
 from jointbench.identification.physical.base_estimate import BaseEstimate
 from jointbench.identification.physical.linear_matrix_inequality import solve_conic
 from jointbench.identification.physical.newton import FreeNumbers, solve_newton
@@ -41,6 +43,12 @@ _MOST_ROUNDING = 1e-3
 are thousands of σ from all that is possible."""
 
 
+@foreign_code(
+    PhysicalSolverFailed,
+    "the search for physically possible parameters has equations without a solution",
+    "look at the fit that the estimate is of: its σ, and spikes in its torques",
+    (LinAlgError,),
+)
 def physical_parameters(
     estimate: BaseEstimate,
     *,

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from jointbench.errors import ModelFileError
+from jointbench.files import write_file
+from jointbench.foreign import json_values, text_of
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.plain_values import floats, frozen, plain
 from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
+from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 FORMAT = "jointbench stance estimate"
-VERSION = 1
+VERSION = 2
+_READ = (1, 2)
+"""Version 1 had no digest."""
 
 
 def write_estimate(estimate: ZmpEstimate, path: Path) -> Path:
@@ -28,8 +32,7 @@ def write_estimate(estimate: ZmpEstimate, path: Path) -> Path:
         "verdict": dataclasses.asdict(estimate.verdict),
         "robot": robot_values(estimate.robot),
     }
-    path.write_text(json.dumps(plain(values), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    return write_file(path, sealed_json(plain(values)))
 
 
 def load_stance_estimate(path: str | Path) -> ZmpEstimate:
@@ -41,17 +44,21 @@ def load_stance_estimate(path: str | Path) -> ZmpEstimate:
     path = Path(path)
     again = "give one that `jointbench stance` wrote, or fit the runs again"
     try:
-        values: Any = json.loads(path.read_text(encoding="utf-8"))
+        text = text_of(path)
+        values: Any = json_values(text)
     except OSError as error:
         raise ModelFileError(f"estimate {path} cannot be read: {error.strerror or error}; {again}") from error
     except ValueError as error:
         raise ModelFileError(f"estimate {path} is no JSON ({error}); {again}") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ModelFileError(f'{path} is no estimate of a stance: "format" is not {FORMAT!r}; {again}')
-    if values.get("version") != VERSION:
+    if values.get("version") not in _READ:
+        known = ", ".join(map(str, _READ))
         raise ModelFileError(
-            f"estimate {path} has version {values.get('version')!r}; this release reads {VERSION}; {again}"
+            f"estimate {path} has version {values.get('version')!r}; this release reads {known}; {again}"
         )
+    if (values["version"] > 1 or is_sealed(text)) and (changed := what_changed(text, cast(dict[str, Any], values))):
+        raise ModelFileError(f"estimate {path} {changed}; {again}")
     try:
         return _estimate(cast(dict[str, Any], values))
     except ModelFileError:

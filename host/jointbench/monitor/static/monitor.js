@@ -71,6 +71,11 @@ function draw() {
   status.updates += 1;
 }
 
+// A bench that is dead sends nothing that could be drawn: its boards' ages count up all the same.
+setInterval(() => {
+  if (newest && !frozen && status.is_silent) table.show(newest, status.silent_s);
+}, 250);
+
 find("pause").addEventListener("click", () => {
   frozen = frozen ? null : { history: history.copy() };
   find("pause").setAttribute("aria-pressed", String(frozen !== null));

@@ -39,6 +39,6 @@ export function clock(board) {
   return `${board.clock_offset_us.toFixed(0)} µs${drift}`;
 }
 
-export function age(board) {
-  return Number.isFinite(board.age_s) ? `${board.age_s.toFixed(2)} s` : NONE;
+export function age(seconds) {
+  return Number.isFinite(seconds) ? `${seconds.toFixed(seconds < 100 ? 2 : 0)} s` : NONE;
 }

@@ -1,6 +1,6 @@
 // Who holds the bench, what it does, and whether what is shown is fresh.
 
-const SILENT_MS = 1500;
+const SILENT_S = 1.5;
 
 export class Status {
   constructor(find) {
@@ -43,8 +43,12 @@ export class Status {
     if (!bar.hidden) Object.assign(bar, { max: line.duration_s, value: Math.min(line.elapsed_s, line.duration_s) });
   }
 
+  get silent_s() {
+    return this.heard === null ? Infinity : 1e-3 * (Date.now() - this.heard);
+  }
+
   get is_silent() {
-    return this.heard === null || Date.now() - this.heard > SILENT_MS;
+    return this.silent_s > SILENT_S;
   }
 
   tell() {

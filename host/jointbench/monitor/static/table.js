@@ -43,20 +43,22 @@ export class Table {
     return row;
   }
 
-  show(line) {
+  // A line of state, heard so many seconds ago: while none comes, all that it says grows old.
+  show(line, heard_s = 0) {
     for (const board of line.boards) {
       const found = this.rows.get(board.joint);
       if (!found) continue;
+      const old_s = typeof board.age_s === "number" ? board.age_s + heard_s : NaN;
       const texts = [
         board.state ?? "–", ...COLUMNS.map((column) => number(board[column.name], column.digits)),
-        loss(board), clock(board), age(board), board.fault ?? "",
+        loss(board), clock(board), age(old_s), board.fault ?? "",
       ];
       texts.forEach((text, index) => write(found.cells[index], text));
       const { cells } = found;
       cells[0].className = board.state === "FAULT" ? "text fault" : DRIVING.has(board.state) ? "text driving" : "text";
       cells.at(-4).className = board.samples_lost || board.frames_bad ? "lossy" : "";
       cells.at(-1).className = board.fault ? "text fault" : "text none";
-      found.row.classList.toggle("stale", board.age_s > 1);
+      found.row.classList.toggle("stale", old_s > 1);
     }
   }
 }

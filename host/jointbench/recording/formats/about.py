@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
+from jointbench.foreign import json_values, text_of
 from jointbench.recording.formats.columns import Column, columns_of, rows_of
 from jointbench.recording.run import Run
-from jointbench.recording.run_directory import EVENTS, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
+from jointbench.recording.run_directory import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
 from jointbench.recording.samples import Samples
 from jointbench.signals import BoardFilter
 from jointbench.signals.mapped import pieces
 
 FORMAT = "jointbench run"
 VERSION = 1
-MAPPING = "mapping.toml"
 KEPT = (PROVENANCE, ROBOT, ROBOT_URDF, SCHEMA, EVENTS, RESULT, MAPPING)
 """Files of a run directory that go with its samples; frames.bin stays behind, its hash goes."""
 
@@ -91,7 +91,7 @@ def about_run(run: Run) -> About:
         board_filters=samples.board_filters,
         ledger=None if run.ledger is None else run.ledger.to_dict(),
         warnings=run.warnings,
-        files={path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()},
+        files={path.name: text_of(path) for path in paths if path.is_file()},
     )
 
 
@@ -128,7 +128,7 @@ def read_about(text: str | bytes, name: str) -> About:
         ImportedDataError: it is of another version, or damaged.
     """
     try:
-        values: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = json_values(text)
         kind, version = values.pop("format"), values.pop("version")
         if (kind, version) != (FORMAT, VERSION):
             raise ImportedDataError(
@@ -154,6 +154,8 @@ def read_about(text: str | bytes, name: str) -> About:
 
 def _filter(values: dict[str, Any]) -> BoardFilter:
     sections = tuple((tuple(b), tuple(a)) for b, a in values["sections"])
+    if any((len(b), len(a)) != (3, 3) for b, a in sections):
+        raise ValueError("a section of a filter has not three coefficients on either side")
     return BoardFilter(
         sections=sections,
         cic_order=values["cic_order"],

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from jointbench.errors import ImportedDataError
-from jointbench.recording.formats.about import MAPPING, About, samples_sha256
+from jointbench.files import write_file
+from jointbench.foreign import foreign_code, toml_values
+from jointbench.recording.formats.about import About, samples_sha256
 from jointbench.recording.formats.csv_file import is_own_csv, read_own_csv
 from jointbench.recording.formats.mcap_back import is_own_mcap, read_own_mcap
 from jointbench.recording.formats.parquet_file import is_own_parquet, read_own_parquet
 from jointbench.recording.recorder import new_run_path
-from jointbench.recording.run import Run, open_run
-from jointbench.recording.run_directory import (
-    CONVERTED,
-    EVENTS,
-    PROVENANCE,
-    ROBOT,
-    ROBOT_URDF,
-    SAMPLES,
-    create_run_directory,
-)
-from jointbench.recording.samples import Samples, write_samples
+from jointbench.recording.run import Run, open_run, save_samples
+from jointbench.recording.run_directory import CONVERTED, EVENTS, MAPPING, PROVENANCE, ROBOT, ROBOT_URDF
+from jointbench.recording.samples import Samples
+from jointbench.recording.seal import file_sha256
 from jointbench.robot import split_reference
 
 _READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[About, Samples]]], ...] = (
@@ -45,7 +39,8 @@ def is_converted(path: str | Path) -> bool:
         MissingExtra: its format needs a package that is not installed.
         ImportedDataError: it is damaged, or not what its ending says.
     """
-    return Path(path).is_file() and any(is_own(Path(path)) for is_own, _ in _READERS)
+    with _damage_named(Path(path)):
+        return Path(path).is_file() and any(is_own(Path(path)) for is_own, _ in _READERS)
 
 
 def import_converted(path: str | Path, directory: str | Path | None = None) -> Run:
@@ -66,20 +61,30 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
     source = Path(path)
     if not source.exists():
         raise ImportedDataError(f"{source} cannot be read: there is no such file")
-    read = next((reader for is_own, reader in _READERS if is_own(source)), None)
+    with _damage_named(source):
+        read = next((reader for is_own, reader in _READERS if is_own(source)), None)
     if read is None:
         raise ImportedDataError(
             f"{source} is no run that Jointbench converted; a mapping says what its columns mean: "
             f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
         )
-    about, samples = read(source)
-    if samples_sha256(samples, about.columns) != about.samples_sha256:
+    with _damage_named(source):
+        about, samples = read(source)
+        is_whole = samples_sha256(samples, about.columns) == about.samples_sha256
+    if not is_whole:
         raise ImportedDataError(
             f"{source}: its values are no longer those of run {about.run}, so it cannot come back as that run; convert "
             f"the run again, or describe the changed file by a mapping: "
             f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
         )
     return _made(about, samples, source, None if directory is None else Path(directory))
+
+
+@contextmanager
+def _damage_named(source: Path) -> Iterator[None]:
+    """Name the file, whatever a library of its format makes of damage: each has errors of its own, or none."""
+    with foreign_code(ImportedDataError, f"{source} is damaged", "convert the run again, or take it from a copy"):
+        yield
 
 
 def _made(about: About, samples: Samples, source: Path, directory: Path | None) -> Run:
@@ -92,7 +97,7 @@ def _made(about: About, samples: Samples, source: Path, directory: Path | None) 
         "ledger": about.ledger,
         "warnings": list(about.warnings),
         "file": source.name,
-        "file_sha256": _sha256(source),
+        "file_sha256": file_sha256(source),
     }
     files = {CONVERTED: json.dumps(converted, indent=2, ensure_ascii=False).encode()}
     files |= {each: about.files[each].encode() for each in (EVENTS, MAPPING) if each in about.files}
@@ -100,25 +105,17 @@ def _made(about: About, samples: Samples, source: Path, directory: Path | None) 
         copy = next((each for each in (ROBOT_URDF, ROBOT) if each in about.files), None)
         if copy is None:
             raise ImportedDataError(f"{source} holds no robot file; convert the run again")
-        (Path(folder) / copy).write_text(about.files[copy], encoding="utf-8")
+        write_file(Path(folder) / copy, about.files[copy])
         modules = split_reference(name)[1]
         reference = str(Path(folder) / copy) + ("" if modules is None else f":{modules}")
-        path = create_run_directory(where, {**provenance, "robot": reference}, files)
-    unfinished = path / f"{SAMPLES}.new"
-    write_samples(unfinished, samples)
-    os.replace(unfinished, path / SAMPLES)
+        path = save_samples(where, samples, {**provenance, "robot": reference}, files)
     return open_run(path)
 
 
 def _provenance(about: About, source: Path) -> dict[str, Any]:
     """What run.toml said, but for what is said afresh."""
     try:
-        values = tomllib.loads(about.files[PROVENANCE])
-        return {key: value for key, value in values.items() if key not in ("version", "jointbench")}
+        values = toml_values(about.files[PROVENANCE])
+        return {key: value for key, value in values.items() if key not in ("version", "jointbench", "sealed")}
     except (KeyError, tomllib.TOMLDecodeError) as error:
         raise ImportedDataError(f"{source}: the run.toml in it is missing or damaged; convert the run again") from error
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,6 +13,7 @@ import numpy as np
 
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
+from jointbench.foreign import foreign_code, regular_file
 from jointbench.recording.log_table import LogTable, file_sha256, missing_column
 from jointbench.recording.mapping import LogFile
 from jointbench.robot import Array
@@ -68,19 +69,25 @@ def first_messages(path: Path, count: int) -> tuple[str, tuple[str, ...], Array]
 @contextmanager
 def _opened(path: Path) -> Iterator[AnyReader]:
     need("convert", "a bag", "rosbags")
-    from rosbags.highlevel import AnyReader, AnyReaderError
+    from rosbags.highlevel import AnyReader
     from rosbags.typesys import Stores, get_typestore
 
     try:
         # Bags of before ROS 2 Iron do not say what their messages are made of; the usual ones have not changed.
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+        with (
+            foreign_code(ImportedDataError, f"{path} is no bag of ROS, or damaged", "record or convert it anew"),
+            AnyReader([_with_an_end(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader,
+        ):
             yield reader
     except FileNotFoundError as error:
         raise ImportedDataError(f"{path} cannot be read: there is no such file or folder") from error
-    except (AnyReaderError, ValueError, AssertionError, OSError, KeyError) as error:
-        if isinstance(error, ImportedDataError):
-            raise
-        raise ImportedDataError(f"{path} is no bag of ROS, or damaged: {error}") from error
+
+
+def _with_an_end(path: Path) -> Path:
+    """The path of a bag whose files can be opened without waiting for ever."""
+    for file in path.iterdir() if path.is_dir() else (path,):
+        regular_file(file)
+    return path
 
 
 def _topic(reader: AnyReader, file: LogFile) -> str:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
+from jointbench.files import replacing, write_file
+from jointbench.foreign import json_values, regular_file, text_of
 from jointbench.recording.formats.about import About, about_text, read_about
 from jointbench.recording.formats.columns import Column, empty_fields, rows_of
 from jointbench.recording.run import Run
@@ -33,7 +35,7 @@ def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     Returns:
         Their paths.
     """
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([column.name for column in about.columns])
         for part in pieces(about.rows, 4096):
@@ -41,7 +43,7 @@ def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
             cells = [_cells(column, column.of(rows)) for column in about.columns]
             writer.writerows(zip(*cells, strict=True))
     beside = _beside(path)
-    beside.write_text(json.dumps(_metadata(path, about), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_file(beside, json.dumps(_metadata(path, about), indent=1, ensure_ascii=False) + "\n")
     return path, beside
 
 
@@ -58,7 +60,7 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
     """
     beside = _beside(path)
     try:
-        document: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+        document: dict[str, Any] = json_values(text_of(beside))
         about = read_about(json.dumps(document["tableSchema"][_OWN]), beside.name)
     except (ValueError, KeyError, TypeError) as error:
         raise ImportedDataError(
@@ -66,7 +68,7 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
             f"by a mapping"
         ) from error
     fields = empty_fields(about.columns, about.rows)
-    with path.open(encoding="utf-8", newline="") as file:
+    with regular_file(path).open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         if next(reader, []) != [column.name for column in about.columns]:
             raise ImportedDataError(f"{path}: its columns are not those that {beside.name} tells of; convert again")

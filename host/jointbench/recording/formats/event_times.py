@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+from jointbench.foreign import json_values, text_of
 from jointbench.recording.record_file import RecordKind, read_records
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, FRAMES
@@ -40,9 +40,9 @@ def timed_events(run: Run) -> list[Event]:
     if zero is None or not path.is_file():
         return []
     events: list[Event] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         try:
-            values: dict[str, Any] = json.loads(line)
+            values: dict[str, Any] = json_values(line)
             time = (int(values.pop("time_us")) - zero) * 1e-6
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # the last one, cut off by a crash; it goes as it is with the run's files

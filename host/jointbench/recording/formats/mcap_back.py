@@ -13,6 +13,7 @@ import numpy as np
 
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
+from jointbench.foreign import regular_file
 from jointbench.recording.formats.about import About, read_about
 from jointbench.recording.formats.columns import empty_fields
 from jointbench.recording.formats.mcap_file import OWN
@@ -82,7 +83,7 @@ def _messages(path: Path, topics: list[str]) -> Iterator[tuple[str, bytes]]:
     from mcap.reader import make_reader
 
     try:
-        with path.open("rb") as file:
+        with regular_file(path).open("rb") as file:
             for _, channel, message in make_reader(file).iter_messages(topics=topics, log_time_order=False):
                 yield channel.topic, message.data
     except _damages() as error:
@@ -94,7 +95,7 @@ def _attachments(path: Path) -> dict[str, str]:
     from mcap.reader import make_reader
 
     try:
-        with path.open("rb") as file:
+        with regular_file(path).open("rb") as file:
             found = make_reader(file).iter_attachments()
             return {each.name: each.data.decode() for each in found if each.media_type.startswith(("text/", "applic"))}
     except OSError as error:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.extras import need
+from jointbench.files import replacing
 from jointbench.recording.formats.about import About, about_text
 from jointbench.recording.formats.columns import QUANTITIES, rows_of
 from jointbench.recording.formats.event_times import Event, timed_events
@@ -65,7 +66,7 @@ def write_mcap(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     events = timed_events(run)
     first = min([0.0, *(event.time for event in events), float(run.samples.time[0])])
     zero = int(-np.floor(first)) * _SECOND  # MCAP knows no times below zero
-    with path.open("wb") as file:
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
         writer = Writer(file)
         writer.start(profile="ros2", library="jointbench")
         channels = _Channels(writer)

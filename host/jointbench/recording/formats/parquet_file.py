@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
+from jointbench.files import replacing
 from jointbench.recording.formats.about import About, about_text, read_about
 from jointbench.recording.formats.columns import Column, empty_fields, rows_of
 from jointbench.recording.run import Run
@@ -38,7 +39,7 @@ def write_parquet(run: Run, about: About, path: Path) -> tuple[Path, ...]:
         for column in about.columns
     ]
     schema = pa.schema(fields, metadata={_OWN: about_text(about).encode()})
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    with replacing(path) as unfinished, parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
         for part in pieces(about.rows):
             rows = rows_of(run.samples, about.columns, part)
             arrays = [pa.array(np.ascontiguousarray(column.of(rows)), from_pandas=True) for column in about.columns]

@@ -12,6 +12,7 @@ import numpy as np
 
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
+from jointbench.foreign import foreign_code, regular_file
 from jointbench.recording.log_table import LogTable, file_sha256, missing_column
 from jointbench.recording.mapping import LogFile
 from jointbench.robot import Array
@@ -26,16 +27,16 @@ def open_parquet(path: Path) -> Iterator[Any]:
         ImportedDataError: it cannot be read, or is no Parquet.
     """
     need("convert", "Parquet", "pyarrow")
-    import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with (
+            foreign_code(ImportedDataError, f"{path} is no Parquet file, or damaged", "write it anew"),
+            parquet.ParquetFile(regular_file(path)) as file,
+        ):
             yield file
     except FileNotFoundError as error:
         raise ImportedDataError(f"{path} cannot be read: there is no such file") from error
-    except (pa.ArrowException, OSError) as error:
-        raise ImportedDataError(f"{path} is no Parquet file, or damaged: {error}") from error
 
 
 def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:

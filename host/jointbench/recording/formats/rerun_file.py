@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jointbench.extras import need
+from jointbench.files import replacing, write_file
 from jointbench.recording.formats.about import About
 from jointbench.recording.formats.columns import Column, rows_of
 from jointbench.recording.run import Run
@@ -39,10 +40,14 @@ def write_rerun(run: Run, about: About, path: Path) -> tuple[Path, ...]:
 
     from jointbench.recording.formats.moving_urdf import moving_urdf  # models need recordings: not the other way round
 
-    with TemporaryDirectory() as folder, rr.RecordingStream("jointbench", recording_id=about.sha256) as recording:
-        recording.save(path, default_blueprint=_layout(about))
+    with (
+        replacing(path) as unfinished,
+        TemporaryDirectory() as folder,
+        rr.RecordingStream("jointbench", recording_id=about.sha256) as recording,
+    ):
+        recording.save(unfinished, default_blueprint=_layout(about))
         urdf = Path(folder) / "robot.urdf"
-        urdf.write_text(moving_urdf(run.robot), encoding="utf-8")
+        write_file(urdf, moving_urdf(run.robot))
         tree = UrdfTree.from_file_path(urdf)
         tree.log_urdf_to_recording(recording)
         recording.log("run", rr.TextDocument(_words(run, about), media_type="text/markdown"), static=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.errors import ImportedDataError
+from jointbench.foreign import regular_file
 from jointbench.recording.formats.bag_table import first_messages
 from jointbench.recording.formats.parquet_table import first_rows
 from jointbench.recording.formats.read_log import PARQUET, is_bag
@@ -61,7 +62,7 @@ def look_at_csv(path: Path) -> CsvColumns:
             decimal commas.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
             lines = list(islice(file, LOOKED_AT + 1))
     except OSError as error:
         raise ImportedDataError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
@@ -69,7 +70,10 @@ def look_at_csv(path: Path) -> CsvColumns:
         raise ImportedDataError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
     first = [line for line in lines[:20] if line.strip()]
     delimiter = max(_DELIMITERS, key=lambda each: min((line.count(each) for line in first), default=0))
-    rows = [row for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row]
+    try:
+        rows = [row for row in csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise ImportedDataError(f"{path} holds no table ({error}); is there a stray quote in it?") from error
     if len(rows) < 2 or len(rows[0]) < 2:
         raise ImportedDataError(
             f"{path} holds no table: {len(rows)} lines, {len(rows[0]) if rows else 0} cells in the first one; cells "

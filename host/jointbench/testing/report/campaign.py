@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jointbench.errors import ReportError
+from jointbench.foreign import json_values, text_of
 
 NEEDED = ("id", "fault", "state", "ok")
 """What each cell must say."""
@@ -21,7 +21,7 @@ def read_campaign(path: str | Path) -> Mapping[str, Any]:
     """
     path = Path(path)
     try:
-        campaign = json.loads(path.read_text(encoding="utf-8"))
+        campaign = json_values(text_of(path))
     except (OSError, ValueError) as error:
         raise ReportError(f"{path} is no fault campaign: {error}; give the file of `./run faults --json`") from None
     cells = campaign.get("cells") if isinstance(campaign, dict) else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jointbench.foreign import text_of, toml_values
 
 if TYPE_CHECKING:
     from jointbench.link import Board
@@ -18,7 +19,7 @@ def bench_facts(name: str, clock: str, seed: int, features: Iterable[str]) -> di
 
 def urls_in(bench_file: Path) -> dict[int, str]:
     """Return the URL of each node as a bench file has it: an emulated board's port has another name in each run."""
-    boards = tomllib.loads(bench_file.read_text(encoding="utf-8")).get("board", [])
+    boards = toml_values(text_of(bench_file)).get("board", [])
     return {int(node): str(board["url"]) for board in boards for node in board.get("nodes", [board.get("node", 0)])}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from jointbench.foreign import json_values, text_of
 
 
 def ledgers_in(folder: Path) -> list[dict[str, Any]]:
@@ -14,6 +15,6 @@ def ledgers_in(folder: Path) -> list[dict[str, Any]]:
 
 def _entry(path: Path) -> list[dict[str, Any]]:
     """A run's result is written last and by rename: what is there is whole. Other commands' have no ledger."""
-    result = json.loads(path.read_text(encoding="utf-8"))
+    result = json_values(text_of(path))
     ledger = result.get("ledger") if isinstance(result, dict) else None
     return [{"run": path.parent.name, "verdict": ledger["verdict"], "ledger": ledger}] if ledger else []

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from jointbench.errors import ReportError
+from jointbench.files import write_file
 from jointbench.testing.report.summary import Summary
 
 RESULT, PAGE = "result.json", "report.html"
@@ -33,7 +34,7 @@ def write_files(out: Path, summary: Summary) -> tuple[tuple[Path, ...], str]:
 def _write(path: Path, text: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        return write_file(path, text)
     except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}; name another --bench-out") from error
-    return path
+        cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        raise ReportError(f"{path} cannot be written: {cause.strerror}; name another --bench-out") from error

@@ -9,6 +9,8 @@ from io import StringIO
 
 import pytest
 
+from jointbench.cli import console as console_file
+from jointbench.cli.compiling import WORDS, compiling_told
 from jointbench.cli.console import Console
 
 SAYS = """
@@ -65,16 +67,81 @@ def test_a_pipe_gets_neither() -> None:
     assert done.stderr == "jointbench fit: no run\n"
 
 
-def test_the_time_left_is_told_from_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    now = iter([100.0, 130.0])
-    shown = Terminal()
+
+def shown_at(monkeypatch: pytest.MonkeyPatch, shown: StringIO, *now: float) -> str:
+    """What progress lines are shown of work that is told of at these times, a quarter done at the end."""
+    times = iter(now)
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
     console = Console()
-    console.progress("recording", 0.0)
-    console.progress("recording", 0.25)
-    assert "recording, 1 min 30 s left" in shown.getvalue()
+    for k in range(len(now)):
+        console.progress("recording" + 100 * ".", 0.25 * k / (len(now) - 1))
+    return shown.getvalue()
+
+
+def test_the_time_left_is_told_from_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal is."""
+    monkeypatch.setenv("COLUMNS", "60")
+    said = shown_at(monkeypatch, Terminal(), 100.0, 130.0)
+    assert said.endswith("..., 1 min 30 s left")
+    assert len(said.split("\r")[-1]) == 59
+
+
+def test_a_pipe_gets_a_line_of_progress_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = (100.0, 104.0, 106.0, 109.0, 112.0)
+    lines = shown_at(monkeypatch, StringIO(), *times).splitlines()
+    assert [line.rpartition(", ")[2] for line in lines] == ["42 s left", "36 s left"]
+
+
+def test_work_that_falls_silent_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_file, "_SILENCE_S", 0.15)
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    console = Console()
+    with console.working("recording"):
+        console.progress("half of it")
+        deadline = time.monotonic() + 20.0
+        while "recording, " not in shown.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    drawn = [piece.strip() for piece in shown.getvalue().split("\r") if piece.strip()]
+    assert drawn[0] == "half of it"
+    assert drawn[-1].startswith("recording, ")
+
+
+def test_compiling_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    from numba import njit
+
+    def nothing(x: int) -> int:
+        return x
+
+    with compiling_told(Console()):
+        compiled = njit(nothing)
+        assert capsys.readouterr().out == ""
+        compiled(1)
+        njit(nothing)(2)
+        compiled(3)
+    njit(nothing)(4)
+    assert capsys.readouterr().out == f"{WORDS}\n"
+
+
+def test_progress_that_nobody_reads_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with open(writer, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        console = Console()
+        console.progress("recording")
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            console.progress("recording")
+
+
+def test_a_terminal_that_is_closed_is_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGHUP tells of it, and a program that is to outlive it goes on."""
+    terminal, own = pty.openpty()
+    with open(own, "w") as stream:
+        os.close(terminal)
+        monkeypatch.setattr(sys, "stderr", stream)
+        Console().progress("recording")

@@ -44,6 +44,15 @@ def test_one_run_one_model(recorded: list[str], capsys):
     assert f"model: {told['model']}" in said.err
 
 
+def test_of_a_run_s_model_the_one_before_is_kept(recorded: list[str], capsys):
+    for estimator in ("wls", "ols"):
+        assert main(["fit", recorded[0], "--estimator", estimator]) == 0
+    kept = Path(recorded[0]) / "model-1.json"
+    assert f"the one before is kept as {kept}" in capsys.readouterr().out
+    assert load_model(kept).estimator == "wls"
+    assert load_model(kept.with_name("model.json")).estimator == "ols"
+
+
 def test_the_estimator_and_the_rows_by_options(recorded: list[str], tmp_path: Path, capsys):
     out = tmp_path / "robust.json"
     arguments = ["--estimator", "irls", "--option", "loss=bisquare", "--cutoff-Hz", "25", "--delay", "0.001"]

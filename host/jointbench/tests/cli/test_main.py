@@ -1,7 +1,15 @@
 """Verbs as their user meets them: output, exit codes, errors in one sentence."""
 
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jointbench.cli.main import main
@@ -69,6 +77,103 @@ def test_ctrl_c_speaks_of_motors_only_where_some_may_have_turned(arguments, moto
     assert ("motors are off" in said) is motors
 
 
+class Panic(BaseException):
+    """Like those of Rust, which are no Exception."""
+
+
+def raises(error):
+    def run(*_):
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize("error", [KeyError("j7"), Panic("index out of bounds"), OSError("no file at all")])
+def test_a_bug_of_ours_is_exit_code_3_one_line_and_a_file_to_send(error, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(module_of("info"), "run", raises(error))
+
+    assert main(["info", "cobot6"]) == 3
+
+    said = capsys.readouterr().err
+    assert said.startswith(f"jointbench info: a bug of Jointbench: {type(error).__name__}: ")
+    assert said.count("\n") == 1
+    (report,) = (tmp_path / "jointbench" / "bugs").iterdir()
+    assert f"send the file {report}" in said
+    lines = report.read_text(encoding="utf-8")
+    assert lines.startswith("command: jointbench info (")
+    assert f"jointbench {metadata.version('jointbench')}, Python 3." in lines
+    assert "Traceback (most recent call last)" in lines
+    assert "test_main.py" in lines
+
+
+def test_a_bug_is_said_where_its_report_cannot_be_kept_and_before_a_verb_is_known(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("jointbench.cli.main.build_parser", raises(KeyError("words")))
+
+    assert main(["info", "cobot6"]) == 3
+    assert "KeyError: 'words' (test_main.py, line " in (said := capsys.readouterr().err)
+    assert "set XDG_STATE_HOME to a folder that can be written" in said
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(129), SystemExit(143)])
+def test_a_stop_is_no_bug(error, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(module_of("info"), "run", raises(error))
+
+    assert main(["info", "cobot6"]) == (130 if isinstance(error, KeyboardInterrupt) else error.code)
+    assert "stopped by " in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError("cannot allocate 7 TiB"), "not enough memory (cannot allocate 7 TiB); give it less at a time"),
+        (np.linalg.LinAlgError("Singular matrix"), "these numbers have no solution (Singular matrix); look at"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "No space left on device; name another place, or make room"),
+    ],
+)
+def test_what_the_machine_or_the_numbers_lack_is_no_bug(error, words, capsys, monkeypatch):
+    monkeypatch.setattr(module_of("info"), "run", raises(error))
+    assert main(["info", "cobot6"]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(("place", "code"), [("/dev/full", 2), ("| head -0", 2)])
+def test_output_that_nobody_takes_is_no_traceback(place, code):
+    """A full disk behind `>`, and a reader that has had enough."""
+    command = f"'{sys.executable}' -m jointbench info cobot6 "
+    command += place if place.startswith("|") else f"> {place}"
+    done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP: its terminal is")])
+def test_every_signal_that_is_a_stop_unwinds_a_verb(number, said, capsys, monkeypatch):
+    undone = []
+
+    def signalled(*_):
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            undone.append(number)
+
+    monkeypatch.setattr(module_of("info"), "run", signalled)
+    before = signal.signal(number, signal.SIG_DFL)  # of `nohup` it would be another
+    try:
+        assert main(["info", "cobot6"]) == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert undone == [number]
+    assert f"jointbench info: stopped by {said}" in capsys.readouterr().err
+
+
 def test_json_to_standard_output_is_all_there_is(capsys):
     assert main(["info", "cobot6", "--json", "-"]) == 0
 
@@ -120,7 +225,7 @@ def test_list_shows_the_library(capsys):
 
 def test_random_plan_is_written_and_read_back(tmp_path, capsys):
     path = tmp_path / "verification.json"
-    assert main(["plan", "cobot6", "--random", "--seed", "4", "--out", str(path)]) == 0
+    assert main(["plan", "modular7:1", "--random", "--seed", "4", "--out", str(path)]) == 0
 
     assert "feasible at every time" in capsys.readouterr().out
     assert json.loads(path.read_text())["seed"] == 4

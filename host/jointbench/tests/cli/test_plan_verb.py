@@ -19,19 +19,30 @@ from jointbench import extras
 from jointbench.cli import plan as verb
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
-from jointbench.excitation import Excitation, random_excitation
+from jointbench.cli.plan_file import read_plan
+from jointbench.excitation import Excitation, Workspace, random_excitation
 from jointbench.identification import fit
-from jointbench.robot import load_robot
+from jointbench.robot import load_robot, robot_digests
 from jointbench.tests.report.recordings import PERIOD_S, recorded_run
 
 
 def planned(tmp_path: Path, *more: str, robot: str = "rehab_arm") -> tuple[int, dict[str, Any]]:
     """Exit code and JSON of a random plan."""
     out, result = tmp_path / "plan.json", tmp_path / "result.json"
-    code = main(["plan", robot, "--random", "--out", str(out), "--json", str(result), *more])
+    code = main(["plan", robot, "--random", "--force", "--out", str(out), "--json", str(result), *more])
     return code, json.loads(result.read_text()) if result.exists() else {}
 
 
+@pytest.fixture
+def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a verb says, writes and refuses is the same without the picture, whose drawing takes a second."""
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+
+
+undrawn = pytest.mark.usefixtures("without_matplotlib")
+
+
+@undrawn
 def test_a_short_search_writes_a_feasible_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "plan.json"
     arguments = ["plan", "rehab_arm", "--objective", "e_optimal", "--starts", "1", "--time-limit", "3"]
@@ -41,7 +52,7 @@ def test_a_short_search_writes_a_feasible_plan(tmp_path: Path, capsys: pytest.Ca
     assert "planning an excitation for rehab_arm: Fourier series of 5 harmonics, period 20 s" in said.out
     assert "least e optimal of the base regressor at 150 samples" in said.out
     assert "feasible at every time, between samples too" in said.out
-    assert said.err == ""  # no progress line where there is no terminal
+    assert "\r" not in said.err  # no line is redrawn where there is no terminal
     plan = Excitation.from_dict(json.loads(out.read_text()))
     assert plan.objective == "e_optimal"
     assert result["objective_value"] == plan.objective_value
@@ -78,6 +89,7 @@ def test_a_motion_on_one_foot_says_how_it_stands_and_what_the_foot_tells(
     assert (tmp_path / "plan.png").exists()
 
 
+@undrawn
 def test_the_tables_say_what_the_plan_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, result = planned(tmp_path, "--family", "ramped_fourier", "--harmonics", "1,2,4", "--ramp", "3", "--periods", "2")
 
@@ -99,6 +111,7 @@ def test_the_tables_say_what_the_plan_does(tmp_path: Path, capsys: pytest.Captur
     assert result["duration_s"] == 46.0
 
 
+@undrawn
 def test_positions_are_drawn_where_the_stream_has_the_dots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,18 +128,18 @@ def test_positions_are_drawn_where_the_stream_has_the_dots(
 
 
 def test_the_picture_is_beside_the_plan_or_where_it_is_named(tmp_path: Path) -> None:
-    _, result = planned(tmp_path)
+    _, result = planned(tmp_path, robot="modular7:1")  # a picture of one joint is soon drawn
     assert result["picture"] == str(tmp_path / "plan.png")
     assert matplotlib.image.imread(tmp_path / "plan.png").shape[1] > 1000
 
-    _, result = planned(tmp_path, "--picture", str(tmp_path / "other.svg"))
+    _, result = planned(tmp_path, "--picture", str(tmp_path / "other.svg"), robot="modular7:1")
     assert (tmp_path / "other.svg").read_text().rstrip().endswith("</svg>")
 
 
+@undrawn
 def test_without_matplotlib_the_plan_is_written_and_the_way_to_a_picture_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     code, result = planned(tmp_path)
 
     assert (code, result["picture"]) == (0, None)
@@ -136,6 +149,7 @@ def test_without_matplotlib_the_plan_is_written_and_the_way_to_a_picture_said(
     assert planned(tmp_path, "--picture", str(tmp_path / "a.png"))[0] == 2  # asked for, so it is said before planning
 
 
+@undrawn
 def test_a_plan_that_breaks_a_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +166,7 @@ def test_a_plan_that_breaks_a_limit_is_refused(
     assert f"not feasible: {result['certificate']['violations'][0]}"[:60] in capsys.readouterr().out
 
 
+@undrawn
 def test_ctrl_c_keeps_the_best_so_far_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,6 +212,7 @@ def test_the_progress_line_tells_the_best_and_the_start(monkeypatch: pytest.Monk
     assert all(len(line) < 100 for line in said)
 
 
+@undrawn
 def test_a_table_and_boxes_are_kept_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     workspace = tmp_path / "cell.toml"
     workspace.write_text(
@@ -211,6 +227,7 @@ def test_a_table_and_boxes_are_kept_and_listed(tmp_path: Path, capsys: pytest.Ca
     assert result["certificate"]["margins"][named] >= 0.0
 
 
+@undrawn
 def test_capsules_are_kept_apart_without_being_asked_for(tmp_path: Path) -> None:
     _, result = planned(tmp_path, robot="cobot6")
     assert min(result["distances_m"].values()) >= 0.0
@@ -225,6 +242,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fitted.save(tmp_path_factory.mktemp("prior") / "model.json")
 
 
+@undrawn
 def test_noise_and_a_prior_judge_parameters_by_their_size(tmp_path: Path, model: Path) -> None:
     noise = ("--noise", ",".join(["0.1"] * 6))
     alone = planned(tmp_path, *noise, robot="cobot6")[1]["parameters"]
@@ -234,6 +252,7 @@ def test_noise_and_a_prior_judge_parameters_by_their_size(tmp_path: Path, model:
     assert not any("no prior value" in sentence for sentence in told["assumptions"])
 
 
+@undrawn
 def test_torque_is_predicted_from_a_prior(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def share(*options: str) -> float:
         joints = planned(tmp_path, "--random", *options, robot="cobot6")[1]["joints"]
@@ -318,6 +337,7 @@ def test_mistyped_numbers_are_wrong_use(option: list[str], capsys: pytest.Captur
     assert repr(option[1]) in capsys.readouterr().err
 
 
+@undrawn
 def test_chosen_harmonics_reach_the_planner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: dict[str, Any] = {}
 
@@ -340,9 +360,39 @@ def test_chosen_harmonics_reach_the_planner(monkeypatch: pytest.MonkeyPatch, tmp
         "objective": "relative_sigma",
         "noise": (0.5,) * 5,
         "prior": None,
-        "workspace": None,
+        "workspace": Workspace(),
         "starts": 3,
         "workers": 2,
         "time_limit": 9.0,
         "seed": 0,
     }
+
+
+def test_a_first_plan_may_use_a_share_of_speed_and_range(tmp_path: Path) -> None:
+    """Within a third of the limits about home, and played on the robot as its file has it."""
+    robot = load_robot("cobot6:2")
+    assert planned(tmp_path, "--random", "--speed", "0.3", "--range", "0.25", robot="cobot6:2")[0] == 0
+    plan = read_plan(str(tmp_path / "plan.json"))
+    q, dq, ddq = plan.evaluate(np.linspace(0.0, plan.duration, 2000))
+    assert np.all(np.abs(dq) <= 0.3 * 0.95 * robot.velocity_limits)
+    assert np.all(np.abs(ddq) <= 0.3 * 0.95 * robot.acceleration_limits)
+    low, high = robot.position_limits.T
+    assert np.all(q - plan.home <= 0.25 * 0.95 * (high - plan.home))
+    assert np.all(plan.home - q <= 0.25 * 0.95 * (plan.home - low))
+    assert plan.digests == robot_digests(robot)
+
+
+@pytest.mark.parametrize("option", ["--speed", "--range"])
+def test_a_share_of_nothing_is_refused(tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(tmp_path, "--random", option, "0", robot="cobot6:2")[0] == 2
+    assert f"{option[2:]} = 0 must be a share of the robot's limits, above 0 and at most 1" in capsys.readouterr().err
+
+
+def test_what_is_not_watched_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(tmp_path, "--random", robot="modular7:2")[0] == 0
+    assert "no capsules: self-collision and table NOT checked" in capsys.readouterr().out
+    assert read_plan(str(tmp_path / "plan.json")).not_checked == "no capsules: self-collision and table NOT checked"
+    assert planned(tmp_path, "--random", robot="cobot6:3")[0] == 0
+    said = capsys.readouterr().out
+    assert "NOT checked" not in said
+    assert "above a floor at its base, 4 capsules kept 20 mm apart" in said

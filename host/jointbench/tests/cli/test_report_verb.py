@@ -1,6 +1,7 @@
 """`jointbench report`: a model with one run or two, two models, two runs; and what it says when it cannot."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from jointbench.cli.main import main
 from jointbench.identification import fit
 from jointbench.recording import open_run
+from jointbench.sealed import sealed_json
 from jointbench.tests.identification.fleets import ARM, NAMES, make_run, true_parameters
 from jointbench.tests.report.page_text import Page
 
@@ -56,6 +58,20 @@ def test_a_model_and_two_runs_are_a_report_on_the_model(places: dict[str, Path],
     assert f"jointbench report model.json {places['arm']} {places['other']}" in page.text
 
 
+@pytest.mark.parametrize("runs", [["arm", "other"], ["arm"]])
+def test_report_and_terminal_say_the_same_error(
+    runs: list[str], places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = places["arm"] / "model.json"
+    page = page_of(tmp_path, model, *(places[name] for name in runs))
+    report = capsys.readouterr().out
+    assert main(["validate", str(model), str(places[runs[-1]])]) == 0
+    validate = capsys.readouterr().out
+    found = [re.search(r"torques of (.*) with an error of ([\d.]+)\s%", text) for text in (page.text, report, validate)]
+    assert all(found)
+    assert len({match.groups() for match in found if match}) == 1
+
+
 def test_the_model_s_own_run_alone_says_that_it_is_its_own(places: dict[str, Path], tmp_path: Path) -> None:
     page = page_of(tmp_path, places["arm"] / "model.json", places["arm"])
     assert "the motion it was fitted to" in page.text
@@ -81,8 +97,9 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     lonely = tmp_path / "model.json"
     values = json.loads((places["arm"] / "model.json").read_text(encoding="utf-8"))
+    del values["digest"], values["digests"]
     values["provenance"]["run"] = "gone"
-    lonely.write_text(json.dumps(values), encoding="utf-8")
+    lonely.write_text(sealed_json(values), encoding="utf-8")
     for arguments, sentence in (
         ((lonely, places["other"]), "the run that it was fitted to is no longer there; give both: jointbench report "),
         ((places["arm"], places["other"]), "holds no model.json; fit the run first"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.cli.run import read_plan
+from jointbench.cli.plan_file import read_plan
 from jointbench.excitation import SpeedStairs
 
 
@@ -18,6 +18,7 @@ def test_a_sweep_is_a_plan_to_play(tmp_path: Path, capsys: pytest.CaptureFixture
     said, told = capsys.readouterr().out, json.loads(result.read_text())
     assert "20 steady speeds" in said
     assert f"jointbench run BENCH --plan {out} --repeats 1" in said
+    assert "no capsules: self-collision and table NOT checked" in said
     plan = read_plan(str(out))
     assert isinstance(plan.basis, SpeedStairs)
     assert plan.weights[:, 0].tolist() == [0, 1, 0, 1, 0, 0]
@@ -40,3 +41,12 @@ def test_what_cannot_be_swept_is_named(
     assert main(["sweep", "nursing_arm", *arguments, "--out", str(tmp_path / "sweep.json")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "sweep.json").exists()
+
+
+def test_a_sweep_keeps_out_of_the_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = ["sweep", "cobot6", "j2", "--out", str(tmp_path / "sweep.json")]
+    assert main(sweep) == 0
+    assert "NOT checked" not in capsys.readouterr().out
+    (tmp_path / "cell.toml").write_text("version = 1\ntable_mm = 60\n", encoding="utf-8")
+    assert main([*sweep, "--force", "--workspace", str(tmp_path / "cell.toml")]) == 2
+    assert "table under " in capsys.readouterr().err

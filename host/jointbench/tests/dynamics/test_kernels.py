@@ -5,6 +5,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.dynamics import inverse_dynamics, parallel, regressor, tree
+from jointbench.dynamics.kernels import sharing
 from jointbench.dynamics.tree import tree_of
 from jointbench.robot import Array, Mimic, Robot, load_robot
 
@@ -216,6 +218,9 @@ def test_whose_call_is_interrupted_leaves_no_job_behind(random_motion: RandomMot
     """Else all later calls would do without help, and what is left of the job would be written after the call."""
     motion = random_motion(load_robot("cobot6"), 1000, 0)
     regressor(load_robot("cobot6"), *motion)  # which calls the helpers together
+    crew = parallel._crew(os.getpid())
+    while not sharing.are_back(crew.counters):  # else they are not called: one that woke late is away until it looked
+        time.sleep(0.001)
     taken: list[int] = []
 
     def interrupted(thread: int, counters: NDArray[np.int64]) -> None:
@@ -225,7 +230,6 @@ def test_whose_call_is_interrupted_leaves_no_job_behind(random_motion: RandomMot
 
     with pytest.raises(KeyboardInterrupt):
         parallel.share(interrupted, 1000)
-    crew = parallel._crew(os.getpid())
     assert crew.job is None
     assert crew.counters[0] > 1000
 

@@ -1,4 +1,4 @@
-"""A thousand random trees of all kinds of joints: the compiled kernels against Pinocchio."""
+"""Random trees of all kinds of joints, a thousand with --slow: the compiled kernels against Pinocchio."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,6 @@ from jointbench.tests.robot.inertia import parameters_of
 RandomRobot = Callable[..., Robot]
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 
-TREES = 1000
 AGREEMENT = 1e-10  # relative to the largest element; rounding leaves about 1e-14
 
 
@@ -24,9 +23,10 @@ def kinds_of(rng: np.random.Generator, most: int) -> str:
     return "r" + "".join(letters[1:])
 
 
-def test_a_thousand_trees_are_pinocchios(random_robot: RandomRobot, random_motion: RandomMotion) -> None:
+@pytest.mark.parametrize("trees", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_random_trees_are_pinocchios(trees: int, random_robot: RandomRobot, random_motion: RandomMotion) -> None:
     rng = np.random.default_rng(0)
-    for seed in range(TREES):
+    for seed in range(trees):
         robot = random_robot(kinds_of(rng, MOST_JOINTS if seed % 50 == 0 else 12), seed, tree=seed % 2 == 0)
         peer, motion = Peer(robot), random_motion(robot, 2, seed)
         theirs, torques = peer.regressor(*motion), peer.torques(*motion)

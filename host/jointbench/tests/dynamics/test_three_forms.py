@@ -20,13 +20,13 @@ RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")
 
-TREES = 1000
 AGREEMENT = 1e-10  # relative to the largest torque; rounding alone leaves 1e-14
 
 
-def test_three_forms_agree_on_a_thousand_trees(random_robot: RandomRobot, random_motion: RandomMotion) -> None:
+@pytest.mark.parametrize("trees", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_three_forms_agree_on_random_trees(trees: int, random_robot: RandomRobot, random_motion: RandomMotion) -> None:
     rng = np.random.default_rng(0)
-    for seed in range(TREES):
+    for seed in range(trees):
         robot = random_robot(kinds_of(rng, MOST_JOINTS if seed % 100 == 0 else 8), seed, tree=seed % 2 == 1)
         q, dq, ddq = random_motion(robot, 3, seed)
         parameters = parameters_of(robot)

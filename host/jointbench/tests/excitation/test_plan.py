@@ -15,7 +15,7 @@ from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.limits.certificate import certify
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.robot import Robot, with_passive
+from jointbench.robot import Robot, load_robot, with_passive
 
 QUICK: dict[str, Any] = {"samples": 40, "starts": 2, "iterations": 8}
 
@@ -25,12 +25,17 @@ def certified(robot: Robot, plan: Excitation, workspace: Workspace | None = None
     return certify(limits, plan.basis, plan.home, plan.weights).feasible
 
 
-def test_a_plan_is_far_better_than_chance(cobot: Robot) -> None:
-    by_chance = [random_excitation(cobot, seed=seed).condition_number for seed in range(20)]
+@pytest.fixture(scope="module")
+def by_chance() -> list[Excitation]:
+    """Motions that nobody searched for."""
+    robot = load_robot("cobot6")
+    return [random_excitation(robot, seed=seed) for seed in range(20)]
 
+
+def test_a_plan_is_far_better_than_chance(cobot: Robot, by_chance: list[Excitation]) -> None:
     plan = plan_excitation(cobot, starts=1)
 
-    assert plan.condition_number < 0.25 * min(by_chance)  # seen: 70 against 400
+    assert plan.condition_number < 0.25 * min(each.condition_number for each in by_chance)  # seen: 70 against 400
     assert certified(cobot, plan)
 
 
@@ -116,20 +121,22 @@ def test_a_time_limit_still_gives_a_feasible_plan(cobot: Robot) -> None:
     "objective",
     ["condition_number", "scaled_condition_number", "d_optimal", "e_optimal", "relative_sigma"],
 )
-def test_each_objective_ends_below_that_of_motions_by_chance(cobot: Robot, objective: str) -> None:
+def test_each_objective_ends_below_that_of_motions_by_chance(
+    cobot: Robot, objective: str, by_chance: list[Excitation]
+) -> None:
     noise = np.array([0.5, 1.0, 0.5, 0.2, 0.1, 0.1])
     criterion = Objective.of(cobot, base_parameters(cobot), objective, noise=noise)
     time = (np.arange(60) + 0.5) * 20.0 / 60
-    by_chance = min(criterion.value(random_excitation(cobot, seed=seed).evaluate(time)) for seed in range(10))
+    least = min(criterion.value(each.evaluate(time)) for each in by_chance[:10])
 
-    plan = plan_excitation(cobot, samples=60, objective=objective, noise=noise, starts=1, iterations=60)
+    plan = plan_excitation(cobot, samples=60, objective=objective, noise=noise, starts=1, iterations=40)
 
     assert plan.objective == objective
     value = criterion.value(plan.evaluate(time))
     if objective in ("d_optimal", "e_optimal"):  # logs of a mean variance, and of the largest
-        assert value < by_chance - math.log(2.0)
+        assert value < least - math.log(2.0)
     else:
-        assert value < by_chance / math.sqrt(2.0)
+        assert value < least / math.sqrt(2.0)
 
 
 def test_without_drives_other_parameters_count(cobot: Robot) -> None:
@@ -157,7 +164,8 @@ def test_a_joint_that_nothing_drives_is_held_at_home(cobot: Robot) -> None:
 
     moved = np.ptp(plan.evaluate(np.linspace(0.0, plan.duration, 100))[0], axis=0) > 0.0
     assert moved.tolist() == [True, True, True, True, True, False]
-    with pytest.raises(InfeasibleExcitation, match=r"j4\.Izz among them.*Passive joints are held at home: 'j4'"):
+    # Which of the seven are named first is a matter of rounding.
+    with pytest.raises(InfeasibleExcitation, match=r"j4\.Izz.* among them.*Passive joints are held at home: 'j4'"):
         plan_excitation(with_passive(cobot, "j4"), **QUICK)  # all that it carries is one body then
 
 

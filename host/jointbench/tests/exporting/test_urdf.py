@@ -306,3 +306,9 @@ def test_angles_give_the_rotation_back(alpha: float, theta: float) -> None:
         for turned in (rotation, rotation @ np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])):
             found = pinocchio.rpy.rpyToMatrix(*roll_pitch_yaw(turned))
             np.testing.assert_allclose(found, turned, atol=1e-15 * 4)  # a few roundings of numbers up to one
+
+
+def test_the_urdf_of_a_chain_has_a_name_that_is_read_back(tmp_path: Path) -> None:
+    """A chain is called "cobot6:2", which is no robot's name in a file."""
+    back = load_robot(write(load_robot("cobot6:2"), tmp_path / "arm.urdf"))
+    assert (back.name, back.joint_names) == ("cobot6-2", ("j1", "j2"))

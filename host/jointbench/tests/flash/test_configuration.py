@@ -76,6 +76,8 @@ def test_a_boards_own_files_are_kept_by_its_uid(tmp_path: Path) -> None:
             "config.json": "{}",
             "settings.json": '{"uid": "ab"}',
         }
+    for uid, name in (("../../ESCAPED", "------ESCAPED"), ("/etc", "-etc"), ("", "without-uid"), ("..", "--")):
+        assert keep(files, tmp_path / "kept", uid).parent == tmp_path / "kept" / name
     (tmp_path / "file").write_text("")
     with pytest.raises(FlashError, match=r"backup .* cannot be written"):
         keep(files, tmp_path / "file", json.dumps(1))

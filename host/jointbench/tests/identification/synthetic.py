@@ -39,7 +39,11 @@ def arm(n_joints: int = 3) -> Robot:
     """The first joints of cobot6: three are enough for most, and quick."""
     robot = load_robot("cobot6")
     return dataclasses.replace(
-        robot, joints=robot.joints[:n_joints], drives=robot.drives[:n_joints], home=robot.home[:n_joints]
+        robot,
+        joints=robot.joints[:n_joints],
+        drives=robot.drives[:n_joints],
+        home=robot.home[:n_joints],
+        capsules=tuple(capsule for capsule in robot.capsules if capsule.joint < n_joints),
     )
 
 

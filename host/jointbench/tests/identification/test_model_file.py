@@ -1,4 +1,5 @@
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,12 @@ from jointbench.identification import FitSettings, Model, fit, load_model
 from jointbench.identification.plain_values import plain
 from jointbench.identification.robot_values import robot_from, robot_values
 from jointbench.robot import load_robot
+from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run
+
+LIBRARY = sorted(
+    path.name.removesuffix(".toml") for path in (resources.files("jointbench.robot") / "library").iterdir()
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +45,37 @@ def test_the_file_is_plain_json_with_its_provenance(model: Model, tmp_path: Path
     assert len(values["names"]) == len(values["sigma"]) == model.base.rank
 
 
-@pytest.mark.parametrize("name", ["tx40", "gorobot2"])
-def test_couplings_and_feet_come_back(name: str):
+@pytest.mark.parametrize("name", LIBRARY)
+def test_every_robot_of_the_library_comes_back(name: str):
     robot = load_robot(name)
     assert robot_from(json.loads(json.dumps(plain(robot_values(robot))))) == robot
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("joints", 0, "link", "center_of_mass"), [0.0, 0.0], r"joints\[0\].link.center_of_mass has 2 entries"),
+        (("joints", 0, "link", "inertia_about_center_of_mass", 1), 3.0, r"must be of type tuple"),
+        (("joints", 0, "link", "mass"), "heavy", "'heavy', and must be of type float"),
+        (("joints", 0, "kind"), "spherical", "must be one of 'revolute', 'prismatic'"),
+        (("joints", 1, "parent"), 7, "joint 'j2' has the parent 7, and must have one before it"),
+        (("joints", 1, "parent"), -2, "joint 'j2' has the parent -2"),
+        (("drives", 0, "ratio"), True, "True, and must be of type float"),
+        (("gravity",), [0.0], "gravity has 1 entries, and must have 3"),
+    ],
+)
+def test_a_robot_in_a_model_is_one(
+    path: tuple[str | int, ...], value: object, words: str, model: Model, tmp_path: Path
+):
+    values: dict[str, Any] = json.loads(model.save(tmp_path / "model.json").read_text())
+    del values["digests"], values["digest"]
+    place: Any = values["robot"]
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    (tmp_path / "other.json").write_text(json.dumps(values | {"version": 4}))
+    with pytest.raises(ModelFileError, match=f"other.json is damaged: .*{words}"):
+        load_model(tmp_path / "other.json")
 
 
 def test_other_files_are_refused(model: Model, tmp_path: Path):
@@ -56,16 +89,17 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
     with pytest.raises(ModelFileError, match="is no model file"):
         load_model(path)
     values = json.loads(model.save(path).read_text())
-    path.write_text(json.dumps(values | {"version": 9}))
-    with pytest.raises(ModelFileError, match="version 9; this release reads 2, 3, 4"):
+    del values["digest"], values["digests"]
+    path.write_text(sealed_json(values | {"version": 9}))
+    with pytest.raises(ModelFileError, match="version 9; this release reads 2, 3, 4, 5"):
         load_model(path)
-    path.write_text(json.dumps({key: value for key, value in values.items() if key != "covariance"}))
+    path.write_text(sealed_json({key: value for key, value in values.items() if key != "covariance"}))
     with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):
         load_model(path)
-    path.write_text(json.dumps(values | {"parameters": ["a"] * len(values["parameters"])}))
+    path.write_text(sealed_json(values | {"parameters": ["a"] * len(values["parameters"])}))
     with pytest.raises(ModelFileError, match="damaged: ValueError could not convert"):
         load_model(path)
-    path.write_text(json.dumps(values | {"names": values["names"][:-1]}))
+    path.write_text(sealed_json(values | {"names": values["names"][:-1]}))
     with pytest.raises(ModelFileError, match="groups its parameters otherwise"):
         load_model(path)
 
@@ -94,3 +128,35 @@ def test_physical_parameters_of_a_model_are_found_once_and_again_from_its_file(m
     loaded = load_model(model.save(tmp_path / "model.json"))
     np.testing.assert_allclose(loaded.physical.base_parameters, model.physical.base_parameters, atol=1e-9)
     assert loaded.physical_verdict == model.physical_verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("covariance", [[1.0]]),
+        ("covariance", 1.0),
+        ("covariance", "nan"),
+        ("covariance", "negative"),
+        ("parameters", [1.0]),
+        ("parameters", "nan"),
+        ("noise_rms", [0.1]),
+        ("outliers", [1]),
+        ("rows", [1]),
+        ("lags", "many"),
+        ("condition_number", "a"),
+        ("error", {}),
+    ],
+)
+def test_arrays_of_another_shape_and_what_is_no_number_are_damage(
+    name: str, value: object, model: Model, tmp_path: Path
+):
+    """Without digests, as of an older release or of somebody who writes such files."""
+    values: dict[str, Any] = json.loads(model.save(tmp_path / "model.json").read_text())
+    del values["digests"], values["digest"]
+    if value == "nan":
+        value = np.full(np.shape(values[name]), np.nan).tolist()
+    elif value == "negative":
+        value = (-np.eye(len(values[name]))).tolist()
+    (tmp_path / "other.json").write_text(json.dumps(values | {"version": 4, name: value}))
+    with pytest.raises(ModelFileError, match=r"other\.json is (damaged: |no JSON \(NaN is no number)"):
+        load_model(tmp_path / "other.json")

@@ -10,7 +10,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointbench.link.fault import Faults, parse_fault_url
@@ -280,6 +280,7 @@ OPTIONS = [f"{name}={SETTINGS.get(name, '0.05' if kind.unit == 'byte' else '0.2'
     seed=st.integers(0, 1000),
     data=st.data(),
 )
+@settings(max_examples=30)  # of each kind
 def test_the_pieces_in_which_bytes_come_do_not_matter(options: str, blocks, seed: int, data) -> None:
     """Bytes that come at the same times: cut otherwise, the same bytes come out at the same times, and counts agree."""
     whole, cut = faults(f"seed={seed}&{options}"), faults(f"seed={seed}&{options}")

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from jointbench.link.interrupt import SafeInterrupt
+from jointbench.stopping import why_ended
 
 
 def test_ctrl_c_waits_for_the_check() -> None:
@@ -17,12 +18,29 @@ def test_ctrl_c_waits_for_the_check() -> None:
         interrupt.check()
 
 
-def test_terminate_exits_with_the_shells_status() -> None:
-    with SafeInterrupt() as interrupt:
-        os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(SystemExit) as caught:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_others_exit_with_the_shells_status(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # of `nohup` it would be another
+    try:
+        with SafeInterrupt() as interrupt:
+            os.kill(os.getpid(), number)
+            with pytest.raises(SystemExit) as caught:
+                interrupt.check()
+    finally:
+        signal.signal(number, before)
+    assert caught.value.code == 128 + number
+    assert why_ended(caught.value).startswith(number.name)
+
+
+def test_a_program_that_must_outlive_its_terminal_does() -> None:
+    """As under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with SafeInterrupt() as interrupt:
+            os.kill(os.getpid(), signal.SIGHUP)
             interrupt.check()
-    assert caught.value.code == 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_one_that_comes_last_is_obeyed_on_leaving() -> None:
@@ -32,6 +50,14 @@ def test_one_that_comes_last_is_obeyed_on_leaving() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         leave()
+
+
+def test_one_within_another_obeys_what_that_one_kept() -> None:
+    with SafeInterrupt() as outer:
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), SafeInterrupt() as inner:
+            inner.check()
+        outer.check()
 
 
 def test_an_error_is_not_hidden_by_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.link.knots import trajectory_knots
+from jointbench.link.knots import check_repeats, trajectory_knots
 from jointbench.robot import Array, load_robot
 from jointbench.tests.link.wire import DEFAULTS
 
@@ -66,3 +66,10 @@ def test_a_period_that_is_no_whole_number_of_steps(period: float) -> None:
 def test_what_does_not_fit_the_wire() -> None:
     with pytest.raises(TrajectoryError, match="32-bit range"):
         trajectory_knots(Sine(1e5, 3.2), ROBOT, FACTS)
+
+
+@pytest.mark.parametrize("repeats", [0, -1, 65536, 99_999_999])
+def test_repeats_beyond_what_boards_count_are_refused(repeats: int) -> None:
+    with pytest.raises(TrajectoryError, match=rf"repeats = {repeats} must be a whole number from 1 to 65535"):
+        check_repeats(repeats)
+    check_repeats(65535)

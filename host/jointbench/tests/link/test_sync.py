@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointbench.link.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
@@ -232,6 +232,7 @@ def test_drift_that_cannot_be_told_from_jitter_is_not_claimed() -> None:
     board_later_us=st.integers(0, WORD - 1),
     tick_later=st.integers(0, WORD - 1),
 )
+@settings(max_examples=40)
 def test_neither_clock_has_a_preferred_zero(seed: int, later_us: int, board_later_us: int, tick_later: int) -> None:
     """Both clocks and the ticks may start anywhere: nothing but the offsets changes."""
     rng = np.random.default_rng(seed)
@@ -258,6 +259,7 @@ def test_neither_clock_has_a_preferred_zero(seed: int, later_us: int, board_late
 
 
 @given(seed=st.integers(0, 50), scale=st.integers(2, 20))
+@settings(max_examples=40)
 def test_times_in_another_unit_give_the_same_line_in_that_unit(seed: int, scale: int) -> None:
     rng = np.random.default_rng(seed)
     true = TrueClock(float(rng.uniform(-100, 100)), 0.0, 0)
@@ -272,6 +274,7 @@ def test_times_in_another_unit_give_the_same_line_in_that_unit(seed: int, scale:
 
 
 @given(seed=st.integers(0, 50), at_us=st.floats(0, 6e7))
+@settings(max_examples=40)
 def test_the_two_directions_are_inverse(seed: int, at_us: float) -> None:
     true, found, rng = boards(seed, 2, 10_000_000)
     instants = np.arange(0.3e6, 10e6, 1e6)

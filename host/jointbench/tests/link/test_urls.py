@@ -6,14 +6,15 @@ import socket
 import threading
 import tty
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import serial
 import serial.rfc2217
 
-from jointbench.errors import BoardLost
-from jointbench.link.bench_file import BoardEntry
+from jointbench.errors import BenchFileError, BoardLost
+from jointbench.link.bench_file import BoardEntry, read_bench_file
 from jointbench.link.board import Board
 from jointbench.link.clock import WallClock
 from jointbench.link.port import Port
@@ -156,8 +157,23 @@ def test_nobody_listens(kind: str) -> None:
 
 
 def test_an_unknown_kind_of_port() -> None:
-    with pytest.raises(BoardLost, match=r"carrier-pigeon://x cannot be opened: .*'carrier-pigeon' not known"):
+    with pytest.raises(BoardLost, match=r"carrier-pigeon://x cannot be opened: 'carrier-pigeon' is no kind of port"):
         Port([BoardEntry(1, "j1", "carrier-pigeon://x", 921600)])
+
+
+@pytest.mark.parametrize("prefix", ["", "fault://;", "serial:"])
+def test_a_kind_of_port_that_writes_files_is_not_opened(tmp_path: Path, prefix: str) -> None:
+    """pyserial's spy:// writes what goes over the line into the file that it names."""
+    victim = tmp_path / "victim.txt"
+    victim.write_text("of a week's work")
+    url = f"{prefix}spy:///dev/ptmx?file={victim}"
+    text = f'version = 1\nname = "lab"\nrobot = "cobot6:1"\n[[board]]\nnode = 1\njoint = "j1"\nurl = "{url}"\n'
+    (tmp_path / "bench.toml").write_text(text)
+    with pytest.raises(BenchFileError, match=r"'spy' is no kind of port that is opened here; name a device, or one of"):
+        read_bench_file(tmp_path / "bench.toml")
+    with pytest.raises(BoardLost, match="'spy' is no kind of port"):
+        Port([BoardEntry(1, "j1", url, 921600)])
+    assert victim.read_text() == "of a week's work"
 
 
 def test_faults_work_on_any_port(server: tuple[str, Server]) -> None:

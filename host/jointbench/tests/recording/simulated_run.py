@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jointbench.recording import Recorder
+from jointbench.recording.run_directory import FRAMES, PROVENANCE, RESULT, SAMPLES
+from jointbench.recording.seal import file_sha256, write_result
 from jointbench.tests.link.simulated_board import SimulatedBoard, motion
 from jointwire import REGISTERS, FrameReader, schema_hash
 
@@ -41,3 +44,28 @@ def record(directory: Path, streams: Mapping[int, SimulatedBoard] | None = None)
         feed(recorder, streams)
         recorder.event(6_000_000, "done")
     return directory
+
+
+def seal_again(directory: Path) -> Path:
+    """Seal a run's files as they are now, as if they had been so when it was made."""
+    result = _unsealed(directory)
+    if (directory / FRAMES).is_file():
+        result["frames_sha256"] = file_sha256(directory / FRAMES)
+    write_result(directory, result)
+    return directory
+
+
+def without_seal(directory: Path) -> Path:
+    """Make of a run one of before runs had a seal; imports had no result.json either."""
+    if (directory / SAMPLES).is_file():
+        (directory / RESULT).unlink()
+        about = directory / PROVENANCE
+        about.write_text(about.read_text(encoding="utf-8").replace("sealed = true\n", ""), encoding="utf-8")
+    else:
+        (directory / RESULT).write_text(json.dumps(_unsealed(directory), indent=1), encoding="utf-8")
+    return directory
+
+
+def _unsealed(directory: Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((directory / RESULT).read_text(encoding="utf-8"))
+    return {name: result[name] for name in result if name not in ("files", "digests", "digest")}

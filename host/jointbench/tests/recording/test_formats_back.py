@@ -85,6 +85,16 @@ def test_a_changed_csv_is_told(runs: dict[str, Run], tmp_path: Path) -> None:
         import_converted(path)
 
 
+def test_a_filter_that_lacks_a_coefficient_leaves_nothing_half_made(runs: dict[str, Run], tmp_path: Path) -> None:
+    path, beside = convert(runs["recorded"], tmp_path / "out.csv")
+    document = json.loads(beside.read_text())
+    document["tableSchema"]["jointbench:about"]["board_filters"][0]["sections"][0][0].pop()
+    beside.write_text(json.dumps(document))
+    with pytest.raises(ImportedDataError, match="a section of a filter has not three coefficients on either side"):
+        import_converted(path, tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
 def test_changed_values_do_not_come_back_as_the_run(runs: dict[str, Run], tmp_path: Path) -> None:
     text = convert(runs["recorded"], tmp_path / "out.csv")[0]
     lines = text.read_text().splitlines(keepends=True)

@@ -251,6 +251,25 @@ def test_what_is_not_finite_is_named(tmp_path: Path, table, bad: float):
     assert not (tmp_path / "run").exists()
 
 
+def test_what_nobody_measures_is_named(tmp_path: Path, table):
+    """Its square is no number."""
+    table[60, 3] = 1e300
+    with pytest.raises(ImportedDataError, match=r"line 62, column 'ta': 1e\+300 is beyond all that is measured"):
+        bring(write(tmp_path, table))
+
+
+@pytest.mark.parametrize("cell", ['"1', "\0", "1_0", "\u0661"])
+def test_a_stray_quote_a_nul_and_other_digits_are_named(tmp_path: Path, table, cell: str):
+    """Of a quote the cell goes on to the end of the file, where it is missed."""
+    mapping = write(tmp_path, table)
+    log = next(tmp_path.glob("*.csv"))
+    lines = log.read_text(encoding="utf-8").splitlines()
+    lines[60] = ",".join([*lines[60].split(",")[:1], cell, *lines[60].split(",")[2:]])
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(ImportedDataError, match=r"line (61|201)[:,]"):
+        bring(mapping)
+
+
 def test_a_nan_in_a_column_that_is_not_used_does_not_matter(tmp_path: Path, table):
     table[33, 0] = np.nan
     assert bring(write(tmp_path, table)).samples.valid.all()

@@ -139,3 +139,13 @@ def test_the_robot_may_lie_with_the_data(tmp_path: Path) -> None:
     assert open_run(run.path).robot.joints[0].link.mass == 2.0
     with pytest.raises(MappingError, match=r"lever.urdf': there is no such file"):
         import_csv(tmp_path / "map.toml", tmp_path / "again")
+
+
+@pytest.mark.parametrize("resample", [True, False])
+def test_times_that_jump_by_weeks_are_named_before_a_grid_is_made(tmp_path: Path, resample: bool) -> None:
+    """10⁷ s at 1 kHz would be terabytes."""
+    time = 1e-3 * np.arange(ROWS) + 1e7 * (np.arange(ROWS) > 120)
+    more = "sample_rate_Hz = 1000" + ("" if resample else "\nallow_gaps = true")
+    mapping = timed(more).replace('unit = "s"\n', f'unit = "s"\nresample = {str(resample).lower()}\n')
+    with pytest.raises(ImportedDataError, match=r"time jumps by 1e\+07 s after line 122: correct the clock, or"):
+        bring(write(tmp_path, smooth(time), mapping=mapping))

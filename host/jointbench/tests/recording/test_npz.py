@@ -109,3 +109,13 @@ def test_a_full_disk_is_named_with_the_folder_to_change(monkeypatch: pytest.Monk
     assert told.value.filename.startswith(tempfile.gettempdir())
     with pytest.raises(OSError, match=r"\(TMPDIR\)"):
         Spool(np.float64).append(np.zeros(500_000))
+
+
+def test_a_header_that_names_more_than_there_is_memory_for_is_damage(tmp_path: Path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
+    member = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n" + b"\0" * 80
+    for kind, words in ((zipfile.ZIP_DEFLATED, "more than there is memory for"), (zipfile.ZIP_STORED, "buffer")):
+        with zipfile.ZipFile(tmp_path / "arrays.npz", "w", kind) as archive:
+            archive.writestr("values.npy", member)
+        with pytest.raises(ValueError, match=words):
+            read_npz(tmp_path / "arrays.npz")

@@ -279,6 +279,8 @@ def test_words_and_gaps_between_the_numbers(folder: Path) -> None:
 def test_what_is_no_log_is_said(folder: Path) -> None:
     for name, text, message in (
         ("empty.csv", "", r"holds no table: 0 lines"),
+        ("return.csv", "q1,q2\rq3\n1,2\n", r"return.csv(, line 1)?.*"),
+        ("quote.csv", 'q1,"q2\n' + 200_000 * "1", r"holds no table \(field larger .*is there a stray quote in it"),
         ("one.csv", "a\n1\n2\n", r"cells must be separated by one of"),
         ("comma.csv", "a;b\n1,5;2,5\n", r"decimal commas"),
         ("short.csv", "q1,q2,q3,tau1,tau2,tau3\n" + "1,2,3,4,5,6\n" * 5, r"has 5 rows of numbers; 20 at least"),

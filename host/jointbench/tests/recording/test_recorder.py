@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def test_a_result_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     streams = boards()
     recorder = Recorder(tmp_path / "run", provenance(streams))
     feed(recorder, streams)
-    (tmp_path / "run" / "result.json.new").mkdir()
+    (tmp_path / "run" / f".{os.getpid()}.result.json").mkdir()
     with pytest.raises(RunError, match=r"recording stopped: .*result\.json cannot be written: Is a directory"):
         recorder.close()
     assert recorder.close().is_valid

@@ -1,6 +1,7 @@
 """What was recorded must be readable, whole and true, whatever happened while it was recorded."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
 from jointbench.signals import BoardFilter
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
+from jointbench.tests.recording.simulated_run import without_seal
 from jointwire import FrameReader, State
 
 TURN = 2.0 * np.pi
@@ -122,7 +124,7 @@ def test_a_damaged_record_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     frames = bytearray((path / "frames.bin").read_bytes())
     frames[2000] ^= 0x10
     (path / "frames.bin").write_bytes(frames)
-    run = open_run(path)
+    run = open_run(without_seal(path))
     assert any("are damaged and are left out" in warning for warning in run.warnings)
     assert any("frames.bin has changed since it was recorded" in warning for warning in run.warnings)
     assert run.samples.valid[:, 0].sum() == run.samples.n_samples - BLOCK
@@ -223,6 +225,7 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
     first = new_run_path(tmp_path, "cobot6", "excitation")
     first.mkdir()
     assert new_run_path(tmp_path, "cobot6", "excitation") != first
+    assert new_run_path(tmp_path, "x/../../ESCAPED", "excitation").parent == tmp_path
     assert first.name.endswith("Z-cobot6-excitation")
 
 
@@ -236,6 +239,8 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
         (lambda path: _edit(path / "run.toml", "[board.registers]", "[board.words]"), "lacks 'registers': boards and"),
         (lambda path: _edit(path / "run.toml", '"adc.window" = 1', '"adc.w" = 1'), "board lack 'adc.window'; without"),
         (lambda path: _edit(path / "run.toml", '"adc.window" = 1000', '"adc.window" = nan'), "be used .*: boards"),
+        (lambda path: _set_register(path / "run.toml", "current.scale", 0), "current.scale of j1 is 0, so that"),
+        (lambda path: _set_register(path / "run.toml", "drive.ratio", 0), "drive.ratio of j1 is 0, so that nothing"),
         (
             lambda path: _edit(path / "run.toml", "[[board]]", '[excitation]\nfamily = "chirp"\n\n[[board]]'),
             "run.toml: the stored excitation is damaged: family is 'chirp'",
@@ -245,7 +250,7 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_run_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
-    path = record(tmp_path / "run", [motion(1)])
+    path = without_seal(record(tmp_path / "run", [motion(1)]))  # of a sealed one, the seal is refused before
     spoil(path)
     with pytest.raises(RunError, match=message):
         open_run(path)
@@ -263,14 +268,13 @@ def test_what_is_no_run_is_refused_by_name(tmp_path: Path, spoil: Callable[[Path
          "its ledger is none ('limit')"),
     ],
 )  # fmt: skip
-def test_a_damaged_result_is_a_warning_that_says_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+def test_a_damaged_result_is_refused_and_says_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
     path = record(tmp_path / "run", [motion(1)])
     (path / "result.json").write_text(text)
-    run = open_run(path)
-    assert run.samples.valid.all()
-    (warning,) = run.warnings
-    assert f"{path / 'result.json'} cannot be read" in warning
-    assert words in warning
+    with pytest.raises(RunError) as error:
+        open_run(path)
+    assert f"{path / 'result.json'} cannot be read" in str(error.value)
+    assert words in str(error.value)
     assert any(words in each.what for each in examine(path).findings if not each.ok)
 
 
@@ -278,6 +282,12 @@ def _edit(path: Path, before: str, after: str) -> None:
     text = path.read_text()
     assert before in text
     path.write_text(text.replace(before, after))
+
+
+def _set_register(path: Path, name: str, value: int) -> None:
+    text, count = re.subn(rf'"{name}" = \d+', f'"{name}" = {value}', path.read_text(), count=1)
+    assert count == 1
+    path.write_text(text)
 
 
 def test_there_is_no_such_run(tmp_path: Path) -> None:

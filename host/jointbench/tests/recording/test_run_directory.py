@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import UnknownRobot
+from jointbench.errors import RunChanged, UnknownRobot
 from jointbench.recording import Samples, examine, open_run, save_samples
+from jointbench.tests.recording.simulated_run import without_seal
 
 URDF = """<?xml version="1.0"?>
 <robot name="lever">
@@ -57,11 +58,15 @@ def test_runs_whose_urdf_was_saved_as_robot_toml_still_open(tmp_path: Path, text
     path = lever_run(tmp_path)
     (path / "robot.urdf").unlink()
     (path / "robot.toml").write_text(text, encoding="utf-8")
+    without_seal(path)
     assert open_run(path).robot.joint_names == ("hinge",)
 
 
 def test_a_copy_that_is_gone_is_named(tmp_path: Path) -> None:
     path = lever_run(tmp_path)
     (path / "robot.urdf").unlink()
+    with pytest.raises(RunChanged, match=r"robot\.urdf is gone, which was there when it was imported"):
+        open_run(path)
+    without_seal(path)
     with pytest.raises(UnknownRobot, match=r"robot.toml': there is no such file"):
         open_run(path)

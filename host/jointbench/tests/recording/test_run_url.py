@@ -111,5 +111,6 @@ def test_what_cannot_be_read_says_why(run: Path, tmp_path: Path, monkeypatch: py
 def test_names():
     urls = ("runs/a/", "/x/b.zip", "zip://in/c::/x/y.zip", "s3://bucket/d", "zip://::e.zip", "f")
     assert [run_name(url) for url in urls] == ["a", "b", "c", "d", "e", "f"]
+    assert [run_name(url) for url in ("s3://bucket/..", "zip://..::e.zip", "zip://...::e.zip")] == ["run"] * 3
     assert run_name(".") == Path.cwd().name
     assert run_name("x/..") == Path.cwd().name

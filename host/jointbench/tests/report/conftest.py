@@ -1,29 +1,31 @@
-"""A judged model of cobot6, made once for every test of the report."""
+"""Judged models, made once for every test of the report."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
 from jointbench.recording import Run
 from jointbench.robot import load_robot
 
-from .recordings import PERIOD_S, Example, recorded_run
+from .recordings import Example, judged_example
 
 
 @pytest.fixture(scope="session")
 def example() -> Example:
-    robot = load_robot("cobot6")
-    fit_run = recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=1), 11, "fit")
-    verification_run = recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=2), 12, "verification")
-    model = fit(fit_run)
-    return Example(model, fit_run, validate(model, verification_run), verification_run)
+    """Of cobot6."""
+    return judged_example(load_robot("cobot6"))
 
 
 @pytest.fixture(scope="session")
-def imported(example: Example) -> Example:
+def two_joints() -> Example:
+    """Of two joints, whose pictures are soon drawn."""
+    return judged_example(load_robot("modular7:2"))
+
+
+@pytest.fixture(scope="session")
+def imported(two_joints: Example) -> Example:
     """The same without what an imported recording lacks: ledger, excitation, repeats, boards."""
 
     def strip(run: Run) -> Run:
@@ -31,6 +33,6 @@ def imported(example: Example) -> Example:
         provenance = {"version": 1, "robot": run.robot.name}
         return dataclasses.replace(run, samples=samples, ledger=None, excitation=None, repeats=0, provenance=provenance)
 
-    fit_run, verification_run = strip(example.fit_run), strip(example.verification_run)
+    fit_run, verification_run = strip(two_joints.fit_run), strip(two_joints.verification_run)
     model = fit(fit_run)
     return Example(model, fit_run, validate(model, verification_run), verification_run)

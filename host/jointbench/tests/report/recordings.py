@@ -1,15 +1,18 @@
-"""Recordings of cobot6 as rigid links with friction and noise, and what `write_report` takes."""
+"""Recordings of robots as rigid links with friction and noise, and what `write_report` takes."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jointbench.dynamics import model_columns
-from jointbench.excitation import Excitation
-from jointbench.identification import Model, Validation
+from jointbench.excitation import Excitation, random_excitation
+from jointbench.identification import Model, Validation, fit, validate
 from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording import Run, Samples
+from jointbench.report.evidence import Evidence
 from jointbench.robot import Robot
 
 PERIOD_S, SAMPLE_PERIOD_S = 10.0, 0.005
@@ -23,6 +26,21 @@ class Example:
     fit_run: Run
     validation: Validation
     verification_run: Run
+
+
+def judged_example(robot: Robot) -> Example:
+    """A model of a robot, fitted to one recording and judged by another."""
+    fit_run = recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=1), 11, "fit")
+    verification_run = recorded_run(robot, random_excitation(robot, period=PERIOD_S, seed=2), 12, "verification")
+    model = fit(fit_run)
+    return Example(model, fit_run, validate(model, verification_run), verification_run)
+
+
+def evidence_of(example: Example, **changes: Any) -> Evidence:
+    """What a report on an example rests on, some of it changed."""
+    example = dataclasses.replace(example, **changes)
+    runs = example.fit_run, example.validation, example.verification_run
+    return Evidence(example.model, *runs, example.fit_run.excitation)
 
 
 def recorded_run(robot: Robot, plan: Excitation, seed: int, name: str) -> Run:

@@ -21,19 +21,19 @@ PLACES = Path("runs/before/model.json"), Path("runs/after the crash/model.json")
 
 
 @pytest.fixture(scope="module")
-def alike(example: Example) -> ComparisonEvidence:
+def alike(two_joints: Example) -> ComparisonEvidence:
     """The model beside one of another recording of the same robot."""
-    return ComparisonEvidence.of(example.model, fit(example.verification_run), PLACES, example.fit_run)
+    return ComparisonEvidence.of(two_joints.model, fit(two_joints.verification_run), PLACES, two_joints.fit_run)
 
 
 @pytest.fixture(scope="module")
-def rougher(example: Example) -> ComparisonEvidence:
+def rougher(two_joints: Example) -> ComparisonEvidence:
     """Beside one whose second joint has three tenths more viscous friction."""
-    other = fit(example.verification_run)
+    other = fit(two_joints.verification_run)
     parameters = other.parameters.copy()
     parameters[other.names.index("j2.viscous")] *= 1.3
     return ComparisonEvidence.of(
-        example.model, dataclasses.replace(other, parameters=parameters), PLACES, example.fit_run
+        two_joints.model, dataclasses.replace(other, parameters=parameters), PLACES, two_joints.fit_run
     )
 
 
@@ -57,8 +57,8 @@ def test_the_parameter_that_differs_is_named_with_both_values(rougher: Compariso
     assert [panel.heading for panel in told] == ["j2"]
 
 
-def test_torques_are_those_of_both_models_on_the_motion(rougher: ComparisonEvidence, example: Example) -> None:
-    rows = observe(example.fit_run, example.model.robot, example.model.base, example.model.settings)
+def test_torques_are_those_of_both_models_on_the_motion(rougher: ComparisonEvidence, two_joints: Example) -> None:
+    rows = observe(two_joints.fit_run, two_joints.model.robot, two_joints.model.base, two_joints.model.settings)
     k = int(np.argmin(np.abs(rows.time - rougher.time[100])))
     state = [values[k : k + 1] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)]
     for torque, model in zip(rougher.torques, rougher.models, strict=True):
@@ -82,24 +82,24 @@ def test_the_page_says_which_is_which_and_stands_alone(rougher: ComparisonEviden
     assert not re.search(r'(?:src|href)="(?!#)|url\((?!#)|@import', source)
 
 
-def test_without_a_run_there_are_no_traces(example: Example) -> None:
-    content = comparison_content(ComparisonEvidence.of(example.model, example.model, PLACES))
+def test_without_a_run_there_are_no_traces(two_joints: Example) -> None:
+    content = comparison_content(ComparisonEvidence.of(two_joints.model, two_joints.model, PLACES))
     assert content.traces == ()
     assert "at random states within the robot's limits" in content.torque_note
     assert "Both models were fitted to a recording they share" in content.warnings[0]
 
 
-def test_what_one_model_does_not_tell_is_no_difference(example: Example) -> None:
-    covariance = example.model.covariance.copy()
+def test_what_one_model_does_not_tell_is_no_difference(two_joints: Example) -> None:
+    covariance = two_joints.model.covariance.copy()
     covariance[-1, -1] = np.inf
-    blind = dataclasses.replace(example.model, covariance=covariance)
-    content = comparison_content(ComparisonEvidence.of(example.model, blind, PLACES))
+    blind = dataclasses.replace(two_joints.model, covariance=covariance)
+    content = comparison_content(ComparisonEvidence.of(two_joints.model, blind, PLACES))
     last = content.groups[-1][1][-1]
     assert (last.b, last.difference, last.in_sigma, last.told) == ("–", "–", "–", "not told by both")
 
 
-def test_friction_laws_stand_with_their_joint_and_their_units(example: Example) -> None:
-    a, b = (fit(run, friction={"j1": "stribeck"}) for run in (example.fit_run, example.verification_run))
+def test_friction_laws_stand_with_their_joint_and_their_units(two_joints: Example) -> None:
+    a, b = (fit(run, friction={"j1": "stribeck"}) for run in (two_joints.fit_run, two_joints.verification_run))
     content = comparison_content(ComparisonEvidence.of(a, b, PLACES))
     of_j1 = {pair.name: pair.unit for pair in dict(content.groups)["j1"]}
     assert of_j1["j1.stribeck_speed"] == "rad/s"

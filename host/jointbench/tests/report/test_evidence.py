@@ -9,20 +9,13 @@ import pytest
 
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
 from jointbench.identification import Model, fit, validate
-from jointbench.report.evidence import Evidence
 from jointbench.report.notes import excitation_note, torque_note
 from jointbench.report.parameter_table import parameter_groups
 from jointbench.report.provenance_table import reproduce_commands
 from jointbench.report.summary import joint_rows, sentence
 from jointbench.robot import with_passive
 
-from .recordings import Example, whole_ledger
-
-
-def evidence_of(example: Example, **changes: Any) -> Evidence:
-    example = dataclasses.replace(example, **changes)
-    runs = example.fit_run, example.validation, example.verification_run
-    return Evidence(example.model, *runs, example.fit_run.excitation)
+from .recordings import Example, evidence_of, whole_ledger
 
 
 def test_good_model_gets_a_yes_and_no_warning(example: Example) -> None:
@@ -106,6 +99,7 @@ def test_note_on_the_excitation_names_the_tightest_joint(example: Example) -> No
     assert note.startswith("Fourier series of 5 harmonics, period 10 s, seed 1, played once.")
     tightest = min(excitation.margins, key=lambda margins: margins.smallest)
     assert f"({tightest.joint})" in note
+    assert f"Planned with {excitation.not_checked}." in note
 
 
 @pytest.mark.parametrize(

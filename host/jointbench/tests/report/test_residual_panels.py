@@ -46,13 +46,13 @@ def test_a_polynomial_that_is_far_off_does_not_squeeze_the_measured_error(figure
 
 
 def test_the_same_residuals_give_the_same_file(tmp_path: Path) -> None:
-    path = residual_picture(tmp_path / "residuals.png", MISSIONS, STATE, POLYNOMIAL)
+    path = residual_picture(tmp_path / "residuals.png", MISSIONS[:1], STATE, POLYNOMIAL)
 
-    assert path.read_bytes() == residual_png(MISSIONS, STATE, POLYNOMIAL)
+    assert path.read_bytes() == residual_png(MISSIONS[:1], STATE, POLYNOMIAL)
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match=r"residuals\.png cannot be written"):
-        residual_picture(tmp_path / "file" / "residuals.png", MISSIONS, STATE, POLYNOMIAL)
+        residual_picture(tmp_path / "file" / "residuals.png", MISSIONS[:1], STATE, POLYNOMIAL)

@@ -119,6 +119,8 @@ def test_impossible_inertias_are_named(tmp_path: Path) -> None:
             "DOCTYPE robot> is not allowed",
         ),
         ('<robot name="tree">', '<sdf name="tree">', "is not XML: mismatched tag"),
+        ('<robot name="tree">', '<robot name="../tree">', "name = '../tree' is no name"),
+        ('<link name="tip"/>', '<link name="t:ip"/>', "name = 't:ip' is no name"),
         ('<link name="tip"/>', '<link name="lid"/>', "link 'lid' is there twice; names must differ"),
         (
             'type="prismatic"',

@@ -57,7 +57,7 @@ def test_the_bench_is_started_once_with_the_seed_and_ended(desk: pytest.Pytester
     assert result.stdout.str().count("START") == 1
 
 
-@pytest.mark.parametrize("named", [("--bench", "desk"), ()])
+@pytest.mark.parametrize("named", [("--bench", "desk"), pytest.param((), marks=pytest.mark.slow)])
 def test_all_processes_leave_their_results_in_one_folder(desk: pytest.Pytester, named: tuple[str, ...]) -> None:
     desk.makepyfile(
         "from jointbench.testing import functional\n"

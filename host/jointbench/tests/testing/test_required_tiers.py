@@ -83,7 +83,7 @@ def test_skips_of_other_processes_count_too(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["the required tier deterministic skipped 1 of 1 tests: *"])
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+@pytest.mark.parametrize("processes", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)])
 def test_a_file_that_is_skipped_as_a_whole_counts_too(pytester: pytest.Pytester, processes: tuple[str, ...]) -> None:
     with_bench(pytester, features=ALL).makepyfile(
         TESTS, test_tool="import pytest\npytest.skip('no tool', allow_module_level=True)\n"

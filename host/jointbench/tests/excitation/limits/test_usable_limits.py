@@ -190,7 +190,7 @@ def test_gradients_are_those_of_the_usage(seed: int) -> None:
         np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-6, atol=1e-7 * np.abs(slope).max())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 30))])
 def test_between_samples_usage_rises_by_no_more_than_it_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     robot = random_tree(rng, int(rng.integers(1, 8)), mimics=seed % 2 == 1)

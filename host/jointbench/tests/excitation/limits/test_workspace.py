@@ -14,7 +14,7 @@ from jointbench.excitation.limits import Motion
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.collision import CollisionLimit
 from jointbench.excitation.limits.scaling import scale_into_limits
-from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
+from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, not_checked
 from jointbench.excitation.limits.workspace_file import read_workspace
 from jointbench.robot import Array, Frame, Robot
 from jointbench.robot.arrays import SAME
@@ -28,7 +28,7 @@ def at(q: Array) -> Motion:
 
 
 def test_pairs_are_those_that_no_joint_connects(cobot: Robot) -> None:
-    (limit,) = Workspace().limits(cobot)
+    *_, limit = Workspace().limits(cobot)
     links = ["base", "shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "flange_and_tool"]
     expected = {f"capsules {a!r} and {b!r}" for i, a in enumerate(links) for b in links[i + 2 :]}
     assert set(limit.names) == expected
@@ -39,7 +39,7 @@ def test_capsules_of_one_link_and_of_what_is_fixed_to_it_are_no_pairs(cobot: Rob
     """Nor those of a neighbour and something fixed to the link: its capsule names the joint that moves it."""
     plate = dataclasses.replace(cobot.capsules[3], link="plate")
     robot = dataclasses.replace(cobot, capsules=(*cobot.capsules, plate, plate))
-    (limit,) = Workspace().limits(robot)
+    *_, limit = Workspace().limits(robot)
     touched = {name for name in limit.names if "'plate'" in name}
     others = ("base", "shoulder", "wrist_2", "flange_and_tool")  # as for the forearm that carries it
     assert touched == {f"capsules {other!r} and 'plate'{number}" for other in others for number in ("", " (2)")}
@@ -140,7 +140,7 @@ def test_capsules_that_touch_at_home_are_named_and_by_how_much(cobot: Robot) -> 
         "Too near are 'forearm' and 'wrist_2'; 'base' and 'upper_arm'; 'wrist_1' and 'flange_and_tool'"
     )
     excepted = (("base", "upper_arm"), ("forearm", "wrist_2"), ("wrist_1", "flange_and_tool"))
-    (limit,) = Workspace(clearance=0.05, excepted=excepted).limits(cobot)
+    *_, limit = Workspace(clearance=0.05, excepted=excepted).limits(cobot)
     assert limit.usage(at(np.array(cobot.home))).max() < 1.0
 
 
@@ -281,3 +281,35 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_point_that_is_none_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkspaceError, match=rf"point on 'flange_and_tool': .*{message}"):
         WorkspacePoint("flange_and_tool", **values)
+
+
+def test_a_robot_that_stands_has_a_floor_at_its_base(cobot: Robot, tmp_path: Path) -> None:
+    floor, _ = Workspace().limits(cobot)
+    table, _ = Workspace(table_height=0.0).limits(cobot)
+    assert floor.names == table.names
+    assert Workspace().height(cobot) == 0.0
+    assert not_checked(cobot, Workspace().limits(cobot)) == ""
+    without = load(tmp_path, "version = 1\nfloor = false")
+    assert without.height(cobot) is None
+    assert not_checked(cobot, without.limits(cobot)) == "table NOT checked"
+    assert not_checked(cobot, ()) == "self-collision and table NOT checked"
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 9.8), (9.8, 0.0, 0.0), (0.0, 0.0, 0.0)])
+def test_one_that_hangs_has_none(cobot: Robot, gravity: tuple[float, float, float]) -> None:
+    hanging = dataclasses.replace(cobot, gravity=gravity)
+    assert Workspace().height(hanging) is None
+    (limit,) = Workspace().limits(hanging)
+    assert isinstance(limit, CollisionLimit)
+
+
+def test_nor_has_one_that_is_below_its_base_at_home(cobot: Robot) -> None:
+    """As on a column."""
+    low = dataclasses.replace(cobot, home=(0.0, 0.6, 0.0, -1.5, 0.0, 0.0))
+    assert Workspace().height(low) is None
+
+
+def test_capsules_are_kept_apart_where_nobody_says_how_far(cobot: Robot) -> None:
+    *_, limit = Workspace().limits(cobot)
+    assert isinstance(limit, CollisionLimit)
+    assert limit.clearance == CLEARANCE == 0.02

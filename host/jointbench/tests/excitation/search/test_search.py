@@ -41,11 +41,12 @@ def test_a_quadratic_program_meets_the_conditions_of_an_optimum(seed: int) -> No
     assert found is not None
     step, multipliers = found
     size = np.abs(slope).max()
-    # Condition numbers up to 1e4 times rounding of sums of some hundred terms.
-    assert np.all(rows @ step <= room + 1e-9 * size)
+    # Condition numbers up to 1e4 times rounding of sums of some hundred terms, over a residual of 2e-5 at the least;
+    # 8e-9 is the most that was seen of any BLAS's kernels.
+    assert np.all(rows @ step <= room + 1e-7 * size)
     assert np.all(multipliers >= 0.0)
-    np.testing.assert_allclose(hessian @ step + slope + rows.T @ multipliers, 0.0, atol=1e-9 * size)
-    np.testing.assert_allclose(multipliers * (rows @ step - room), 0.0, atol=1e-8 * size)
+    np.testing.assert_allclose(hessian @ step + slope + rows.T @ multipliers, 0.0, atol=1e-7 * size)
+    np.testing.assert_allclose(multipliers * (rows @ step - room), 0.0, atol=1e-7 * size)
 
 
 def test_a_quadratic_program_without_rows_is_newtons_step() -> None:
@@ -255,7 +256,7 @@ def test_disturbed_motions_are_feasible_and_others(cobot: Robot) -> None:
 def test_better_with_more_searches(cobot: Robot) -> None:
     problem = problem_of(cobot)
     with crew_of() as crew:
-        one, eight = (best_found(problem, Effort(starts, 60), 0, crew).value for starts in (1, 8))
+        one, eight = (best_found(problem, Effort(starts, 20), 0, crew).value for starts in (1, 8))
 
     assert eight <= one
     assert math.isfinite(eight)

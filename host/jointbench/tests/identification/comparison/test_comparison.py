@@ -34,6 +34,14 @@ def model() -> Model:
     return identified(1)
 
 
+def test_equal_robots_on_other_motions_are_the_same(model: Model):
+    for seed in (2, 3, 4):
+        found = compare(model, identified(seed))
+        assert (found.answer, found.different) == ("same", ())
+        assert found.p_value > 0.01  # which equal robots keep to 99 times in 100
+
+
+@pytest.mark.slow
 def test_equal_robots_are_called_different_as_often_as_it_says():
     """Pairs of runs of one robot on different motions."""
     models = [identified(seed) for seed in range(40)]

@@ -81,27 +81,30 @@ def test_second_stage_reaches_the_cramer_rao_bound():
     assert np.sqrt(np.mean(stated**2, axis=0)) == pytest.approx(bound, rel=0.15)
 
 
-def test_a_stiffness_that_the_data_cannot_tell_is_refused_with_its_interval():
+@pytest.mark.parametrize(("count", "least"), [(20, 17), pytest.param(60, 54, marks=pytest.mark.slow)])
+def test_a_stiffness_that_the_data_cannot_tell_is_refused_with_its_interval(count: int, least: int):
     robot = arm(6)
     data = signals(robot, 1, n=1000)
-    found = list(draws(data, 5, 60))
+    found = list(draws(data, 5, count))
     truth = TRUE[4, 5]
     assert all(joint.stiffness is None or joint.stiffness > 0.0 for joint in found)
     refused = [joint for joint in found if joint.verdicts[4].word == "refused"]
-    assert len(refused) >= 54  # 2.3 % go beyond 2 σ to the positive side
+    assert len(refused) >= least  # 2.3 % go beyond 2 σ to the positive side
     assert any(joint.all_terms.parameters[4] < 0.0 for joint in refused)  # the wrong sign does come up
     for joint in refused:
         assert joint.stiffness is None
         assert joint.parameters[4] == 0.0
         assert joint.least_stiffness is None or f"above {joint.least_stiffness:.3g} N·m/rad" in str(joint.verdicts[4])
     inside = [low <= truth <= high for low, high in (joint.flexibility_interval for joint in found)]
-    assert 51 <= sum(inside) <= 60  # 57 expected; fewer than 51 in one of 200 such tests
+    # 19 or 57 expected; fewer than 16 or 51 in one of 200 such tests or less
+    assert sum(inside) >= (51 if count == 60 else 16)
 
 
-def test_error_bars_carry_what_a_term_left_out_may_be():
+@pytest.mark.parametrize("count", [60, pytest.param(150, marks=pytest.mark.slow)])
+def test_error_bars_carry_what_a_term_left_out_may_be(count: int):
     # Near 2 σ a true flexibility is refused in some draws; the inertia found without it then takes its place.
-    refused = [joint for joint in draws(CLEAN, 2, 150) if joint.stiffness is None]
-    assert 10 < len(refused) < 75
+    refused = [joint for joint in draws(CLEAN, 2, count) if joint.stiffness is None]
+    assert count / 15 < len(refused) < count / 2
     errors = np.array([joint.parameters[3] for joint in refused]) - TRUE[3, 2]
     sigma = np.sqrt(np.array([joint.covariance[3, 3] for joint in refused]))
     assert np.mean(np.abs(errors) <= 2.0 * sigma) > 0.6  # the draws with the largest errors; 0.45 without

@@ -3,6 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.errors import FitError
+from jointbench.identification import fit
 from jointbench.identification.estimators.physical import Physical, PhysicalLogCholesky
 from jointbench.identification.estimators.weighted import WeightedLeastSquares
 from jointbench.identification.least_squares import Estimate
@@ -15,6 +17,7 @@ from jointbench.tests.identification.estimators.exact_problem import (
     problem_of,
     true_parameters,
 )
+from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 LOUD = 30.0 * NOISE
 """So much that the estimates of least squares are impossible."""
@@ -100,3 +103,39 @@ def test_the_weight_is_chosen_by_leaving_each_recording_out():
     sigma = np.sqrt(np.diag(plain.covariance))
     off, off_plain = (np.linalg.norm((each.parameters - true_parameters()) / sigma) for each in (found, plain))
     assert off < off_plain
+
+
+def test_a_spike_is_fitted_or_refused_in_words():
+    """10⁴ N·m for one sample: joint 2 tells nothing any more, so its parameters are unknown, and no numbers of 1e28."""
+    robot = arm(3)
+    run = synthetic_run(robot, motion_seed=1, noise_seed=1)
+    torque = run.samples.motor_torque
+    assert torque is not None
+    torque = torque.copy()
+    torque[9571, 1] = 1e4
+    model = fit(
+        dataclasses.replace(run, samples=dataclasses.replace(run.samples, motor_torque=torque)), estimator="physical"
+    )
+    assert model.verdict.word == "refused"
+    assert "j2's current is below its noise" in model.verdict.reason
+    assert np.isinf(model.sigma[list(model.base.leading_names).index("j2.mcx")])
+    assert np.abs(model.parameters).max() < 100.0  # the largest true one is j1.viscous, 9.0
+
+
+def test_numbers_that_nobody_measures_are_named():
+    run = synthetic_run(arm(2), motion_seed=1, noise_seed=1)
+    torque = run.samples.motor_torque
+    assert torque is not None
+    torque = torque.copy()
+    torque[3000, 1] = 1e200
+    with pytest.raises(FitError, match=r"the torque of joint 'j2' is 1e\+200 at 3 s, beyond all that is measured"):
+        fit(dataclasses.replace(run, samples=dataclasses.replace(run.samples, motor_torque=torque)))
+
+
+def test_equations_without_a_solution_are_named(monkeypatch):
+    def diverges(*_: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr("jointbench.identification.estimators.weighted.WeightedLeastSquares.__call__", diverges)
+    with pytest.raises(FitError, match=r"equations of synthetic have no solution: LinAlgError: SVD did not .*doctor"):
+        fit(synthetic_run(arm(2), motion_seed=1, noise_seed=1))

@@ -12,11 +12,11 @@ CASES = [
     # Errors over the bound, root mean square. 40 draws of 25 parameters, some 5 independent ones each, tell it to 5 %.
     ("wls", {}, 0.90, 1.10),
     ("irls", {}, 0.90, 1.13),  # 95 % efficient
-    ("irls", {"loss": "bisquare"}, 0.90, 1.13),
+    pytest.param("irls", {"loss": "bisquare"}, 0.90, 1.13, marks=pytest.mark.slow),
     ("ridge", {"strength": 0.0}, 0.90, 1.10),
     ("physical", {}, 0.85, 1.10),  # what is possible can only be nearer
-    ("physical_log_cholesky", {}, 0.85, 1.10),
-    ("physical", {"weight": 1.0}, 0.70, 1.10),  # the file holds the truth here
+    pytest.param("physical_log_cholesky", {}, 0.85, 1.10, marks=pytest.mark.slow),
+    pytest.param("physical", {"weight": 1.0}, 0.70, 1.10, marks=pytest.mark.slow),  # the file holds the truth here
     ("bayes", {}, 0.70, 1.10),
 ]
 

@@ -1,4 +1,5 @@
 import dataclasses
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,9 @@ from jointbench.identification.estimators.robust import (
     _Huber,  # pyright: ignore[reportPrivateUsage]
 )
 from jointbench.identification.estimators.weighted import WeightedLeastSquares
+from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.robot import Array
 from jointbench.tests.identification.estimators.exact_problem import (
     NOISE,
     bound,
@@ -19,6 +22,8 @@ from jointbench.tests.identification.estimators.exact_problem import (
     problem_of,
     true_parameters,
 )
+
+SEEDS = range(20)
 
 
 def with_gross_errors(seed: int, share: float = 0.05) -> MotionRows:
@@ -29,23 +34,30 @@ def with_gross_errors(seed: int, share: float = 0.05) -> MotionRows:
     return dataclasses.replace(rows, torque=rows.torque + bad * rng.uniform(20.0, 100.0, bad.shape) * NOISE)
 
 
+@cache
+def found_in_gross_errors(loss: Literal["huber", "bisquare"]) -> list[Estimate]:
+    return [RobustLeastSquares(loss)(problem_of(with_gross_errors(seed))) for seed in SEEDS]
+
+
+@cache
+def plain_in_gross_errors() -> Array:
+    return np.array([WeightedLeastSquares()(problem_of(with_gross_errors(seed))).parameters for seed in SEEDS])
+
+
 @pytest.mark.parametrize(("loss", "most"), [("huber", 2.0), ("bisquare", 1.2)])
 def test_gross_errors_hardly_matter(loss: Literal["huber", "bisquare"], most: float):
     """Off on one side, they draw even Huber's a little; twenty σ and more, they do not exist for the bisquare."""
-    found, plain = [], []
-    for seed in range(20):
-        problem = problem_of(with_gross_errors(seed))
-        found.append(RobustLeastSquares(loss)(problem).parameters)
-        plain.append(WeightedLeastSquares()(problem).parameters)
+    found = np.array([each.parameters for each in found_in_gross_errors(loss)])
     off, off_plain = (
-        np.sqrt(np.mean(((np.array(each) - true_parameters()) / bound(noisy_rows(0))) ** 2)) for each in (found, plain)
+        np.sqrt(np.mean(((each - true_parameters()) / bound(noisy_rows(0))) ** 2))
+        for each in (found, plain_in_gross_errors())
     )
     assert off < most
     assert off_plain > 5.0 * off
 
 
 def test_error_bars_in_gross_errors():
-    found = [RobustLeastSquares("bisquare")(problem_of(with_gross_errors(seed))) for seed in range(20)]
+    found = found_in_gross_errors("bisquare")
     over = np.array([(each.parameters - true_parameters()) / np.sqrt(np.diag(each.covariance)) for each in found])
     assert np.sqrt(np.mean(over**2)) == pytest.approx(1.0, abs=0.15)  # 100 independent ones tell it to 7 %
 

@@ -1,6 +1,7 @@
 """Friction of a real arm with torque sensors: told in one motion, it holds in another."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ GEN3 = Path(__file__).resolve().parents[6] / "shared" / "data" / "kinova_gen3"
 PERIOD_S = 0.001
 
 
+@cache
 def friction_of(name: str) -> list[FrictionData]:
     """Motor torque from current less the sensor's torque, of each joint where it moves."""
     if not GEN3.is_dir():
@@ -43,14 +45,16 @@ def friction_of(name: str) -> list[FrictionData]:
     ]  # fmt: skip
 
 
-def test_friction_of_one_motion_is_that_of_another():
-    told, judged = friction_of("opti_traj_testing1.csv"), friction_of("opti_traj_testing2.csv")
-    for joint, (here, there) in enumerate(zip(told, judged, strict=True), start=1):
-        fit = compare_laws(here).best_fit
-        error = fit.torque(there) - there.torque
+@pytest.mark.parametrize(
+    "joint", [pytest.param(joint, marks=() if joint in (2, 6) else pytest.mark.slow) for joint in range(1, 8)]
+)  # a large joint and a small one quickly
+def test_friction_of_one_motion_is_that_of_another(joint: int):
+    here, there = (friction_of(f"opti_traj_testing{k}.csv")[joint - 1] for k in (1, 2))
+    fit = compare_laws(here).best_fit
+    error = fit.torque(there) - there.torque
 
-        assert fit.verdict.word != "refused"
-        # What a verdict calls unexplained; without friction, all of it would be.
-        assert np.sqrt(np.mean(error**2) / np.mean(there.torque**2)) < POOR_RELATIVE_ERROR, f"joint {joint}"
-        words = {verdict.name: verdict.word for verdict in fit.parameter_verdicts}
-        assert words["coulomb"] == "identified", f"joint {joint}"
+    assert fit.verdict.word != "refused"
+    # What a verdict calls unexplained; without friction, all of it would be.
+    assert np.sqrt(np.mean(error**2) / np.mean(there.torque**2)) < POOR_RELATIVE_ERROR
+    words = {verdict.name: verdict.word for verdict in fit.parameter_verdicts}
+    assert words["coulomb"] == "identified"

@@ -14,7 +14,7 @@ from jointbench.identification.log_check import Finding, LogCheck, check_log
 from jointbench.identification.log_check.explained import Causes, unexplained
 from jointbench.identification.log_check.log_signals import LogSignals
 from jointbench.recording import Run
-from jointbench.robot import Link, spring, with_compensations, with_passive
+from jointbench.robot import Link, load_robot, spring, with_compensations, with_passive
 from jointbench.signals import Motion
 from jointbench.tests.identification.log_check.logs import (
     altered,
@@ -165,3 +165,23 @@ def test_a_passive_joint_has_no_torque_to_look_at(log: Run) -> None:
     torque[:, -1] = np.nan
     passive = replace(altered(log, torque=torque), robot=with_passive(log.robot, log.robot.joint_names[-1]))
     assert check_log(passive).word == "fine"
+
+
+def test_boards_recordings_get_no_importers_advice(log: Run) -> None:
+    """There is no mapping to correct where boards recorded."""
+    swapped = altered(log, torque=turned(torque_of(log), 2))
+    recorded = replace(swapped, provenance={**swapped.provenance, "board": [{"node": 1, "joint": "j1"}]})
+    imported = " ".join(check_log(swapped).warnings)
+    assert "write gain = -1 for it in [torque]" in imported
+    at_boards = " ".join(check_log(recorded).warnings)
+    assert "check the wiring of encoder and current sensor, and the sign of drive.ratio" in at_boards
+    assert not {"[torque]", "[position]", "[time]", "mapping", "sample_rate_Hz", "invalid_rows"} & set(
+        at_boards.split()
+    )
+
+
+def test_a_run_of_other_joints_than_its_robot_has_cannot_be_looked_at(log: Run) -> None:
+    """As two boards of a robot of six joints make one."""
+    check = check_log(replace(log, robot=load_robot("cobot6:5")))
+    assert not check.findings
+    assert "the run has joints" in check.left_out[0]

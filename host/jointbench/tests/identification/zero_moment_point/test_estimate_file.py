@@ -12,6 +12,7 @@ from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced
 from jointbench.identification.zero_moment_point.estimate_file import load_stance_estimate
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.sealed import sealed_json
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance
 
 REDUCED = ReducedParameters(biped())
@@ -64,15 +65,16 @@ def test_what_is_no_estimate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="is no JSON"):
         load_stance_estimate(path)
     values = json.loads(estimate().save(path).read_text())
+    del values["digest"], values["digests"]
     for broken, message in (
         ({"format": "jointbench model"}, "is no estimate of a stance"),
-        ({"version": 9}, "version 9; this release reads 1"),
+        ({"version": 9}, "version 9; this release reads 1, 2"),
         ({"values": [1.0]}, "damaged: TypeError values and covariance are not of its 8 names"),
         ({"values": ["a"] * 8}, "damaged: ValueError could not convert string to float"),
     ):
-        path.write_text(json.dumps(values | broken))
+        path.write_text(sealed_json(values | broken))
         with pytest.raises(ModelFileError, match=message):
             load_stance_estimate(path)
-    path.write_text(json.dumps({key: value for key, value in values.items() if key != "trace"}))
+    path.write_text(sealed_json({key: value for key, value in values.items() if key != "trace"}))
     with pytest.raises(ModelFileError, match="damaged: KeyError 'trace'"):
         load_stance_estimate(path)

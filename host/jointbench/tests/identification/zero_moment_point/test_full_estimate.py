@@ -119,7 +119,7 @@ def test_legs_that_differ_are_not_explained_by_legs_alike() -> None:
     uneven = truth().copy()
     uneven[100:110] *= 1.25
     mass = float(uneven[::10].sum())
-    pair = [simulated_stance(parameters=uneven, motion_seed=k, noise_seed=k, duration=60.0) for k in (1, 2)]
+    pair = [simulated_stance(parameters=uneven, motion_seed=k, noise_seed=k, duration=30.0) for k in (1, 2)]
     tied, free = (fit_stance_full(pair[0], mass, left_is_right=each) for each in (True, False))
     assert len(free.names) > len(tied.names)
     assert free.distance(pair[1]) < 0.7 * tied.distance(pair[1])
