@@ -4,6 +4,8 @@ import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.start import BOARD_NAME, virtual_bench
 from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
 from jointbench.testing.tiers import need_tier
+from jointwire import decode_stream
 
 HERE = Path(__file__).resolve().parent
 SUITE = HERE / "suite"  # tests of any bench, the one that --bench names
@@ -85,6 +88,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("both_boards") and not metafunc.config.getoption("--board"):
         slowly = pytest.param("qemu:", marks=pytest.mark.slow)
         metafunc.parametrize("emulator", ["unix:", slowly], indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ready() -> None:
+    """Load what the first bench test would: SciPy's filters, the decoder, the server that forks benches."""
+    import_module("scipy.signal")
+    decode_stream(b"\0")
+    forkserver.ensure_running()
 
 
 @pytest.fixture(autouse=True)

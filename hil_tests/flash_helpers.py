@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,55 @@ def fresh_board(folder: Path, image: Image | None = None) -> FolderFiles:
     """A board's folder with the loader and an image in slot a, confirmed."""
     write_factory(folder, image or build_image("unix"), CONFIG)
     return FolderFiles(folder)
+
+
+class PowerCut(Exception):
+    """Ends a flash: what comes afterwards did not happen."""
+
+
+class FailingFiles(FolderFiles):
+    """A board's folder where the n-th change fails, none for 0.
+
+    `how`: "before" it, "after" it, or within it: "half" of a write is there, or none of it ("empty"), and of a rename
+    only that the old file is gone ("half": FAT).
+    """
+
+    def __init__(self, folder: Path, change: int, how: str, error: Callable[[], Exception] = PowerCut) -> None:
+        """Use this folder; `error` makes what is raised."""
+        super().__init__(folder)
+        self._left, self._how, self._error = change, how, error
+        self.changes: list[str] = []
+
+    def write(self, path: str, content: bytes) -> None:
+        """See BoardFiles."""
+        part = {"half": content[: len(content) // 2], "empty": b""}.get(self._how)
+        within = None if part is None else lambda: super(FailingFiles, self).write(path, part)
+        self._change(f"write {path}", lambda: super(FailingFiles, self).write(path, content), within)
+
+    def rename(self, old: str, new: str) -> None:
+        """See BoardFiles."""
+        deletes = self._how == "half" and super().sha256(new) is not None
+        within = (lambda: super(FailingFiles, self).remove(new)) if deletes else None
+        self._change(f"rename {old} {new}", lambda: super(FailingFiles, self).rename(old, new), within)
+
+    def remove(self, path: str) -> None:
+        """See BoardFiles."""
+        self._change(f"remove {path}", lambda: super(FailingFiles, self).remove(path))
+
+    def make_folder(self, path: str) -> None:
+        """See BoardFiles."""
+        self._change(f"make {path}", lambda: super(FailingFiles, self).make_folder(path))
+
+    def _change(self, name: str, act: Callable[[], None], within: Callable[[], None] | None = None) -> None:
+        self.changes.append(name)
+        self._left -= 1
+        if self._left == 0 and self._how != "after":
+            if within:
+                within()
+            raise self._error()
+        act()
+        if self._left == 0:
+            raise self._error()
 
 
 @contextlib.contextmanager

@@ -39,14 +39,24 @@ class Wave:
 
 
 def wave(bench: Bench, way: float = 0.1, period: float = 1.024) -> Wave:
-    """A wave of every joint from home."""
-    return Wave(np.array(bench.robot.home), np.full(bench.robot.n_joints, way), period)
+    """A wave of every joint from home by `way`, or as far as its acceleration limit allows in that time."""
+    return Wave(np.array(bench.robot.home), np.minimum(way, widest_way(bench, period)), period)
 
 
-def record_wave(bench: Bench, directory: Path, repeats: int = 1, **play) -> Run:
-    """Record a wave on a connected and configured bench."""
+def widest_way(bench: Bench, period: float) -> Array:
+    """The way of a wave at 0.9 of each joint's acceleration limit: its largest acceleration is way (2 pi / period)²."""
+    return 0.9 * bench.robot.acceleration_limits * (period / (2.0 * np.pi)) ** 2
+
+
+def ripple(bench: Bench) -> Wave:
+    """A small wave from where the joints are, over in half the time: for tests that ask only whether boards play."""
+    return Wave(bench.positions(), np.full(bench.robot.n_joints, 0.02), period=0.512)
+
+
+def record_wave(bench: Bench, directory: Path, repeats: int = 1, motion: Wave | None = None, **play) -> Run:
+    """Record a wave on a connected and configured bench, or another motion."""
     recorder = Recorder(directory, bench.provenance(repeats=repeats))
-    bench.play(wave(bench), repeats, recorder, **play)
+    bench.play(motion or wave(bench), repeats, recorder, **play)
     return open_run(directory)
 
 

@@ -31,9 +31,11 @@ from jointwire import (
 
 TICK_US = 1000
 KEEP_ALIVE_US = 50_000
-KNOTS = 17  # of a swing, 32 ticks apart
+KNOT_TICKS = 32  # from knot to knot
+KNOTS = 17  # of a swing
 SWING = 3000  # counts, 0.05 rad at the joint
-REST_TICKS = 1200  # longer than the second after which a board in FAULT tells it again
+SHORT_KNOTS, SHORT_SWING = 9, 1500  # of one that is as fast
+REST_TICKS = 1050  # longer than the second after which a board in FAULT tells it again
 
 
 class SafetyRig:
@@ -134,17 +136,17 @@ class SafetyRig:
         self.run(10)
         self._begin(clear=False)
 
-    def assert_latched(self, trip: Trip) -> None:
+    def assert_latched(self, trip: Trip, rest: int = 200) -> None:
         """The fault stays, with its motor off, whatever is asked; CLEAR, a new trajectory and ARM play again.
 
-        What caused it is healed here: that alone changes nothing.
+        What caused it is healed here: that alone changes nothing, nor do so many ticks of `rest`.
         """
         self.heal()
         assert self.refusal(MessageType.ARM, **self.arming()) is Refusal.WRONG_STATE
         assert self.refusal(MessageType.START, at_tick=0) is Refusal.WRONG_STATE
         assert self.refusal(MessageType.LOAD, count=2, repeats=1, crc32=0) is Refusal.WRONG_STATE
         assert self.refusal(MessageType.STOP) is Refusal.OK
-        self.run(REST_TICKS)
+        self.run(rest)
         self.board.greet()
         assert (self.board.state, self.board.fault.trip) == (State.FAULT, trip)
         assert self.refusal(MessageType.CLEAR) is Refusal.OK
@@ -152,13 +154,13 @@ class SafetyRig:
         assert self.refusal(MessageType.START, at_tick=0) is Refusal.WRONG_STATE
         self.board.greet()
         assert self.board.state is State.DISARMED
-        self.run(200)
+        self.run(100)
         assert not any(enable or command for enable, command in self.outputs().values())
-        self.prepare()
-        self.play(32 * KNOTS + 100)
+        self.prepare(knots=swing(self.position, SHORT_SWING, SHORT_KNOTS))
+        self.play(KNOT_TICKS * SHORT_KNOTS + 50)
         assert self.board.state is State.DONE
         driven = [command for enable, command in self.outputs().values() if enable]
-        assert len(driven) >= 32 * (KNOTS - 1)
+        assert len(driven) >= KNOT_TICKS * (SHORT_KNOTS - 1)
         assert max(map(abs, driven)) > 0
 
     def refusal(self, kind: MessageType, **fields: Any) -> Refusal:
@@ -190,10 +192,10 @@ class SafetyRig:
         self.close()
 
 
-def swing(start: int, amplitude: int = SWING) -> NDArray[np.int32]:
+def swing(start: int, amplitude: int = SWING, knots: int = KNOTS) -> NDArray[np.int32]:
     """Knots of one cosine swing from `start` to `start + amplitude` counts and back, at rest at both ends."""
-    phases = 2.0 * np.pi * np.arange(KNOTS) / (KNOTS - 1)
-    rate = 2.0 * math.pi / (32 * (KNOTS - 1))  # per tick
+    phases = 2.0 * np.pi * np.arange(knots) / (knots - 1)
+    rate = 2.0 * math.pi / (KNOT_TICKS * (knots - 1))  # per tick
     positions = start + amplitude * (1.0 - np.cos(phases)) / 2.0
     velocities = 256.0 * amplitude / 2.0 * rate * np.sin(phases)
     return np.rint(np.column_stack((positions, velocities))).astype(np.int32)

@@ -1,7 +1,12 @@
 """The command line on emulated boards, as its user meets it: a fault, its clearing, a run, a model, a page."""
 
 import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +15,9 @@ from hil_tests.small_bench import KINDS
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault
+from jointbench.excitation import random_excitation
 from jointbench.link import open_bench
+from jointbench.robot import load_robot
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 WIRE = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
@@ -21,28 +28,83 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_from_a_tripped_bench_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan, run, model = (str(tmp_path / name) for name in ("plan.json", "run", "model.json"))
+def write_plan(folder: Path, robot: str, period: float) -> str:
+    """A short motion, planned without the verb and its picture (host/jointbench/tests/cli/test_plan_verb.py)."""
+    motion = random_excitation(load_robot(robot), period=period, seed=0)
+    (folder / "plan.json").write_text(json.dumps(motion.to_dict()))
+    return str(folder / "plan.json")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The arm, or its first joints: how many there are, and a plan for them, with its period [s]."""
+
+    joints: int
+    period: float
+    plan: str
+
+    @property
+    def modules(self) -> int | None:
+        """What a bench of it takes."""
+        return self.joints if self.joints < 6 else None
+
+
+@pytest.fixture(scope="module", params=[2, pytest.param(6, marks=pytest.mark.slow)])
+def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Arm:
+    folder = tmp_path_factory.mktemp("plan")
+    if request.param < 6:
+        return Arm(request.param, 1.6, write_plan(folder, f"cobot6:{request.param}", 1.6))
+    plan = str(folder / "plan.json")
     # 9.6 s are 300 whole knots, and long enough for every joint to move.
     assert main(["plan", "cobot6", "--random", "--period", "9.6", "--out", plan]) == 0
-    with virtual_bench(COBOT, plant="ideal", seed=5, out=tmp_path / "bench") as live:
+    return Arm(6, 9.6, plan)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What `run` did on a tripped bench: `refused` in these words, then cleared and played twice, as in `folder`."""
+
+    arm: Arm
+    refused: str
+    ledger: dict[str, Any]
+    folder: str
+
+
+@pytest.fixture(scope="module")
+def ran(arm: Arm, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder, refused, said = tmp_path_factory.mktemp("ran"), StringIO(), StringIO()
+    with virtual_bench(COBOT, plant="ideal", seed=5, modules=arm.modules, out=folder / "bench") as live:
         _trip(live)
-        capsys.readouterr()
+        with redirect_stderr(refused):
+            assert main(["run", str(live), "--plan", arm.plan]) == 2
+        run = ["run", str(live), "--plan", arm.plan, "--clear", "--repeats", "2", "--out", str(folder / "run")]
+        with redirect_stdout(said):
+            assert main([*run, "--json", "-"]) == 0
+    return Ran(arm, refused.getvalue(), json.loads(said.getvalue())["ledger"], str(folder / "run"))
 
-        assert main(["run", str(live), "--plan", plan]) == 2
-        assert "j2" in (said := capsys.readouterr().err)
-        assert "run --clear" in said
-        assert "Traceback" not in said
 
-        code = main(["run", str(live), "--plan", plan, "--clear", "--repeats", "2", "--out", run, "--json", "-"])
-        ledger = json.loads(capsys.readouterr().out)["ledger"]
-        assert code == 0
-        assert ledger["samples_lost"] == 0
-        assert ledger["samples_received"] > 6 * 2 * 9600
-    assert main(["fit", run, "--out", model]) == 0
-    assert main(["validate", model, run]) == 0
+def test_a_tripped_bench_runs_when_it_has_been_cleared(ran: Ran) -> None:
+    assert "j2" in ran.refused
+    assert "run --clear" in ran.refused
+    assert "Traceback" not in ran.refused
+    assert ran.ledger["samples_lost"] == 0
+    assert ran.ledger["samples_received"] > ran.arm.joints * 2 * 1000 * ran.arm.period
+
+
+@pytest.fixture(scope="module")
+def model(ran: Ran, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("fitted") / "model.json")
+    assert main(["fit", ran.folder, "--out", path]) == 0
+    return path
+
+
+def test_its_model_gets_a_verdict(ran: Ran, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", model, ran.folder]) == 0
     assert "verdict: " in capsys.readouterr().out
-    assert main(["report", model, run, run, "--out", str(tmp_path / "report.html")]) == 0
+
+
+def test_its_model_gets_a_report(ran: Ran, model: str, tmp_path: Path) -> None:
+    assert main(["report", model, ran.folder, ran.folder, "--out", str(tmp_path / "report.html")]) == 0
     assert "share samples" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -52,79 +114,91 @@ def test_list_shows_each_boards_word_and_its_trouble(
 ) -> None:
     """One board is silent and one of another release: the others' rows are as ever."""
     silent = (HERE / "programs" / "babble.py").read_text().replace("board.send(16)", "board.send(0)")
-    bench_file = bench_with_program(tmp_path, "j4", silent, like)
+    bench_file = bench_with_program(tmp_path, "j3", silent, like)
     bench_file = bench_with_program(tmp_path / "2", "j2", variation("wire.SCHEMA_HASH = 0x12345678"), bench_file)
-    with virtual_bench(bench_file, plant="ideal", out=tmp_path / "sim") as live:
-        assert main(["list", str(live)]) == 1
+    with virtual_bench(bench_file, plant="ideal", modules=4, out=tmp_path / "sim") as live:
+        assert main(["list", str(live), "--json", str(tmp_path / "list.json")]) == 1
         said = capsys.readouterr().out.splitlines()
         assert said[0].split()[:8] == ["joint", "node", "port", "kind", "uid", "firmware", "wire", "schema"]
-        rows = {line.split()[0]: line.replace(" MHz", "MHz").split() for line in said[2:8]}
+        rows = {line.split()[0]: line.replace(" MHz", "MHz").split() for line in said[2:6]}
         assert rows["j1"][3] == KINDS[emulator]
         clock_MHz = {"unix:": "–", "qemu:": "25MHz"}[emulator]
         assert rows["j1"][5:11] == ["1.1.0", WIRE, "same", "DISARMED", "POWER_ON", clock_MHz]
-        assert int(rows["j1"][11], 16) != int(rows["j3"][11], 16)  # facts of each joint are part of it
+        assert int(rows["j1"][11], 16) != int(rows["j4"][11], 16)  # facts of each joint are part of it
         assert rows["j2"][6:9] == [WIRE, "other", "DISARMED"]
-        assert rows["j4"][3:] == ["–"] * 9
-        troubles = "\n".join(said[8:])
+        assert rows["j3"][3:] == ["–"] * 9
+        troubles = "\n".join(said[6:])
         assert f"j2 (node 2): speaks wire {WIRE} with schema 12345678, this host" in troubles
-        assert "j4 (node 4): no answer to HELLO" in troubles
-        assert main(["list", str(live), "--json", "-"]) == 1
-        boards = json.loads(capsys.readouterr().out)["boards"]
-        assert [bool(board["trouble"]) for board in boards] == [False, True, False, True, False, False]
+        assert "j3 (node 3): no answer to HELLO" in troubles
+        boards = json.loads((tmp_path / "list.json").read_text(encoding="utf-8"))["boards"]
+        assert [bool(board["trouble"]) for board in boards] == [False, True, True, False]
         assert boards[0]["schema_hash"] != boards[1]["schema_hash"] == "12345678"
 
 
 def test_list_shows_a_latched_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with virtual_bench(COBOT, plant="ideal", seed=5, out=tmp_path / "bench") as live:
+    with virtual_bench(COBOT, plant="ideal", seed=5, modules=2, out=tmp_path / "bench") as live:
         assert main(["list", str(live)]) == 0
         _trip(live)
         assert main(["list", str(live)]) == 1
-        assert "j2 (node 2): " in (said := capsys.readouterr().out)
+        said = capsys.readouterr().out
+        assert re.search(r"j2 \(node 2\): tripped at tick \d+, .*, limit ", said)
         assert "jointbench run --clear" in said
 
 
-def test_check_says_whether_boards_are_fit_to_move_and_changes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_check_finds_boards_fit_to_move_and_changes_nothing(
+    arm: Arm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plans = {robot: str(tmp_path / f"{robot}.json") for robot in ("cobot6", "modular7")}
-    for robot, plan in plans.items():
-        assert main(["plan", robot, "--random", "--period", "9.6", "--out", plan]) == 0
-    with virtual_bench(COBOT, seed=5, out=tmp_path / "bench") as live:
+    with virtual_bench(COBOT, seed=5, modules=arm.modules, out=tmp_path / "bench") as live:
         before = _registers(live)
         capsys.readouterr()
-        assert main(["check", str(live), "--plan", plans["cobot6"], "--json", "-"]) == 0
+        assert main(["check", str(live), "--plan", arm.plan, "--json", "-"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert _registers(live) == before
-        assert found["fit"]
-        looked_at = {finding["name"] for finding in found["findings"] if finding["joint"] == "j3"}
-        assert looked_at == {
-            "firmware", "state", "identity", "link", "clock", "current", "supply", "temperature", "position", "limits",
-        }  # fmt: skip
-        assert found["findings"][-1]["name"] == "playable"
+    assert found["fit"]
+    looked_at = {finding["name"] for finding in found["findings"] if finding["joint"] == f"j{arm.joints}"}
+    assert looked_at == {
+        "firmware", "state", "identity", "link", "clock", "current", "supply", "temperature", "position", "limits",
+    }  # fmt: skip
+    assert found["findings"][-1]["name"] == "playable"
 
-        assert main(["check", str(live), "--plan", plans["modular7"]]) == 1
-        said = capsys.readouterr().out
-        assert "NO  plan, playable: it is a plan for robot 'modular7', the bench's is 'cobot6'" in said
 
+def test_check_says_no_to_a_tripped_board_and_to_another_robots_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path, "modular7:1", 1.6)
+    with virtual_bench(COBOT, seed=5, modules=2, out=tmp_path / "bench") as live:
         _trip(live)
-        assert main(["check", str(live)]) == 1
-        said = capsys.readouterr().out
-        assert "NO  j2, state: tripped at tick" in said
-        assert "not fit to move: j2\n" in said
+        assert main(["check", str(live), "--plan", plan]) == 1
+    said = capsys.readouterr().out
+    assert "NO  plan, playable: it is a plan for robot 'modular7:1', the bench's is 'cobot6:2'" in said
+    assert "NO  j2, state: tripped at tick" in said
+    assert "not fit to move: j2, plan\n" in said
+
+
+def test_a_bench_that_has_ended_is_told_from_one_that_never_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with virtual_bench(COBOT, plant="ideal", modules=1, out=tmp_path / "sim") as live:
+        pass
+    for command in (["list", str(live)], ["check", str(live)], ["repl", str(live), "j1"]):
+        assert main(command) == 2
+        assert f"the virtual bench of {live} has ended" in capsys.readouterr().err
+    assert main(["list", str(tmp_path / "never.toml")]) == 2
+    assert f"there is no bench file {tmp_path / 'never.toml'}" in capsys.readouterr().err
 
 
 def test_check_goes_on_without_boards_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One board is silent and one of another release."""
     silent = (HERE / "programs" / "babble.py").read_text().replace("board.send(16)", "board.send(0)")
-    bench_file = bench_with_program(tmp_path, "j4", silent)
+    bench_file = bench_with_program(tmp_path, "j3", silent)
     bench_file = bench_with_program(tmp_path / "2", "j2", variation("wire.SCHEMA_HASH = 0x12345678"), bench_file)
-    with virtual_bench(bench_file, plant="ideal", out=tmp_path / "sim") as live:
+    with virtual_bench(bench_file, plant="ideal", modules=4, out=tmp_path / "sim") as live:
         assert main(["check", str(live)]) == 1
         said = capsys.readouterr().out
-    assert "not fit to move: j2, j4\n" in said
+    assert "not fit to move: j2, j3\n" in said
     assert "NO  j2, firmware: speaks wire" in said
-    assert "NO  j4, answer: no answer to HELLO" in said
-    (row,) = [line.split() for line in said.splitlines() if line.startswith("  j6 ")]
+    assert "NO  j3, answer: no answer to HELLO" in said
+    (row,) = [line.split() for line in said.splitlines() if line.startswith("  j4 ")]
     assert "NO" not in row
 
 

@@ -51,7 +51,7 @@ def assert_nothing_lost(ledger: Ledger | None, measured: Measured) -> None:
 def test_joints_follow_through_their_couplings(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     assert [line.nodes for line in bench.lines] == [(1, 2), (3, 4), (5, 6)]
     reports = []
-    run = record_wave(bench, tmp_path / "run", repeats=2, progress=reports.append)
+    run = record_wave(bench, tmp_path / "run", progress=reports.append)
     assert_nothing_lost(run.ledger, measured)
     assert run.warnings == ()
     assert set(run.starts) == set(bench.robot.joint_names)
@@ -60,8 +60,8 @@ def test_joints_follow_through_their_couplings(bench: Bench, tmp_path: Path, mea
     assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
     samples = run.samples
     playing = samples.play_tick >= 0
-    np.testing.assert_array_equal(samples.play_tick[playing], np.arange(2 * 1024))
-    q, _, _ = wave(bench).evaluate(samples.play_tick[playing] * np.float64(samples.sample_period) % 1.024)
+    np.testing.assert_array_equal(samples.play_tick[playing], np.arange(1024))
+    q, _, _ = wave(bench).evaluate(samples.play_tick[playing] * np.float64(samples.sample_period))
     measured("play.follow_error_through_couplings", np.abs(samples.motor_position[playing] - q), "rad")
     # What is shown on the way is what the recording has: the same samples, through the same matrix.
     assert samples.motor_torque is not None
@@ -74,22 +74,23 @@ def test_joints_follow_through_their_couplings(bench: Bench, tmp_path: Path, mea
 
 def test_a_joint_is_refused_what_its_motors_would_allow(bench: Bench) -> None:
     """Rotation beyond its window, where each motor is well within its own: the pitch is at 0."""
-    low, high = bench.robot.position_limits[0]
+    high = bench.robot.position_limits[0, 1]
     way = np.array([high + 0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
     motor = bench.robot.transmission_matrix[:2] @ way * bench.facts[0].motor_counts / (2.0 * np.pi)
     for facts, counts in zip(bench.facts[:2], motor, strict=True):
         assert facts.registers["limit.position_min"] < counts < facts.registers["limit.position_max"]
-    said = rf"^joint 'j1' is asked to go from 0 to {high + 0.05:.4g} rad, its window is {low:.4g} to {high:.4g} rad"
+    said = rf"^joint 'j1' position reaches {high + 0.05:.6g} rad, at most {high:.6g} rad is allowed"
     with pytest.raises(TrajectoryError, match=said):
         bench.play(Wave(np.array(bench.robot.home), way, period=40.96))
-    with pytest.raises(TrajectoryError, match=r"^joint 'j1' is asked to go from"):
+    with pytest.raises(TrajectoryError, match=said):
         bench.move_to(way)
-    with pytest.raises(TrajectoryError, match=r"^joint 'j2' is asked to go at .* rad/s, its limit is"):
+    with pytest.raises(TrajectoryError, match=r"^joint 'j2' acceleration reaches"):
         bench.play(Wave(np.array(bench.robot.home), np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0])))
     assert State.RUNNING not in states(bench)
 
 
-@pytest.mark.parametrize("joint", ["j3", pytest.param("j4", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("joint", ["j3", "j4"])
 def test_a_pair_of_which_one_motor_is_silent_stops_the_arm(
     bench: Bench, joint: str, tmp_path: Path, measured: Measured
 ) -> None:
@@ -129,7 +130,7 @@ def test_a_motor_that_trips_is_named_before_its_partner(bench: Bench, tmp_path: 
 
 def test_a_stop_in_full_motion_leaves_nothing_to_clear(bench: Bench, tmp_path: Path, measured: Measured) -> None:
     def stop(progress) -> None:
-        if progress.samples > 6000:
+        if progress.elapsed > 0.1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

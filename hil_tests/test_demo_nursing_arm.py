@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from hil_tests.need_qemu import need_qemu
 from tools.demo.verb import main
 
 LIMITS = {
@@ -20,12 +19,9 @@ LIMITS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["unix:", "qemu:"])
-def test_friction_and_model_of_three_coupled_drives(board: str, tmp_path: Path) -> None:
-    if board == "qemu:":
-        need_qemu()
+def test_friction_and_model_of_three_coupled_drives(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
-    code = main(["nursing_arm", "--board", board, "--out", str(tmp_path / "demo"), "--json", str(result)])
+    code = main(["nursing_arm", "--out", str(tmp_path / "demo"), "--json", str(result)])
 
     said = json.loads(result.read_text(encoding="utf-8"))
     assert {check["name"]: check["limit"] for check in said["checks"]} == LIMITS

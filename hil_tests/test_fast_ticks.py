@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import record_wave
+from hil_tests.link_helpers import record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
@@ -23,6 +23,7 @@ COBOT6 = load_robot("cobot6")
 TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)
 TICK_US = 250
 BOARDS = 2
+WAY, PERIOD = 0.06, 0.64  # of a wave
 
 
 @pytest.mark.parametrize("ticks", ["99", "10001", "250.5", '"fast"'])
@@ -70,7 +71,7 @@ def test_boards_play_and_stream_four_times_a_millisecond(tmp_path: Path, measure
         bench.configure()
         assert {fact.tick_period for fact in bench.facts} == {1e-6 * TICK_US}
         first = bench.boards[0].ping()
-        run = record_wave(bench, tmp_path / "run")
+        run = record_wave(bench, tmp_path / "run", motion=wave(bench, WAY, PERIOD))
         last = bench.boards[0].ping()
     measured("load.fast_rate", (last.tick - first.tick) / (1e-6 * (last.received_us - first.received_us)))
     assert run.ledger is not None
@@ -78,9 +79,9 @@ def test_boards_play_and_stream_four_times_a_millisecond(tmp_path: Path, measure
     assert run.ledger.samples_lost == 0
     assert run.warnings == ()
     playing = run.samples.play_tick >= 0
-    np.testing.assert_array_equal(run.samples.play_tick[playing], np.arange(round(1.024e6 / TICK_US)))
+    np.testing.assert_array_equal(run.samples.play_tick[playing], np.arange(round(1e6 * PERIOD / TICK_US)))
     assert run.samples.time[1] - run.samples.time[0] == pytest.approx(1e-6 * TICK_US)
     position, home = run.samples.motor_position[playing], np.array(COBOT6.home[:BOARDS])
-    w = 2.0 * np.pi * np.arange(len(position)) * TICK_US * 1e-6 / 1.024
-    planned = home + 0.1 * ((1.0 - np.cos(w)) ** 2 / 4.0)[:, None]
+    w = 2.0 * np.pi * np.arange(len(position)) * TICK_US * 1e-6 / PERIOD
+    planned = home + WAY * ((1.0 - np.cos(w)) ** 2 / 4.0)[:, None]
     assert np.abs(position - planned).max() < 0.02  # a third of the following limit that boards keep

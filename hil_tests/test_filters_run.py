@@ -18,18 +18,28 @@ PERIOD = 1024
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Samples, Samples]]:
-    """The same motion twice, behind a quick and behind a slow filter."""
-    folder = tmp_path_factory.mktemp("filters")
-    with virtual_bench(COBOT, plant="ideal", seed=5, out=folder / "sim") as path, open_bench(path) as bench:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    out = tmp_path_factory.mktemp("sim")
+    with virtual_bench(COBOT, plant="ideal", seed=5, out=out) as path, open_bench(path) as bench:
         bench.connect()
-        yield _record(bench, folder / "quick", QUICK), _record(bench, folder / "slow", SLOW)
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def quick(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    return _record(bench, tmp_path_factory.mktemp("quick"), QUICK)
+
+
+@pytest.fixture(scope="module")
+def slow(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    """The same motion behind a slow filter."""
+    return _record(bench, tmp_path_factory.mktemp("slow"), SLOW)
 
 
 def _record(bench: Bench, folder: Path, settings: dict) -> Samples:
     bench.configure(**settings)
     bench.move_to(bench.robot.home)
-    return record_wave(bench, folder, repeats=4).samples
+    return record_wave(bench, folder / "run", repeats=3).samples
 
 
 def lag(quick: Samples, slow: Samples, channel: str) -> np.ndarray:
@@ -50,8 +60,7 @@ def lag(quick: Samples, slow: Samples, channel: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("channel", ["motor_current", "joint_torque"])
-def test_a_board_filters_as_its_registers_say(recorded: tuple[Samples, Samples], channel: str) -> None:
-    quick, slow = recorded
+def test_a_board_filters_as_its_registers_say(quick: Samples, slow: Samples, channel: str) -> None:
     assert slow.board_filters is not None
     ran = slow.board_filters[0]
     assert len(ran.sections) == 2

@@ -115,6 +115,20 @@ def test_a_dry_run_writes_nothing(bench: Path, changed: Path, tmp_path: Path, ca
     assert not (tmp_path / "backup").exists()
 
 
+def test_a_dry_run_says_what_the_real_one_then_does(bench: Path, changed: Path, tmp_path: Path) -> None:
+    """Of a board that runs the image already, too: nothing is done to it."""
+    same = ("joint", "slot", "before", "image", "files", "size", "steps", "notes")
+    one = ("--firmware", changed, "--joint", "j1")
+    _, (planned,) = flash(bench, tmp_path, *one, "--dry-run")
+    _, (done,) = flash(bench, tmp_path, *one)
+    assert (planned["outcome"], done["outcome"]) == ("planned", "updated")
+    assert [planned[name] for name in same] == [done[name] for name in same]
+    _, (planned,) = flash(bench, tmp_path, *one, "--dry-run")
+    _, (done,) = flash(bench, tmp_path, *one)
+    assert planned == done | {"backup": None}
+    assert planned["outcome"] == "already"
+
+
 @pytest.mark.slow
 @pytest.mark.both_boards
 @pytest.mark.parametrize(

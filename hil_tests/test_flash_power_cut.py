@@ -2,62 +2,17 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hil_tests.flash_helpers import CONFIG, boot, changed_firmware, fresh_board
+from hil_tests.flash_helpers import CONFIG, FailingFiles, PowerCut, boot, changed_firmware, fresh_board
 from jointbench.errors import FlashFailed
 from jointbench.flash.board_files import FolderFiles
 from jointbench.flash.image import Image, build_image
 from jointbench.flash.plan import plan_flash
 from jointbench.flash.slots import read_slots
 from jointbench.flash.steps import carry_out
-
-
-class PowerCut(Exception):
-    """Ends a flash: what comes afterwards did not happen."""
-
-
-class FailingFiles(FolderFiles):
-    """A board's folder where the n-th change fails, none for 0.
-
-    `how`: "before" it, "after" it, or within it: "half" of a write is there, or none of it ("empty"), and of a rename
-    only that the old file is gone ("half": FAT).
-    """
-
-    def __init__(self, folder: Path, change: int, how: str, error: Callable[[], Exception] = PowerCut) -> None:
-        super().__init__(folder)
-        self._left, self._how, self._error = change, how, error
-        self.changes: list[str] = []
-
-    def write(self, path: str, content: bytes) -> None:
-        part = {"half": content[: len(content) // 2], "empty": b""}.get(self._how)
-        within = None if part is None else lambda: super(FailingFiles, self).write(path, part)
-        self._change(f"write {path}", lambda: super(FailingFiles, self).write(path, content), within)
-
-    def rename(self, old: str, new: str) -> None:
-        deletes = self._how == "half" and super().sha256(new) is not None
-        within = (lambda: super(FailingFiles, self).remove(new)) if deletes else None
-        self._change(f"rename {old} {new}", lambda: super(FailingFiles, self).rename(old, new), within)
-
-    def remove(self, path: str) -> None:
-        self._change(f"remove {path}", lambda: super(FailingFiles, self).remove(path))
-
-    def make_folder(self, path: str) -> None:
-        self._change(f"make {path}", lambda: super(FailingFiles, self).make_folder(path))
-
-    def _change(self, name: str, act: Callable[[], None], within: Callable[[], None] | None = None) -> None:
-        self.changes.append(name)
-        self._left -= 1
-        if self._left == 0 and self._how != "after":
-            if within:
-                within()
-            raise self._error()
-        act()
-        if self._left == 0:
-            raise self._error()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from jointbench.errors import RunError
 from jointbench.link import open_bench
 from jointbench.recording import Recorder, examine, open_run
 
-ROOM = 60_000  # bytes of frames.bin: some half a second of six boards
+ROOM = 20_000  # bytes of frames.bin: some half a second of two boards
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def no_file_grows_past(size: int) -> Iterator[None]:
 
 
 def test_motors_stop_and_the_run_stays_readable(tmp_path: Path) -> None:
-    with virtual_bench(COBOT, out=tmp_path / "sim") as live, open_bench(live) as bench:
+    with virtual_bench(COBOT, modules=2, out=tmp_path / "sim") as live, open_bench(live) as bench:
         bench.connect()
         bench.configure()
         bench.move_to(bench.robot.home)

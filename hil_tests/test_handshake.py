@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hil_tests.link_helpers import COBOT, bench_with_program, variation, wave
+from hil_tests.link_helpers import COBOT, bench_with_program, ripple, variation, wave
 from hil_tests.small_bench import board_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
@@ -29,7 +29,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with virtual_bench(COBOT, plant="ideal", seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+    simulated = virtual_bench(COBOT, plant="ideal", seed=3, modules=3, out=tmp_path / "sim")
+    with simulated as live, open_bench(live) as bench:
         bench.connect()
         bench.configure()
         bench.move_to(bench.robot.home)
@@ -143,22 +144,22 @@ def test_a_second_program_takes_the_token_away(bench: Bench) -> None:
 
 def test_registers_that_another_program_changed_keep_the_motor_off(bench: Bench) -> None:
     limit = BY_NAME["limit.current"]
-    from_second_program(bench.boards[3], MessageType.WRITE, register=limit.id, value=limit.maximum)
-    with pytest.raises(BoardRefused, match=r"^j4 \(node 4\): refused ARM: .*another program changed .*configure\(\)"):
+    from_second_program(bench.boards[2], MessageType.WRITE, register=limit.id, value=limit.maximum)
+    with pytest.raises(BoardRefused, match=r"^j3 \(node 3\): refused ARM: .*another program changed .*configure\(\)"):
         bench.play(wave(bench))
     for board in bench.boards:
         board.hello()
         assert board.state is State.LOADED
     bench.connect()
     bench.configure()
-    bench.play(wave(bench))
+    bench.play(ripple(bench))
     assert {board.state for board in bench.boards} == {State.DONE}
 
 
 def test_what_this_host_writes_it_knows(bench: Bench) -> None:
     bench.boards[2].write_register("limit.following", 3000)
     assert bench.facts[2].registers["limit.following"] == 3000
-    bench.play(wave(bench))
+    bench.play(ripple(bench))
     assert bench.provenance()["board"][2]["registers"]["limit.following"] == 3000
 
 

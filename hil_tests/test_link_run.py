@@ -3,25 +3,28 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import COBOT, record_wave, wave
+from hil_tests.link_helpers import COBOT, Wave, record_wave, ripple, wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.cli.main import main
 from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryError
-from jointbench.link import Bench, open_bench
+from jointbench.excitation import random_excitation
+from jointbench.link import Bench, Progress, open_bench
+from jointbench.link.knots import trajectory_knots
 from jointbench.link.lockstep import LockstepClock
 from jointbench.link.motion import PointToPoint
 from jointbench.link.playback import keep_alive_us
-from jointbench.recording import Recorder, open_run
+from jointbench.recording import Recorder, Run, open_run, record
+from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured
 from jointwire import Chunk, Frame, MessageType, State
 
@@ -41,8 +44,43 @@ def bench(live: Path) -> Iterator[Bench]:
         yield bench
 
 
-def test_a_run_holds_every_sample_of_every_joint(bench: Bench, tmp_path: Path, measured: Measured) -> None:
-    run = record_wave(bench, tmp_path / "run", repeats=2)
+@dataclass(frozen=True)
+class Recorded:
+    """Two waves of all joints, and what the bench was then.
+
+    Attributes:
+        run: as it is read again, of `folder`.
+        motion: that was asked for, once.
+        reports: what the progress showed.
+        states: of the boards when the motion was over.
+        registers: of each board, raw.
+    """
+
+    run: Run
+    folder: Path
+    motion: Wave
+    reports: list[Progress]
+    states: list[State | None]
+    registers: list[dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def recorded(live: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    folder, reports = tmp_path_factory.mktemp("recorded") / "run", []
+    with open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        run = record_wave(bench, folder, repeats=2, progress=reports.append)
+        for board in bench.boards:
+            board.hello()
+        states = [board.state for board in bench.boards]
+        registers = [dict(facts.registers) for facts in bench.facts]
+        return Recorded(run, folder, wave(bench), reports, states, registers)
+
+
+def test_a_run_holds_every_sample_of_every_joint(recorded: Recorded, measured: Measured) -> None:
+    run = recorded.run
     assert run.ledger is not None
     assert run.ledger.closes, run.ledger.text()
     measured("stream.lost", run.ledger.samples_lost)
@@ -53,27 +91,26 @@ def test_a_run_holds_every_sample_of_every_joint(bench: Bench, tmp_path: Path, m
     assert run.samples.valid[playing].all()
 
 
-def test_joints_follow_the_trajectory_that_was_asked_for(bench: Bench, tmp_path: Path, measured: Measured) -> None:
-    run = record_wave(bench, tmp_path / "run")
-    playing = run.samples.play_tick >= 0
-    q, _, _ = wave(bench).evaluate(run.samples.play_tick[playing] * np.float64(run.samples.sample_period))
+def test_joints_follow_the_trajectory_that_was_asked_for(recorded: Recorded, measured: Measured) -> None:
+    samples = recorded.run.samples
+    playing = samples.play_tick >= 0
+    q, _, _ = recorded.motion.evaluate(samples.play_tick[playing] * np.float64(samples.sample_period))
     # The servo's stiffness leaves some milliradians; a slip of time, scale or sign would leave tens of them.
-    measured("play.follow_error", np.abs(run.samples.motor_position[playing] - q), "rad")
+    measured("play.follow_error", np.abs(samples.motor_position[playing] - q), "rad")
     assert np.ptp(q, axis=0).min() > 0.099
 
 
-def test_both_encoders_agree_on_the_joint(bench: Bench, tmp_path: Path, measured: Measured) -> None:
-    samples = record_wave(bench, tmp_path / "run").samples
+def test_both_encoders_agree_on_the_joint(recorded: Recorded, measured: Measured) -> None:
+    samples = recorded.run.samples
     assert samples.link_position is not None
     difference = (samples.link_position - samples.motor_position)[samples.valid.all(axis=1)]
     measured("play.encoders_apart_rigid", 1e6 * np.abs(difference), "µrad")
 
 
-def test_the_filter_in_the_run_is_the_one_the_boards_have(bench: Bench, tmp_path: Path) -> None:
-    samples = record_wave(bench, tmp_path / "run").samples
+def test_the_filter_in_the_run_is_the_one_the_boards_have(recorded: Recorded) -> None:
+    samples = recorded.run.samples
     assert samples.board_filters is not None
-    for board_filter, facts in zip(samples.board_filters, bench.facts, strict=True):
-        raw = facts.registers
+    for board_filter, raw in zip(samples.board_filters, recorded.registers, strict=True):
         for number, (b, a) in enumerate(board_filter.sections, 1):
             assert b == tuple(raw[f"filter.{number}.{name}"] / 2**27 for name in ("b0", "b1", "b2"))
             assert a == (1.0, raw[f"filter.{number}.a1"] / 2**27, raw[f"filter.{number}.a2"] / 2**27)
@@ -84,62 +121,63 @@ def test_the_filter_in_the_run_is_the_one_the_boards_have(bench: Bench, tmp_path
         assert board_filter.sample_period == raw["board.tick_period"] * 1e-6
 
 
-def test_motors_are_off_when_a_motion_is_over(bench: Bench, tmp_path: Path) -> None:
-    record_wave(bench, tmp_path / "run")
-    for board in bench.boards:
-        board.hello()
-        assert board.state is State.DONE
+def test_motors_are_off_when_a_motion_is_over(recorded: Recorded) -> None:
+    assert recorded.states == [State.DONE] * 6
+
+
+def test_progress_tells_time_rate_and_torque(recorded: Recorded) -> None:
+    reports, joint_names = recorded.reports, recorded.run.samples.joint_names
+    assert reports[-1].elapsed == reports[-1].duration == pytest.approx(2.048)
+    assert reports[-1].rate == pytest.approx(6000, rel=0.02)
+    assert reports[-1].frames_lost == 0
+    assert any(set(report.peak_torque) == set(joint_names) for report in reports)
+    assert max(max(report.peak_torque.values(), default=0.0) for report in reports) > 5.0
+
+
+def test_events_tell_the_story(recorded: Recorded) -> None:
+    events = [json.loads(line) for line in (recorded.folder / "events.jsonl").read_text().splitlines()]
+    names = [event["event"] for event in events]
+    assert names == ["loaded", *["armed"] * 6, *["start"] * 6, "done"]
+    assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
 
 
 def test_move_to_gets_there_and_back(bench: Bench, measured: Measured) -> None:
     home = np.array(bench.robot.home)
-    pose = home + np.array([0.1, 0.15, -0.2, 0.1, -0.1, 0.3])
+    pose = home + np.array([0.05, 0.08, -0.1, 0.05, -0.05, 0.15])
     bench.move_to(pose)
     measured("play.follow_error", np.abs(bench.positions() - pose), "rad")  # held by brakes where the servo let go
     bench.move_to(home)
     measured("play.follow_error", np.abs(bench.positions() - home), "rad")
 
 
-def test_progress_tells_time_rate_and_torque(bench: Bench, tmp_path: Path) -> None:
-    reports = []
-    record_wave(bench, tmp_path / "run", repeats=2, progress=reports.append)
-    assert reports[-1].elapsed == reports[-1].duration == pytest.approx(2.048)
-    assert reports[-1].rate == pytest.approx(6000, rel=0.02)
-    assert reports[-1].frames_lost == 0
-    assert any(set(report.peak_torque) == set(bench.robot.joint_names) for report in reports)
-    assert max(max(report.peak_torque.values(), default=0.0) for report in reports) > 5.0
-
-
-def test_events_tell_the_story(bench: Bench, tmp_path: Path) -> None:
-    record_wave(bench, tmp_path / "run")
-    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
-    names = [event["event"] for event in events]
-    assert names == ["loaded", *["armed"] * 6, *["start"] * 6, "done"]
-    assert len({event["at_tick"] for event in events if event["event"] == "start"}) == 1
-
-
-def test_pings_during_a_motion_come_often_and_at_no_fixed_phase_of_a_tick(bench: Bench) -> None:
+def test_pings_during_a_motion_come_often_and_at_no_fixed_phase_of_a_tick(tmp_path: Path) -> None:
     sent_us: list[int] = []
 
     def note(time_us: int, node: int, chunk: Chunk) -> None:
         if isinstance(chunk.content, Frame) and chunk.content.type is MessageType.PONG:
             sent_us.append(chunk.content.body.nonce)
 
-    bench.boards[0].listen(note)
-    bench.play(wave(bench), 4)
-    assert len(sent_us) >= 4 * 1_024_000 // keep_alive_us(bench.facts)
+    with virtual_bench(COBOT, plant="ideal", modules=1, out=tmp_path) as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        bench.boards[0].listen(note)
+        bench.play(wave(bench), 4)
+        often = 4 * 1_024_000 // keep_alive_us(bench.facts)
+    assert len(sent_us) >= often
     # Of 33 phases drawn from 1000, seven are there twice with a chance of 1e-6.
     assert len({time_us % 1000 for time_us in sent_us}) > len(sent_us) - 7
 
 
-def test_same_seed_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("modules", [2, pytest.param(None, marks=pytest.mark.slow)])
+def test_same_seed_same_bytes(tmp_path: Path, modules: int | None) -> None:
     digests = []
     for attempt in ("first", "second"):
-        with virtual_bench(COBOT, seed=11, out=tmp_path / attempt) as live, open_bench(live) as bench:
+        simulated = virtual_bench(COBOT, seed=11, modules=modules, out=tmp_path / attempt)
+        with simulated as live, open_bench(live) as bench:
             bench.connect()
             bench.configure()
             bench.move_to(bench.robot.home)
-            digests.append(record_wave(bench, tmp_path / f"run-{attempt}").sha256)
+            digests.append(record_wave(bench, tmp_path / f"run-{attempt}", motion=ripple(bench)).sha256)
     assert digests[0] == digests[1]
 
 
@@ -149,9 +187,14 @@ def test_a_trajectory_must_be_whole_knots(bench: Bench, tmp_path: Path) -> None:
         bench.play(motion)
 
 
-def test_a_trajectory_outside_the_limits_is_refused_by_the_board(bench: Bench) -> None:
+def test_a_trajectory_outside_the_limits_is_refused_by_the_board_as_well(bench: Bench) -> None:
+    """The bench refuses it first; a board takes no host's word for it."""
+    too_far = replace(wave(bench), way=np.full(6, 4.0))
+    with pytest.raises(TrajectoryError, match=r"joint 'j1' acceleration reaches"):
+        bench.play(too_far)
+    knots = trajectory_knots(too_far, bench.robot, bench.facts)
     with pytest.raises(BoardRefused, match=r"j1 \(node 1\): refused LOAD .*: outside the position window"):
-        bench.play(wave(bench, way=4.0))
+        bench.boards[0].upload(knots[0], 1)
 
 
 def test_a_start_far_away_is_refused_and_motors_go_off(bench: Bench, tmp_path: Path) -> None:
@@ -184,6 +227,15 @@ def test_registers_are_refused_in_words(bench: Bench, register: Any, value: int,
         bench.boards[2].write_register(register, value)
 
 
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """What ends a program that says nothing else, whoever started the tests, such as `nohup`."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def test_a_second_client_is_sent_away(bench: Bench, live: Path) -> None:
     with pytest.raises(BoardLost, match=r"j1 \(node 1\): port .* is in use: .*; end that first"):
         open_bench(live)
@@ -192,30 +244,35 @@ def test_a_second_client_is_sent_away(bench: Bench, live: Path) -> None:
         LockstepClock(bench.file.control, [])
 
 
-def test_killed_while_recording_the_run_is_readable(live: Path, tmp_path: Path) -> None:
-    """The process is killed where it cannot clean up; at most 100 ms of the target's time may be missing."""
-    program = textwrap.dedent(
-        f"""
-        from pathlib import Path
-        from hil_tests.link_helpers import wave
-        from jointbench.link import open_bench
-        from jointbench.recording import Recorder
-        with open_bench({str(live)!r}) as bench:
+def record_until_killed(live: Path, directory: Path, told: int) -> NoReturn:
+    """Tell the file descriptor `told` how many samples have been received, line by line, in a process of its own."""
+
+    def tell(progress: Progress) -> None:
+        os.write(told, b"%d\n" % progress.samples)
+
+    try:
+        with open_bench(live) as bench:
             bench.connect()
             bench.configure()
             bench.move_to(bench.robot.home)
-            recorder = Recorder({str(tmp_path / "run")!r}, bench.provenance())
-            bench.play(wave(bench), 100, recorder, lambda progress: print(progress.samples, flush=True))
-        """
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        received = 0
-        while received < 6000:
-            received = int(process.stdout.readline())
-        process.send_signal(signal.SIGKILL)
+            recorder = Recorder(directory, bench.provenance())
+            bench.play(wave(bench), 100, recorder, tell)
+    finally:
+        os._exit(1)  # it was not killed
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child needs no thread
+def test_killed_while_recording_the_run_is_readable(live: Path, tmp_path: Path) -> None:
+    """The process is killed where it cannot clean up; at most 100 ms of the target's time may be missing."""
+    hears, tells = os.pipe()
+    child = os.fork()  # which spares it the seconds that importing takes
+    if child == 0:
+        record_until_killed(live, tmp_path / "run", tells)
+    os.close(tells)
+    with open(hears) as reports:
+        received = next(samples for samples in map(int, reports) if samples >= 3000)
+        os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     run = open_run(tmp_path / "run")
     assert "unfinished run: there is no result.json" in run.warnings[-1]
     assert run.samples.valid.sum() >= received - 600  # 6 joints x 100 ms
@@ -227,8 +284,13 @@ def test_killed_while_recording_the_run_is_readable(live: Path, tmp_path: Path) 
         bench.move_to(bench.robot.home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_stop_it_stops_the_motors_first(live: Path, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP: its terminal is gone")],
+)
+def test_told_to_stop_it_stops_the_motors_first(
+    live: Path, tmp_path: Path, number: signal.Signals, said: str, usual_signals: None
+) -> None:
     sent = []
 
     def interrupt(progress) -> None:
@@ -250,4 +312,84 @@ def test_told_to_stop_it_stops_the_motors_first(live: Path, tmp_path: Path, numb
     assert run.ledger is not None
     assert run.ledger.is_valid, run.ledger.text()
     assert run.samples.valid.sum() > 3000
-    assert "the run was stopped by" in run.warnings[0]
+    assert run.warnings[0].startswith(f"the run was stopped by {said}")
+
+
+def record_as_a_program(live: Path, directory: Path) -> NoReturn:
+    """Record in this process, a fork, whose output goes where the first two descriptors do."""
+    code, plan = 1, directory.with_name("plan.json")
+    try:
+        # Planned here: it starts threads, and to fork beside them may leave a lock that nobody opens.
+        plan.write_text(json.dumps(random_excitation(load_robot("cobot6"), period=1.6).to_dict()), encoding="utf-8")
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # not where tests put theirs
+        code = main(["run", str(live), "--plan", str(plan), "--repeats", "50", "--out", str(directory)])
+    finally:
+        os._exit(code)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child needs no thread
+def test_a_terminal_that_is_closed_is_a_stop(live: Path, tmp_path: Path) -> None:
+    child, terminal = os.forkpty()
+    if child == 0:
+        record_as_a_program(live, tmp_path / "run")
+    said = b""
+    while b"frames lost, peak j" not in said:  # the progress of a recording
+        said += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 128 + signal.SIGHUP
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.is_valid, run.ledger.text()
+    assert run.warnings[0] == "the run was stopped by SIGHUP: its terminal is gone"
+    with open_bench(live) as bench:
+        for board in bench.boards:
+            board.hello()
+            assert board.state is State.LOADED
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child needs no thread
+def test_progress_that_nobody_reads_is_a_stop(live: Path, tmp_path: Path) -> None:
+    """As when an ssh without a terminal is lost: nothing else tells the program."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.dup2(writer, 2)
+        os.close(writer)
+        record_as_a_program(live, tmp_path / "run")
+    os.close(writer)
+    while not (tmp_path / "run" / "frames.bin").exists() or (tmp_path / "run" / "frames.bin").stat().st_size < 20_000:
+        time.sleep(0.01)
+    os.close(reader)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    run = open_run(tmp_path / "run")
+    assert run.ledger is not None
+    assert run.ledger.is_valid, run.ledger.text()
+    assert "BrokenPipeError: [Errno 32] nobody reads the progress any more" in run.warnings[0]
+    with open_bench(live) as bench:
+        for board in bench.boards:
+            board.hello()
+            assert board.state is State.LOADED
+
+
+@pytest.mark.parametrize("moment", ["its directory is there", "knots are sent"])
+def test_a_stop_while_it_loads_leaves_nothing_in_the_way(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual_signals: None, moment: str
+) -> None:
+    plan = random_excitation(bench.robot, period=1.6)
+    owner, name = (bench.boards[2], "upload") if moment == "knots are sent" else (Recorder, "__init__")
+    act = getattr(owner, name)
+
+    def interrupted(*what: Any) -> None:
+        act(*what)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    bench.move_to(plan.home)
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            record(bench, plan, tmp_path / "run", repeats=1)
+    assert not (tmp_path / "run").exists()
+    Recorder(tmp_path / "run", bench.provenance()).close()  # the next one may have its name

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from hil_tests.feed_helpers import feed_of, first
 from hil_tests.link_helpers import COBOT
 from hil_tests.monitor_helpers import (
     ATTACHED,
@@ -30,7 +31,10 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.link.feed import open_feed
 from tools.browser import page_of, serious_findings
 
+JOINTS = 2
 LONG = "200"  # waves of a second: more than a test waits for
+NONE_MOVES = """() => [...document.querySelectorAll('#boards tbody td:nth-of-type(1)')]
+    .every(cell => !['ARMED', 'RUNNING'].includes(cell.innerText.trim()))"""
 QUANTITIES = {  # column of the table: its name in the feed, decimals shown
     1: ("position_rad", 4),
     2: ("velocity_rad_s", 3),
@@ -52,13 +56,16 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def live(runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with virtual_bench(COBOT, plant="ideal", seed=3, out=tmp_path_factory.mktemp("sim")) as path:
+    with virtual_bench(COBOT, "ideal", seed=3, modules=JOINTS, out=tmp_path_factory.mktemp("sim")) as path:
         yield path
 
 
 @pytest.fixture(scope="module")
 def running(live: Path) -> Iterator[Monitor]:
+    """A monitor that has begun to watch."""
     with monitor(live) as started:
+        with feed_of(live) as client:
+            first(client, kind="state")
         yield started
 
 
@@ -183,8 +190,55 @@ def test_stop_stops_a_run(page: Page, running: Monitor, live: Path, tmp_path: Pa
     assert all(end["was_on"].values())
     assert not any(end["is_on"].values())
     assert end["valid"]
-    wait_for_connection(page, WATCHING)  # and the monitor has the idle bench again
-    assert not {cells[0] for cells in shown(page).values()} & {"ARMED", "RUNNING"}
+    wait_for_connection(page, WATCHING)  # and the monitor has the idle bench again, whose boards answer one by one
+    page.wait_for_function(NONE_MOVES, timeout=PATIENCE_MS)
+
+
+def test_the_page_goes_on_drawing_after_stop(watching: Page) -> None:
+    watching.click("#stop")
+    watching.wait_for_selector("#stop-word:has-text('all motors are off')")
+    before = shown_time_us(watching)
+    watching.wait_for_function(
+        "time => Number(/[0-9.]+/.exec(document.getElementById('time').textContent)[0]) > time + 0.5",
+        arg=before * 1e-6,
+    )
+    assert watching.locator("body.stale").count() == 0
+
+
+def test_a_silent_bench_is_grey_and_its_ages_count_up(watching: Page) -> None:
+    """The page's own table, of a line that was heard some time ago; a board that never spoke has no age."""
+    rows = watching.evaluate("""async () => {
+        const { Table } = await import("./table.js");
+        const table = new Table(document.createElement("table"));
+        const boards = [{ joint: "j1", state: "RUNNING", age_s: 0.02 }, { joint: "j2", state: null, age_s: null }];
+        table.build(boards);
+        return [0, 1.5, 200].map((heard_s) => {
+            table.show({ boards }, heard_s);
+            return [...table.element.querySelectorAll("tbody tr")].map((row) => [
+                row.querySelector("[data-label=Age]").textContent, row.classList.contains("stale"),
+            ]);
+        });
+    }""")
+    assert [row[0] for row in rows] == [["0.02 s", False], ["1.52 s", True], ["200 s", True]]
+    assert {tuple(row[1]) for row in rows} == {("–", False)}
+
+
+@pytest.mark.slow
+def test_a_dead_bench_is_shown_as_dead(page: Page, runtime: Path, tmp_path: Path) -> None:
+    with ExitStack() as bench:
+        live = bench.enter_context(virtual_bench(COBOT, "ideal", seed=3, modules=JOINTS, out=tmp_path / "sim"))
+        with monitor(live) as started:
+            page.goto(started.url)
+            wait_for_connection(page, WATCHING)
+            bench.close()
+            page.wait_for_selector("body.stale", timeout=PATIENCE_MS)
+            page.wait_for_selector("tbody tr.stale >> nth=1", timeout=PATIENCE_MS)
+            before = [float(row[9].split()[0]) for row in shown(page).values()]
+            page.wait_for_timeout(700)
+            after = [float(row[9].split()[0]) for row in shown(page).values()]
+            assert all(later > earlier for earlier, later in zip(before, after, strict=True))
+            page.click("#stop")
+            page.wait_for_selector("#stop-word.no", timeout=PATIENCE_MS)  # nobody there can confirm it
 
 
 @pytest.mark.slow
@@ -207,7 +261,7 @@ def test_the_page_comes_back_after_the_monitor_was_killed(page: Page, live: Path
         page.wait_for_selector("#boards tbody tr")
         first.kill()
         wait_for_connection(page, "connection to the monitor lost since")
-        assert page.locator("#boards tbody tr").count() == 6  # what was known stays on the screen
+        assert page.locator("#boards tbody tr").count() == JOINTS  # what was known stays on the screen
         page.click("#stop")
         assert "emergency stop" in page.inner_text("#stop-word")
     with monitor(other) as second:

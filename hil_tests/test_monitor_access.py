@@ -68,6 +68,8 @@ def first_line(url: str, **headers: str) -> dict[str, object]:
             return json.loads(line)
         finally:
             socket.close()
+            while await socket.read_message() is not None:
+                pass  # until the other side has closed it, too: no socket outlives its loop
 
     return asyncio.run(ask())
 

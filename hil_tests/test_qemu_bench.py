@@ -79,9 +79,11 @@ def test_six_boards_record_the_motion_that_unix_boards_record(tmp_path: Path) ->
     assert np.ptp(ours.samples.motor_position[playing], axis=0).min() > 0.09
 
 
-def test_mpremote_finds_the_raw_repl_where_the_boards_line_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [120, pytest.param(2000, marks=pytest.mark.slow)])
+def test_mpremote_finds_the_raw_repl_where_the_boards_line_was(tmp_path: Path, lines: int) -> None:
+    """It copies a file of some lines, and of 70 kB: more than a terminal holds at once."""
     source = tmp_path / "module.py"
-    source.write_text("ANSWER = 42\n" + 2000 * "# more than a terminal holds at once\n")
+    source.write_text("ANSWER = 42\n" + lines * "# a line of thirty-five letters ...\n")
     with virtual_bench(write_bench_file(tmp_path, None), out=tmp_path / "sim", board="qemu:") as live:
         with RawClient(live) as client:
             port = client.bench["board"][0]["url"]
@@ -92,6 +94,13 @@ def test_mpremote_finds_the_raw_repl_where_the_boards_line_was(tmp_path: Path) -
         mpremote(port, "fs", "cp", str(source), ":module.py")
         assert mpremote(port, "fs", "cat", ":module.py") == source.read_text()
         assert mpremote(port, "exec", "import module; print(module.ANSWER)").strip() == "42"
+
+
+def test_mpremote_resets_the_board_at_the_prompt(tmp_path: Path) -> None:
+    with virtual_bench(write_bench_file(tmp_path, None), out=tmp_path / "sim", board="qemu:") as live:
+        with RawClient(live) as client:
+            port = client.bench["board"][0]["url"]
+            assert ask(client, MessageType.REPL).type is MessageType.ACK
         mpremote(port, "reset")
         with RawClient(live) as client:  # what it finds is a board that has started again, at its first tick
             body = hello(client)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from hil_tests.need_qemu import need_qemu
 from hil_tests.small_bench import PROGRAMS, is_running
-from hil_tests.virtual_bench import qemu_board
+from hil_tests.virtual_bench import qemu, qemu_board
 from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
 from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.emulators import Emulators
@@ -26,6 +27,7 @@ ECHO = (PROGRAMS / "echo.py").read_text(encoding="utf-8")
 # A program that sends at each tick how the board was reset.
 _CAUSE = ECHO.replace("board.apply()", "board.outgoing[board.OUTGOING_AT] = 48 + board.reset_cause")
 CAUSE = _CAUSE.replace("board.send(count)", "board.send(1)")
+HANGS = 1.2  # [s] of its processor time after which a board hangs; to start takes it half a second
 
 
 class Bench:
@@ -44,14 +46,13 @@ class Bench:
         (enable,), (command,), sent = self.board.receive_tick(self.tick)
         return enable == 1, command, sent
 
-    def until(self, text: bytes) -> bytes:
-        """Ticks until the board's line has said something; a console answers in the host's time, not the board's."""
-        said, end = b"", time.monotonic() + 60.0
-        while time.monotonic() < end:
+    def until(self, text: bytes, received: bytes) -> bytes:
+        """Give the board bytes, and ticks until its line has said something; a console answers in the host's time."""
+        said, end = self.step(received)[2], time.monotonic() + 60.0
+        while text not in said:
+            assert time.monotonic() < end, said
             said += self.step()[2]
-            if text in said:
-                return said
-        raise AssertionError(said)
+        return said
 
 
 StartBoard = Callable[[str], Bench]
@@ -124,9 +125,9 @@ def test_a_board_that_answers_nonsense_is_dead(start: StartBoard, old: str, new:
 
 
 def test_a_board_that_hangs_is_ended(start: StartBoard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=2.0))
+    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=HANGS))
     bench = start('print("about to hang")\nwhile True:\n    pass\n')
-    with pytest.raises(BoardDied, match=r"^no answer within 2 s of its .*: it hangs: about to hang$"):
+    with pytest.raises(BoardDied, match=r"^no answer within 1.2 s of its .*: it hangs: about to hang$"):
         bench.step()
     assert not is_running(bench.board.pid)
 
@@ -144,7 +145,7 @@ def test_a_killed_board_tells_its_last_words_and_starts_again(start: StartBoard)
 
 def test_a_watchdog_resets_a_board_that_hangs(start: StartBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its outputs stay as they were, as pins do, for as long as the watchdog was set to; then it starts anew."""
-    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=3.0))
+    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=HANGS))
     program = CAUSE.replace("outputs[4] = 1", "outputs[4] = 1; board.watchdog(20)")
     program = program.replace('raise RuntimeError("told to end by the letter x")', "while True: pass")
     bench = start(program)
@@ -175,8 +176,7 @@ def test_a_program_that_ends_leaves_the_motor_off_and_the_line_to_the_console(st
     assert b"RuntimeError: told to end by the letter x\r\n" in said
     assert said.endswith(b">>> ")
     assert bench.board.at_prompt
-    bench.step(b"6*7\r\n")
-    assert b"\r\n42\r\n>>> " in bench.until(b">>> ")
+    assert b"\r\n42\r\n>>> " in bench.until(b"\r\n>>> ", received=b"6*7\r\n")
     assert bench.board.death is None
 
 
@@ -185,8 +185,7 @@ def test_resets_start_the_program_again(start: StartBoard, typed: bytes, cause: 
     bench = start(CAUSE)
     assert bench.step(b"e") == (True, 0, b"1")
     bench.step(b"x")
-    bench.step(typed)
-    first = bench.until(cause)[-1:]
+    first = bench.until(cause, received=typed)[-1:]
     assert first == cause
     for _ in range(20):  # each tick is answered with its own number, or the board would be dead
         assert bench.step() == (False, 0, cause)
@@ -195,15 +194,15 @@ def test_resets_start_the_program_again(start: StartBoard, typed: bytes, cause: 
 def test_a_loop_without_end_at_the_prompt_stops_no_other_board(
     start: StartBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=3.0))
+    monkeypatch.setattr(qemu_board, "Patience", lambda pid: Patience(pid, own=HANGS))
     bench = start("")
     assert bench.step()[2].endswith(b">>> ")
-    bench.step(b"while True: pass\r\r")
-    bench.until(b"... \r\n")
+    bench.until(b"... \r\n", received=b"while True: pass\r\r")
+    while not bench.board._endless:  # until the loop has begun, Ctrl-C would be a letter like any other
+        bench.step()
     for _ in range(100):
         assert bench.step()[:2] == (False, 0)
-    bench.step(b"\x03")
-    assert b"KeyboardInterrupt" in bench.until(b"KeyboardInterrupt")
+    assert b"KeyboardInterrupt" in bench.until(b"KeyboardInterrupt", received=b"\x03")
 
 
 # The flash
@@ -268,13 +267,21 @@ print(part.NAME, machine.mem32[0x40028018] - start, start)
     [
         ("def f():\n    raise ValueError(3)\nf()", "ValueError: 3$"),
         ("open('none.bin')", "OSError: .* ENOENT$"),
-        ("while True:\n    pass", r"hangs; it said b'\\x02'"),
+        pytest.param("while True:\n    pass", r"hangs; it said b'\\x02'", marks=pytest.mark.slow),
     ],
 )
 def test_a_program_that_fails_says_how(program: str, message: str) -> None:
     need_qemu()
     with pytest.raises(ProgramFailed, match=message):
         run_program(program, {}, patience=5.0)
+
+
+def test_a_program_that_does_not_end_is_said_to_hang() -> None:
+    console, its_end = socket.socketpair()
+    with console, its_end:
+        its_end.sendall(b"\x02")
+        with pytest.raises(ProgramFailed, match=r"hangs; it said b'\\x02'"):
+            qemu._read_until(console, b"\x04\x03", time.monotonic() + 0.01)
 
 
 def test_a_missing_qemu_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

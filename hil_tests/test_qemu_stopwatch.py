@@ -96,7 +96,7 @@ def statuses(folder: Path) -> list[tuple[int, int]]:
         board, clock = connections.boards["j1"], connections.clock
         board.hello()
         board.listen(listen)
-        end_us = clock.now_us() + 2_500_000
+        end_us = clock.now_us() + 2_200_000
         while clock.now_us() < end_us:
             board.ping()
             clock.wait(10_000)
@@ -104,11 +104,16 @@ def statuses(folder: Path) -> list[tuple[int, int]]:
 
 
 def test_status_tells_the_longest_tick_and_pause(tmp_path: Path) -> None:
-    """The same in every run; a tick with a pause in it is no shorter than the pause."""
+    """A tick with a pause in it is no shorter than the pause."""
     need_qemu()
-    first, second = statuses(tmp_path / "one"), statuses(tmp_path / "two")
-    assert first == second
-    assert len(first) >= 2
-    assert first == sorted(first)
-    tick_us, pause_us = first[-1]
+    found = statuses(tmp_path / "one")
+    assert len(found) >= 2
+    assert found == sorted(found)
+    tick_us, pause_us = found[-1]
     assert tick_us >= pause_us > 0
+
+
+@pytest.mark.slow
+def test_status_tells_the_same_in_every_run(tmp_path: Path) -> None:
+    need_qemu()
+    assert statuses(tmp_path / "one") == statuses(tmp_path / "two")

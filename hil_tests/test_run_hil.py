@@ -44,6 +44,7 @@ def test_the_suite_passes_on_a_serial_port(simboard: str, tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"report.html", "result.json", "junit.xml"}
 
 
+@pytest.mark.slow
 def test_no_board_at_the_port_is_no_pass(tmp_path: Path) -> None:
     test = "hil_tests/suite/test_handshake.py"
     arguments = ("--bench", "serial", "--port", "/dev/nowhere", "--out", tmp_path / "out", "--json", tmp_path / "json")

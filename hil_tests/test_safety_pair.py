@@ -43,7 +43,9 @@ def write_pair(folder: Path, text: str = PAIR, alone: tuple[int, ...] = (3, 4, 5
 @pytest.fixture
 def bench(tmp_path: Path, emulator: str) -> Iterator[Bench]:
     with (
-        virtual_bench(write_pair(tmp_path), plant="ideal", seed=3, out=tmp_path / "sim", board=emulator) as live,
+        virtual_bench(
+            write_pair(tmp_path), plant="ideal", seed=3, out=tmp_path / "sim", board=emulator, modules=3
+        ) as live,
         open_bench(live) as bench,
     ):
         bench.connect()
@@ -108,7 +110,7 @@ def test_a_silent_motor_takes_both_and_is_named(bench: Bench, tmp_path: Path, me
 
 
 def test_a_pair_that_was_left_driving_is_stopped_without_a_fault(bench: Bench) -> None:
-    knots = trajectory_knots(wave(bench), bench.robot, bench.facts, bench.settings)
+    knots = trajectory_knots(wave(bench), bench.robot, bench.facts)
     for board, own in zip(bench.boards[:2], knots, strict=False):
         board.upload(own, repeats=1)
     for board in bench.boards[:2]:

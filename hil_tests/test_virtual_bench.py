@@ -42,7 +42,8 @@ def own_program(folder: Path, text: str) -> str:
     return str(path)
 
 
-# Virtual time, on one bench with one board that echoes; each test is its next client
+# Virtual time, on one bench with one board that echoes; each test is its next client. None says "e", which would switch
+# the motor on: behind every client that goes a bench runs on until its motors are off.
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +66,8 @@ def test_time_moves_only_while_a_client_waits(client: RawClient) -> None:
     assert client.time_us == start
     assert client.wait(3_000) == {1: b""}
     assert client.time_us == start + 3_000
-    client.write(1, b"hello")
-    assert client.wait(50_000) == {1: b"hello"}
+    client.write(1, b"first")
+    assert client.wait(50_000) == {1: b"first"}
     assert client.time_us == start + 4_000  # returned at the tick that sent something
     client.wait(1)
     assert client.time_us == start + 4_001
@@ -130,8 +131,8 @@ def test_the_next_client_starts_clean(echo_bench: Path) -> None:
         client.ports[1].write(b"never announced")
         client.wait(2_000)
     with RawClient(echo_bench) as client:
-        client.write(1, b"mine")
-        assert client.pass_time(10_000) == {1: b"mine"}
+        client.write(1, b"my own")
+        assert client.pass_time(10_000) == {1: b"my own"}
 
 
 def test_a_client_that_goes_while_it_waits_blocks_nobody(echo_bench: Path) -> None:
@@ -155,8 +156,8 @@ def test_a_folder_serves_one_bench_at_a_time(echo_bench: Path, write_bench: Benc
     with pytest.raises(BenchError, match=message), virtual_bench(write_bench("echo.py"), out=echo_bench.parent):
         pass
     with RawClient(echo_bench) as client:  # and the first one is none the worse
-        client.write(1, b"hello")
-        assert client.pass_time(5_000) == {1: b"hello"}
+        client.write(1, b"first")
+        assert client.pass_time(5_000) == {1: b"first"}
 
 
 # Determinism, with the real firmware

@@ -80,12 +80,12 @@ def test_a_clock_gains_its_drift() -> None:
 
 
 def test_boards_tick_when_their_own_clocks_say_so(write_bench: BenchWriter, tmp_path: Path) -> None:
-    drifts, offsets = (0.0, 5_000.0, -5_000.0), (0.0, 3.0004, 12.75)
+    drifts, offsets = (0.0, 10_000.0, -10_000.0), (0.0, 3.0004, 12.75)
     boards = [f"clock_ppm = {ppm}\nclock_offset_s = {offset}" for ppm, offset in zip(drifts, offsets, strict=True)]
     bench = write_bench(*["report.py"] * 3, boards=boards)
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
         assert client.bench["common_ticks"] is False
-        came = reports(client, 2_000_000)
+        came = reports(client, 500_000)
         truth = client.ask({"truth": True})["truth"]
     counts = []
     for node, ppm, offset_s in zip((1, 2, 3), drifts, offsets, strict=True):
@@ -98,7 +98,7 @@ def test_boards_tick_when_their_own_clocks_say_so(write_bench: BenchWriter, tmp_
         exact = (1000.0 * ticks - 1e6 * offset_s) / (1.0 + 1e-6 * ppm)
         assert ((times - exact >= -1e-3) & (times - exact < 1.001)).all()
         counts.append(len(ticks))
-    assert counts == [2000, 2010, 1990]  # ±0.5 %: with 2 s, ten ticks more and ten fewer
+    assert counts == [500, 505, 495]  # ±1 %: within half a second, five ticks more and five fewer
 
 
 def test_both_counters_wrap(write_bench: BenchWriter, tmp_path: Path) -> None:
@@ -147,13 +147,13 @@ def test_an_edge_reaches_all_boards_at_once_and_each_reads_its_own_clock(
 ) -> None:
     clocks = (BoardClock(), BoardClock(3_000_400, 80_000), BoardClock(2**32 - 250_000, -100_000))
     boards = [f"clock_ppm = {clock.drift_ppb / 1e3}\nclock_offset_s = {clock.offset_us / 1e6}" for clock in clocks]
-    bench = write_bench(*["report.py"] * 3, extra="[link]\nsync_s = 0.1\n", boards=boards)
+    bench = write_bench(*["report.py"] * 3, extra="[link]\nsync_s = 0.05\n", boards=boards)
     with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
-        came = reports(client, 1_000_000)
+        came = reports(client, 500_000)
     for node, clock in enumerate(clocks, start=1):
         for time_us, report in came[node]:
-            assert report.sync_edges == time_us // 100_000
-            edge_us = 100_000 * report.sync_edges
+            assert report.sync_edges == time_us // 50_000
+            edge_us = 50_000 * report.sync_edges
             assert report.sync_us % 2**32 == (clock.reads(edge_us) % 2**32 if report.sync_edges else 0)
         assert {report.sync_edges for _, report in came[node]} >= set(range(10))
 
@@ -263,17 +263,42 @@ def test_same_seed_same_bytes_with_clocks_and_delays(tmp_path: Path) -> None:
     assert stream(Path("c"), seed=5) != first
 
 
-def test_the_firmware_tells_its_true_clock(tmp_path: Path) -> None:
+LINK = """
+[link]
+latency_us = 125
+jitter_us = 875
+service_us = 150
+sync_s = 0.2
+"""
+WRAPPING = [  # within a second: nothing, the µs clock after 0.3 s, the tick counter after 0.5 s
+    "clock_ppm = 35\nclock_offset_s = 11.2503",
+    "clock_ppm = -20\nclock_offset_s = 4294.667296",
+    "clock_ppm = -100\nclock_offset_s = 4294966.796",
+]
+
+
+def test_the_firmware_tells_its_true_clock(write_bench: BenchWriter, tmp_path: Path) -> None:
+    bench = write_bench(*[None] * 3, extra=LINK, boards=WRAPPING)
+    assert_true_clocks(bench, tmp_path / "sim", pings=100, sync_us=200_000, edges=4)
+
+
+@pytest.mark.slow
+def test_six_boards_tell_their_true_clocks(tmp_path: Path) -> None:
+    assert_true_clocks(CLOCKS, tmp_path / "sim", pings=399, sync_us=1_000_000, edges=3)
+
+
+def assert_true_clocks(bench: Path, out: Path, pings: int, sync_us: int, edges: int) -> None:
     """PONG and SYNC of real boards, judged by the bench's truth: to the µs, over both counters' wraps."""
     pongs: list[tuple[int, int, int, Frame]] = []
-    edges: dict[int, list[tuple[int, int]]] = {node: [] for node in range(1, 7)}
-    with virtual_bench(CLOCKS, out=tmp_path / "sim") as live, RawClient(live) as client:
+    told: dict[int, list[tuple[int, int]]] = {}
+    with virtual_bench(bench, out=out) as live, RawClient(live) as client:
         truth = client.ask({"truth": True})["truth"]
         clocks = {node: BoardClock(**rate(truth[f"j{node}"]["clock"])) for node in client.ports}
         readers = {node: FrameReader() for node in client.ports}
+        told |= {node: [] for node in client.ports}
         sent_us: dict[tuple[int, int], int] = {}
-        for sequence in range(1, 400):
-            node = sequence % 6 + 1
+        for sequence in range(1, pings + 1):
+            node = sequence % len(clocks) + 1
             sent_us[node, sequence] = client.time_us
             client.write(node, encode_frame(MessageType.PING, node, sequence, nonce=sequence))
             end_us = client.time_us + 9_137  # not a multiple of the tick
@@ -285,8 +310,8 @@ def test_the_firmware_tells_its_true_clock(tmp_path: Path) -> None:
                         if frame.type is MessageType.PONG:
                             pongs.append((port, sent_us[port, frame.body.nonce], client.time_us, frame))
                         elif frame.type is MessageType.SYNC:
-                            edges[port].append((frame.body.edge, frame.body.edge_us))
-    assert len(pongs) == 399
+                            told[port].append((frame.body.edge, frame.body.edge_us))
+    assert len(pongs) == pings
     for node, sent, received, frame in pongs:
         clock = clocks[node]
         built = (frame.time_us - clock.reads(sent)) % 2**32
@@ -295,7 +320,7 @@ def test_the_firmware_tells_its_true_clock(tmp_path: Path) -> None:
         ticks = (frame.body.tick - clock.reads(sent) // 1000) % 2**32
         assert ticks <= (received - sent) // 1000 + 1
     for node, clock in clocks.items():
-        assert edges[node] == [(edge, clock.reads(10**6 * edge) % 2**32) for edge in (1, 2, 3)], node
+        assert told[node] == [(edge, clock.reads(sync_us * edge) % 2**32) for edge in range(1, edges + 1)], node
 
 
 def rate(clock: dict[str, float]) -> dict[str, int]:

@@ -33,6 +33,8 @@ def changed(source: Path, folder: Path, old: str, new: str) -> Path:
     [
         ("version = 1", "version = 2", "cobot6.toml: version = 2 is not known; this release reads version 1"),
         ("version = 1", "version = ", "is not TOML"),
+        ("version = 1", "version = " + 5000 * "9", "is not TOML: it has an integer of too many digits"),
+        ("version = 1", "version = 1\n" + 50_000 * "a." + "b = 1", "line 4 has a key of more than 64 parts"),
         ('robot = "cobot6"', 'robot = "cobot9"', "robot 'cobot9': not in the library"),
         ('robot = "cobot6"', 'robot = "arm.toml"', "arm.toml': there is no such file"),
         ('plants/cobot6.toml"', 'plants/none.toml"', "plant file .*none.toml cannot be read: No such file"),
@@ -190,3 +192,10 @@ def test_a_folder_with_a_long_name_still_gets_a_control_socket(tmp_path: Path) -
     assert len(str(path)) < 108
     control.close()
     assert not path.parent.exists() or path.parent == folder
+
+
+def test_a_plant_that_is_a_link_to_itself_is_named(tmp_path: Path) -> None:
+    bench = changed(BENCH, tmp_path, 'plant = "../virtual_bench/plants/cobot6.toml"', 'plant = "plant.toml"')
+    (tmp_path / "plant.toml").symlink_to(tmp_path / "plant.toml")
+    with pytest.raises(BenchFileError, match=r"plant file .*plant\.toml cannot be read: Too many levels of symbolic"):
+        read_bench_file(bench)

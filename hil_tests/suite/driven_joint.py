@@ -61,7 +61,11 @@ class DrivenJoint:
             self.board.write_register(cast(RegisterName, name.replace("__", ".")), value)
 
     def swing(self, amplitude: float = _SWING) -> NDArray[np.int32]:
-        """Knots of one cosine swing by so many rad of the joint, from where it is and back, at rest at both ends."""
+        """Knots of one cosine swing by so many rad of the joint, from where it is and back, at rest at both ends.
+
+        It goes no further than the bench file lets joints go; current and velocity its board keeps to by itself.
+        """
+        amplitude = min(amplitude, 0.9 * self.bench.file.limits.get("position_rad", amplitude / 0.9))
         counts = amplitude * abs(self.facts.ratio) * self.facts.motor_counts / (2.0 * math.pi)
         phases = 2.0 * np.pi * np.arange(KNOTS) / (KNOTS - 1)
         rate = 2.0 * math.pi / (self.facts.knot_ticks * (KNOTS - 1))  # per tick

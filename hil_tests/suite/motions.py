@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_tests.link_helpers import Wave
+from hil_tests.link_helpers import Wave, widest_way
 from jointbench.link import Bench
 from jointbench.recording import Recorder, Run, open_run
 
@@ -18,10 +18,10 @@ def at_rest(bench: Bench, period: float) -> Wave:
 
 
 def small_wave(bench: Bench, way: float = WAY, period: float = PERIOD) -> Wave:
-    """Every joint there and back by `way` [rad], or as far as the bench allows, towards the middle of its window."""
-    start, way = bench.positions(), min(way, bench.file.limits.get("position_rad", way))
+    """Every joint there and back by `way` [rad], or as far as bench and robot allow, towards its window's middle."""
+    start, way = bench.positions(), min(way, 0.9 * bench.file.limits.get("position_rad", way))
     middle = bench.robot.position_limits.mean(axis=1)
-    return Wave(start, np.where(start > middle, -way, way), period)
+    return Wave(start, np.where(start > middle, -1.0, 1.0) * np.minimum(way, widest_way(bench, period)), period)
 
 
 def record(bench: Bench, motion: Wave, folder: Path, repeats: int = 1) -> Run:

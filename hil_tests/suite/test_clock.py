@@ -17,7 +17,7 @@ from jointbench.testing import deterministic, functional, needs
 PINGS = 80  # to each board
 STRETCHES = 5  # where the clock is the wall's
 PAUSE_US = 20_000  # between them at most: over a second in all
-SECONDS = 2.048  # at least five pulses of a SYNC line that has one each quarter of a second
+SECONDS = 1.28  # at least five pulses of a SYNC line that has one each quarter of a second
 
 
 def exchange_pings(bench: Bench, boards: Sequence[Board]) -> list[list[Exchange]]:

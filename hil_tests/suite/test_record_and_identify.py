@@ -16,6 +16,7 @@ from jointbench.testing import functional, needs, realtime
 # [N·m/A], and the gains of firmware/jointboard/sim_joint.py, which are whole numbers.
 TORQUE_CONSTANT, PUSH, DRAG, FRICTION = 0.1, 684, 66, 8545
 WAY, PERIOD, REPEATS = 0.4, 2.048, 4
+SHORT_WAY, SHORT_PERIOD = 0.03, 0.512  # no steeper than the usual small wave
 # Its current moves the joint in the tick after the one in which an ADC's samples would have been taken on average.
 DELAY_TICKS = -0.5
 TURNING = 0.1  # [rad/s], below which friction's sign changes within a tick, and by less than a count
@@ -24,7 +25,7 @@ TURNING = 0.1  # [rad/s], below which friction's sign changes within a tick, and
 @functional
 @needs("motor", "current")
 def test_a_recording_says_what_was_played_and_by_whom(bench: Bench, test_folder: Path) -> None:
-    run = record(bench, small_wave(bench), test_folder / "run", repeats=2)
+    run = record(bench, small_wave(bench, SHORT_WAY, SHORT_PERIOD), test_folder / "run", repeats=2)
     assert run.repeats == 2
     assert run.ledger is not None
     assert run.ledger.is_valid, run.ledger.text()

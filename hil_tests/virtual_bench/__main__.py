@@ -1,35 +1,49 @@
 """`python -m hil_tests.virtual_bench BENCH`: start a virtual bench and keep it until Ctrl-C or SIGTERM."""
 
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hil_tests.virtual_bench.bench import Bench, running_bench
-from hil_tests.virtual_bench.bench_file import EMULATED, read_bench_file
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.model import PLANT_KINDS
+from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS
 from hil_tests.virtual_bench.stop import Stop
+from jointbench.cli.console import Console
+
+if TYPE_CHECKING:
+    from hil_tests.virtual_bench.bench import Bench
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; exit code 0 after a requested end, 2 when the bench cannot start."""
-    options = _parser().parse_args()
+    options = _parser().parse_args(arguments)
     with Stop(options.attached) as stop:
         return _serve(options, stop)
 
 
 def _serve(options: argparse.Namespace, stop: Stop) -> int:
     try:
-        description = read_bench_file(options.bench)
-        if options.board:
-            description = description.with_boards_at(options.board)
-        if options.modules is not None:
-            description = description.with_modules(options.modules)
-        started = running_bench(
-            description, options.plant, options.seed, options.realtime, options.out, options.noise_seed
-        )
-        with started as (live, bench, control):
-            _announce(live, bench, control is None)
+        with ExitStack() as running:
+            with _announced(options):
+                # After the first words: MuJoCo alone takes a second to import.
+                from hil_tests.virtual_bench.bench import running_bench
+                from hil_tests.virtual_bench.bench_file import read_bench_file
+
+                description = read_bench_file(options.bench)
+                if options.board:
+                    description = description.with_boards_at(options.board)
+                if options.modules is not None:
+                    description = description.with_modules(options.modules)
+                live, bench, control = running.enter_context(
+                    running_bench(
+                        description, options.plant, options.seed, options.realtime, options.out, options.noise_seed
+                    )
+                )
+            _tell_ports(live, bench, control is None)
             if control:
                 bench.serve_control(control, stop)
             else:
@@ -60,7 +74,19 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _announce(live: Path, bench: Bench, realtime: bool) -> None:
+@contextmanager
+def _announced(options: argparse.Namespace) -> Generator[None]:
+    """Say to a person what is being started, and for how long; the log of a bench inside a program is for errors."""
+    if options.attached:
+        yield
+        return
+    console = Console("-")  # standard output begins with the live file's path, which programs read
+    console.say(f"starting the boards of {options.bench}")
+    with console.working("starting"):
+        yield
+
+
+def _tell_ports(live: Path, bench: Bench, realtime: bool) -> None:
     print(live)
     for entry in bench.description.boards:
         for motor in entry.motors:

@@ -18,9 +18,9 @@ from hil_tests.virtual_bench.errors import BenchError, ControlError
 from hil_tests.virtual_bench.features import features_of
 from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.live_file import write_live_file
 from hil_tests.virtual_bench.lockstep import Lockstep
-from hil_tests.virtual_bench.model import PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
 from hil_tests.virtual_bench.sensors import Sensors

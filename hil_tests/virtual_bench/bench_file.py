@@ -1,5 +1,6 @@
 """Bench files: the one a person writes, and the live one a running bench writes for its clients."""
 
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +8,18 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
+from hil_tests.virtual_bench.kinds import QEMU as QEMU
+from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
+from jointbench.foreign import text_of, toml_values
 from jointbench.link.bench_terms import HOST, BenchTerms, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
 from jointwire import HIGHEST_DIVIDER
 
 VERSION = 1
-UNIX, QEMU = "unix:", "qemu:mps2-an385"
-EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU}  # urls of boards: as they may be written, as they are called here
 BAUD = 921600  # what a real board's UART is set to, and the speed of a shared line
 _SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))
 _MOTORS = 2  # of a board whose joints are coupled
@@ -201,8 +204,8 @@ def read_bench_file(path: Path) -> BenchFile:
         BenchFileError: it cannot be read, an entry is wrong, or the robot or plant it names is.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _bench(Table(values, path.name), path.resolve(), values.get("servo", {}))
+        values = toml_values(text_of(path))
+        return _bench(Table(values, path.name), _whole(path), values.get("servo", {}))
     except OSError as error:
         raise BenchFileError(f"bench file {path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -211,18 +214,23 @@ def read_bench_file(path: Path) -> BenchFile:
         raise BenchFileError(str(error)) from error
 
 
+def _whole(path: Path) -> Path:
+    """Where a path leads; of a link in a circle, which `Path.resolve` raises at, the path itself."""
+    return Path(os.path.realpath(path))
+
+
 def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -> BenchFile:
     folder = path.parent
     if whole(table, "version", 1) != VERSION:
         table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
     reference = table.text("robot")
     if split_reference(reference)[0].endswith((".toml", ".urdf")):
-        reference = str((folder / reference).resolve())
+        reference = str(_whole(folder / reference))
     try:
         robot, whole_robot = load_robot(reference), load_robot(split_reference(reference)[0])
     except JointbenchError as error:
         raise BenchFileError(f"{table.where}: {error}") from error
-    plant_path = (folder / table.text("plant")).resolve()
+    plant_path = _whole(folder / table.text("plant"))
     name = table.text("name")
     read = [_board(entry, robot, folder) for entry in table.tables("board")]
     boards = tuple(board for board, _ in read)
@@ -293,7 +301,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
             f"url = {url!r} is not emulated; the virtual bench starts boards at {', '.join(map(repr, EMULATED))}, "
             "clients open others"
         )
-    program = (folder / table.text("program")).resolve() if table.has("program") else None
+    program = _whole(folder / table.text("program")) if table.has("program") else None
     line = table.text("line") if table.has("line") else None
     if line == "":
         table.fault("line = '' must name the line that boards share; leave it out for a line of its own")

@@ -3,7 +3,7 @@
 # MuJoCo's names come from an extension module without types.
 # pyright: reportAttributeAccessIssue=false
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.floor import add_floor
+from hil_tests.virtual_bench.kinds import PLANT_KINDS as PLANT_KINDS
+from hil_tests.virtual_bench.kinds import PlantKind as PlantKind
 from hil_tests.virtual_bench.plant_file import TICK as TICK
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
 from jointbench.robot import Joint, Link, Robot
 
 Array = NDArray[np.float64]
-PlantKind = Literal["harmonic", "ideal"]
-PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)
 BASE = "base"
 _HELD_INERTIA = 1e6  # of the second hinge of a passive joint [kg·m²]: with its stiffness it stays where it is
 

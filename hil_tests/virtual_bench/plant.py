@@ -22,7 +22,8 @@ from hil_tests.virtual_bench.friction import (
     MeshRipple,
     StribeckFriction,
 )
-from hil_tests.virtual_bench.model import PlantKind, build_model
+from hil_tests.virtual_bench.kinds import PlantKind
+from hil_tests.virtual_bench.model import build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.springs import Springs
 from hil_tests.virtual_bench.transmission import Transmission

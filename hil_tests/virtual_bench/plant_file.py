@@ -8,6 +8,7 @@ from typing import cast
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from jointbench.errors import RobotFileError
+from jointbench.foreign import text_of, toml_values
 from jointbench.robot import Drive, Link, Robot
 from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import Table
@@ -180,7 +181,7 @@ def read_plant_file(path: Path, robot: Robot) -> PlantFile:
         BenchFileError: the file cannot be read, an entry is wrong, or it does not describe this robot's joints.
     """
     try:
-        table = Table(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
+        table = Table(toml_values(text_of(path)), path.name)
         return _plant(table, robot)
     except OSError as error:
         raise BenchFileError(f"plant file {path} cannot be read: {error.strerror}") from error

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK
 from hil_tests.virtual_bench.foot_sensors import FootSensors
-from hil_tests.virtual_bench.model import PlantKind
+from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hil_tests.virtual_bench.bench_file import BoardEntry
-from hil_tests.virtual_bench.model import PlantKind
+from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.transmission import Transmission
