@@ -18,7 +18,8 @@ change the verb's file in `host/jointbench/cli`.
 - `--json FILE`, or `--json -` for standard output, writes the machine-readable result: `command`, `seed`, `seconds`,
   `checks`, and what the verb has to say. With `-` all that is for people goes to standard error.
 - Exit codes: 0; 1 where a verdict or check says no; 2 where it could not be done, with one sentence on why and what to
-  do; 130 after Ctrl-C, which switches motors off first and keeps what was recorded.
+  do; 3 where Jointbench has a bug, with one line that names the file to report it by; 130 after Ctrl-C, which switches
+  motors off first and keeps what was recorded.
 - Progress and colour are for terminals only. `NO_COLOR=1` leaves the colour out.
 - TAB completes verbs, options, robots and files after `eval "$(jointbench completion bash)"`, or the same with `zsh`.
   It needs the extra `completion`.

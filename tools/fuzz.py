@@ -1,4 +1,8 @@
-"""Damaged frames through the decoders of both halves of the wire: none may be accepted, nothing may crash or hang."""
+"""Damage through what reads it: frames through both halves of the wire, files through all that reads files.
+
+No frame may be accepted; nothing may crash, hang, take memory without end, or write a file elsewhere; no edit of what
+was recorded, fitted or planned may go unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
+from tools.file_fuzz.campaign import fuzz_files
+from tools.file_fuzz.edits import fuzz_edits
 from tools.wire_fuzz.batch import Batch, make_batch, read_case
 from tools.wire_fuzz.decoder import DecoderProcess
 from tools.wire_fuzz.errors import DecoderFailed, FuzzError
@@ -33,8 +39,13 @@ _REPORT_S = 15.0
 def parser() -> argparse.ArgumentParser:
     """What `./run fuzz` takes."""
     options = argparse.ArgumentParser(prog="./run fuzz", description=__doc__)
-    options.add_argument("what", choices=("wire",), help="wire: the frames between host and boards")
-    options.add_argument("--frames", type=_count, default=1_000_000, metavar="N", help="mutants (%(default)s)")
+    options.add_argument(
+        "what",
+        choices=("wire", "files", "edits"),
+        help="wire: the frames between host and boards; files: all that users give; edits: of runs, models and plans",
+    )
+    options.add_argument("--frames", type=_count, default=1_000_000, metavar="N", help="wire: mutants (%(default)s)")
+    options.add_argument("--cases", type=_count, metavar="N", help="files: mutants (100000); edits: how many (500)")
     options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
     options.add_argument("--case", metavar="FILE", help="run only this batch, saved by an earlier run that failed")
     options.add_argument("--out", metavar="DIR", default="runs/fuzz", help="where failing batches go (%(default)s)")
@@ -44,7 +55,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Fuzz; 0, 1 when anything was found, 2 when it could not be done."""
-    return carry_out("fuzz", parser().parse_args(arguments), fuzz, (FuzzError, BenchError))
+    options = parser().parse_args(arguments)
+    options.cases = options.cases or {"files": 100_000, "edits": 500}.get(options.what)
+    return carry_out("fuzz", options, _CAMPAIGNS[options.what], (FuzzError, BenchError))
 
 
 @dataclass
@@ -223,6 +236,9 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
     return int(text)
+
+
+_CAMPAIGNS = {"wire": fuzz, "files": fuzz_files, "edits": fuzz_edits}
 
 
 if __name__ == "__main__":

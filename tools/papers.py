@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hil_tests.virtual_bench.bench_file import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.run import WHEN_STOPPED
-from jointbench.recording import new_run_path
 from tools.demo import verb
 from tools.demo.page import section, untold_section, write_page
 from tools.demo.stories import ROBOTS, tell
@@ -41,12 +40,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def papers(options: argparse.Namespace, console: Console) -> Result:
     """Every robot's story, then the page. One that cannot be told is said, and the others are told."""
-    out = Path(options.out) if options.out else new_run_path("runs", "all", "papers")
+    robots = [name for name in ROBOTS if name in (options.only or ROBOTS)]
+    console.say(f"the demos of {', '.join(robots)}, one after the other")
+    with console.working("loading"):
+        from jointbench.recording import new_run_path
+
+        out = Path(options.out) if options.out else new_run_path("runs", "all", "papers")
     sections: dict[str, str] = {}
     checks: list[Check] = []
     told: dict[str, dict[str, Any]] = {}
     refused = False
-    for robot in [name for name in ROBOTS if name in (options.only or ROBOTS)]:
+    for robot in robots:
         console.say(f"== {robot}")
         began = time.monotonic()
         demo = verb.parser().parse_args(
@@ -61,6 +65,8 @@ def papers(options: argparse.Namespace, console: Console) -> Result:
             sections[robot] = untold_section(robot, stage.command, str(error))
             continue
         verb.say(story, console)
+        for line in story.outcome:
+            console.say(line)
         console.say(f"{time.monotonic() - began:.0f} s\n")
         sections[robot] = section(robot, stage.command, story)
         checks += [replace(check, name=f"{robot}: {check.name}") for check in story.all_checks]

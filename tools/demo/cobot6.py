@@ -37,8 +37,9 @@ def tell(stage: Stage) -> Story:
     motions = plan(load_robot("cobot6"), stage.seed, stage.console)
     played = play_all(stage, BENCHES / "cobot6.toml", motions)
     fit_run, verification_run = (played.runs[name] for name in motions)
-    model = fit(fit_run)
-    judged = validate(model, verification_run)
+    with stage.console.working("fitting and judging"):
+        model = fit(fit_run)
+        judged = validate(model, verification_run)
     say_judgement(stage, model, judged)
     fields: dict[str, Any] = {
         **played.fields,
@@ -50,10 +51,11 @@ def tell(stage: Stage) -> Story:
         deviations = deviations_from_truth(model, played.truth)
         fields["deviations_in_sigma"] = dict(zip(model.names, deviations.tolist(), strict=True))
         checks = (played.lost_check, *truth_checks(model, judged, deviations))
-        return Story(PAPER, (), checks, fields, refused, ASSUMED)
+        return Story(PAPER, (), checks, fields, refused, ASSUMED, judged.verdict)
     stage.console.say("identifying links, gears and motors in the paper's two stages")
-    lines, more = harmonic_lines(fit_run, verification_run, played.truth)
-    return Story(PAPER, lines, (played.lost_check,), fields | more, refused, ASSUMED)
+    with stage.console.working("fitting both stages"):
+        lines, more = harmonic_lines(fit_run, verification_run, played.truth)
+    return Story(PAPER, lines, (played.lost_check,), fields | more, refused, ASSUMED, judged.verdict)
 
 
 def truth_checks(model: Model, judged: Validation, deviations: Array) -> tuple[Check, Check]:

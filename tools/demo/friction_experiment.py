@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from jointbench import Excitation, Robot, Run
-from jointbench.cli.console import Console
 from jointbench.cli.result import Check
 from jointbench.cli.tables import table
 from jointbench.dynamics import hanging_pose
@@ -84,15 +83,14 @@ def true_friction(friction: Mapping[str, Any], velocity: Array) -> Array:
     return friction["coulomb"] * np.tanh(velocity / friction["transition"]) + friction["viscous"] * velocity
 
 
-def say_friction(console: Console, joints: Mapping[str, JointFriction]) -> None:
-    """Prints a line per joint."""
+def friction_table(joints: Mapping[str, JointFriction]) -> str:
+    """A line per joint."""
     rows = [
         [name, each.ours.law.name, f"{each.ours.r_squared:.5f}", f"{each.error:.2%}",
          f"{each.swarm.r_squared:.5f}", f"{each.swarm_error:.2%}"]
         for name, each in joints.items()
     ]  # fmt: skip
-    console.say()
-    console.say(table(("joint", "law", "R²", "off the plant's", "R² by swarm", "off the plant's"), rows))
+    return table(("joint", "law", "R²", "off the plant's", "R² by swarm", "off the plant's"), rows)
 
 
 def friction_lines(joints: Mapping[str, JointFriction]) -> tuple[PaperLine, ...]:

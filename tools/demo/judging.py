@@ -14,10 +14,9 @@ from tools.demo.story import Stage
 
 
 def say_judgement(stage: Stage, model: Model, judged: Validation) -> None:
-    """Prints a line per joint and the verdict on all."""
+    """Prints a line per joint; the verdict on all is among the story's last words."""
     stage.console.say()
     stage.console.say(joint_table(model, judged))
-    stage.console.say(f"verdict: {judged.verdict.word} ({judged.verdict.reason})")
 
 
 def joint_table(model: Model, judged: Validation) -> str:
@@ -39,17 +38,17 @@ def write_files(
     verification_run: Run,
     excitation: Excitation | None = None,
 ) -> dict[str, Any]:
-    """Write model.json, report.html and torques.png into stage.out, and say where.
+    """Write model.json, report.html and torques.png into stage.out.
 
     Returns:
         What of them belongs into --json: model, errors, verdicts, the report's path.
     """
     model.save(stage.out / "model.json")
     commands = (stage.command,)
-    report = write_report(
-        stage.out / "report.html", model, fit_run, judged, verification_run, excitation, commands=commands
-    )
-    picture = key_picture(stage.out / "torques.png", model, judged)
-    stage.console.say(f"report: {report}")
+    with stage.console.working("drawing the report"):
+        report = write_report(
+            stage.out / "report.html", model, fit_run, judged, verification_run, excitation, commands=commands
+        )
+        picture = key_picture(stage.out / "torques.png", model, judged)
     stage.console.say(f"picture: {picture}")
     return {**fit_fields(model), **validation_fields(judged), "report": report}

@@ -64,16 +64,19 @@ def tell(stage: Stage) -> Story:
         robot = chain_of(robot, stage.modules)
     for warning in robot.warnings:
         stage.console.say(f"warning: {warning}")
-    planned = missions(robot, stage.seed)
+    with stage.console.working("planning six missions"):
+        planned = missions(robot, stage.seed)
     played = play_all(stage, BENCHES / "modular7.toml", {name: (motion, 1) for name, motion in planned.items()})
     stage.console.say(f"fitting residuals of the printed Kane model to mission {OWN!r} alone")
-    seen = missions_of([played.runs[name] for name in planned])
-    state, polynomial = StateResidual.fit(seen[0]), TimePolynomial.fit(seen[0])
-    by_state, by_time = (gains_of(residual, seen) for residual in (state, polynomial))
+    with stage.console.working("fitting residuals"):
+        seen = missions_of([played.runs[name] for name in planned])
+        state, polynomial = StateResidual.fit(seen[0]), TimePolynomial.fit(seen[0])
+        by_state, by_time = (gains_of(residual, seen) for residual in (state, polynomial))
     stage.console.say(gain_table(by_state, by_time))
-    # Of a mission that was not planned to excite it all the file tells the rest.
-    model = fit(played.runs[OWN], estimator="physical", options={"weight": 1.0})
-    judged = validate(model, played.runs[JUDGED])
+    with stage.console.working("fitting and judging"):
+        # Of a mission that was not planned to excite it all the file tells the rest.
+        model = fit(played.runs[OWN], estimator="physical", options={"weight": 1.0})
+        judged = validate(model, played.runs[JUDGED])
     say_judgement(stage, model, judged)
     fields: dict[str, Any] = {
         "modules": robot.n_joints,
@@ -83,10 +86,12 @@ def tell(stage: Stage) -> Story:
         **played.fields,
         **write_files(stage, model, played.runs[OWN], judged, played.runs[JUDGED]),
     }
-    stage.console.say(f"picture: {residual_picture(stage.out / 'residuals.png', seen[:2], state, polynomial)}")
+    with stage.console.working("drawing the residuals"):
+        picture = residual_picture(stage.out / "residuals.png", seen[:2], state, polynomial)
+    stage.console.say(f"picture: {picture}")
     refused = not played.is_valid or any(gain.verdict.word == "refused" for gain in by_state.values())
     lines = _lines(robot, robot.n_joints == len(PRINTED), by_state, by_time)
-    return Story(PAPER, lines, (played.lost_check,), fields, refused, (*ASSUMED, *robot.warnings))
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, (*ASSUMED, *robot.warnings), judged.verdict)
 
 
 def _seed(seed: int, number: int) -> int:

@@ -14,8 +14,8 @@ from tools.demo.friction_experiment import (
     friction_fields,
     friction_lines,
     friction_of_joints,
+    friction_table,
     plan_sweeps,
-    say_friction,
 )
 from tools.demo.judging import say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
@@ -53,18 +53,21 @@ def tell(stage: Stage) -> Story:
     robot = load_robot("nursing_arm")
     motions = {**plan_sweeps(robot), **plan_motions(robot, stage)}
     played = play_all(stage, BENCHES / "nursing_arm.toml", motions)
-    friction = friction_of_joints(played.runs, played.truth, stage.seed)
-    say_friction(stage.console, friction)
+    with stage.console.working("fitting friction by our way and by the paper's swarm"):
+        friction = friction_of_joints(played.runs, played.truth, stage.seed)
+    stage.console.say()
+    stage.console.say(friction_table(friction))
     fit_run, verification_run = played.runs["excitation"], played.runs["verification"]
-    model = fit(fit_run, friction={name: each.ours for name, each in friction.items()})
-    judged = validate(model, verification_run)
-    printed = fit(
-        fit_run,
-        estimator="ridge",
-        settings={"cutoff_Hz": CUTOFF_HZ},
-        friction={name: each.swarm for name, each in friction.items()},
-    )
-    printed_judged = validate(printed, verification_run)
+    with stage.console.working("fitting by our way and by the paper's, and judging"):
+        model = fit(fit_run, friction={name: each.ours for name, each in friction.items()})
+        judged = validate(model, verification_run)
+        printed = fit(
+            fit_run,
+            estimator="ridge",
+            settings={"cutoff_Hz": CUTOFF_HZ},
+            friction={name: each.swarm for name, each in friction.items()},
+        )
+        printed_judged = validate(printed, verification_run)
     say_judgement(stage, model, judged)
     rank = base_parameters(robot, drives=False).rank
     lines = (
@@ -87,25 +90,26 @@ def tell(stage: Stage) -> Story:
         **write_files(stage, model, fit_run, judged, verification_run),
     }
     refused = judged.verdict.word == "refused" or not played.is_valid
-    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 
 def plan_motions(robot: Robot, stage: Stage) -> dict[str, tuple[Excitation, int]]:
     """The best motion to fit on, and one with other coefficients to verify on, each with how often it is played."""
     stage.console.say("planning excitations (Fourier series, 3 harmonics, 10 s, the palm inside its workspace)")
-    best, other = (
-        plan_excitation(
-            robot,
-            harmonics=harmonics,
-            period=period,
-            seed=stage.seed + k,
-            starts=starts,
-            iterations=iterations,
-            workspace=WORKSPACE,
-            progress=lambda start, step, cond: stage.console.progress(f"step {step}: condition {cond:.1f}"),
+    with stage.console.working("planning"):
+        best, other = (
+            plan_excitation(
+                robot,
+                harmonics=harmonics,
+                period=period,
+                seed=stage.seed + k,
+                starts=starts,
+                iterations=iterations,
+                workspace=WORKSPACE,
+                progress=lambda start, step, cond: stage.console.progress(f"step {step}: condition {cond:.1f}"),
+            )
+            for k, ((harmonics, period), starts, iterations) in enumerate(((EXCITATION, 2, 60), (VERIFICATION, 1, 15)))
         )
-        for k, ((harmonics, period), starts, iterations) in enumerate(((EXCITATION, 2, 60), (VERIFICATION, 1, 15)))
-    )
     stage.console.say(f"  condition number {best.condition_number:.1f}")
     return {"excitation": (best, REPEATS), "verification": (other, 1)}
 

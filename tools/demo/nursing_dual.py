@@ -11,7 +11,7 @@ from jointbench import Excitation, Model, Robot
 from jointbench.cli.result import Check
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.identification import fit, validate
-from jointbench.robot import Array, load_robot
+from jointbench.robot import Array, load_robot, robot_digests
 from tools.demo.judging import say_judgement, write_files
 from tools.demo.nursing_arm import PAPER, plan_motions
 from tools.demo.playing import BENCHES, play_all
@@ -39,12 +39,13 @@ def tell(stage: Stage) -> Story:
     }
     played = play_all(stage, BENCHES / "nursing_dual.toml", motions)
     fit_run, verification_run = played.runs["excitation"], played.runs["verification"]
-    model = fit(fit_run, friction=LAW)
-    judged = validate(model, verification_run)
+    with stage.console.working("fitting and judging"):
+        model = fit(fit_run, friction=LAW)
+        judged = validate(model, verification_run)
+        difference = 100.0 * link_difference(model, motions["verification"][0])
+        rank = base_parameters(robot, drives=False).rank
     say_judgement(stage, model, judged)
     apart = max(run.start_skew for run in played.runs.values())
-    difference = 100.0 * link_difference(model, motions["verification"][0])
-    rank = base_parameters(robot, drives=False).rank
     lines = (
         PaperLine(
             "motors that one command moves",
@@ -79,7 +80,7 @@ def tell(stage: Stage) -> Story:
         **write_files(stage, model, fit_run, judged, verification_run),
     }
     refused = judged.verdict.word == "refused" or not played.is_valid
-    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 
 def mirrored(robot: Robot, motion: Excitation) -> Excitation:
@@ -94,6 +95,7 @@ def mirrored(robot: Robot, motion: Excitation) -> Excitation:
         home=np.tile(motion.home, 2),
         weights=np.tile(motion.weights, (2, 1)),
         margins=(*left, *right),
+        digests=robot_digests(robot),
     )
 
 

@@ -24,8 +24,9 @@ def tell(stage: Stage, bench_file: Path) -> Story:
     motions = plan(robot, stage.seed, stage.console)
     played = Played(play_on(stage, bench_file, motions), {})
     fit_run, verification_run = (played.runs[name] for name in motions)
-    model = fit(fit_run)
-    judged = validate(model, verification_run)
+    with stage.console.working("fitting and judging"):
+        model = fit(fit_run)
+        judged = validate(model, verification_run)
     say_judgement(stage, model, judged)
     fields = {
         **played.fields,
@@ -33,18 +34,21 @@ def tell(stage: Stage, bench_file: Path) -> Story:
         **write_files(stage, model, fit_run, judged, verification_run),
     }
     refused = judged.verdict.word == "refused" or not played.is_valid
-    return Story(f"{robot.name} on {bench_file}", (), (played.lost_check,), fields, refused)
+    return Story(f"{robot.name} on {bench_file}", (), (played.lost_check,), fields, refused, verdict=judged.verdict)
 
 
 def plan(robot: Robot, seed: int, console: Console) -> dict[str, tuple[Excitation, int]]:
     """The best motion to fit on, and another to verify on, each with how often it is played."""
     console.say(f"planning an excitation (Fourier series, 5 harmonics, {PERIOD:g} s)")
-    excitation = plan_excitation(
-        robot,
-        period=PERIOD,
-        seed=seed,
-        progress=lambda start, step, cond: console.progress(f"start {start + 1}, step {step}: condition {cond:.1f}"),
-    )
+    with console.working("planning"):
+        excitation = plan_excitation(
+            robot,
+            period=PERIOD,
+            seed=seed,
+            progress=lambda start, step, cond: console.progress(
+                f"start {start + 1}, step {step}: condition {cond:.1f}"
+            ),
+        )
     console.say(f"  condition number {excitation.condition_number:.1f}")
     verification = random_excitation(robot, period=PERIOD, seed=seed + 1)
     return {"excitation": (excitation, REPEATS), "verification": (verification, 1)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.bench_file import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED
 from jointbench.cli.result import Check
 from jointbench.cli.run import progress_line
 from jointbench.excitation import Excitation
@@ -96,10 +97,14 @@ def play_all(
     stage.console.say(
         f"starting the emulated boards of {bench_file.stem} (MicroPython, {EMULATED[stage.board]}), {plant} joints"
     )
-    with virtual_bench(
-        bench_file, plant, stage.seed, out=stage.out / "bench", board=stage.board, modules=modules
-    ) as live:
-        truth = read_truth(live)
+    with ExitStack() as running:
+        with stage.console.working("starting the boards"):
+            live = running.enter_context(
+                virtual_bench(
+                    bench_file, plant, stage.seed, out=stage.out / "bench", board=stage.board, modules=modules
+                )
+            )
+            truth = read_truth(live)
         return Played(play_on(stage, live, motions, configure=configure), truth)
 
 
@@ -107,22 +112,26 @@ def play_on(
     stage: Stage, live: Path, motions: Motions, *, configure: Callable[[Bench], None] = Bench.configure
 ) -> dict[str, Run]:
     """Play motions on the boards of a live bench file, as `play_all` does."""
-    with open_bench(live) as bench:
-        bench.connect()
-        configure(bench)
+    with ExitStack() as opened:
+        with stage.console.working("connecting"):
+            bench = opened.enter_context(open_bench(live))
+            bench.connect()
+            configure(bench)
         return {name: _play(stage, bench, name, motion, repeats) for name, (motion, repeats) in motions.items()}
 
 
 def _play(stage: Stage, bench: Bench, name: str, motion: Trajectory, repeats: int) -> Run:
     began = time.monotonic()
     progress, folder = progress_line(stage.console, name), stage.out / name
-    bench.move_to(motion.evaluate(np.zeros(1))[0][0], speed=MOVE_SPEED)
-    if isinstance(motion, Excitation):
-        run = record(bench, motion, folder, repeats, progress, seed=stage.seed)
-    else:
-        with Recorder(folder, bench.provenance(repeats=repeats, seed=stage.seed)) as recorder:
-            bench.play(motion, repeats, recorder, progress)
-        run = open_run(folder)
+    with stage.console.working(f"{name}: moving to its start"):
+        bench.move_to(motion.evaluate(np.zeros(1))[0][0], speed=MOVE_SPEED)
+    with stage.console.working(f"{name}: loading, playing, reading"):
+        if isinstance(motion, Excitation):
+            run = record(bench, motion, folder, repeats, progress, seed=stage.seed)
+        else:
+            with Recorder(folder, bench.provenance(repeats=repeats, seed=stage.seed)) as recorder:
+                bench.play(motion, repeats, recorder, progress)
+            run = open_run(folder)
     assert run.ledger is not None  # a recording has one
     n_boards = len({identity.uid for identity in bench.identities})  # one with two motors answers to two nodes
     stage.console.say(

@@ -40,13 +40,15 @@ def tell(stage: Stage) -> Story:
     motions = plan(robot, stage.seed, stage.console)
     played = play_all(stage, BENCHES / "rehab_arm.toml", motions)
     fit_run, verification_run = (played.runs[name] for name in motions)
-    model = fit(fit_run, robot, friction=FRICTION)
-    judged = validate(model, verification_run)
+    with stage.console.working("fitting and judging"):
+        model = fit(fit_run, robot, friction=FRICTION)
+        judged = validate(model, verification_run)
     say_judgement(stage, model, judged)
     for note in model.notes:
         stage.console.say(f"note: {note}")
-    bare = validate(fit(fit_run, replace(robot, compensations=()), friction=FRICTION), verification_run)
-    plain = validate(fit(fit_run, robot), verification_run)
+    with stage.console.working("fitting without E, and with plain friction"):
+        bare = validate(fit(fit_run, replace(robot, compensations=()), friction=FRICTION), verification_run)
+        plain = validate(fit(fit_run, robot), verification_run)
     rank = base_parameters(robot, drives=False).rank
     worst = Check("verification_relative_error", 100.0 * float(judged.relative[:MODELLED].max()), "<=", 5, "%")
     lines = (
@@ -66,7 +68,7 @@ def tell(stage: Stage) -> Story:
         **write_files(stage, model, fit_run, judged, verification_run, motions["excitation"][0]),
     }
     refused = judged.verdict.word == "refused" or not played.is_valid
-    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED)
+    return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 
 def _errors(relative: Array) -> str:

@@ -1,21 +1,17 @@
-"""The robots that have a story, by the name that `./run demo` takes."""
+"""The robots that have a story, by the name that `./run demo` takes; none is imported before it is told."""
 
 from __future__ import annotations
 
-from tools.demo import cobot6, gorobot2, modular7, nursing_arm, nursing_dual, rehab_arm
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+
 from tools.demo.errors import UnknownDemo
 from tools.demo.story import Stage, Story
 
 MODULAR = "modular7"
-_STORIES = {
-    "nursing_arm": nursing_arm.tell,
-    "nursing_dual": nursing_dual.tell,
-    "rehab_arm": rehab_arm.tell,
-    "gorobot2": gorobot2.tell,
-    MODULAR: modular7.tell,
-    "cobot6": cobot6.tell,
-}
-ROBOTS = tuple(_STORIES)
+ROBOTS = ("nursing_arm", "nursing_dual", "rehab_arm", "gorobot2", MODULAR, "cobot6")
+"""In the order of their papers; each has a file of its own beside this one."""
 
 
 def tell(robot: str, stage: Stage) -> Story:
@@ -24,6 +20,27 @@ def tell(robot: str, stage: Stage) -> Story:
     Raises:
         UnknownDemo: there is no such robot here.
     """
-    if robot not in _STORIES:
+    check_robot(robot)
+    return _tell(robot, stage)
+
+
+def tell_own(bench_file: Path, stage: Stage) -> Story:
+    """Go the usual way on the boards of a person's own bench file."""
+    return _tell("own_bench", stage, bench_file)
+
+
+def check_robot(robot: str) -> None:
+    """Know the robot, or raise UnknownDemo."""
+    if robot not in ROBOTS:
         raise UnknownDemo(f"there is no demo of robot {robot!r}; there are {', '.join(ROBOTS)}")
-    return _STORIES[robot](stage)
+
+
+def _tell(name: str, stage: Stage, *of: Path) -> Story:
+    with ExitStack() as told:
+        with stage.console.working("loading"):
+            # Seconds of imports, SciPy's and Numba's above all.
+            from jointbench.cli.compiling import compiling_told
+
+            module = import_module(f"tools.demo.{name}")
+            told.enter_context(compiling_told(stage.console))
+        return module.tell(stage, *of)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check
 
+if TYPE_CHECKING:
+    from jointbench.identification import Verdict
+
 Plant = Literal["harmonic", "ideal"]
+NOT_PRINTED = "–"
+"""In place of a paper's figure."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class PaperLine:
 
     Attributes:
         quantity: what it is, such as "friction R², rotation".
-        paper: as printed, "–" where it prints none.
+        paper: as printed, NOT_PRINTED where it prints none.
         ours: as measured, with its unit.
         check: what ours is held to, where there is a limit.
     """
@@ -69,9 +75,10 @@ class Story:
         paper: letter of the system and source, "E · Zhang & Ding, Information and Control 52(3):292, 2023".
         lines: the paper's quantities beside ours.
         checks: further ones than those of `lines`, such as samples_lost.
-        fields: facts for --json.
+        fields: facts for --json; `report`, or else `picture`, is the file to look at.
         refused: whether a verdict is no.
         assumed: what no paper prints and was chosen, a sentence each.
+        verdict: the word on the model.
     """
 
     paper: str
@@ -80,14 +87,37 @@ class Story:
     fields: Mapping[str, Any]
     refused: bool
     assumed: tuple[str, ...] = ()
+    verdict: Verdict | None = None
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
         """Those of the lines, then the further ones."""
         return (*(line.check for line in self.lines if line.check is not None), *self.checks)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether neither a verdict nor a check says no."""
+        return not self.refused and all(check.ok for check in self.all_checks)
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        """What a person is told last: the verdict, what speaks against it, and where to look."""
+        lines: list[str] = []
+        if self.verdict is not None:
+            against = [check.name for check in self.all_checks if not check.ok]
+            if self.refused and self.verdict.word != "refused":
+                against.insert(0, "something was refused, see above")
+            but = f", but NO: {', '.join(against)}" if against else ""
+            lines.append(f"verdict: {self.verdict.word} ({self.verdict.reason}){but}")
+        lines += [f"{name}: {self.fields[name]}" for name in ("report", "picture") if name in self.fields][:1]
+        return tuple(lines)
+
 
 PAPER_HEADS = ("quantity", "paper", "ours", "wanted")
+WIDTH = 80
+"""Of a terminal that nobody has made wider."""
+
+_LABEL, _UNBROKEN = 7, "\N{NO-BREAK SPACE}"
 
 
 def paper_rows(lines: Sequence[PaperLine]) -> list[list[str]]:
@@ -98,11 +128,19 @@ def paper_rows(lines: Sequence[PaperLine]) -> list[list[str]]:
     ]
 
 
-def paper_table(lines: Sequence[PaperLine]) -> str:
-    """The rows for a person: aligned columns of text."""
-    rows = [list(PAPER_HEADS), *paper_rows(lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(PAPER_HEADS))]
-    rows.insert(1, ["-" * width for width in widths])
-    return "\n".join(
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+def paper_text(lines: Sequence[PaperLine]) -> str:
+    """The rows for a person, the paper's above ours: side by side they would be wider than WIDTH."""
+    text: list[str] = []
+    for quantity, paper, ours, wanted in paper_rows(lines):
+        text.append(_filled(quantity, "  ", "    "))
+        label = " " * (4 + _LABEL)
+        if paper != NOT_PRINTED:
+            text.append(_filled(paper, f"    {'paper':{_LABEL}}", label))
+        limit = f"wanted {wanted}".replace(" ", _UNBROKEN)
+        text.append(_filled(f"{ours}; {limit}" if wanted else ours, f"    {'ours':{_LABEL}}", label))
+    return "\n".join(text)
+
+
+def _filled(text: str, first: str, further: str) -> str:
+    filled = textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
+    return filled.replace(_UNBROKEN, " ")

@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.bench_file import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED
 from jointbench import Excitation
+from jointbench.cli.compiling import compiling_told
 from jointbench.cli.console import Console
 from tools.demo.playing import Played, play_on
 from tools.demo.story import Stage
@@ -48,6 +50,9 @@ def play_on_two(
         f"starting the emulated boards of {bench_file.stem} (MicroPython, {EMULATED[stage.board]}), {stage.plant} "
         f"joints, on two benches side by side"
     )
+    with stage.console.working("starting two processes"):
+        for started in [workers.submit(_import_all) for _ in range(BENCHES)]:
+            started.result()
     shares = [dict(list(plans.items())[bench::BENCHES]) for bench in range(BENCHES)]
     quiet = stage.console.stream is sys.stderr
     tasks = [
@@ -57,6 +62,10 @@ def play_on_two(
     played = [task.result() for task in tasks]
     runs = {name: share.runs[name] for name in plans for share in played if name in share.runs}
     return Played(runs, played[0].truth)
+
+
+def _import_all() -> None:
+    """Nothing, once another process has imported this file and all that it takes."""
 
 
 def _play_share(
@@ -72,9 +81,14 @@ def _play_share(
     os.sched_setaffinity(0, {cores[bench % len(cores)]})
     here = replace(stage, console=Console(json_destination))
     out = stage.out / f"bench-{bench + 1}"
-    motions = {name: (plan(), 1) for name, plan in plans.items()}
-    with virtual_bench(
-        bench_file, stage.plant, stage.seed, out=out, board=stage.board, noise_seed=stage.seed + bench
-    ) as live:
-        truth = read_truth(live)
+    with ExitStack() as running:
+        running.enter_context(compiling_told(here.console))
+        with here.console.working(f"bench {bench + 1}: planning, starting the boards"):
+            motions = {name: (plan(), 1) for name, plan in plans.items()}
+            live = running.enter_context(
+                virtual_bench(
+                    bench_file, stage.plant, stage.seed, out=out, board=stage.board, noise_seed=stage.seed + bench
+                )
+            )
+            truth = read_truth(live)
         return Played(play_on(here, live, motions), truth)

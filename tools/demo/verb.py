@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench import BenchError
-from hil_tests.virtual_bench.bench_file import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.cli.run import WHEN_STOPPED
 from jointbench.errors import JointbenchError
-from jointbench.recording import new_run_path
-from tools.demo import own_bench
 from tools.demo.errors import NotModular
-from tools.demo.stories import MODULAR, ROBOTS, tell
-from tools.demo.story import Stage, Story, paper_table
+from tools.demo.stories import MODULAR, ROBOTS, check_robot, tell, tell_own
+from tools.demo.story import Stage, Story, paper_text
 
 ERRORS = (JointbenchError, BenchError)
 USUAL = "cobot6"
+OWN_ROBOT = {"gorobot2": "your own biped: docs/biped.md"}
+"""Where to go on with a robot of one's own, where that is not as for any arm."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,22 +55,55 @@ def main(arguments: list[str] | None = None) -> int:
 
 def demo(options: argparse.Namespace, console: Console) -> Result:
     """One robot's whole way, each step said as it begins, and what came of it."""
-    stage = stage_of(options, console)
-    story = own_bench.tell(stage, Path(options.bench)) if options.bench else tell(options.robot or USUAL, stage)
+    check(options)
+    console.say(first_line(options))
+    with console.working("loading"):
+        stage = stage_of(options, console)
+    story = tell_own(Path(options.bench), stage) if options.bench else tell(options.robot or USUAL, stage)
     say(story, console)
-    return Result("demo", options.seed, story.all_checks, fields_of(options, story), story.refused)
+    last_lines = (*story.outcome, f"next: {what_next(options, stage, story)}")
+    fields = fields_of(options, story)
+    return Result("demo", options.seed, story.all_checks, fields, story.refused, last_lines)
 
 
-def stage_of(options: argparse.Namespace, console: Console) -> Stage:
-    """Where and how it is played.
+def check(options: argparse.Namespace) -> None:
+    """Tell a slip before anything is said to begin.
 
     Raises:
+        UnknownDemo: there is no such robot here.
         NotModular: modules are asked of a robot that has none.
     """
     robot = options.robot or USUAL
+    if not options.bench:
+        check_robot(robot)
     if options.modules is not None and (options.bench or robot != MODULAR):
         raise NotModular(f"--modules cuts {MODULAR}, which is made of modules; leave it out for any other robot")
-    name = Path(options.bench).stem if options.bench else robot
+
+
+def first_line(options: argparse.Namespace) -> str:
+    """What is going to happen: said at once, for what it takes is imported only then."""
+    if options.bench:
+        return f"demo on {options.bench}: plan, play on its boards, record, identify, judge on other motion"
+    robot = options.robot or USUAL
+    return f"demo of {robot}: plan, play on emulated boards, record, identify, judge on other motion"
+
+
+def what_next(options: argparse.Namespace, stage: Stage, story: Story) -> str:
+    """What to type or read next."""
+    if not story.is_kept:
+        return "docs/troubleshooting.md, for what was refused or says NO"
+    if options.bench:
+        return f"./run export {stage.out}/model.json --out robot.urdf"
+    robot = options.robot or USUAL
+    following = ROBOTS[(ROBOTS.index(robot) + 1) % len(ROBOTS)]
+    return f"./run demo {following}, or {OWN_ROBOT.get(robot, 'your own robot: docs/add_robot.md')}"
+
+
+def stage_of(options: argparse.Namespace, console: Console) -> Stage:
+    """Where and how it is played; importing what finds a free folder takes a second."""
+    from jointbench.recording import new_run_path
+
+    name = Path(options.bench).stem if options.bench else options.robot or USUAL
     return Stage(
         out=Path(options.out) if options.out else new_run_path("runs", name, "demo"),
         seed=options.seed,
@@ -110,6 +143,6 @@ def say(story: Story, console: Console) -> None:
     if story.lines:
         console.say()
         console.say(story.paper)
-        console.say(paper_table(story.lines))
+        console.say(paper_text(story.lines))
     for check in story.all_checks:
         console.say(str(check))

@@ -8,6 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+from matplotlib.image import imread
+
 ROOT = Path(__file__).resolve().parents[2]
 
 _DRAWN_BY = {
@@ -18,6 +21,9 @@ _DRAWN_BY = {
 """By name: the module and its arguments, and what it calls the picture."""
 
 PICTURES = tuple(_DRAWN_BY)
+
+SAME = 0.01
+"""Mean difference of two pictures' pixels, of their range: fonts may be hinted otherwise elsewhere."""
 
 
 def draw(name: str, path: Path) -> Path:
@@ -32,3 +38,9 @@ def draw(name: str, path: Path) -> Path:
         module, *arguments = command.format(folder=folder).split()
         subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         return Path(shutil.copyfile(Path(folder) / picture, path))
+
+
+def picture_difference(one: Path, other: Path) -> float:
+    """Return the mean difference of two pictures' pixels, of their range: 1 where their sizes differ."""
+    a, b = imread(one), imread(other)
+    return 1.0 if a.shape != b.shape else float(np.mean(np.abs(a - b)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jointbench.cli.result import Check
 from jointbench.testing.requirements import load
@@ -17,6 +19,9 @@ from tools.faults.errors import WorkerLost
 from tools.faults.run_cell import run_cell
 from tools.faults.verdict import Verdict
 from tools.requirements.page import FOLDER
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -62,16 +67,42 @@ def run_campaign(
         WorkerLost: a process ended without its verdict.
         CellNotRun: a cell could not be run at all.
     """
-    verdicts: dict[int, Verdict] = {}
-    context = multiprocessing.get_context("fork")  # with everything imported; each cell forks its bench in turn
-    with ProcessPoolExecutor(workers, context) as pool:
-        running = {pool.submit(run_cell, cell, out): number for number, cell in enumerate(cells)}
+    return Campaign(tuple(side_by_side(partial(run_cell, out=out), cells, workers, note)))
+
+
+def side_by_side(
+    act: Callable[[Item], Result], items: Sequence[Item], workers: int, note: Callable[[Result], None] = lambda _: None
+) -> list[Result]:
+    """Do something with each of some items, some at a time, in processes of their own.
+
+    Args:
+        act: does it, and can be pickled.
+        items: in order.
+        workers: how many at a time.
+        note: called with each result as it comes.
+
+    Returns:
+        The results, in the order of their items.
+
+    Raises:
+        WorkerLost: a process ended without its result.
+    """
+    results: dict[int, Result] = {}
+    context = multiprocessing.get_context("fork")  # with everything imported; each item forks in turn
+    with ProcessPoolExecutor(workers, context, usual_signals) as pool:
+        running = {pool.submit(act, item): number for number, item in enumerate(items)}
         try:
             for done in as_completed(running):
-                verdicts[running[done]] = done.result()
-                note(verdicts[running[done]])
+                results[running[done]] = done.result()
+                note(results[running[done]])
         except BrokenProcessPool as error:
             raise WorkerLost(f"a process ended without a verdict; run again with --workers 1: {error}") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-    return Campaign(tuple(verdicts[number] for number in sorted(verdicts)))
+    return [results[number] for number in sorted(results)]
+
+
+def usual_signals() -> None:
+    """Have signals end this process, as its pool takes for granted, and not whatever it does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

@@ -92,7 +92,8 @@ def _damage(run: Path, ledger: Ledger) -> list[str]:
     result = read_result(run)
     asked = (*_WHOLE, *([_SEALED] if result else []))
     findings = {each.name: each for each in examine(run).findings}
-    wrong = [f"the doctor says nothing of {name}" for name in asked if name not in findings]
+    wrong = [f"{name}: {each.what}" for name, each in findings.items() if name.startswith(f"{_SEALED} of ")]
+    wrong += [f"the doctor says nothing of {name}" for name in asked if name not in findings and not wrong]
     wrong += [f"{name}: {findings[name].what}" for name in asked if name in findings and not findings[name].ok]
     if result and Ledger.from_dict(result["ledger"]) != ledger:
         wrong.append(f"ledger: its {RESULT} says another than its frames")

@@ -13,9 +13,9 @@ from tools.faults.errors import MatrixError
 from tools.faults.states import AT_REST, MOMENTS_US
 
 MATRIX = Path(__file__).with_name("matrix.toml")
-GROUPS = ("wire", "board", "sensor", "drive", "host")
-WAYS = ("line", "inject", "echo", "host", "restart", "drift_ppm")
-_KEYS = {"name", "group", *WAYS, "named", "within", "from_start", "open", "power", "why"}
+GROUPS = ("wire", "board", "sensor", "drive", "host", "program")
+WAYS = ("line", "inject", "echo", "host", "program", "restart", "drift_ppm")
+_KEYS = {"name", "group", *WAYS, "named", "says", "within", "from_start", "open", "power", "why"}
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,10 @@ class Fault:
 
     Attributes:
         name: unique; wire faults are called by direction and kind.
-        group: wire, board, sensor, drive or host.
+        group: wire, board, sensor, drive, host or program.
         way, setting: how it is made, one of WAYS, and what with.
         named: what it must be called, by state: a trip, a class of the host's errors, or a word of naming.py.
+        says: words that must be in what its user is told; empty where the name says it all.
         within: ticks from the fault, or at rest from the first driven one after it, to the first with the motor off.
         from_start: why a fault that is there before START is counted from START only; empty of all others.
         open: states in which the ledger cannot close, and must say so.
@@ -39,6 +40,7 @@ class Fault:
     way: str
     setting: Any
     named: Mapping[State, str]
+    says: str
     within: int
     from_start: str
     open: frozenset[State]
@@ -83,6 +85,7 @@ def _fault(row: dict[str, Any]) -> Fault:
         way=ways[0],
         setting=row[ways[0]],
         named=_by_state(name, row["named"]),
+        says=row.get("says", ""),
         within=row.get("within", 0),
         from_start=row.get("from_start", ""),
         open=frozenset(_state(name, each) for each in row.get("open", [])),

@@ -14,6 +14,7 @@ class MomentClock:
 
     Attributes:
         target: the clock behind.
+        moment_us: when it is to happen [µs].
         struck_us: when it happened [µs], None before.
     """
 
@@ -24,7 +25,7 @@ class MomentClock:
         self.name = clock.name
         self.common_ticks = clock.common_ticks
         self.struck_us: int | None = None
-        self._moment_us = moment_us
+        self.moment_us = moment_us
         self._strike = strike
 
     def now_us(self) -> int:
@@ -33,7 +34,7 @@ class MomentClock:
 
     def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
         """As any clock, but never past the moment; what happens there happens before time goes on."""
-        left_us = self._moment_us - self.target.now_us()
+        left_us = self.moment_us - self.target.now_us()
         if self.struck_us is None and left_us <= 0:
             self.struck_us = self.target.now_us()
             self._strike()

@@ -23,11 +23,13 @@ class Recovery:
         since_us: the bench's time when the second host came; motors that were on are off by then.
         latched: number of the trip that it had, 0 without one.
         problem: why it does not play again; empty where it does.
+        image: SHA-256 of the firmware that the board says it runs; empty where it does not answer.
     """
 
     since_us: int
     latched: int
     problem: str
+    image: str = ""
 
 
 def recover(live: Path, power: bool) -> Recovery:
@@ -40,19 +42,20 @@ def recover(live: Path, power: bool) -> Recovery:
     with open_bench(live) as bench:
         clock, (board,) = bench.clock, bench.boards
         assert isinstance(clock, LockstepClock)
-        since_us, latched = clock.now_us(), 0
+        since_us, latched, image = clock.now_us(), 0, ""
         try:
             _pass(clock, REST_US)  # a board that is gone says so
             if power or board.why_lost:
                 clock.restart(board.node)
             bench.connect()
+            image = bench.identities[0].image_sha256
             if board.state is State.FAULT:
                 _pass(clock, TOLD_US)
                 latched = board.fault.trip if board.fault else -1
             _play_again(bench, clock)
         except JointbenchError as error:
-            return Recovery(since_us, latched, f"does not play again: {error}")
-        return Recovery(since_us, latched, _judge_outputs(clock, board.node))
+            return Recovery(since_us, latched, f"does not play again: {error}", image)
+        return Recovery(since_us, latched, _judge_outputs(clock, board.node), image)
 
 
 def _play_again(bench: Bench, clock: LockstepClock) -> None:

@@ -15,13 +15,12 @@ from tools.faults.cell import Cell
 from tools.faults.errors import CellNotRun, WorkerLost
 from tools.faults.evidence import Evidence, read_recorded
 from tools.faults.forked_bench import forked_bench
+from tools.faults.program import meet_program
 from tools.faults.recovery import Recovery, recover
 from tools.faults.session import Session
 from tools.faults.strikes import LAST_WORDS, last_words, strikes_of
-from tools.faults.subject import bench_of
+from tools.faults.subject import JOINT, NODE, bench_of
 from tools.faults.verdict import Verdict, judge
-
-JOINT, NODE = "j1", 1
 
 
 def run_cell(cell: Cell, out: Path) -> Verdict:
@@ -35,13 +34,20 @@ def run_cell(cell: Cell, out: Path) -> Verdict:
     folder.mkdir(parents=True)
     try:
         with forked_bench(bench_of(cell, folder), cell.own_seed, folder / "bench") as live:
-            evidence = _killed(cell, live, folder) if cell.fault.setting == "killed" else _met(cell, live, folder)
+            evidence = _evidence(cell, live, folder)
     except (JointbenchError, BenchError) as error:
         raise CellNotRun(f"{cell.id}: {error}") from error
     verdict = judge(cell, evidence)
     if verdict.ok:
         shutil.rmtree(folder)
     return verdict
+
+
+def _evidence(cell: Cell, live: Path, folder: Path) -> Evidence:
+    if cell.fault.way == "program":
+        evidence = meet_program(cell, live, folder)
+        return replace(evidence, recovery=recover(live, cell.state in cell.fault.power).problem)
+    return _killed(cell, live, folder) if cell.fault.setting == "killed" else _met(cell, live, folder)
 
 
 def _met(cell: Cell, live: Path, folder: Path) -> Evidence:

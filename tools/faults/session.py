@@ -15,7 +15,7 @@ from tools.faults.errors import StateNotReached
 from tools.faults.moment import MomentClock
 from tools.faults.states import MOMENTS_US
 from tools.faults.strikes import let_files_grow, strike
-from tools.faults.subject import PERIOD, REPEATS, load, motion, set_up, with_faulty_line
+from tools.faults.subject import HOT, PERIOD, REPEATS, load, motion, set_up, with_faulty_line
 
 KEEP_ALIVE_US = 50_000
 SILENCE_US = 500_000  # as in a motion
@@ -25,7 +25,6 @@ LOOK_US = 150_000  # at a board at rest, before the host goes on
 HOLD_US = 100_000  # what is armed, before it starts
 ARMED_US = 650_000  # the same where ARMED is the state to be struck: longer than limit.link_timeout
 SETTLE_US = 650_000  # for a board that cannot be told to stop
-HOT = {"fault": "temperature", "temperature_degC": 150}  # how a board gets into FAULT here
 
 
 class Session:

@@ -27,6 +27,8 @@ WAY = 0.08  # [rad], of a motion that is there and back again
 PERIOD = 0.768  # [s]
 REPEATS = 2  # of it, where it is struck while it moves
 LEAST_DRIVEN = round(0.9e3 * PERIOD)  # ticks with the motor on in each period that was played
+JOINT, NODE = "j1", 1
+HOT = {"fault": "temperature", "temperature_degC": 150}  # how its board gets into FAULT
 CLAMP_MA = 10_000  # limit.current; the motion needs 1500
 # Limits that a sound joint keeps in this motion, raw; the others are what the host sets or a board has by default.
 LIMITS: dict[RegisterName, int] = {
@@ -94,5 +96,5 @@ def motion(bench: Bench, start: float | None = None) -> Wave:
 
 def load(bench: Bench) -> None:
     """Upload the motion, as playing does."""
-    knots = trajectory_knots(motion(bench), bench.robot, bench.facts, bench.settings)
+    knots = trajectory_knots(motion(bench), bench.robot, bench.facts)
     bench.boards[0].upload(knots[0], 1)

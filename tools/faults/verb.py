@@ -7,6 +7,7 @@ import platform
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,19 @@ from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.errors import JointbenchError
-from tools.faults.campaign import run_campaign
+from jointbench.testing.requirements import load
+from tools.faults.campaign import run_campaign, side_by_side
 from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults.commands import make_store
+from tools.faults.disk import disk_cells, disk_table, run_disk_cell
+from tools.faults.errors import UnknownCell
 from tools.faults.faults import read_matrix
+from tools.faults.kills import Kill, KillVerdict, kill_checks, kill_table, prepare, run_kill
 from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
 from tools.faults.naming import NONE
 from tools.faults.page import PAGE, render, table_of
 from tools.faults.verdict import Verdict
+from tools.requirements.page import FOLDER
 
 ERRORS = (JointbenchError, BenchError)
 SAMPLE = 13  # of the cells, each so many-th is run on a QEMU board, too
@@ -43,6 +50,10 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="take rules out of the firmware, one by one: cells must turn red",
     )
+    options.add_argument(
+        "--kills", type=int, metavar="N",
+        help="instead kill record, fit, export and flash N times, by KILL, TERM, HUP and cut power, at random moments",
+    )  # fmt: skip
     options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
     options.add_argument("--workers", type=int, default=2, help="cells at a time (%(default)s)")
     options.add_argument("--out", default=str(OUT), metavar="DIR", help="where cells that fail are kept (%(default)s)")
@@ -61,24 +72,70 @@ def faults(options: argparse.Namespace, console: Console) -> Result:
     if options.page:
         render(read_matrix())
         return Result("faults")
+    if options.kills is not None:
+        return kills(options, console)
     return mutations(options, console) if options.mutations else matrix(options, console)
 
 
 def matrix(options: argparse.Namespace, console: Console) -> Result:
-    """The campaign proper."""
-    cells = cells_of(options)
-    console.say(f"{len(cells)} cells, {options.workers} at a time; those that fail are kept in {options.out}")
-    campaign = run_campaign(cells, Path(options.out), options.workers, told_by(console, len(cells)))
-    console.say(table_of(campaign.verdicts))
-    nothing = sum(verdict.named == NONE for verdict in campaign.verdicts)
-    console.say(f"{len(cells) - nothing} of {len(cells)} faults had a name; of {nothing} nothing came")
-    for verdict in campaign.verdicts:
-        if not verdict.ok:
-            console.say(f"{verdict.cell.id} ({verdict.cell.board}): {'; '.join(verdict.problems)}")
-            console.say(f"  again: {verdict.cell.command}")
-    whole = not (options.cell or options.only or options.without or (options.board and EMULATED[options.board] != UNIX))
-    checks = campaign.checks(whole)
-    return said("faults", options, console, checks, {"cells": campaign.to_dicts()})
+    """The campaign proper: the boards' cells, then the disk's."""
+    part = options.cell or options.only or options.without or (options.board and EMULATED[options.board] != UNIX)
+    named = [name for name in options.cell if name.startswith("disk.")]
+    options.cell = [name for name in options.cell if name not in named]
+    on_disk = disk_cells(named) if named or options.only == "disk" or not part else []
+    cells = cells_of(options) if options.cell or not (part and on_disk) else []
+    out, total = Path(options.out), len(cells) + len(on_disk)
+    console.say(f"{total} cells, {options.workers} at a time; those that fail are kept in {options.out}")
+    checks: tuple[Check, ...] = ()
+    fields: dict[str, Any] = {}
+    if cells:
+        campaign = run_campaign(cells, out, options.workers, told_by(console, total))
+        console.say(table_of(campaign.verdicts))
+        nothing = sum(verdict.named == NONE for verdict in campaign.verdicts)
+        console.say(f"{len(cells) - nothing} of {len(cells)} faults had a name; of {nothing} nothing came")
+        for verdict in campaign.verdicts:
+            if not verdict.ok:
+                console.say(f"{verdict.cell.id} ({verdict.cell.board}): {'; '.join(verdict.problems)}")
+                console.say(f"  again: {verdict.cell.command}")
+        checks += campaign.checks(not part)
+        fields["cells"] = campaign.to_dicts()
+    if on_disk:
+        console.progress("a small run for the commands that write")
+        store = make_store(out / "store")
+        disks = side_by_side(partial(run_disk_cell, store=store, out=out), on_disk, options.workers)
+        console.say(disk_table(disks))
+        for disk in disks:
+            if disk.problem:
+                console.say(f"{disk.id}: {disk.problem}")
+                console.say(f"  again: ./run faults --cell {disk.id}")
+        checks += (load(FOLDER)["campaign.disk"].check(sum(bool(disk.problem) for disk in disks)),)
+        fields["disk"] = [disk.to_dict() for disk in disks]
+    return said("faults", options, console, checks, fields)
+
+
+def kills(options: argparse.Namespace, console: Console) -> Result:
+    """Commands that are killed at random moments."""
+    if options.kills < 1:
+        raise UnknownCell(f"--kills {options.kills}: give a number of kills, 1 or more")
+    out = Path(options.out)
+    console.say(f"{options.kills} kills, {options.workers} at a time; what is left of wrong ones is kept in {out}")
+    console.progress("a small run for the commands that are killed")
+    store = make_store(out / "store")
+    prepare(store)
+    chosen = [Kill(number, options.seed) for number in range(options.kills)]
+    count = 0
+
+    def note(verdict: KillVerdict) -> None:
+        nonlocal count
+        count += 1
+        console.progress(f"{count} of {len(chosen)}: {verdict.kill.name}", count / len(chosen))
+        if verdict.problem:
+            console.say(f"NO  {verdict.kill.name}: {verdict.problem}")
+
+    verdicts = side_by_side(partial(run_kill, store=store, out=out), chosen, options.workers, note)
+    console.say(kill_table(verdicts))
+    fields = {"kills": [verdict.to_dict() for verdict in verdicts]}
+    return said("faults --kills", options, console, kill_checks(verdicts), fields)
 
 
 def mutations(options: argparse.Namespace, console: Console) -> Result:

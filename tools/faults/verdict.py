@@ -83,7 +83,7 @@ def judge(cell: Cell, evidence: Evidence) -> Verdict:
         ticks=ticks,
         missed=_missed(cell, evidence, named),
         unsafe=_unsafe(cell, evidence, ticks),
-        misnamed="" if named == cell.expected else f"named {named}, expected {cell.expected}",
+        misnamed=_misnamed(cell, evidence, named),
         stopped=_stopped(cell, evidence),
         lost=_lost(cell, evidence),
         unaccounted=_unaccounted(cell, evidence),
@@ -114,6 +114,12 @@ def _missed(cell: Cell, evidence: Evidence, named: str) -> str:
     return "" if evidence.strikes or shown_by_name else "the fault did not strike"
 
 
+def _misnamed(cell: Cell, evidence: Evidence, named: str) -> str:
+    if named != cell.expected:
+        return f"named {named}, expected {cell.expected}"
+    return "" if cell.fault.says in evidence.text else f"says {evidence.text!r}, and not {cell.fault.says!r}"
+
+
 def _stopped(cell: Cell, evidence: Evidence) -> str:
     """Whether a fault that must stop nothing has kept the motion from being played to its end."""
     if cell.expected not in _GOES_ON or cell.fault.setting == "killed":
@@ -142,7 +148,9 @@ def _unsafe(cell: Cell, evidence: Evidence, ticks: int | None) -> str:
 
 def _lost(cell: Cell, evidence: Evidence) -> str:
     if evidence.recorded is None:
-        before = cell.state is State.BOOT and (evidence.error or cell.fault.setting == "killed")  # it could record
+        # It could record, or it was not to.
+        before = cell.state is State.BOOT and (evidence.error or cell.fault.setting == "killed")
+        before = before or cell.fault.way == "program"
         return "" if before and not evidence.taken else f"nothing is left of {evidence.taken} records"
     if not evidence.recorded.kept:
         return "nothing was recorded"

@@ -73,6 +73,7 @@ def pytest_command(options: argparse.Namespace, out: Path) -> list[str]:
         named["--bench-campaign"] = Path(options.campaign).absolute()
     return [
         *(sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider"),
+        *("-o", "cpu_budget_s=0"),  # a bench may be as slow as it is
         *(f"{name}={value}" for name, value in named.items()),
         *(["-m", "not slow"] if options.quick else []),
         *([] if names_tests(options.tests) else [SUITE]),

@@ -19,11 +19,12 @@ from tools.identification_bench.race import race
 from tools.identification_bench.verb import APART, CONDITION_APART, LONG_MINUTES, SHORT_MINUTES, make_checks
 
 
+@pytest.mark.parametrize("minutes", [0.25, pytest.param(0.75, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [imported_log, recorded_log])
-def test_logs_hold_the_motion_that_they_are_made_of(tmp_path: Path, make) -> None:
+def test_logs_hold_the_motion_that_they_are_made_of(tmp_path: Path, make, minutes: float) -> None:
     """From the log's directory to its model, which has the parameters that made the log."""
-    run = open_run(make(tmp_path / "run", 0.75, seed=3))
-    assert run.samples.n_samples == pytest.approx(45_000, abs=64)
+    run = open_run(make(tmp_path / "run", minutes, seed=3))
+    assert run.samples.n_samples == pytest.approx(60_000 * minutes, abs=64)
     assert run.samples.valid.all()
     model = fit(run)
     truth = base_parameters(run.robot).group(true_parameters(run.robot, 3))

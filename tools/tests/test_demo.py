@@ -2,23 +2,40 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from hil_tests.virtual_bench import virtual_bench
+from jointbench import Model, Validation
+from jointbench.cli import carry_out
+from jointbench.cli.residual import gain_table
 from jointbench.cli.result import Check
+from jointbench.identification import Verdict
+from jointbench.identification.residual import ResidualGain
+from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate
 from jointbench.recording import open_run
+from jointbench.robot import load_robot
+from tools.demo import verb
+from tools.demo.friction_experiment import JointFriction, friction_table
+from tools.demo.gorobot2 import told_table
 from tools.demo.harmonic_lines import harmonic_lines
+from tools.demo.judging import joint_table
+from tools.demo.modular7 import JUDGED, OWN
 from tools.demo.page import HEAD, section, sections_of, write_page
 from tools.demo.playing import BENCHES
 from tools.demo.stories import ROBOTS
-from tools.demo.story import PaperLine, Story, paper_table
+from tools.demo.story import WIDTH, PaperLine, Stage, Story, paper_text
 from tools.demo.verb import main
 
 KEPT = PaperLine("RMS error", "1.7 N·m", "0.1 N·m", Check("rms", 72.8, ">=", 50.0, "%"))
 BROKEN = PaperLine("base parameters", "36", "35", Check("base_parameters", 35, "==", 36))
 FREE = PaperLine("friction R²", "0.931", "0.95")
 LOST = Check("samples_lost", 0, "<=", 0, "samples")
+IDENTIFIED = Verdict("model", "identified", "worst joint j2: torque error 4.1%")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "papers.md"
 
 
 def test_robot_without_demo_is_named_with_those_that_have_one(
@@ -50,11 +67,101 @@ def test_missing_bench_file_is_told_before_any_planning(capsys: pytest.CaptureFi
     assert "planning" not in said.out
 
 
-def test_table_shows_what_is_wanted_and_marks_what_is_not_kept() -> None:
-    kept, broken, free = paper_table([KEPT, BROKEN, FREE]).splitlines()[2:]
-    assert kept.endswith(">= 50 %")
-    assert broken.endswith("== 36 NO")
-    assert free.endswith("0.95")
+def test_text_shows_what_is_wanted_and_marks_what_is_not_kept() -> None:
+    text = paper_text([KEPT, BROKEN, FREE])
+    assert text.splitlines()[:3] == ["  RMS error", "    paper  1.7 N·m", "    ours   0.1 N·m; wanted >= 50 %"]
+    assert "    ours   35; wanted == 36 NO\n" in text
+    assert text.endswith("    ours   0.95")
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_what_each_paper_prints_fits_beside_ours_on_a_terminal(robot: str) -> None:
+    """The lines are those of the last `./run papers`."""
+    rows = [line.split(" | ") for line in sections_of(PAGE.read_text(encoding="utf-8"))[robot].splitlines()]
+    lines = [
+        PaperLine(row[0].removeprefix("| "), row[1], f"{row[2]}; wanted {row[3].removesuffix(' |')}")
+        for row in rows
+        if len(row) == 4
+    ]
+    assert len(lines) > 5
+    widths = [len(line) for line in paper_text(lines).splitlines()]
+    assert max(widths) <= WIDTH
+    assert all(" ".join(line.ours.split()) in " ".join(paper_text([line]).split()) for line in lines)
+
+
+def test_tables_of_the_demos_fit_on_a_terminal() -> None:
+    """With figures as wide as they become."""
+    tables: list[str] = []
+    for robot in map(load_robot, ROBOTS):
+        wide = np.full(robot.n_joints, 123.456)
+        verdicts = [Verdict(name, "identified", "") for name in robot.joint_names]
+        judged: Any = SimpleNamespace(joint_names=robot.joint_names, rms=wide, relative=wide, joint_verdicts=verdicts)
+        tables.append(joint_table(cast(Model, SimpleNamespace(fit_rms=wide)), cast(Validation, judged)))
+    law: Any = SimpleNamespace(law=SimpleNamespace(name="makkar+load"), r_squared=0.99)
+    tables.append(friction_table({"j1": JointFriction("j1", law, law, 1.2345, 1.2345)}))
+    gain: Any = SimpleNamespace(average=-12.345, verdict=SimpleNamespace(word="identified"))
+    gains = {name: cast(ResidualGain, gain) for name in (OWN, JUDGED, "waypoints_long", "series_ramped")}
+    tables.append(gain_table(gains, gains))
+    reduced = ReducedParameters(load_robot("gorobot2"))
+    values = np.where([name.startswith("lc_") for name in reduced.names], 0.27946, 12.3456)
+    verdicts = [Verdict(name, "identified", "") for name in reduced.names]
+    estimate: Any = SimpleNamespace(
+        robot=reduced.robot, names=reduced.names, values=values, sigma=values, parameter_verdicts=verdicts
+    )
+    tables.append(told_table(dict.fromkeys(("torque", "paper", "ours"), cast(ZmpEstimate, estimate))))
+    assert max(len(line) for table in tables for line in table.splitlines()) <= WIDTH
+
+
+def said_last(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], story: Story, *arguments: str
+) -> list[str]:
+    """The last lines of a demo whose story is made up and took 53 s."""
+
+    def told(_: str | Path, stage: Stage) -> Story:
+        stage.console.say("picture: torques.png")
+        return story
+
+    times = iter((0.0, 53.0))
+    monkeypatch.setattr(carry_out, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(verb, "tell", told)
+    monkeypatch.setattr(verb, "tell_own", told)
+    main([*arguments, "--out", "runs/mine"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4] == "53 s in all"
+    return lines[-3:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "following"),
+    [
+        ([], "./run demo nursing_arm, or your own robot: docs/add_robot.md"),
+        (["modular7", "--modules", "3"], "./run demo cobot6, or your own robot: docs/add_robot.md"),
+        (["gorobot2"], "./run demo modular7, or your own biped: docs/biped.md"),
+        (["--bench", "mine.toml"], "./run export runs/mine/model.json --out robot.urdf"),
+    ],
+)
+def test_last_are_verdict_report_and_what_is_next(
+    arguments: list[str], following: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = {"report": "runs/mine/report.html", "picture": "runs/mine/stance.png"}
+    story = Story("E", (KEPT,), (LOST,), fields, refused=False, verdict=IDENTIFIED)
+    assert said_last(monkeypatch, capsys, story, *arguments) == [
+        "verdict: identified (worst joint j2: torque error 4.1%)",
+        "report: runs/mine/report.html",
+        f"next: {following}",
+    ]
+    for page in (word for word in following.split() if word.startswith("docs/")):
+        assert (PAGE.parents[1] / page).is_file()
+
+
+def test_a_verdict_is_not_said_without_what_speaks_against_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = Story("E", (BROKEN,), (LOST,), {"picture": "stance.png"}, refused=True, verdict=IDENTIFIED)
+    verdict, picture, following = said_last(monkeypatch, capsys, story)
+    assert verdict.endswith("4.1%), but NO: something was refused, see above, base_parameters")
+    assert picture == "picture: stance.png"
+    assert following.startswith("next: docs/troubleshooting.md")
 
 
 def test_story_counts_each_check_once() -> None:

@@ -6,26 +6,16 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from tools.docs.commands import Command, commands_of
-from tools.docs.pictures import draw
+from tools.docs.pictures import SAME, draw, picture_difference
 from tools.docs.sandbox import ROOT, CommandFailed, Sandbox
 from tools.tests.test_docs import PAGES
 
 COMMANDS = {page: commands_of(page) for page in PAGES}
 MOST_UNTRIED = 0.1
 """Share of the commands of all pages that no test tries: real boards, package indices; the page itself says which."""
-
-SAME = 0.01
-"""Mean difference of two pictures' pixels, of their range: fonts may be hinted otherwise elsewhere."""
-
-
-def picture_difference(one: Path, other: Path) -> float:
-    a, b = imread(one), imread(other)
-    return 1.0 if a.shape != b.shape else float(np.mean(np.abs(a - b)))
 
 
 def is_run(command: Command) -> bool:
@@ -88,9 +78,6 @@ def test_the_commands_of(page: Path, tmp_path: Path) -> None:
         for command in filter(is_run, COMMANDS[page]):
             print(f"{page.relative_to(ROOT)}:{command.line}: {command.text}", flush=True)
             sandbox.run(command)
-    if page.name == "README.md":
-        (report,) = tmp_path.glob("runs/*-cobot6-demo/report.html")
-        assert picture_difference(report.with_name("torques.png"), ROOT / "docs" / "torques.png") < SAME
 
 
 @pytest.mark.slow

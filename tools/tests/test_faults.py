@@ -9,6 +9,8 @@ from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
 from jointbench import errors
 from jointbench.link.fault.faults import DIRECTIONS
 from jointbench.link.fault.kinds import KINDS
+from jointbench.link.gate import Gate
+from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording.run_directory import FRAMES
 from jointbench.testing.requirements import load
@@ -34,7 +36,7 @@ from tools.requirements.page import FOLDER
 MATRIX = read_matrix()
 CELLS = all_cells(MATRIX, UNIX, 0)
 WORDS = {
-    "NONE", "FRAMES_LOST", "DUPLICATES", "SAMPLES_DROPPED", "TICKS_MISSED", "CLOCK_DRIFT", "RECORDER_KILLED",
+    "NONE", "FRAMES_LOST", "DUPLICATES", "SAMPLES_DROPPED", "TICKS_MISSED", "CLOCK_DRIFT", "RECORDER_KILLED", "SIGHUP",
 }  # fmt: skip
 
 
@@ -120,6 +122,9 @@ TRIPPED = Evidence(
 )  # fmt: skip
 
 
+SAID = replace(TRIPPED, error="SIGHUP", text="stopped by SIGHUP; motors are off")
+
+
 def test_a_cell_in_which_all_is_well_passes() -> None:
     verdict = judge(cell("supply.sags@ARMED"), TRIPPED)
     assert verdict.ok, verdict.problems
@@ -157,6 +162,13 @@ def test_the_judge_can_fail(changes, problem: str) -> None:
     verdict = judge(cell("supply.sags@ARMED"), replace(TRIPPED, **changes))
     assert not verdict.ok
     assert any(problem in each for each in verdict.problems), verdict.problems
+
+
+def test_words_that_are_missing_are_a_wrong_name() -> None:
+    stopped = cell("program.hangup@RUNNING")
+    assert judge(stopped, SAID).ok
+    quiet = judge(stopped, replace(SAID, text="stopped by SIGHUP"))
+    assert quiet.problems == ("says 'stopped by SIGHUP', and not 'motors are off'",)
 
 
 def test_what_only_a_motion_shows_is_counted_from_start() -> None:
@@ -241,6 +253,29 @@ def test_a_ledger_that_should_be_open_must_say_so() -> None:
 def test_a_cell_of_each_kind(tmp_path: Path, id: str) -> None:
     verdict = run_cell(cell(id), tmp_path)
     assert verdict.ok, verdict.problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["plan.other_robot@RUNNING", "program.terminal_closed@RUNNING"])
+def test_a_cell_of_the_program(tmp_path: Path, id: str) -> None:
+    verdict = run_cell(cell(id), tmp_path)
+    assert verdict.ok, verdict.problems
+
+
+@pytest.mark.slow
+def test_without_the_gate_the_program_moves_what_it_must_refuse(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(Gate, "check", lambda self, motion: None)
+    for name in ("plan.other_robot", "plan.forged", "limits.bench_lowered", "robot.kinematics"):
+        verdict = run_cell(cell(f"{name}@DISARMED"), tmp_path)
+        assert verdict.unsafe, name
+        assert verdict.misnamed, name
+
+
+@pytest.mark.slow
+def test_a_stop_that_nobody_obeys_is_seen(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(SafeInterrupt, "check", lambda self: None)
+    verdict = run_cell(cell("program.hangup@RUNNING"), tmp_path)
+    assert "allowed are 100" in verdict.unsafe
 
 
 @pytest.mark.slow

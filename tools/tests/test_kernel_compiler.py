@@ -6,6 +6,8 @@ import random
 import re
 import struct
 import subprocess
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,11 @@ from tools.kernel_compiler.errors import NotAKernel
 from tools.kernel_compiler.evaluate import evaluate
 from tools.kernel_compiler.firmware_files import FILES, JOINTBOARD, GeneratedFile
 from tools.kernel_compiler.source import Kernel, parse_kernel, read_kernel
-from tools.kernel_compiler.thumb import compile_kernel
+from tools.kernel_compiler.thumb import Function, compile_kernel
 from tools.tests.kernel_programs import CELLS, kernel_source, number
 
 SEED = 11
-PROGRAM_COUNT, CASES = 40, 8
+PROGRAM_COUNT, MANY, CASES = 12, 40, 8
 HALF = CELLS * 2  # bytes before the second half, where the ptr16 argument points
 BASE = 0x20000000  # of the memory in plain Python; no result depends on it
 HEAD = "import micropython\nfrom micropython import const\n\n"
@@ -70,17 +72,17 @@ def load(k):
 """
 
 
-def program(setup: str, out: str) -> str:
+def program(setup: str, out: str, kernels: int) -> str:
     setup = setup.format(half=HALF)
-    return PROGRAM.format(size=4 * CELLS, setup=setup, out=out, kernels=PROGRAM_COUNT, cases=CASES)
+    return PROGRAM.format(size=4 * CELLS, setup=setup, out=out, kernels=kernels, cases=CASES)
 
 
 class Programs:
     """Random kernels, cases for each, and what plain Python makes of them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, count: int) -> None:
         rng = random.Random(seed)
-        self.sources = [kernel_source(f"k{index}", rng) for index in range(PROGRAM_COUNT)]
+        self.sources = [kernel_source(f"k{index}", rng) for index in range(count)]
         self.kernels = [parse_kernel(source, f"k{index}") for index, source in enumerate(self.sources)]
         cases: list[bytes] = []
         self.expected: list[bytes] = []
@@ -93,6 +95,10 @@ class Programs:
                 self.expected.append(struct.pack("<i", result) + memory)
         self.cases = b"".join(cases)
 
+    @cached_property
+    def functions(self) -> list[Function]:
+        return [compile_kernel(kernel) for kernel in self.kernels]
+
     def check(self, found: bytes) -> None:
         size = 4 + 4 * CELLS
         assert len(found) == size * len(self.expected)
@@ -102,34 +108,55 @@ class Programs:
             assert got == expected, f"{self.sources[index // CASES]}\ngave {numbers[0]}\nnot  {numbers[1]}"
 
 
-@pytest.fixture(scope="module")
-def programs() -> Programs:
-    return Programs(SEED)
-
-
-def test_viper_computes_what_the_language_says(programs: Programs, tmp_path: Path) -> None:
+def check_viper(programs: Programs, folder: Path) -> None:
+    """MicroPython's own compiler, on the 32-bit interpreter."""
     for index, source in enumerate(programs.sources):
-        (tmp_path / f"kernel_{index}.py").write_text(HEAD + source, encoding="utf-8")
-    (tmp_path / "cases.bin").write_bytes(programs.cases)
-    (tmp_path / "main.py").write_text(program(PYTHON_SETUP, "out.bin"), encoding="utf-8")
-    subprocess.run([micropython(), "main.py"], cwd=tmp_path, check=True)
-    programs.check((tmp_path / "out.bin").read_bytes())
+        (folder / f"kernel_{index}.py").write_text(HEAD + source, encoding="utf-8")
+    (folder / "cases.bin").write_bytes(programs.cases)
+    (folder / "main.py").write_text(program(PYTHON_SETUP, "out.bin", len(programs.kernels)), encoding="utf-8")
+    subprocess.run([micropython(), "main.py"], cwd=folder, check=True)
+    programs.check((folder / "out.bin").read_bytes())
 
 
-def test_thumb_computes_what_the_language_says(programs: Programs) -> None:
+def check_thumb(programs: Programs, _folder: Path) -> None:
+    """This compiler, on an emulated Cortex-M3."""
     need_qemu()
     files = {"cases.bin": programs.cases}
-    for index, kernel in enumerate(programs.kernels):
-        files[f"kernel_{index}.mpy"] = mpy(HEAD + compile_kernel(kernel).source)
-    programs.check(run_program(program(PYTHON_SETUP, "out.bin"), files)["out.bin"])
+    for index, function in enumerate(programs.functions):
+        files[f"kernel_{index}.mpy"] = mpy(HEAD + function.source)
+    programs.check(run_program(program(PYTHON_SETUP, "out.bin", len(programs.kernels)), files)["out.bin"])
 
 
-def test_the_c_peer_computes_what_the_language_says(programs: Programs) -> None:
+def check_c_peer(programs: Programs, _folder: Path) -> None:
+    """A C compiler, on the same."""
     need_qemu()
     files = {"cases.bin": programs.cases, "counting.mpy": mpy((PROGRAMS / "counting.py").read_text("utf-8"))}
     for index, kernel in enumerate(programs.kernels):
         files[f"peer_{index}.bin"] = compile_peer(kernel)
-    programs.check(run_program(program(C_SETUP, "out.bin"), files)["out.bin"])
+    programs.check(run_program(program(C_SETUP, "out.bin", len(programs.kernels)), files)["out.bin"])
+
+
+by_each_compiler = pytest.mark.parametrize(
+    "check", [check_viper, check_thumb, check_c_peer], ids=["viper", "thumb", "c"]
+)
+
+
+@pytest.fixture(scope="module")
+def programs() -> Programs:
+    return Programs(SEED, PROGRAM_COUNT)
+
+
+@by_each_compiler
+def test_programs_compute_what_the_language_says(
+    programs: Programs, check: Callable[[Programs, Path], None], tmp_path: Path
+) -> None:
+    check(programs, tmp_path)
+
+
+@pytest.mark.slow
+@by_each_compiler
+def test_many_programs_compute_what_the_language_says(check: Callable[[Programs, Path], None], tmp_path: Path) -> None:
+    check(Programs(SEED + 1, MANY), tmp_path)
 
 
 def test_a_wrong_result_does_not_pass(programs: Programs) -> None:
@@ -139,14 +166,19 @@ def test_a_wrong_result_does_not_pass(programs: Programs) -> None:
         programs.check(bytes(right))
 
 
-def firmware_kernels() -> list[Kernel]:
-    return [read_kernel(JOINTBOARD / f"{each.source}.py", name) for each in FILES for name in each.kernels]
+@pytest.fixture(scope="module")
+def firmware() -> dict[str, Function]:
+    """The kernels of the firmware by their names, compiled."""
+    kernels = [read_kernel(JOINTBOARD / f"{each.source}.py", name) for each in FILES for name in each.kernels]
+    return {kernel.name: compile_kernel(kernel) for kernel in kernels}
 
 
-def test_every_instruction_is_what_its_comment_says(programs: Programs, tmp_path: Path) -> None:
+def test_every_instruction_is_what_its_comment_says(
+    firmware: dict[str, Function], programs: Programs, tmp_path: Path
+) -> None:
     """The architecture's own disassembler reads the same text out of the halfwords."""
     need_qemu()
-    codes = [code for kernel in [*firmware_kernels(), *programs.kernels] for code in compile_kernel(kernel).codes]
+    codes = [code for function in [*firmware.values(), *programs.functions] for code in function.codes]
     plain = [code for code in dict.fromkeys(codes) if not re.match(r"(b|b\w\w|cbn?z)(\.w)? ", code.text)]
     assert len(plain) > 1000
     assert [normal(code.text) for code in plain] == disassembled(plain, tmp_path)
@@ -181,23 +213,21 @@ def normal(text: str) -> str:
     return re.sub(r"ldr\.?w? (r\d+), \[sp\], #4", r"pop {\1}", text)
 
 
-def test_what_is_in_memory_is_what_was_encoded() -> None:
+def test_what_is_in_memory_is_what_was_encoded(firmware: dict[str, Function]) -> None:
     """MicroPython's assembler makes of the names, labels and numbers exactly the compiler's halfwords."""
     need_qemu()
-    kernels = {f"{kernel.name}_kernel": kernel for kernel in firmware_kernels()}
-    functions = {name: compile_kernel(kernel) for name, kernel in kernels.items()}
-    files = {f"{name}.mpy": mpy(HEAD + each.source) for name, each in functions.items()}
-    sizes = {name: 2 * sum(len(code.halfwords) for code in each.codes) for name, each in functions.items()}
+    files = {f"{name}_kernel.mpy": mpy(HEAD + each.source) for name, each in firmware.items()}
+    sizes = {name: 2 * sum(len(code.halfwords) for code in each.codes) for name, each in firmware.items()}
     lines = ["import machine, uctypes"]
-    for name, kernel in kernels.items():
+    for name in firmware:
         lines += [
-            f"import {name}",
-            f"at = machine.mem32[id({name}.{kernel.name}) + 8] & ~1",
+            f"import {name}_kernel",
+            f"at = machine.mem32[id({name}_kernel.{name}) + 8] & ~1",
             f"with open('{name}.bin', 'wb') as file:",
             f"    file.write(uctypes.bytes_at(at + 2, {sizes[name]}))",  # behind the assembler's own push
         ]
     found = run_program("\n".join(lines) + "\n", files)
-    for name, function in functions.items():
+    for name, function in firmware.items():
         expected = b"".join(struct.pack(f"<{len(code.halfwords)}H", *code.halfwords) for code in function.codes)
         assert found[f"{name}.bin"] == expected
 

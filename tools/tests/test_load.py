@@ -1,6 +1,9 @@
 """What `./run load` is made of: its benches, the slopes it fits, how it judges, its page; then the loads themselves."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,13 +220,30 @@ def test_the_page_has_a_section_for_each_part_that_was_measured(tmp_path: Path) 
     assert "- ok `load.soak_hours`: 1 (>= 1 h)" in text
 
 
-def test_processes_tell_what_they_take() -> None:
-    here = int(Path("/proc/self").resolve().name)
-    before, held = processor_seconds(here), resident_bytes(here)
-    assert parent_of(here) > 0
-    block = bytearray(b"\1" * 50_000_000)
-    assert resident_bytes(here) - held > 0.9 * len(block)
-    while processor_seconds(here) < before + 0.02:
+_HOLDS_A_BLOCK = "import sys; block = b'x' * int(sys.argv[1]); print(flush=True); input()"
+
+
+def held_by_a_child(size: int) -> int:
+    """Memory in RAM of a fresh process that holds a block: this one's heap may have room to reuse."""
+    command = [sys.executable, "-S", "-c", _HOLDS_A_BLOCK, str(size)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert parent_of(child.pid) == os.getpid()
+        held = resident_bytes(child.pid)
+        child.stdin.write(b"\n")
+    return held
+
+
+def test_processes_tell_what_they_hold() -> None:
+    size = 50_000_000
+    assert held_by_a_child(size) - held_by_a_child(0) == pytest.approx(size, rel=0.1)  # a child's own 10 MB vary
+
+
+def test_processes_tell_how_long_they_computed() -> None:
+    before = processor_seconds(os.getpid())
+    while processor_seconds(os.getpid()) < before + 0.02:
         sum(range(10_000))
 
 
