@@ -140,9 +140,13 @@ def test_homing_keeps_the_bench_files_limits(bench: Bench) -> None:
 def test_the_bench_tests_swings_keep_the_bench_files_limits(bench: Bench) -> None:
     joint = DrivenJoint(bench, bench.boards[0])
     counts = joint.facts.motor_counts * abs(joint.facts.ratio) / (2.0 * np.pi)
-    assert np.ptp(joint.swing()[:, 0]) / counts == pytest.approx(0.05, rel=0.01)
+    free = np.ptp(joint.swing()[:, 0]) / counts
+    assert 0.02 < free <= 0.05  # what was asked for, or what the joint's acceleration allows
     bench.file = replace(bench.file, terms=replace(bench.file.terms, limits={"position_rad": 0.02}))
     assert np.ptp(joint.swing()[:, 0]) / counts < 0.02
+    bench.robot = slower(bench.robot, 1e-6)
+    with pytest.raises(TrajectoryError, match="velocity reaches"):
+        joint.swing()
 
 
 def test_what_was_not_watched_is_said_before_anything_moves(

@@ -6,10 +6,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.link_helpers import ask_bench
+from hil_tests.link_helpers import Wave, ask_bench, widest_way
 from jointbench.link import Bench, Board
 from jointbench.link.client import RegisterName
+from jointbench.link.gate import Gate
 from jointbench.link.identity import Facts
+from jointbench.link.knots import trajectory_knots
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, MessageType, Refusal, State, config_crc, stack_samples
 
 KEEP_ALIVE_US = 50_000
@@ -61,20 +63,32 @@ class DrivenJoint:
             self.board.write_register(cast(RegisterName, name.replace("__", ".")), value)
 
     def swing(self, amplitude: float = _SWING) -> NDArray[np.int32]:
-        """Knots of one cosine swing by so many rad of the joint, from where it is and back, at rest at both ends.
+        """Knots of a wave of this motor alone, by so many rad of its joint from where it is and back.
 
-        It goes no further than the bench file lets joints go; current and velocity its board keeps to by itself.
+        It is as wide as acceleration and bench file allow, and passes the bench's gate, for which the other joints
+        stand at home: their boards may be in another test's hands.
+
+        Raises:
+            TrajectoryError: what it would break even so.
         """
-        amplitude = min(amplitude, 0.9 * self.bench.file.limits.get("position_rad", amplitude / 0.9))
-        counts = amplitude * abs(self.facts.ratio) * self.facts.motor_counts / (2.0 * math.pi)
-        phases = 2.0 * np.pi * np.arange(KNOTS) / (KNOTS - 1)
-        rate = 2.0 * math.pi / (self.facts.knot_ticks * (KNOTS - 1))  # per tick
-        positions = self.position() + counts * (1.0 - np.cos(phases)) / 2.0
-        velocities = 256.0 * counts / 2.0 * rate * np.sin(phases)
-        return np.rint(np.column_stack((positions, velocities))).astype(np.int32)
+        bench, motors = self.bench, self.bench.robot.transmission_matrix
+        amplitude = min(amplitude, 0.9 * bench.file.limits.get("position_rad", amplitude / 0.9))
+        index = bench.boards.index(self.board)
+        start = motors @ np.array(bench.robot.home)
+        start[index] = 2.0 * math.pi * self.position() / self.facts.motor_counts
+        period = self.facts.tick_period * self.facts.knot_ticks * (KNOTS - 1)
+        way = np.asarray(
+            np.linalg.solve(motors, np.eye(len(start))[index]), np.float64
+        )  # of the joints, by 1 rad of the motor
+        moved = way != 0.0
+        widest = float(np.min(widest_way(bench, period)[moved] / np.abs(way[moved])))
+        stands = np.asarray(np.linalg.solve(motors, start), np.float64)
+        wave = Wave(stands, min(amplitude * abs(self.facts.ratio), widest) * way, period)
+        Gate.of_boards(bench.robot, bench.boards, bench.settings, bench.file.limits, stands).check(wave)
+        return trajectory_knots(wave, bench.robot, bench.facts)[index]
 
     def arm(self, knots: NDArray[np.int32] | None = None, repeats: int = 1) -> None:
-        """Load a swing, or other knots, and let the motor hold where it is."""
+        """Load a swing, or knots that are made to be refused or given up by the board, and let the motor hold."""
         self.board.upload(self.swing() if knots is None else knots, repeats)
         self.board.arm()
         self.run(20)
