@@ -31,6 +31,7 @@ from jointbench.recording.run_directory import (
     read_result,
     read_robot,
     robot_file,
+    schema_said,
 )
 from jointbench.recording.samples import read_samples
 from jointbench.recording.seal import MEASURED, Seal, advice, check_seal, edit_sentence
@@ -129,29 +130,21 @@ def _joints(provenance: Mapping[str, Any] | None, result: Mapping[str, Any] | No
 def _check_schema(path: Path, provenance: Mapping[str, Any] | None) -> tuple[int, Finding]:
     """The hash that seeds the CRC of the run's frames."""
     own = own_schema()
-    said = str((provenance or {}).get("schema_hash", ""))
+    said, hash_said = str((provenance or {}).get("schema_hash", "")), schema_said(provenance or {})
     try:
         schema = Schema.from_text(text_of(path / SCHEMA))
     except (OSError, UnicodeDecodeError, SchemaError) as error:
-        seed = _hash(said, own.hash)
+        seed = own.hash if hash_said is None else hash_said
         text = f"cannot be read ({error}); frames are read as of schema {seed:08x}"
         return seed, Finding(SCHEMA, False, text, advice=_COPY)
     if said and said != f"{schema.hash:08x}":
         text = f"is of schema {schema.hash:08x}, run.toml says {said}: it is damaged, or of another run"
-        return _hash(said, schema.hash), Finding(SCHEMA, False, text, advice=_COPY)
+        return schema.hash if hash_said is None else hash_said, Finding(SCHEMA, False, text, advice=_COPY)
     if schema.hash == own.hash:
         return schema.hash, Finding(SCHEMA, True, f"{schema.hash:08x}, the same as this release's")
     differences = own.differences(schema)
     text = f"{schema.hash:08x}, another than this release's {own.hash:08x}: {'; '.join(differences[:3])}"
     return schema.hash, Finding(SCHEMA, True, text)
-
-
-def _hash(said: str, otherwise: int) -> int:
-    """A schema hash as run.toml says it, or another where that is none."""
-    try:
-        return int(said, 16)
-    except ValueError:
-        return otherwise
 
 
 def _check_records(contents: Contents) -> Finding:
@@ -197,9 +190,7 @@ def _check_frames(contents: Contents) -> Finding:
     return Finding("frames", False, text, _some(places), "open it with the release that recorded it; see run.toml.")
 
 
-def _check_result(
-    path: Path, provenance: Mapping[str, Any] | None
-) -> tuple[dict[str, Any] | None, Finding | None]:
+def _check_result(path: Path, provenance: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Finding | None]:
     """What result.json says, and what is to be said of it: nothing of an import made before imports had one."""
     try:
         result = read_result(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable, Mapping
@@ -114,6 +115,12 @@ def read_provenance(path: Path) -> dict[str, Any]:
     if values.get("version") != VERSION:
         raise RunError(f"{path / 'run.toml'}: version = {values.get('version')!r}; this release reads {VERSION}")
     return values
+
+
+def schema_said(provenance: Mapping[str, Any]) -> int | None:
+    """The hash of the schema that run.toml says its frames are of, None where it says none that could be."""
+    said = str(provenance.get("schema_hash", ""))
+    return int(said, 16) if re.fullmatch("[0-9a-f]{8}", said, re.ASCII) else None
 
 
 def read_result(path: Path) -> dict[str, Any] | None:

@@ -276,9 +276,7 @@ def _whole_tables(there: Mapping[str, Any], other: Mapping[str, Any]) -> list[tu
         if name not in other:
             whole = next((prefix for prefix in _prefixes(name) if prefix not in known), name)
             tables.setdefault(whole, []).append(name)
-    return [
-        (whole, there[names[0]] if names == [whole] else f"{len(names)} values") for whole, names in tables.items()
-    ]
+    return [(whole, there[names[0]] if names == [whole] else f"{len(names)} values") for whole, names in tables.items()]
 
 
 def _prefixes(name: str) -> Iterator[str]:

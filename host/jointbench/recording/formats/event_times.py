@@ -8,7 +8,7 @@ from typing import Any
 from jointbench.foreign import json_values, text_of
 from jointbench.recording.record_file import RecordKind, read_records
 from jointbench.recording.run import Run
-from jointbench.recording.run_directory import EVENTS, FRAMES
+from jointbench.recording.run_directory import EVENTS, FRAMES, schema_said
 from jointbench.signals.mapped import file_bytes
 from jointwire import FrameError, MessageType, decode_frame
 
@@ -56,12 +56,12 @@ def _host_time_of_sample_0(run: Run) -> int | None:
     path = run.path / FRAMES
     if not path.is_file():
         return None
-    schema = run.provenance.get("schema_hash")
+    schema = schema_said(run.provenance)
     for record in read_records(file_bytes(path), []):
         if record.kind is not RecordKind.FRAME:
             continue
         try:
-            frame = decode_frame(record.payload, None if schema is None else int(schema, 16))
+            frame = decode_frame(record.payload, schema)
         except FrameError:
             continue
         if frame.type is MessageType.DATA:

@@ -181,6 +181,15 @@ def test_a_run_that_cannot_be_opened_is_not_sound(tmp_path: Path) -> None:
     assert "lacks 'registers'" in finding(diagnosis, "opening").what
 
 
+def test_a_schema_hash_that_is_none_is_named_and_the_frames_are_read(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    about = (path / "run.toml").read_text().replace(f"{schema_hash():08x}", "9" * 400)
+    (path / "run.toml").write_text(about)
+    diagnosis = examine(path)
+    assert "run.toml says 999" in finding(diagnosis, "schema.json").what
+    assert finding(diagnosis, "frames").ok
+
+
 def test_frames_of_another_release_are_named_as_such(tmp_path: Path) -> None:
     path = record(tmp_path / "run")
     other = Schema.from_text(schema_text().replace('"name":"limit.following"', '"name":"limit.lag"'))

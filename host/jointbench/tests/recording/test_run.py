@@ -142,8 +142,9 @@ def test_a_damaged_length_costs_no_more_than_its_record(tmp_path: Path) -> None:
         frames[start + bit // 8] ^= 1 << bit % 8
         warnings: list[str] = []
         assert list(read_records(bytes(frames), warnings)) == records[:4] + records[5:]
-        assert warnings == [f"frames.bin: bytes {start} to {start + len(encode_record(records[4])) - 1} "
-                            "are damaged and are left out"]
+        assert warnings == [
+            f"frames.bin: bytes {start} to {start + len(encode_record(records[4])) - 1} are damaged and are left out"
+        ]
 
 
 def test_a_tail_of_zeros_as_a_power_cut_leaves_it_is_one_warning(tmp_path: Path) -> None:

@@ -171,9 +171,7 @@ def test_a_run_that_was_cut_off_opens_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("act", [open_run, examine])
-def test_frames_are_hashed_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], object]
-) -> None:
+def test_frames_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], object]) -> None:
     path = record(tmp_path / "run")
     hashed: list[str] = []
     whole = seal.file_sha256
