@@ -31,6 +31,7 @@ _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""
 
 _Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
+_Judgement = TypeVar("_Judgement", Whiteness, TorqueInformation, TorqueError)
 
 FORMAT = "jointbench model"
 VERSION = 5
@@ -113,7 +114,7 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
         return _model(path, cast(dict[str, Any], values), compensations)
     except ModelFileError:
         raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
         ) from error
@@ -152,8 +153,8 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
         parameters=parameters,
         covariance=covariance,
         condition_number=float(floats([values["condition_number"]], np.inf)[0]),
-        error=TorqueError.from_dict(values["error"]),
-        error_all=TorqueError.from_dict(values["error_all"]),
+        error=_of_joints("error", TorqueError.from_dict(values["error"]), robot),
+        error_all=_of_joints("error_all", TorqueError.from_dict(values["error_all"]), robot),
         whiteness=_known(values, "whiteness", Whiteness, robot),
         information=_known(values, "information", TorqueInformation, robot),
         noise_rms=noise_rms,
@@ -172,7 +173,15 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
 
 
 def _known(values: dict[str, Any], name: str, kind: type[_Kind], robot: Robot) -> _Kind:
-    return kind.from_dict(values[name]) if name in values else kind.unknown(robot.n_joints)
+    return _of_joints(name, kind.from_dict(values[name]), robot) if name in values else kind.unknown(robot.n_joints)
+
+
+def _of_joints(name: str, judgement: _Judgement, robot: Robot) -> _Judgement:
+    """The judgement, once each of its arrays has an entry for each joint."""
+    for field, found in vars(judgement).items():
+        if isinstance(found, np.ndarray) and len(np.atleast_1d(found)) != robot.n_joints:
+            raise ValueError(f"{name}.{field} has shape {found.shape}, and must have one entry for each joint")
+    return judgement
 
 
 def _delays(values: dict[str, Any], settings: FitSettings, robot: Robot) -> tuple[Delay, ...]:

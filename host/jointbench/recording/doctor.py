@@ -111,7 +111,7 @@ def _read_provenance(path: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
         provenance = values
     except RunError as error:
         first = Finding(PROVENANCE, False, str(error), advice=_COPY)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         first = Finding(PROVENANCE, False, f"its boards lack node or joint: {error!r}", advice=_COPY)
     try:
         robot = read_robot(path, str((provenance or {}).get("robot", "")))

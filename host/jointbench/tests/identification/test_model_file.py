@@ -143,6 +143,8 @@ def test_physical_parameters_of_a_model_are_found_once_and_again_from_its_file(m
         ("outliers", [1]),
         ("rows", [1]),
         ("lags", "many"),
+        ("information", {"variation": [1.0], "noise": [1.0]}),
+        ("error", {"rms": [1.0], "relative": [1.0], "share": [1.0], "total_relative": 0.1}),
         ("condition_number", "a"),
         ("error", {}),
     ],

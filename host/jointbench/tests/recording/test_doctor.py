@@ -181,6 +181,12 @@ def test_a_run_that_cannot_be_opened_is_not_sound(tmp_path: Path) -> None:
     assert "lacks 'registers'" in finding(diagnosis, "opening").what
 
 
+def test_a_node_that_is_no_number_is_named(tmp_path: Path) -> None:
+    path = record(tmp_path / "run")
+    (path / "run.toml").write_text((path / "run.toml").read_text().replace("node = ", "node = inf # ", 1))
+    assert "its boards lack node or joint" in finding(examine(path), "run.toml").what
+
+
 def test_a_schema_hash_that_is_none_is_named_and_the_frames_are_read(tmp_path: Path) -> None:
     path = record(tmp_path / "run")
     about = (path / "run.toml").read_text().replace(f"{schema_hash():08x}", "9" * 400)
