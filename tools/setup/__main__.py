@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.setup import browser, development, environment, micropython, qemu, stubs
+from tools.setup import browser, development, environment, micropython, qemu, rp2, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import explain
 from tools.setup.errors import SetupError, Unavailable
@@ -22,10 +22,11 @@ PARTS = {
     "environment": (environment, "the Python environment (.venv, about 0.5 GB)"),
     "convert": (Extra("convert"), "what reads and writes MCAP, Parquet and bags (.venv, about 220 MB)"),
     "rerun": (Extra("rerun"), "what writes scenes for the Rerun viewer (.venv, about 500 MB)"),
-    "development": (development, "what changing the project takes beside (.venv, about 1.7 GB)"),
+    "development": (development, "what changing the project takes beside (.venv, about 1.9 GB)"),
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),
     "stubs": (stubs, "MicroPython's type stubs, for the board files (.cache, about 5 MB)"),
     "qemu": (qemu, "QEMU, an ARM compiler and an image for a Cortex-M3 (.cache, about 155 MB)"),
+    "rp2": (rp2, "an emulated RP2040: MicroPython's image, built, and the chip (.cache, 2 MB; .venv, about 300 MB)"),
     "browser": (browser, "Chromium without a window, for the tests of pages (.cache, about 300 MB)"),
 }
 
@@ -46,6 +47,7 @@ def set_up(checkout: Checkout, parts: list[str], optional: list[str]) -> None:
     """
     for name in parts:
         install(checkout, name)
+    complete = True
     for name in optional:
         try:
             install(checkout, name)
@@ -54,6 +56,9 @@ def set_up(checkout: Checkout, parts: list[str], optional: list[str]) -> None:
                 raise
             told = f"  not set up: {error}\n  Going on: the tests that need it are skipped"
             print(told, file=sys.stderr, flush=True)
+            complete = False
+    if complete:  # not before, because some parts take the same files
+        shutil.rmtree(checkout.downloads, ignore_errors=True)
 
 
 def install(checkout: Checkout, name: str) -> None:
@@ -64,7 +69,6 @@ def install(checkout: Checkout, name: str) -> None:
     print(f"setting up {title}", file=sys.stderr, flush=True)
     start = time.monotonic()
     part.install(checkout)
-    shutil.rmtree(checkout.downloads, ignore_errors=True)
     print(f"  done in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -27,6 +27,11 @@ class Checkout:
         return self.venv / "bin" / "python"
 
     @property
+    def site_packages(self) -> Path:
+        """Where the private environment keeps its packages."""
+        return next(iter(self.venv.glob("lib/python3*/site-packages")), self.venv / "site-packages")
+
+    @property
     def libraries(self) -> Path:
         """System libraries that this machine lacked; `run` adds the folder to LD_LIBRARY_PATH."""
         return self.venv / "libraries"
@@ -58,7 +63,7 @@ class Checkout:
 
     @property
     def downloads(self) -> Path:
-        """What has been fetched for a part that is not set up yet."""
+        """What has been fetched for parts that are not set up yet."""
         return self.cache / "downloads"
 
     @property
@@ -75,6 +80,11 @@ class Checkout:
     def qemu(self) -> Path:
         """The folder of the emulated Cortex-M3: its image firmware.elf; in bin the programs that run and build it."""
         return self.cache / "qemu"
+
+    @property
+    def rp2(self) -> Path:
+        """The folder of the emulated RP2040: the image firmware.bin, the boot ROM and the emulator rp2040js."""
+        return self.cache / "rp2"
 
 
 @contextmanager

@@ -26,17 +26,19 @@ FAULTS_OF_NETWORK = {
     r"[Tt]emporary failure (in name resolution|resolving)|Name or service not known|Could not resolve|dns error"
     r"|failed to lookup address|Network is unreachable|No route to host|Connection refused|tcp connect error"
     r"|Unable to connect|Could not connect|[Cc]onnection timed out|operation timed out|ConnectTimeoutError"
-    r"|NewConnectionError|ReadTimeoutError|Cannot connect to proxy": NETWORK,
+    r"|NewConnectionError|ReadTimeoutError|Cannot connect to proxy"
+    r"|npm error code (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)": NETWORK,
     r"HTTP status server error|HTTP error 5\d\d|too many 5\d\d error|50[0234] (Internal|Bad|Service|Gateway)"
     r"|IncompleteRead|IncompleteBody|Connection broken|[Cc]onnection reset|error decoding response body|unexpected EOF"
-    r"|end of file before message length": SERVER,
+    r"|end of file before message length|npm error code (E5\d\d|ECONNRESET|ERR_SOCKET_TIMEOUT)": SERVER,
 }
 FAULTS_OF_MACHINE = {
     r"No space left on device|os error 28|not have enough free space": (
-        "no space left on the disk; free some (the environment takes about 0.5 GB, for tests 2.2 GB) "
+        "no space left on the disk; free some (the environment takes about 0.5 GB, for tests 2.4 GB) "
         "and run the same command again"
     ),
-    r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer|certificate verification failed": (
+    r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer|certificate verification failed"
+    r"|npm error code (SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_)": (
         "a server's certificate is not trusted here; install ca-certificates, "
         "or name your network's certificates in SSL_CERT_FILE and PIP_CERT"
     ),
@@ -52,6 +54,10 @@ OTHER_FAULTS = {
         "a locked dependency has no ready-made wheel for this machine and Python; "
         "use Python 3.11 to 3.14 on Linux x86-64 or arm64 with glibc, or the Containerfile"
     ),
+    r"npm error code E40\d": (
+        "npm's registry does not give it; your npm settings say which registry is asked (npm config get registry)"
+    ),
+    r"npm error code EINTEGRITY": "what npm fetched differs from its hash; something on its way here changes files",
     r"does not have a Release file|Failed to fetch .*  4\d\d ": "the mirror does not hold this Debian release",
     r"EXPKEYSIG|NO_PUBKEY|is not signed|invalid signature|Missing key": (
         "Debian's signature could not be checked; bring the package debian-archive-keyring up to date"
@@ -97,7 +103,9 @@ def run(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None 
         CommandFailed: it is not there, or ended with an error.
     """
     words = [str(word) for word in command]
-    program = words[words.index("-m") + 1] if "-m" in words else Path(words[0]).name
+    # Of env -i A=b … PROGRAM it is the program's name that tells something.
+    started = words[0] if words[0] != "env" else next((word for word in words[2:] if "=" not in word), "env")
+    program = words[words.index("-m") + 1] if "-m" in words else Path(started).name
     with log.open("a+", encoding="utf-8", errors="replace") as file:
         file.write(f"$ {' '.join(words)}\n")
         file.flush()

@@ -47,6 +47,11 @@ SETS = {
     "qemu": PackageSet(
         "trixie", HOSTS, ("qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-dev", "make"), sources=("micropython",)
     ),
+    # Without what the SDK's and TinyUSB's sources depend on: the image takes none of it, and it is 0.4 GB.
+    "rp2-compiler": PackageSet("trixie", HOSTS, ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi")),
+    "rp2": PackageSet(
+        "trixie", ("all",), ("pico-sdk-source", "tinyusb-source"), closure=False, sources=("micropython", "mbedtls")
+    ),
     "chromium": PackageSet(OLDEST, HOSTS, ("chromium-headless-shell",)),
 }
 
@@ -114,7 +119,7 @@ def fetch(name: str, architecture: str, checkout: Checkout) -> list[Path]:
     Args:
         name: of the set, a key of SETS.
         architecture: Debian's name of the machine they are for.
-        checkout: where they are kept, until the set-up of the part that takes them is through.
+        checkout: where they are kept, until the set-up that takes them is through.
 
     Returns:
         The files, in the order of the lock; sources come last.

@@ -7,6 +7,7 @@ machine: what it makes of the peers in `./run bench firmware` is counted in inst
 import os
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tools.setup import apt, debian
@@ -57,13 +58,29 @@ def install(checkout: Checkout, new: Path) -> None:
     architecture = apt.architecture_of(os.uname().machine)
     *debs, source = debian.fetch("qemu", architecture, checkout)
     unpacked = checkout.work / "qemu-root"
-    for deb in debs:
-        apt.unpack_part(deb, unpacked, WANTED)
+    unpack(debs, unpacked, WANTED, architecture)
     (unpacked / "usr").rename(new)
     shutil.copy2(source, new / source.name)
-    for path in sorted(new.rglob("*")):
+
+
+def unpack(
+    debs: Iterable[Path], folder: Path, wanted: re.Pattern[str], architecture: str, options: Mapping[str, str] = OPTIONS
+) -> None:
+    """Unpack some files of packages into a folder, and have the programs among them start with their own loader.
+
+    Args:
+        debs: the packages.
+        folder: the folder; all stands in its folder usr, which may be moved later.
+        wanted: the whole paths of the files, e.g. usr/bin/make.
+        architecture: Debian's name of the architecture.
+        options: what a program is given before its arguments, by its name; `$root` is the folder usr.
+    """
+    for deb in debs:
+        apt.unpack_part(deb, folder, wanted)
+    root = folder / "usr"
+    for path in sorted(root.rglob("*")):
         if not path.is_symlink() and path.is_file() and is_program(path):
-            wrap(path, new, architecture)
+            wrap(path, root, architecture, options)
 
 
 def is_program(path: Path) -> bool:
@@ -72,20 +89,21 @@ def is_program(path: Path) -> bool:
         return os.access(path, os.X_OK) and ".so" not in path.name and file.read(4) == b"\x7fELF"
 
 
-def wrap(path: Path, root: Path, architecture: str) -> None:
+def wrap(path: Path, root: Path, architecture: str, options: Mapping[str, str] = OPTIONS) -> None:
     """Put a script in the place of a program that starts it with the loader of its own Debian.
 
     Args:
         path: the program.
         root: the folder that holds the programs and their libraries; it may be moved later.
         architecture: Debian's name of the architecture.
+        options: what a program is given before its arguments, by its name.
     """
     path.rename(path.with_name(path.name + ".real"))
     path.write_text(
         WRAPPER.format(
             up=os.path.relpath(root, path.parent),
             loader=LOADERS[architecture],
-            options=OPTIONS.get(path.name, ""),
+            options=options.get(path.name, ""),
         )
     )
     path.chmod(0o755)

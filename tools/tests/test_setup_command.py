@@ -23,23 +23,30 @@ PRINTED = {
         "error: Request failed after 3 retries\n  Caused by: dns error: failed to lookup address information",
         "Err:1 trixie InRelease\n  Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)",
         "Err:1 trixie InRelease\n  Temporary failure resolving 'mirror'",
+        "npm error code ENOTFOUND\nnpm error Log files were not written due to the config logs-max=0",
     ],
     "a server failed or went away": [
         "error: Failed to download\n  Caused by: HTTP status server error (503 Service Unavailable) for url (https://x)",
         "ERROR: HTTP error 502 while getting https://x",
         "ConnectionError: ('Connection broken: IncompleteRead(5 bytes read, 9 more expected)')",
         "error: error decoding response body\n  Caused by: end of file before message length reached",
+        "npm error code E503\nnpm error 503 Service Unavailable - GET https://x/y",
     ],
     "certificate is not trusted": [
         "Max retries exceeded (SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]')))",
         "error: client error (Connect)\n  Caused by: invalid peer certificate: UnknownIssuer",
+        "npm error code SELF_SIGNED_CERT_IN_CHAIN\nnpm error errno SELF_SIGNED_CERT_IN_CHAIN",
     ],
     "permission denied": [
         str(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "file")),
         "error: Read-only file system (os error 30)",
     ],
     "no ready-made wheel": ["ERROR: Could not find a version\nERROR: No matching distribution found for numpy==2.4.6"],
-    "differs from its hash": ["ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."],
+    "differs from its hash": [
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+        "npm error code EINTEGRITY\nnpm error sha512-a integrity checksum failed",
+    ],
+    "npm's registry does not give it": ["npm error code E404\nnpm error 404 Not Found - GET https://x/y"],
     "does not hold this Debian release": ["E: The repository 'mirror trixie Release' does not have a Release file."],
     "signature could not be checked": ["W: GPG error: mirror trixie InRelease: NO_PUBKEY 6ED0E7B82643E131"],
     "clock is wrong": ["E: Release file for mirror is not valid yet (invalid for another 3d 2h)."],
@@ -60,6 +67,11 @@ def test_only_faults_of_the_machine_forbid_a_second_program() -> None:
 def test_an_unknown_failure_is_told_by_its_last_line() -> None:
     assert explain("first\n\n  the last word \n\n") == ("the last word", False, False)
     assert explain(" \n") == ("it failed without saying why", False, False)
+
+
+def test_a_program_that_env_starts_goes_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"^sh: it failed"):
+        run(["env", "-i", "A=b", "sh", "-c", "exit 1"], tmp_path / "log")
 
 
 def test_output_is_returned_and_logged(tmp_path: Path) -> None:

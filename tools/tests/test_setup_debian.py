@@ -155,11 +155,11 @@ def test_what_was_fetched_goes_when_its_part_is_made(checkout: Checkout, monkeyp
     monkeypatch.setitem(setup.PARTS, "part", (Part, "a part"))
     broken = True
     with pytest.raises(SetupError):
-        setup.install(checkout, "part")
+        setup.set_up(checkout, ["part"], [])
     assert checkout.downloads.exists()
     checkout.downloads.rmdir()
     broken = False
-    setup.install(checkout, "part")
+    setup.set_up(checkout, ["part"], [])
     assert not checkout.downloads.exists()
 
 

