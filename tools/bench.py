@@ -24,7 +24,6 @@ from tools.firmware_bench.verb import firmware
 from tools.friction_bench.verb import friction
 from tools.identification_bench.errors import ProcessFailed
 from tools.identification_bench.verb import identification
-from tools.kernel_compiler.errors import NotAKernel
 from tools.machine import machine
 from tools.monitor_bench.errors import NoPicture
 from tools.monitor_bench.verb import monitor
@@ -165,7 +164,6 @@ ERRORS = (
     PlayerFailed,
     MachineTooBusy,
     CountFailed,
-    NotAKernel,
     PeerMissing,
     StartFailed,
     ProcessFailed,

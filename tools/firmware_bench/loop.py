@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hil_tests.virtual_bench.qemu import run_program
 from jointwire import State
 from tools.firmware_bench.errors import LoopStopped
-from tools.firmware_bench.kernels import PROGRAMS, board_files
+from tools.firmware_bench.stages import PROGRAMS, board_files
 
 PER_STEP = 40  # instructions to a step of the counter
 BLOCKS = 48  # frames of a board's DATA
@@ -26,7 +26,8 @@ class LoopCost:
     Attributes:
         turn: one turn with a tick, RUNNING, in which nothing is sent; the Hal's calls included.
         framing_per_sample: what closing, coding and sending DATA frames adds, over all samples they hold.
-        collection: the longest turn: it collects memory.
+        longest: of the turns that collect no memory.
+        collection: the turn that collects memory.
         bytes_per_tick: of heap, in turns with nothing sent.
         samples: that were framed.
         block: samples in a frame.
@@ -35,6 +36,7 @@ class LoopCost:
 
     turn: float
     framing_per_sample: float
+    longest: int
     collection: int
     bytes_per_tick: float
     samples: int
@@ -73,10 +75,10 @@ def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int, motors: i
     phase = int(np.argmax(np.median(turns, axis=0)))  # the turn in which a block is closed
     quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, 8:-8]  # clear of closing and of sending
     turn = PER_STEP * float(quiet.mean())
-    collection = int(turns.max())
+    *_, longest, collection = sorted(turns.ravel().tolist())  # one turn collects memory
     closing = turns[:, phase]
     added = PER_STEP * float(turns.sum()) - turn * turns.size
     added -= PER_STEP * float((closing[closing > 4 * np.median(closing)] - np.median(closing)).sum())
     per_tick = (allocated[1] - allocated[0]) / QUIET_TICKS
     samples = motors * turns.size
-    return LoopCost(turn, added / samples, PER_STEP * collection, per_tick, samples, block, motors)
+    return LoopCost(turn, added / samples, PER_STEP * longest, PER_STEP * collection, per_tick, samples, block, motors)

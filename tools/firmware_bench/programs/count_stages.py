@@ -5,7 +5,7 @@ import json
 import sys
 
 import uctypes
-from counting import Counter, code, entry
+from counting import Counter, code
 from scenario import memory
 
 with open("cuts.json") as file:
@@ -29,12 +29,6 @@ counter = Counter(block)
 rows = []
 for cut in range(asked["cuts"]):
     row = {}
-    thumb = load("thumb_%d" % cut)
-    row["thumb"] = counter.native(entry(thumb), (at, 0, 0, 0))
-    row["thumb_left"] = after(block, counter.result)
-    row["thumb_called"] = counter.called(thumb, block)
-    row["thumb_called_with_address"] = counter.called(thumb, at)
-    del thumb
     with open("peer_%d.bin" % cut, "rb") as file:
         machine_code = bytearray(file.read())
     row["c"] = counter.native(code(machine_code), (at, 0, 0, 0))

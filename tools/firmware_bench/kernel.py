@@ -1,26 +1,18 @@
-"""A firmware file as the compiler sees it: module-level constants, and viper functions in the kernel language."""
+"""A viper function of the firmware as a syntax tree: to be cut after a stage, and to be written as C."""
 
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.kernel_compiler.errors import NotAKernel
+from tools.firmware_bench.errors import NotAKernel
 
-POINTERS = {"ptr32": 4, "ptr16": 2, "ptr8": 1}
-"""Bytes a pointer of each type loads and stores."""
-MAX_ARGUMENTS = 4  # of MicroPython's inline assembler
+POINTERS = ("ptr32", "ptr16", "ptr8")
 
 _STAGE = re.compile(r"    # stage: (.+)")
-_FOLD: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,7 +23,7 @@ class Kernel:
         name: of the function.
         arguments: name and type ("ptr32", "ptr16", "ptr8", "int") of each, in order.
         body: its statements, docstring left out.
-        constants: the file's const() names.
+        constants: the file's const() names that it uses.
         stages: (name, number of statements of the body that stand before it), from `# stage:` lines.
     """
 
@@ -71,43 +63,36 @@ def read_kernel(path: Path, name: str) -> Kernel:
 def parse_kernel(text: str, name: str) -> Kernel:
     """The viper function `name` of a firmware file's text."""
     module = ast.parse(text)
-    constants = _constants(module)
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             if not any(ast.unparse(each) == "micropython.viper" for each in node.decorator_list):
                 raise NotAKernel(node, f"{name} is no viper function", "@micropython.viper")
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            return Kernel(name, _arguments(node), tuple(body), constants, _stages(text, node, body))
+            return Kernel(name, _arguments(node), tuple(body), _constants(module, node), _stages(text, node, body))
     raise NotAKernel(None, f"no function {name!r}", "a function at the top level of the file")
 
 
-def _constants(module: ast.Module) -> dict[str, int]:
+def _constants(module: ast.Module, function: ast.FunctionDef) -> dict[str, int]:
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     found: dict[str, int] = {}
     for node in module.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call):
-            call = node.value
-            if isinstance(call.func, ast.Name) and call.func.id == "const":
-                value = constant(call.args[0], found)
-                if value is not None:
-                    found[node.targets[0].id] = value
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="const"), args=[value])):
+                if name in used:
+                    found[name] = _number(value)
+            case _:
+                pass
     return found
 
 
-def constant(node: ast.expr, constants: Mapping[str, int]) -> int | None:
-    """Value of a constant expression, None when it is none."""
+def _number(node: ast.expr) -> int:
     match node:
         case ast.Constant(value=int(value)):
-            return int(value)
-        case ast.Name(id=name):
-            return constants.get(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = constant(operand, constants)
-            return None if value is None else -value
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLD:
-            a, b = constant(left, constants), constant(right, constants)
-            return None if a is None or b is None else _FOLD[type(op)](a, b)
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
         case _:
-            return None
+            raise NotAKernel(node, f"const({ast.unparse(node)})", "a plain number")
 
 
 def _arguments(node: ast.FunctionDef) -> tuple[tuple[str, str], ...]:
@@ -117,8 +102,6 @@ def _arguments(node: ast.FunctionDef) -> tuple[tuple[str, str], ...]:
         if kind not in POINTERS and kind != "int":
             raise NotAKernel(node, f"argument {argument.arg} of type {kind}", "ptr32, ptr16, ptr8, int")
         arguments.append((argument.arg, kind))
-    if len(arguments) > MAX_ARGUMENTS:
-        raise NotAKernel(node, f"{len(arguments)} arguments", f"at most {MAX_ARGUMENTS}")
     return tuple(arguments)
 
 
@@ -163,13 +146,15 @@ def local_types(kernel: Kernel) -> dict[str, str]:
     for statement in kernel.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                other = types.get(node.value.id, "int") if isinstance(node.value, ast.Name) else "int"
-                types.setdefault(node.targets[0].id, pointer_cast(node.value) or other)
+                types.setdefault(node.targets[0].id, _type_of(node.value, types))
     return types
 
 
-def pointer_cast(node: ast.expr) -> str | None:
-    """Type that an expression casts to, None when it is no cast."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in POINTERS:
-        return node.func.id
-    return None
+def _type_of(node: ast.expr, types: Mapping[str, str]) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in POINTERS:
+            return name
+        case ast.Name(id=name):
+            return types.get(name, "int")
+        case _:
+            return "int"

@@ -1,7 +1,8 @@
-"""The tick, cut after each of its stages: what it costs as Thumb, as C and as viper, counted on the emulated board."""
+"""The tick, cut after each of its stages: what it costs by viper and in C, counted on the emulated board."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -11,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil_tests.virtual_bench.interpreter import CHECKOUT
 from hil_tests.virtual_bench.qemu import run_program
 from jointbench.flash.image import build_image
 from tools.firmware_bench.errors import KernelsDiffer, PeerFailed
+from tools.firmware_bench.kernel import Kernel, read_kernel
 from tools.firmware_bench.peer import compile_peer
-from tools.kernel_compiler.firmware_files import JOINTBOARD
-from tools.kernel_compiler.source import Kernel, read_kernel
-from tools.kernel_compiler.thumb import compile_kernel
-from tools.kernel_compiler.viper_source import viper_source
 
 PROGRAMS = Path(__file__).parent / "programs"
 OBSERVER, EDGE_TIMES = 0, 1  # values of velocity.source
@@ -31,43 +30,29 @@ class Cost:
 
     Attributes:
         stage: the last one that is done.
-        thumb: the kernel in Thumb, its return included, without the interpreter's call.
-        c: the same work as C at -O2.
-        called: the Thumb kernel as the main loop calls it.
-        called_with_address: the same, given the cells' address instead of the array.
-        viper_called: the viper version compiled for the emulated core, as the main loop calls it.
-        armv6m_called: the same compiled for ARMv6-M, as on an RP2040; the emulated core runs that code too.
+        c: as C at -O2, its return included, without the interpreter's call.
+        viper: by viper for the emulated core, as the main loop calls it.
+        viper_armv6m: the same compiled for ARMv6-M, as on an RP2040; the emulated core runs that code too.
     """
 
     stage: str
-    thumb: int
     c: int
-    called: int
-    called_with_address: int
-    viper_called: int
-    armv6m_called: int
+    viper: int
+    viper_armv6m: int
 
     @property
     def ratio(self) -> float:
-        """Thumb over C."""
-        return self.thumb / self.c
+        """Viper over C."""
+        return self.viper / self.c
 
     def since(self, before: Cost) -> Cost:
         """What the stage itself costs."""
-        return Cost(
-            self.stage,
-            self.thumb - before.thumb,
-            self.c - before.c,
-            self.called - before.called,
-            self.called_with_address - before.called_with_address,
-            self.viper_called - before.viper_called,
-            self.armv6m_called - before.armv6m_called,
-        )
+        return Cost(self.stage, self.c - before.c, self.viper - before.viper, self.viper_armv6m - before.viper_armv6m)
 
 
 def cut_kernels() -> list[tuple[str, Kernel]]:
     """The tick cut after each stage, by the stage's name; the last is the whole."""
-    whole = read_kernel(JOINTBOARD / "tick.py", "tick")
+    whole = read_kernel(CHECKOUT / "firmware" / "jointboard" / "tick.py", "tick")
     names = [_BEGINNING, *(name for name, _ in whole.stages)]
     ends = [end for _, end in whole.stages] + [len(whole.body)]
     return [(name, whole.cut(end)) for name, end in zip(names, ends, strict=True)]
@@ -82,11 +67,19 @@ def prepare(cuts: list[tuple[str, Kernel]]) -> dict[str, bytes]:
     """
     files = board_files()
     for index, (_, kernel) in enumerate(cuts):
-        files[f"thumb_{index}.mpy"] = mpy("import micropython\n\n\n" + compile_kernel(kernel).source)
         for name, architecture in (("viper", "armv7m"), ("armv6m", "armv6m")):
             files[f"{name}_{index}.mpy"] = mpy(viper_source(kernel), architecture)
         files[f"peer_{index}.bin"] = compile_peer(kernel)
     return files
+
+
+def viper_source(kernel: Kernel) -> str:
+    """A kernel as a MicroPython module again, with the constants it uses."""
+    constants = "".join(f"{name} = const({value})\n" for name, value in kernel.constants.items())
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in kernel.arguments)
+    body = "".join(f"    {line}\n" for each in kernel.body for line in ast.unparse(each).splitlines())
+    head = f"import micropython\nfrom micropython import const\n\n{constants}"
+    return f"{head}\n\n@micropython.viper\ndef {kernel.name}({arguments}) -> int:\n{body}"
 
 
 def count(cuts: list[tuple[str, Kernel]], files: Mapping[str, bytes], velocity_source: int = OBSERVER) -> list[Cost]:
@@ -97,18 +90,17 @@ def count(cuts: list[tuple[str, Kernel]], files: Mapping[str, bytes], velocity_s
         QemuMissing: there is no emulator or image.
     """
     asked = json.dumps({"cuts": len(cuts), "velocity_source": velocity_source}).encode()
-    program = (PROGRAMS / "count_kernels.py").read_text(encoding="utf-8")
+    program = (PROGRAMS / "count_stages.py").read_text(encoding="utf-8")
     written = run_program(program, {**files, "cuts.json": asked}, icount=True)
     rows: list[dict[str, Any]] = json.loads(written["counts.json"])
     return [_cost(stage, row) for (stage, _), row in zip(cuts, rows, strict=True)]
 
 
 def _cost(stage: str, row: Mapping[str, Any]) -> Cost:
-    for other in ("c", "viper", "armv6m"):
-        if row["thumb_left"] != row[f"{other}_left"]:
-            raise KernelsDiffer(f"after stage {stage!r}, Thumb and {other} differ: this is the compiler's mistake")
-    called = ("thumb_called", "thumb_called_with_address", "viper_called", "armv6m_called")
-    return Cost(stage, row["thumb"], row["c"], *(row[each] for each in called))
+    for other in ("c", "armv6m"):
+        if row["viper_left"] != row[f"{other}_left"]:
+            raise KernelsDiffer(f"after stage {stage!r}, viper and {other} left different memory or results")
+    return Cost(stage, row["c"], row["viper_called"], row["armv6m_called"])
 
 
 def board_files() -> dict[str, bytes]:
