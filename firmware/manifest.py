@@ -1,22 +1,17 @@
 """The firmware inside a MicroPython of your own: `make … FROZEN_MANIFEST=…/firmware/manifest.py`.
 
-From a manifest of yours: include("…/firmware/manifest.py", thumb=True). thumb: with inline assembler, for ARMv7-M
-and ARMv8-M cores. docs/flash.md says what a board needs besides.
+From a manifest of yours: include("…/firmware/manifest.py"). docs/flash.md says what a board needs besides.
 
 What a slot has as files is a module here: jointboard/frozen.py, made now, holds the schema, and the digest that HELLO
 says: over the same files as where mip put them (jointboard/image.py).
 """
-# ruff: noqa: F821 - `options` and `package` are MicroPython's
+# ruff: noqa: F821 - `package` is MicroPython's
 
 import atexit
 import os
 import shutil
 import tempfile
 from hashlib import sha256
-
-options.defaults(thumb=False)
-
-INLINE_ASSEMBLER = "_thumb.py"
 
 
 def modules(folder):
@@ -30,8 +25,7 @@ def content(path):
         return file.read()
 
 
-boards, drivers = modules("boards"), modules("boards/drivers")
-core = [name for name in modules("jointboard") if options.thumb or not name.endswith(INLINE_ASSEMBLER)]
+boards, drivers, core = modules("boards"), modules("boards/drivers"), modules("jointboard")
 package("boards", files=boards)
 package("drivers", files=drivers, base_path="boards")
 package("jointboard", files=core)

@@ -19,14 +19,10 @@ from jointboard import rooms, framing, tick, wire
 from jointboard.crc_tables import tables
 from jointboard.framing import (
     BLOCK_AT, BODY, BODY_LENGTH, DROPPED, FRAME, KIND, LARGEST, NEXT, NODE, PROTOCOL, READY, RESERVE, RESULT, RING,
-    RING_AT, SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME,
+    RING_AT, SAMPLES, SCHEMA, SEED, SENT, SHARED, SOURCE, SPILL, TABLES_AT, TARGET, TIME, decode, drain, queue,
+    take_block,
 )  # fmt: skip
 from jointboard.registers import word
-
-try:
-    from jointboard.framing_thumb import decode, drain, queue, take_block  # the same, compiled
-except (ImportError, SyntaxError):  # a board without ARMv7-M has no such file, and an interpreter cannot read it
-    from jointboard.framing import decode, drain, queue, take_block
 
 # Bytes of the ring a frame must leave free, by what it is; DATA leaves framing.LEFT_BY_DATA.
 LEFT_BY_REPORTS = const(1150)  # the longest frame is 1126 bytes encoded

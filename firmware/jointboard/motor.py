@@ -7,11 +7,7 @@ import struct
 
 from jointboard import homing, identity, link, publish, registers, requests, settings, tick, wire
 from jointboard.registers import cells, word
-
-try:
-    from jointboard.tick_thumb import tick as step  # the same, compiled; a board without ARMv7-M has no such file
-except ImportError:
-    from jointboard.tick import tick as step
+from jointboard.tick import tick as step
 
 _inputs = None
 

@@ -39,7 +39,6 @@ UID = bytes.fromhex("0123456789abcdef")
 LINE = 512  # bytes a board takes in a tick
 TICK_PERIOD_US = 1000
 SERVED_US = 137  # after the tick, received bytes are served
-NOT_ON_A_BOARD = shutil.ignore_patterns("__pycache__", "*_thumb.py")  # an x86 interpreter has no Thumb assembler
 
 
 def micropython() -> str:
@@ -59,7 +58,7 @@ def flash(
     partner: dict[str, Any] | None = None,
 ) -> None:
     """Write a board's folder: the firmware and its configuration; `program` replaces main.py."""
-    shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=NOT_ON_A_BOARD)
+    shutil.copytree(FIRMWARE / "jointboard", folder / "jointboard", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(FIRMWARE / "boards" / "unix.py", folder / ("main.py" if program is None else "unix.py"))
     if program is not None:
         (folder / "main.py").write_text(program, encoding="utf-8")

@@ -35,11 +35,10 @@ def test_plain_python_computes_what_the_host_knows() -> None:
     must_equal(lambda cases: map(plain_outputs, cases), random_cases(count=24, ticks=400, seed=SEED + 1))
 
 
-@pytest.mark.parametrize("kernel", ["tick", "tick_thumb"])
-def test_the_emulated_cortex_computes_what_the_host_knows(kernel: str) -> None:
+def test_the_emulated_cortex_computes_what_the_host_knows() -> None:
     cases = random_cases(count=40, ticks=500, seed=SEED + 2)
     try:
-        must_equal(lambda some: on_qemu(some, kernel), cases)
+        must_equal(on_qemu, cases)
     except QemuMissing as missing:
         if os.environ.get("CI"):
             raise

@@ -1,4 +1,4 @@
-"""The line's kernels, viper on both emulated boards and Thumb on the one that has it, against zlib and package cobs."""
+"""The line's kernels on both emulated boards, against zlib and package cobs."""
 
 import random
 import struct
@@ -28,11 +28,6 @@ import struct
 from array import array
 from jointboard import framing, link, tick
 versions = {"viper": framing}
-try:
-    from jointboard import framing_thumb
-    versions["thumb"] = framing_thumb
-except ImportError:
-    pass
 buffer, outgoing, block = bytearray(framing.LARGEST), bytearray(512), bytearray(framing.LARGEST)
 line, cells, inputs = array("i", link.line), array("i", bytes(4 * tick.CELLS)), array("i", bytes(116))
 line[framing.TARGET] = link.address(outgoing)
@@ -188,7 +183,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "unix":
         versions, written = ("viper",), _on_unix(tmp_path_factory.mktemp("board"), data)
     else:
-        versions, written = ("viper", "thumb"), _on_qemu(data)
+        versions, written = ("viper",), _on_qemu(data)
     suffixes = ("frames", "drops", "blocks")
     return {name: {suffix: written[f"{name}.{suffix}"] for suffix in suffixes} for name in versions}
 

@@ -38,7 +38,7 @@ size = 8 + 4 * (tick.DUE - tick.INPUTS) + 12 + SAMPLE
 results = bytearray(TICKS * size)  # compiling what comes next leaves the heap in pieces
 from jointboard import sampling
 from jointboard.link import address
-from jointboard.{kernel} import tick as step
+from jointboard.tick import tick as step
 cells = array("i", bytes(4 * tick.CELLS))
 cells_bytes = bytearray_at(addressof(cells), 4 * tick.CELLS)  # what a file reads into an array, ports count differently
 knots, many, inputs, outputs = bytearray(8 * 64), bytearray(TICKS * INPUTS), bytearray(INPUTS), bytearray(12)
@@ -313,31 +313,28 @@ def test_tick_equals_its_twin_in_a_hundred_thousand_ticks(tmp_path: Path) -> Non
 
 def run_on_unix(folder: Path, cases: Cases) -> None:
     """Run every case on the 32-bit interpreter, and compare."""
-    flash(folder, program=PROGRAM.replace("{kernel}", "tick"))
+    flash(folder, program=PROGRAM)
     (folder / "cases.bin").write_bytes(cases[0])
     subprocess.run([micropython(), "main.py"], cwd=folder, check=True, timeout=120)
     assert TICKS % 50 == 0
     must_equal((folder / "results.bin").read_bytes(), cases[1])
 
 
-@pytest.mark.parametrize("kernel", ["tick", "tick_thumb"])
-def test_tick_equals_its_twin_on_a_cortex(kernel: str, cases_on_a_cortex: Cases) -> None:
-    """viper's own code and the compiled one, on an emulated Cortex-M3."""
-    run_on_a_cortex(kernel, cases_on_a_cortex)
+def test_tick_equals_its_twin_on_a_cortex(cases_on_a_cortex: Cases) -> None:
+    run_on_a_cortex(cases_on_a_cortex)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["tick", "tick_thumb"])
-def test_tick_equals_its_twin_on_a_cortex_in_many_ticks(kernel: str) -> None:
-    run_on_a_cortex(kernel, make_cases(MANY_ON_A_CORTEX, random.Random(SEED + 1)))
+def test_tick_equals_its_twin_on_a_cortex_in_many_ticks() -> None:
+    run_on_a_cortex(make_cases(MANY_ON_A_CORTEX, random.Random(SEED + 1)))
 
 
-def run_on_a_cortex(kernel: str, cases: Cases) -> None:
+def run_on_a_cortex(cases: Cases) -> None:
     """Run every case on the emulated Cortex-M3, and compare."""
     data, expected = cases
     firmware = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
     try:
-        found = run_program(PROGRAM.replace("{kernel}", kernel), {"cases.bin": data, **firmware})
+        found = run_program(PROGRAM, {"cases.bin": data, **firmware})
     except QemuMissing as missing:
         if os.environ.get("CI"):
             raise
@@ -367,7 +364,7 @@ def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
 
 
 def test_constants_of_the_tick_are_those_of_the_wire() -> None:
-    registers = [name for name, value in CELL.items() if name.lower().replace("_", ".", 1) in BY_NAME]
+    registers = [name for name in CELL if name.lower().replace("_", ".", 1) in BY_NAME]
     assert {CELL[name] for name in registers} == {BY_NAME[n.lower().replace("_", ".", 1)].id for n in registers}
     first = list(CELL).index("INPUTS")
     assert set(registers) == set(list(CELL)[:first])  # every constant before the cells is a register

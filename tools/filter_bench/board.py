@@ -32,17 +32,17 @@ OUTPUTS = np.dtype(
 )
 """What a board has after a tick: decimated, behind the first section, behind the second; counts/tick Q8."""
 
-# Runs the cases through the tick of `kernel`, with registers as they are written on a board. A case is the number of
+# Runs the cases through the tick, with registers as they are written on a board. A case is the number of
 # its ticks, the registers by id, and the inputs of each tick. What runs at each tick is native code: interpreted, it
 # would take the emulated Cortex-M3 several times as long as the tick itself.
-_PROGRAM = """
+_PROGRAM = f"""
 import gc
 import micropython
 from array import array
 from uctypes import addressof, bytearray_at
 from jointboard import bounds, tick
-from jointboard.{kernel} import tick as kernel
-BLOCK, TICK_IN, WORDS = 64, {tick_in}, {words}
+from jointboard.tick import tick as kernel
+BLOCK, TICK_IN, WORDS = 64, {TICK_IN.itemsize}, {OUTPUTS.itemsize // 4}
 
 @micropython.viper
 def run(count: int, taken: ptr32, result: ptr32):
@@ -86,10 +86,6 @@ target.close()
 """
 
 
-def _program(kernel: str) -> str:
-    return _PROGRAM.format(kernel=kernel, tick_in=TICK_IN.itemsize, words=OUTPUTS.itemsize // 4)
-
-
 def on_unix(cases: Sequence[Case]) -> list[NDArray[Any]]:
     """Outputs of the viper tick on MicroPython's 32-bit unix port, for each case, dtype OUTPUTS.
 
@@ -104,7 +100,7 @@ def on_unix(cases: Sequence[Case]) -> list[NDArray[Any]]:
             for path, data in files.items():
                 (folder / path).parent.mkdir(exist_ok=True)
                 (folder / path).write_bytes(data)
-            (folder / "main.py").write_text(_program("tick"), encoding="utf-8")
+            (folder / "main.py").write_text(_PROGRAM, encoding="utf-8")
             command = [interpreter, "-X", "heapsize=8m", "main.py"]
             subprocess.run(command, cwd=folder, check=True, timeout=_PATIENCE_S)
             return (folder / "outputs.bin").read_bytes()
@@ -112,18 +108,13 @@ def on_unix(cases: Sequence[Case]) -> list[NDArray[Any]]:
     return _run(cases, run)
 
 
-def on_qemu(cases: Sequence[Case], kernel: str = "tick") -> list[NDArray[Any]]:
+def on_qemu(cases: Sequence[Case]) -> list[NDArray[Any]]:
     """Outputs on the emulated Cortex-M3, for each case, dtype OUTPUTS.
-
-    Args:
-        cases: what it is given.
-        kernel: module of the firmware whose tick it is, "tick" for viper's, "tick_thumb" for the compiled one.
 
     Raises:
         BenchError: QEMU or its image is missing, or the program failed.
     """
-    program = _program(kernel)
-    return _run(cases, lambda files: run_program(program, files, patience=_PATIENCE_S)["outputs.bin"])
+    return _run(cases, lambda files: run_program(_PROGRAM, files, patience=_PATIENCE_S)["outputs.bin"])
 
 
 def _run(cases: Sequence[Case], run: Callable[[dict[str, bytes]], bytes]) -> list[NDArray[Any]]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench.errors import QemuMissing
-from hil_tests.virtual_bench.interpreter import CHECKOUT
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
@@ -25,7 +23,7 @@ ERROR_DB = -80.0
 # The velocity's two sources take turns, so that each has a quarter of what the sections of both signals have.
 _TICKS, _CASES = 5_200, 400
 _TICKS_PLAIN, _CASES_PLAIN = 1_500, 16
-PLAIN, _COMPILED = "plain Python", "tick_thumb"
+PLAIN = "plain Python"
 
 
 def filters(options: argparse.Namespace, console: Console) -> Result:
@@ -61,12 +59,8 @@ def exactness(seed: int, console: Console) -> Iterable[Exactness]:
     console.say(f"{_CASES * _TICKS} ticks on the 32-bit unix port, and on the emulated Cortex-M3")
     cases = random_cases(_CASES, _TICKS, seed)
     yield compare("unix, viper", on_unix, cases)
-    kernels = {"qemu, viper": "tick"}
-    if Path(CHECKOUT, "firmware", "jointboard", f"{_COMPILED}.py").is_file():
-        kernels["qemu, compiled"] = _COMPILED
     try:
-        for where, kernel in kernels.items():
-            yield compare(where, lambda some, kernel=kernel: on_qemu(some, kernel), cases)
+        yield compare("qemu, viper", on_qemu, cases)
     except QemuMissing as error:
         if os.environ.get("CI"):
             raise

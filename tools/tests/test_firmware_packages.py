@@ -34,10 +34,10 @@ class Folder:
         Path(path).write_bytes(content)
 
 
-def install(package: str, place: Path) -> dict[str, bytes]:
-    """The files that mpremote's mip makes of a package, by their paths."""
+def install(place: Path) -> dict[str, bytes]:
+    """The files that mpremote's mip makes of the package, by their paths."""
     place.mkdir(exist_ok=True)
-    mip._install_package(Folder(), str(FIRMWARE / package), "", str(place), None, True)
+    mip._install_package(Folder(), str(ROOT / firmware_packages.PACKAGE), "", str(place), None, True)
     return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
@@ -45,7 +45,7 @@ def digest(files: dict[str, bytes]) -> str:
     return image_sha256({name: hashlib.sha256(content).digest() for name, content in files.items()})
 
 
-def test_the_packages_list_the_files_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_package_lists_the_files_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert firmware_packages.main([]) == 0
     shutil.copytree(FIRMWARE, tmp_path / "firmware", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "firmware" / "jointboard" / "new.py").touch()
@@ -58,22 +58,18 @@ def test_the_packages_list_the_files_that_are_there(tmp_path: Path, capsys: pyte
 
 
 def test_mip_installs_a_firmware_that_knows_itself(tmp_path: Path) -> None:
-    files = install("package.json", tmp_path / "lib")
+    files = install(tmp_path / "lib")
     assert {"boards/rp2.py", "drivers/joint.py", "jointboard/app.py", "jointboard/schema.bin"} <= files.keys()
-    assert not [name for name in files if "test" in name or "thumb" in name]
+    assert not [name for name in files if "test" in name]
     program = 'import sys; sys.path.insert(0, "lib"); from jointboard import image\n'
     program += "from binascii import hexlify; print(hexlify(image.digest()).decode(), len(image.schema().read()))"
     interpreter = find_interpreter()
     said = subprocess.run([interpreter, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert said.split() == [digest(files), str(len(files["jointboard/schema.bin"]))]
-    assert set(install("thumb.json", tmp_path / "lib")) - set(files) == {
-        "jointboard/framing_thumb.py",
-        "jointboard/tick_thumb.py",
-    }
 
 
 PROBE = """
-from jointboard import app, frozen, image, tick_thumb
+from jointboard import app, frozen, image
 import boards.mps2
 print("found", bytes(image.digest()).hex(), len(image.schema().read()), repr(image.SLOT))
 import machine
@@ -85,7 +81,7 @@ machine.reset()
 def test_the_manifest_freezes_a_firmware_that_knows_itself(tmp_path: Path) -> None:
     qemu, checkout = need_qemu(), Work(ROOT, tmp_path)
     manifest = tmp_path / "manifest.py"
-    manifest.write_text(f"include({str(FIRMWARE / 'manifest.py')!r}, thumb=True)\n", encoding="utf-8")
+    manifest.write_text(f"include({str(FIRMWARE / 'manifest.py')!r})\n", encoding="utf-8")
     (
         tmp_path / "README.md"
     ).touch()  # what make looks for in MicroPython's library, of which this manifest takes nothing
@@ -98,7 +94,7 @@ def test_the_manifest_freezes_a_firmware_that_knows_itself(tmp_path: Path) -> No
         [qemu.program, *machine, "-kernel", image],
         input=f"\x01{PROBE}\x04", capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    files = install("package.json", tmp_path / "lib") | install("thumb.json", tmp_path / "lib")
+    files = install(tmp_path / "lib")
     assert f"found {digest(files)} {len(files['jointboard/schema.bin'])} ''" in done.stdout
 
 

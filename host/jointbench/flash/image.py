@@ -14,7 +14,7 @@ from typing import Any
 from jointbench.errors import FlashError
 from jointbench.flash.boot_file import boot_file
 from jointbench.flash.compiler import Compiler
-from jointbench.flash.kinds import THUMB_2, kind_named
+from jointbench.flash.kinds import kind_named
 
 
 def find_firmware() -> Path:
@@ -28,7 +28,6 @@ FIRMWARE = find_firmware()
 MANIFEST = "manifest.json"
 POINTER = "slot.json"
 VERSION = 1  # of manifest and config.json
-_INLINE_ASSEMBLER = "_thumb.py"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def build_image(
     compiled = chosen.compiles if compiled is None else compiled
     if compiled and architecture is None:
         raise FlashError(f"boards of kind {kind!r} differ in their native code; ask one what it is, or name it")
-    sources = sources_of(kind, architecture, firmware)
+    sources = sources_of(kind, firmware)
     compiler = Compiler(architecture) if compiled and architecture else None
     files = dict(compiler.compile(sources)) if compiler else sources
     return Image(
@@ -169,7 +168,7 @@ def write_factory(
             flash[name] = content
 
 
-def sources_of(kind: str, architecture: str | None, firmware: Path = FIRMWARE) -> dict[str, bytes]:
+def sources_of(kind: str, firmware: Path = FIRMWARE) -> dict[str, bytes]:
     """Files of an image before compiling, by path in the slot.
 
     Raises:
@@ -179,7 +178,7 @@ def sources_of(kind: str, architecture: str | None, firmware: Path = FIRMWARE) -
     found = {"board.py": _read(firmware / "boards" / f"{kind}.py")}
     found |= _drivers(found["board.py"], firmware / "boards" / "drivers")
     for path in sorted(package.iterdir()):
-        if path.suffix in (".py", ".bin") and (architecture in THUMB_2 or not path.name.endswith(_INLINE_ASSEMBLER)):
+        if path.suffix in (".py", ".bin"):
             found[f"jointboard/{path.name}"] = _read(path)
     return found
 

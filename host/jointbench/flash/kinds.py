@@ -11,7 +11,6 @@ ARCHITECTURES = (
     None, "x86", "x64", "armv6", "armv6m", "armv7m", "armv7em", "armv7emsp", "armv7emdp", "xtensa", "xtensawin",
     "rv32imc", "rv64imc",
 )  # fmt: skip
-THUMB_2 = frozenset({"armv7m", "armv7em", "armv7emsp", "armv7emdp"})  # whose interpreters assemble asm_thumb in full
 
 
 @dataclass(frozen=True)

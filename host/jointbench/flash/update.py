@@ -281,7 +281,7 @@ def _last_words(entry: BoardEntry, outcome: Outcome) -> tuple[str, ...]:
 
 def _unknown_keys(config: Mapping[str, Any], image: Image, options: FlashOptions) -> tuple[str, ...]:
     """A word on keys of config.json that no file of the firmware names; they stay."""
-    code = b"".join(sources_of(image.board, image.architecture, options.firmware).values())
+    code = b"".join(sources_of(image.board, options.firmware).values())
     extra = [key for key in config if key not in _OUR_KEYS and f'"{key}'.encode() not in code]
     return (f"config.json keeps {', '.join(extra)}, which this firmware does not know",) if extra else ()
 

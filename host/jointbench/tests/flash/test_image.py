@@ -20,7 +20,7 @@ def test_an_image_of_sources_holds_the_package_and_its_board_file() -> None:
     assert image.files["board.py"] == (FIRMWARE / "boards" / "unix.py").read_bytes()
     assert image.files["jointboard/app.py"] == (FIRMWARE / "jointboard" / "app.py").read_bytes()
     assert image.files["jointboard/schema.bin"] == (FIRMWARE / "jointboard" / "schema.bin").read_bytes()
-    assert not [name for name in image.files if "_thumb" in name or "pycache" in name or name.startswith("drivers")]
+    assert not [name for name in image.files if "pycache" in name or name.startswith("drivers")]
     assert (image.board, image.mpy, image.architecture) == ("unix", None, None)
     assert image.schema_hash == schema_hash()
 
@@ -47,17 +47,14 @@ def test_a_compiled_image_is_the_same_bytes_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "architecture", "thumb"),
-    [("rp2", "armv6m", False), ("rp2", "armv7emsp", True), ("stm32", "armv7emsp", True), ("esp32", "xtensawin", False)],
+    ("kind", "architecture"),
+    [("rp2", "armv6m"), ("rp2", "armv7emsp"), ("stm32", "armv7emsp"), ("esp32", "xtensawin")],
 )
-def test_real_boards_get_the_drivers_they_import_and_the_assembler_they_have(
-    kind: str, architecture: str, thumb: bool
-) -> None:
+def test_real_boards_get_the_drivers_they_import(kind: str, architecture: str) -> None:
     files = build_image(kind, architecture=architecture).files
     assert "board.mpy" in files
     assert "drivers/joint.mpy" in files
     assert ("drivers/rp2_quadrature.mpy" in files) is (kind == "rp2")
-    assert ("jointboard/tick_thumb.mpy" in files) is thumb
 
 
 def test_what_cannot_be_built_says_so(tmp_path: Path) -> None:
