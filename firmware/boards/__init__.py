@@ -12,6 +12,7 @@ Attributes
     adc              (samples a second of each input, bits, reference in mV)
     encoder_source   ENCODER_SOURCE_* (wire.py): 0 none, 1 timer, 2 PIO, 3 software, 4 emulated
     receive_buffer   bytes the line keeps until wait_tick() fetches them
+    clock_at         address of the time that now_us() tells, as it was when wait_tick() returned, or later
     sync_input       True when `inputs` tells the edges of a SYNC line
     inputs           bytearray(116) or longer; what wait_tick() fills, little-endian:
                        8 int32: tick, time in us, SYNC edges since boot, time of the last edge in us,

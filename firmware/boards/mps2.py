@@ -64,6 +64,7 @@ class Board:
     encoder_source = 4  # emulated
     receive_buffer = LINE
     sync_input = True
+    clock_at = INPUTS_AT + NOW_US
 
     def __init__(self):
         self.outputs = bytearray_at(OUTPUTS_AT, 2 * OUTPUTS)  # of however many motors

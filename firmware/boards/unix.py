@@ -10,6 +10,7 @@ import json
 import struct
 
 from micropython import const
+from uctypes import addressof
 
 LAYOUT = const(0x4A420003)  # "JB", version 3
 INPUTS = const(124)  # bytes of a motor: those of the Hal, then how many are received, and the time
@@ -53,6 +54,7 @@ class Board:
         if motors == 2:
             inputs, outputs = memoryview(self.inputs)[INPUTS:], memoryview(self.outputs)[OUTPUTS:]
             self.partner = Partner(config["partner"], inputs, outputs)
+        self.clock_at = addressof(self.inputs) + NOW_US
         self._received = memoryview(self.incoming)[self.INCOMING_AT :]
         self._message = bytearray(16)
         struct.pack_into("<4I", self._message, 0, LAYOUT, self.INCOMING_AT, 0, 0)

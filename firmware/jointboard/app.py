@@ -1,8 +1,9 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
-Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of a motor's and at no other
-time, unless it runs out: a board that streams, or hears others on its line, is not held up by it. Any exception takes
-the power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board talking.
+Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them while the motor rests, at
+ARM, and not at all from then on until it rests again: what may be asked meanwhile is bounded (requests.py). Any
+exception takes the power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board
+talking.
 """
 
 import gc
@@ -13,7 +14,8 @@ import micropython
 from micropython import const
 
 from jointboard import rooms  # noqa: F401 - before what is compiled leaves the heap in pieces
-from jointboard import image, link, motor, publish, requests, states, tick, wire
+from jointboard import framing, image, link, motor, publish, requests, states, tick, wire
+from jointboard.framing import drain, encode
 from jointboard.motor import step
 from jointboard.registers import cells
 
@@ -89,7 +91,7 @@ def _boot(board):
         one.boot(half, digest)
     gc.collect()
     for one in _motors:
-        one.publish.heap_free = gc.mem_free()
+        one.link.line[framing.HEAP_FREE] = gc.mem_free()
 
 
 def _first_tick(board):
@@ -101,14 +103,15 @@ def _first_tick(board):
     _clock_runs = board.stopwatch_us() != before
     board.apply()
     for one in _motors:
-        one.receive(board.incoming, board.INCOMING_AT, received)
+        one.link.arrived(received)
+        one.receive()
 
 
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
-    go, table, gap = step, link.address(cells), tick.EVENT_GAP
-    line, ready, transmit = link.line, link.READY, link.transmit
-    see_to, after_errands = motor.see_to, _after_errands
+    go, table, gap = step, link.cells_at, tick.EVENT_GAP
+    line, budget, arrived = link.line_at, link.budget, link.arrived
+    see_to, receive, after_errands = motor.see_to, motor.receive, _after_errands
     while True:
         received = wait()
         events = go(table)
@@ -118,9 +121,10 @@ def _loop(board):
         if events:
             see_to(events)
         if received:
-            motor.receive(board.incoming, board.INCOMING_AT, received)
-        if line[ready]:
-            send(transmit(room()))
+            arrived(received)
+            receive()
+        if encode(line, budget):
+            send(drain(line, room()))
         if events or received:
             after_errands(events)
             if requests.leaving:
@@ -134,8 +138,8 @@ def _loop_of_two(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
     go, guard, gap, tripped = step, pair.guard, tick.EVENT_GAP, tick.EVENT_TRIP
     first, second = _motors
-    table, other_table = link.address(first.cells), link.address(second.cells)
-    speaker, listener, ready = first.link, second.link, link.READY
+    table, other_table = first.link.cells_at, second.link.cells_at
+    speaker, listener, budget = first.link, second.link, link.budget
     while True:
         received = wait()
         events = go(table)
@@ -158,9 +162,11 @@ def _loop_of_two(board):
         if others:
             second.see_to(others)
         if received:
-            first.receive(board.incoming, board.INCOMING_AT, received)
+            first.link.arrived(received)
+            first.receive()
             if not requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
-                second.receive(board.incoming, board.INCOMING_AT, received)
+                second.link.arrived(received)
+                second.receive()
             parted = guard(table, other_table, pair.stopped)
             pair.stopped = False
             if parted:
@@ -169,9 +175,9 @@ def _loop_of_two(board):
                     first.see_to(tripped)
                 if parted & pair.SECOND:
                     second.see_to(tripped)
-        if not speaker.line[ready]:  # it has said all it may: frames of the two do not mix
+        if speaker.silent():  # it has said all it may: frames of the two do not mix
             speaker, listener = listener, speaker
-        if speaker.line[ready]:
+        if encode(speaker.line_at, budget):
             send(speaker.transmit(room()))
         if events or others or received:
             _after_errands(events)  # the first one's STATUS comes once a second, and the other's with it
@@ -200,6 +206,7 @@ def _say_the_rest(board):
             one.see_to(told)
         for one in _motors:
             if not one.link.silent():
+                encode(one.link.line_at, link.budget)
                 board.send(one.link.transmit(board.room()))
                 break
     board.flush()
@@ -207,17 +214,19 @@ def _say_the_rest(board):
 
 def _after_errands(events):
     """What may take its time: a tick that told or heard something is over but for this."""
-    for side in _links:
-        if side.errands >= COLLECT_EVERY:
-            _collect()
-            break
+    if not _driving():
+        gc.enable()  # ARM has ended it
+        for side in _links:
+            if side.errands >= COLLECT_EVERY:
+                _collect()
+                break
     if events & EVENT_STATUS:
         _judge_trial()
     if _clock_runs:
         # From the tick's instant to the end of its work: ticks in which nothing is told or heard do a part of it.
         spent = (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF
-        for one in _motors:
-            one.publish.longest_tick_us = max(one.publish.longest_tick_us, spent)
+        for side in _links:
+            side.line[framing.LONGEST_TICK] = max(side.line[framing.LONGEST_TICK], spent)
 
 
 def _collect():
@@ -226,11 +235,9 @@ def _collect():
     pause = (_board.stopwatch_us() - before) & 0xFFFFFFFF
     for side in _links:
         side.errands = 0
-    for one in _motors:
         if _clock_runs:
-            one.publish.longest_gc_us = max(one.publish.longest_gc_us, pause)
-        if not _driving():
-            one.publish.heap_free = gc.mem_free()
+            side.line[framing.LONGEST_COLLECTION] = max(side.line[framing.LONGEST_COLLECTION], pause)
+        side.line[framing.HEAP_FREE] = gc.mem_free()
 
 
 def _driving():
@@ -268,6 +275,7 @@ def _have_failed():
 def _fail(board, error):
     """Motors off, whatever went wrong; tell it once on the console and keep telling it on the link."""
     board.disable()
+    gc.enable()  # ARM has ended it
     if _have_failed():
         return
     sys.print_exception(error, sys.stderr)

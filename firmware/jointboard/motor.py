@@ -6,8 +6,13 @@ A board with two motors has this module, and those that keep a motor's state, tw
 import struct
 
 from jointboard import homing, identity, link, publish, registers, requests, settings, tick, wire
+from jointboard.framing import post
+from jointboard.link import cells_at, line_at
 from jointboard.registers import cells, word
 from jointboard.tick import tick as step
+
+FOR_PYTHON = tick.EVENT_TRIP | tick.EVENT_DONE
+TOLD = tick.EVENT_BLOCK | tick.EVENT_STATUS | tick.EVENT_SYNC
 
 _inputs = None
 
@@ -50,27 +55,25 @@ def go_on_after_a_gap():
 
 def see_to(events):
     """Tell what the tick reports."""
-    if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
-        publish.announce(cells[tick.TICK])
-    elif events & tick.EVENT_STATUS:
-        publish.send_status()
-    elif events & tick.EVENT_BLOCK:
-        publish.close_block()
-    if events & tick.EVENT_SYNC:
-        publish.send_sync()
+    if events & FOR_PYTHON or cells[tick.STATE] == wire.STATE_FAULT:
+        if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
+            publish.announce(cells[tick.TICK])
+        elif events & tick.EVENT_STATUS:
+            publish.send_status()
+        events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
+    post(line_at, cells_at, events & TOLD)
 
 
-def receive(incoming, at, count):
-    """Serve the requests that end within the next `count` bytes."""
-    end = at + count
+def receive():
+    """Serve the requests among the bytes that have arrived."""
     turn = False
     try:
-        while at < end and not requests.leaving:  # what comes after REPL is the interpreter's
-            at = link.receive(incoming, at, end, cells[wire.REGISTER_BOARD_NODE])
-            if link.frame_length >= 0:
-                cells[tick.SILENCE] = 0
-                turn = turn or link.turn()
-                requests.serve()
+        while not requests.leaving:  # what comes after REPL is the interpreter's
+            length = link.receive()
+            if length < 0:
+                return
+            turn = turn or link.turn()
+            requests.serve(length)
     finally:
         if turn:
             publish.give_back_the_line()

@@ -42,8 +42,9 @@ class Half:
         self.uid, self.kind, self.reset_cause = board.uid, board.kind, board.reset_cause
         self.clock_Hz, self.adc, self.sync_input = board.clock_Hz, board.adc, board.sync_input
         self.encoder_source, self.receive_buffer = board.encoder_source, board.receive_buffer
+        self.incoming, self.INCOMING_AT = board.incoming, board.INCOMING_AT
         self.outgoing, self.OUTGOING_AT = board.outgoing, board.OUTGOING_AT
-        self.watchdog, self.now_us = board.watchdog, board.now_us
+        self.clock_at, self.watchdog, self.now_us = board.clock_at, board.watchdog, board.now_us
 
     def disable(self):
         global stopped

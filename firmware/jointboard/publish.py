@@ -1,7 +1,7 @@
 """What a board says: its DATA blocks, STATUS, FAULT and SYNC, and the answers to requests.
 
-The tick packs samples straight into the DATA frame's body; closing a block adds head, CRC and COBS, and allocates
-nothing. All other frames allocate.
+The tick packs samples straight into the DATA frame's body; what it reports is queued by framing.post() and allocates
+nothing. FAULT and answers allocate.
 """
 
 import struct
@@ -10,21 +10,15 @@ from micropython import const
 
 from jointboard import image, link, tick, wire
 from jointboard.bounds import in_register_units
+from jointboard.framing import MISSED, TICKS_MISSED, post
+from jointboard.link import cells_at, line, line_at
 from jointboard.registers import cells, word
 
 DICT_HEAD = const(6)
 SCHEMA_PART = const(512)
 
-samples_taken = 0
-samples_dropped = 0
-ticks_missed = 0
-longest_tick_us = 0  # of app.py, where the board has a clock that runs within a tick
-longest_gc_us = 0
-heap_free = 0  # of app.py, too: to count it takes a slow board 18 ms
-
-_cells_at = link.address(cells)
-_missed = 0  # since the last block that was sent
 _board = None
+_excused = None  # tick after which ticks may have gone by unseen
 
 assert DICT_HEAD == wire.BODIES[wire.MESSAGE_DICT_PART][1]
 
@@ -33,7 +27,7 @@ def attach(board):
     global _board
     _board = board
     cells[tick.SAMPLE] = link.first_sample
-    link.attach(board.outgoing, board.OUTGOING_AT)
+    link.attach(board)
 
 
 def now_us():
@@ -47,26 +41,23 @@ def now_tick():
 
 def note_gap():
     """Ticks went by unseen: close the block, whose ticks must follow each other, and count them."""
-    global ticks_missed, _missed
     close_block()
     missed = (now_tick() - cells[tick.TICK] - 1) & 0xFFFFFFFF
-    ticks_missed += missed
-    _missed = min(_missed + missed, 0xFFFF)
-    cells[tick.MISSED] = min(missed, 0xFFFF)
+    line[TICKS_MISSED] = word(line[TICKS_MISSED] + missed)
+    line[MISSED] = min(line[MISSED] + missed, 0xFFFF)
+    cells[tick.MISSED] = 0 if cells[tick.TICK] == _excused else min(missed, 0xFFFF)
     cells[tick.TICK] = word(now_tick() - 1)
 
 
+def excuse_gap():
+    """The ticks that this one holds up are told, and trip no motor: it had no power before them."""
+    global _excused
+    _excused = cells[tick.TICK]
+
+
 def close_block():
-    """Send the samples collected so far, or drop and count them when the line is full."""
-    global samples_taken, samples_dropped, _missed
-    if cells[tick.COUNT]:
-        count = link.send_block(_cells_at, _missed)
-        if count > 0:
-            samples_taken += count
-            _missed = 0
-        else:
-            samples_taken -= count
-            samples_dropped -= count
+    """Queue the samples collected so far, or drop and count them when the line is full."""
+    post(line_at, cells_at, tick.EVENT_BLOCK)
 
 
 def report(kind, *fields):
@@ -79,14 +70,6 @@ def answer(kind, *fields, items=0):
     """Answer a request; repeated items already stand behind the head, `items` bytes of them."""
     wire.pack(kind, link.reply, link.BODY, *fields)
     _send(kind, link.reply, wire.BODIES[kind][1] + items, link.LEFT_BY_ANSWERS)
-
-
-def answer_ping(nonce):
-    """PONG, with the board's clock as it is now."""
-    wire.pack(wire.MESSAGE_PONG, link.reply, link.BODY, nonce, now_tick())
-    size = wire.BODIES[wire.MESSAGE_PONG][1]
-    node = cells[wire.REGISTER_BOARD_NODE]
-    link.send(wire.MESSAGE_PONG, node, _board.now_us(), link.reply, size, link.LEFT_BY_ANSWERS)
 
 
 def answer_values(first, count):
@@ -118,11 +101,7 @@ def send_status():
     close_block()
     if cells[tick.STATE] == wire.STATE_FAULT:
         send_fault()
-    report(
-        wire.MESSAGE_STATUS, cells[tick.STATE], cells[tick.TRIP], 0, now_tick(), samples_taken, samples_dropped,
-        link.frames_sent(), link.frames_dropped(), ticks_missed, link.frames_received, link.bad_frames, heap_free,
-        longest_tick_us, longest_gc_us,
-    )  # fmt: skip
+    post(line_at, cells_at, tick.EVENT_STATUS)
 
 
 def send_fault():
@@ -140,12 +119,6 @@ def announce(at):
     global _fault_tick
     _fault_tick = at
     send_status()
-
-
-def send_sync():
-    """An edge of the SYNC line came since the last tick."""
-    edge, edge_us = struct.unpack_from("<II", _board.inputs, 8)
-    report(wire.MESSAGE_SYNC, edge, edge_us)
 
 
 def give_back_the_line():

@@ -3,8 +3,12 @@ has answered by a message of its own.
 
 A request that repeats the last one's type, sequence number, node and body is answered again and not carried out again:
 hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
+
+Memory is collected at ARM and not again until the motor rests. So of all requests but STOP only MOST_WHILE_ARMED are
+served until then; what comes after them gets no answer. (A PING takes no memory and never comes here.)
 """
 
+import gc
 import struct
 from binascii import crc32
 
@@ -14,6 +18,8 @@ from jointboard import homing, identity, image, link, playback, publish, registe
 from jointboard.registers import cells
 
 WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
+
+MOST_WHILE_ARMED = const(200)  # each takes 500 bytes at most, with its answer
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
@@ -32,32 +38,34 @@ def attach(board):
     _board = board
 
 
-def serve():
-    """Answer the frame in link.received."""
+def serve(length):
+    """Answer the frame in link.received, whose body has so many bytes."""
     global _last, _answer, _repeated
     kind = link.received[1]
+    if kind != wire.MESSAGE_STOP and not gc.isenabled() and link.errands > MOST_WHILE_ARMED:
+        return
     sequence = struct.unpack_from("<H", link.received, 4)[0]
-    body = memoryview(link.received)[link.BODY : link.BODY + link.frame_length]
+    body = memoryview(link.received)[link.BODY : link.BODY + length]
     request = kind, sequence, link.received[2], crc32(body)
     _repeated = _last == request
     answer = _answer
     if not _repeated or answer is None:
-        answer = _carry_out(kind)
+        answer = _carry_out(kind, length)
         if kind != wire.MESSAGE_PING:  # which may come between a request and its repetition
             _last, _answer = request, answer
     if answer:
         publish.answer(wire.MESSAGE_ACK, kind, answer[0], sequence, answer[1])
 
 
-def _carry_out(kind):
+def _carry_out(kind, given):
     if kind not in _HANDLERS:
         return wire.REFUSAL_UNKNOWN_MESSAGE, kind
-    length = link.frame_length
+    length = given
     if kind in wire.FROZEN:  # a later version may have appended fields
         length = min(length, wire.BODIES[kind][1])
     fields = wire.unpack(kind, link.received, link.BODY, length)
     if fields is None:
-        return wire.REFUSAL_BAD_LENGTH, link.frame_length
+        return wire.REFUSAL_BAD_LENGTH, given
     if kind in states.FOR_A_MOTOR and not registers.has_motor():
         return wire.REFUSAL_NO_MOTOR, cells[wire.REGISTER_BOARD_CHANNELS]
     if not states.allowed(kind, cells[tick.STATE]):
@@ -78,7 +86,7 @@ def _hello(major, minor):
 
 
 def _ping(nonce):
-    publish.answer_ping(nonce)
+    publish.answer(wire.MESSAGE_PONG, nonce, publish.now_tick())
 
 
 def _echo(count):
@@ -150,6 +158,11 @@ def _arm(token, config_crc):
         cells[tick.STATE] = wire.STATE_DISARMED
         return wire.REFUSAL_INCOMPLETE, bad
     _token = None
+    if not states.driving(neighbour[tick.STATE]):
+        gc.collect()
+        link.errands = 0
+        publish.excuse_gap()
+    gc.disable()
     cells[tick.REFERENCE] = position
     cells[tick.REFERENCE_VELOCITY] = cells[tick.INTEGRAL] = cells[tick.STUCK] = 0
     _board.watchdog(WATCHDOG_MS)

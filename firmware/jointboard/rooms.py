@@ -1,6 +1,7 @@
-"""The large buffers of the board's motors, taken while the heap is in one piece. Imported before all else.
+"""Memory that the firmware takes once, while the heap is in one piece. Imported before all else.
 
-Whoever needs one takes it out; compiling what is imported afterwards leaves no hole that would hold them.
+Viper stores through addresses, and nothing stops it at a buffer's end. So behind each buffer stands a canary, which
+`intact` looks for: the tests do after each run of the real loop, and a board does before it is armed.
 """
 
 import json
@@ -9,7 +10,28 @@ from micropython import const
 
 KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
 KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more room
-RING = const(9318)  # bytes of the transmit ring and what may spill over it: link.py
+RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
+CANARY = b"\xca\x5e\x1a\x7e\xca\x5e\x1a\x7e"
+
+_rooms = []
+
+
+def buffer(size):
+    """Bytes, all 0, with a canary behind them."""
+    memory = bytearray(size + len(CANARY))
+    memory[size:] = CANARY
+    _rooms.append(memory)
+    return memoryview(memory)[:size]
+
+
+def intact():
+    """Nothing was written past any buffer's end. Allocates nothing."""
+    for memory in _rooms:
+        at = len(memory) - len(CANARY)
+        for k in range(len(CANARY)):
+            if memory[at + k] != CANARY[k]:
+                return False
+    return True
 
 
 def _motors():
@@ -20,5 +42,6 @@ def _motors():
         return 1
 
 
-knots = [bytearray(KNOTS_OF_TWO) for _ in range(2)] if _motors() == 2 else [bytearray(KNOTS)]
-rings = [bytearray(RING) for _ in knots]
+# Whoever needs one takes it out; compiling what is imported afterwards leaves no hole that would hold them.
+knots = [buffer(KNOTS_OF_TWO) for _ in range(2)] if _motors() == 2 else [buffer(KNOTS)]
+rings = [buffer(RING) for _ in knots]

@@ -57,6 +57,7 @@ class SimJoint:
         self.receive_buffer = board.receive_buffer
         self.inputs, self.incoming, self.INCOMING_AT = board.inputs, board.incoming, board.INCOMING_AT
         self.outgoing, self.OUTGOING_AT = board.outgoing, board.OUTGOING_AT
+        self.clock_at = board.clock_at
         self.now_us, self.room, self.send, self.flush = board.now_us, board.room, board.send, board.flush
         self.watchdog, self.stopwatch_us = board.watchdog, board.stopwatch_us
         self.outputs = bytearray(12)  # the board's own stay off

@@ -97,10 +97,10 @@ def test_a_trip_is_the_same_tick_and_latched(
 # Notes, whenever the drive is given its outputs, whether it is enabled and how many frames have been built.
 NOTING = """
 from unix import Board
-from jointboard import app, link
+from jointboard import app, framing, link
 class NotingBoard(Board):
     def apply(self):
-        log.write("%d %d\\n" % (self.outputs[4], link.frames_sent()))
+        log.write("%d %d\\n" % (self.outputs[4], link.line[framing.SENT]))
 log = open("applied.log", "w")
 app.run(NotingBoard())
 log.close()
@@ -199,9 +199,9 @@ from unix import Board
 board = Board()
 board.disable()
 from jointboard import app, requests, wire
-def broken(nonce):
+def broken(count):
     raise ValueError("broken on purpose")
-requests._HANDLERS[wire.MESSAGE_PING] = broken
+requests._HANDLERS[wire.MESSAGE_ECHO] = broken
 app.run(board)
 """
 
@@ -211,13 +211,13 @@ def test_an_error_in_the_program_takes_the_power_and_the_board_keeps_talking(sta
     prepare(board)
     board.arm()
     assert board.run(5).enable == 1
-    board.send(M.PING, nonce=1)
+    board.send(M.ECHO, count=0, data=b"")
     assert board.run(1).enable == 0
     board.run(3)
     assert [frame.body.trip for frame in board.of(M.FAULT)] == [Trip.INTERNAL]
     assert "broken on purpose" in board.errors
     for _ in range(3):  # again and again: it stays, and is told on the console once
-        board.send(M.PING, nonce=1)
+        board.send(M.ECHO, count=0, data=b"")
         board.run(3)
     assert board.state is S.FAULT
     assert board.errors.count("broken on purpose") == 1

@@ -21,8 +21,12 @@ VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
 PROGRAM = """
 import json, struct
 from jointboard import framing, link, wire
+from jointboard.registers import cells
 ring = bytearray(framing.SPILL)
-link.attach(ring, 0)
+line = link.line
+line[framing.TARGET], line[framing.TARGET_SIZE] = link.address(ring), len(ring)
+line[framing.RECEIVED_MASK] = -1
+cells[framing.INPUTS] = link.address(bytearray(128))
 for vector in json.load(open("vectors.json")):
     kind, body, frame = vector["type"], bytes.fromhex(vector["body"]), bytes.fromhex(vector["frame"])
     buffer = bytearray(5) + body + bytearray(4)
@@ -32,12 +36,23 @@ for vector in json.load(open("vectors.json")):
     wire.pack(kind, again, 3, *fields)
     exact = wire.unpack(kind, buffer, 5, len(body) + 1) is None
     exact = exact and (not body or wire.unpack(kind, buffer, 5, len(body) - 1) is None)
-    link._decoder[framing.NEXT] = 0
-    whole = framing.decode(link._decoder, frame, len(frame)) and link._decoder[framing.NEXT] == len(frame)
-    valid = whole and link._valid(len(body)) and bytes(link.received[12 : 12 + len(body)]) == body
+    link.share(kind < framing.FIRST_FROM_BOARD)  # what boards say is looked at on a line of one's own alone
+    cells[wire.REGISTER_BOARD_NODE] = vector["node"]
+    line[framing.RECEIVED_AT] = link.address(frame)
+    link.arrived(len(frame))
+    bad = line[framing.BAD]
+    length = link.receive()
+    valid = length == len(body) if kind < framing.FIRST_FROM_BOARD else length == -1 and line[framing.BAD] == bad
+    valid = valid and bytes(link.received[12 : 12 + len(body)]) == body
     raw = bytearray(12) + body + bytearray(4)
-    link.line[framing.SEQUENCE] = vector["seq"]
-    sent = link.send(kind, vector["node"], vector["time_us"], raw, len(body), 0) and link.transmit(len(ring))
+    line[framing.SEQUENCE] = vector["seq"]
+    clock = struct.pack("<I", vector["time_us"])  # a PONG's
+    line[framing.CLOCK_AT] = link.address(clock)
+    link.share(False)
+    link._answering = True
+    sent = link.send(kind, vector["node"], vector["time_us"], raw, len(body), 0)
+    framing.encode(link.line_at, 2 * framing.LARGEST)
+    sent = sent and link.transmit(len(ring))
     fields = [field.hex() if isinstance(field, bytes) else field for field in fields]
     print(json.dumps([fields, bytes(again[3:]) == body[:size], exact, valid, ring[:sent].hex()]))
 print(json.dumps([list(row) for row in zip(wire.ACCESS, wire.MINIMUM, wire.MAXIMUM, wire.DEFAULT)]))

@@ -11,42 +11,59 @@ from binascii import crc32
 
 sys.path.append(sys.argv[1])
 
-from jointboard import link
-from jointboard.framing import RESULT
+from jointboard import framing, link
+from jointboard.registers import cells
 
 MOST_CHUNKS = 8192
-NOTHING = -2  # in RESULT: no chunk has ended yet
 
 
 def main():
     """Answer batches until there are no more."""
     incoming, outgoing = open(0, "rb"), open(1, "wb")
     head, size, piece = bytearray(8), bytearray(2), bytearray(512)
-    verdicts = bytearray(4 * MOST_CHUNKS)
+    verdicts, inputs = bytearray(4 * MOST_CHUNKS), bytearray(128)
+    line = link.line
+    line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = link.address(piece), -1
+    cells[framing.INPUTS] = link.address(inputs)
     while incoming.readinto(head) == 8:
         pieces, node = struct.unpack("<II", head)
+        cells[framing.BOARD_NODE] = node
         chunks = 0
         for _ in range(pieces):
             incoming.readinto(size)
             count = size[0] | size[1] << 8
             incoming.readinto(piece, count)
-            at = 0
-            while at < count:
-                link._decoder[RESULT] = NOTHING
-                bad = link.bad_frames
-                at = link.receive(piece, at, count, node)
-                length = link._decoder[RESULT]
-                if length != NOTHING:
-                    taken = 0
-                    if link.bad_frames == bad:
-                        # A request is handed on; what other boards say is only found to be whole.
-                        if link.received[1] < 0x20 and link.frame_length != length - link.BODY - 4:
-                            raise ValueError("a request to this node was found whole and not handed on")
-                        taken = crc32(memoryview(link.received)[: length - 4])
-                    struct.pack_into("<I", verdicts, 4 * chunks, taken)
-                    chunks += 1
+            line[framing.NEXT] = 0
+            for end in ends(piece, count):
+                # Chunk by chunk, so that it is known which one the counts speak of.
+                waited = line[framing.BYTES] + end - line[framing.NEXT] > (1 if piece[end - 1] == 0 else 1 << 20)
+                bad = line[framing.BAD]
+                line[framing.END] = end
+                found = framing.hear(link.line_at, link.cells_at)
+                if not waited:
+                    continue
+                taken = 0
+                if line[framing.BAD] == bad:
+                    whole = struct.unpack_from("<H", link.received, 6)[0] + framing.BODY
+                    if link.received[1] < 0x20 and not found and asked(node):
+                        raise ValueError("a request to this node was found whole and not handed on")
+                    taken = crc32(memoryview(link.received)[:whole])
+                struct.pack_into("<I", verdicts, 4 * chunks, taken)
+                chunks += 1
         outgoing.write(struct.pack("<I", 4 * chunks))
         outgoing.write(memoryview(verdicts)[: 4 * chunks])
+
+
+def ends(piece, count):
+    """Where to stop within a piece: behind each delimiter, and at its end."""
+    for k in range(count):
+        if piece[k] == 0 or k == count - 1:
+            yield k + 1
+
+
+def asked(node):
+    """The frame in link.received is to this board."""
+    return link.received[2] in (node, framing.BROADCAST_NODE)
 
 
 main()

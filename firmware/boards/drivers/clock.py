@@ -7,6 +7,7 @@ USB and soft interrupts meanwhile: a tick begins some microseconds late, never e
 
 from array import array
 from time import ticks_us
+from uctypes import addressof
 
 import micropython
 from micropython import const
@@ -22,12 +23,13 @@ WRAP = const(0x3FFFFFFF)
 
 
 class Clock:
-    """The board's time. `state` is for the viper functions below."""
+    """The board's time, at `address` as it was last looked at. `state` is for the viper functions below."""
 
     def __init__(self, period_us):
         self.state = array("i", [period_us, 0, 0, period_us, 0, 0, 0])
         due_in(self.state, ticks_us())
         self.state[NOW] = 0
+        self.address = addressof(self.state) + 4 * NOW
 
     def wait(self, lead_us):
         """Return when the coming tick is at most `lead_us` away."""
@@ -38,6 +40,10 @@ class Clock:
     def tick(self, inputs):
         """Begin the tick: its number, its time and the SYNC edges go into the Hal's inputs."""
         begin(self.state, inputs, ticks_us())
+
+    def look(self):
+        """Bring the time at `address` up to date."""
+        due_in(self.state, ticks_us())
 
     def now_us(self):
         """The clock as it is now, 0 … 2^32 - 1."""

@@ -13,6 +13,7 @@ from drivers.clock import Clock
 from drivers.configuration import enable_low, whole
 from drivers.current_sense import block_sum, zero_offset
 from drivers.errors import WiringError
+from jointboard import rooms
 
 LINE = const(512)  # received bytes in a tick, at most
 INPUTS = const(116)
@@ -45,8 +46,8 @@ class Joint:
 
     def __init__(self, pin_class, dog_class):
         self._enable, self.config = enable_low(pin_class)
-        self.inputs = self.incoming = bytearray(INPUTS + LINE)
-        self.outputs = self.outgoing = bytearray(OUTPUTS + LINE)
+        self.inputs = self.incoming = rooms.buffer(INPUTS + LINE)
+        self.outputs = self.outgoing = rooms.buffer(OUTPUTS + LINE)
         self._received = memoryview(self.incoming)[INPUTS:]
         self._sent = memoryview(self.outgoing)[OUTPUTS:]
         self.node = whole(self.config, "node", 1, 254)
@@ -63,6 +64,7 @@ class Joint:
         if link_encoder:
             self.facts.setdefault("encoder.link_counts", link_encoder.COUNTS)
         self._clock = Clock(self.period_us)
+        self.clock_at = self._clock.address
         if sync_pin:
             sync_pin.irq(self._clock.edge, sync_pin.IRQ_RISING, **irq)
             self.sync_input = True
@@ -111,7 +113,9 @@ class Joint:
         if self.link_encoder:
             put(inputs, 5, self.link_encoder.read())
         clock.tick(inputs)
-        return self.line.receive(self._received, LINE)
+        received = self.line.receive(self._received, LINE)
+        clock.look()
+        return received
 
     def now_us(self):
         return self._clock.now_us()
@@ -129,7 +133,7 @@ class Joint:
             self.drive.off()
 
     def room(self):
-        return self.line.room()
+        return min(self.line.room(), LINE)
 
     def send(self, count):
         if count:

@@ -24,7 +24,7 @@ def run(program: str, **given: Any) -> Any:
     start = "".join(f"{name} = {value!r}\n" for name, value in given.items())
     done = subprocess.run(
         [micropython(), "-X", "heapsize=8M", "-c", start + program + ANSWER],
-        env=os.environ | {"MICROPYPATH": str(BOARDS)},
+        env=os.environ | {"MICROPYPATH": f"{BOARDS}:{BOARDS.parent}"},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

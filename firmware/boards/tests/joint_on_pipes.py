@@ -1,7 +1,8 @@
-"""main.py of a board for the tests: the firmware on drivers/joint.py, with pins, sensors and line of objects.
+"""main.py of a board for the tests: the firmware on drivers/joint.py and a real line, with pins and sensors of objects.
 
 The emulated board's pipes bring the time, the sensors and the bytes; what goes back is what the pins and the drive say,
-so a test sees what a motor would. Reading the pipes is the passing of time.
+so a test sees what a motor would. Reading the pipes is the passing of time. The canaries behind all buffers are looked
+at in each tick.
 """
 
 import struct
@@ -14,6 +15,7 @@ class Module:
     pass
 
 
+BAUD = 921600
 PERIOD_US = 1000  # the first message is the first tick, a period after the clock starts
 pipes = Pipes()
 ticks = 0
@@ -23,6 +25,8 @@ sys.modules["time"].ticks_diff = lambda a, b: a - b
 
 from drivers.errors import SensorFault
 from drivers.joint import Joint
+from drivers.uart_line import BUFFER, UartLine
+from jointboard import rooms
 
 
 class Pin:
@@ -53,27 +57,40 @@ class Dog:
             print("fed", Dog.fed, file=sys.stderr)
 
 
-class Line:
-    receive_buffer = 512
-    arrived = 0
+class Uart:
+    """A port's UART with BUFFER bytes each way, whose line is the pipes: it carries BAUD bits a second.
 
-    def receive(self, into, most):
+    Allocates nothing, as a port's does not.
+    """
+
+    def __init__(self):
+        self.arrived, self.waiting, self.sent, self.buffer = 0, 0, 0, bytearray(BUFFER)
+
+    def any(self):
+        return self.arrived
+
+    def readinto(self, into, most):
         count, self.arrived = self.arrived, 0
-        into[:count] = pipes.incoming[pipes.INCOMING_AT : pipes.INCOMING_AT + count]
+        assert count <= most
+        for k in range(count):
+            into[k] = pipes.incoming[pipes.INCOMING_AT + k]
         return count
 
-    def room(self):
-        return pipes.room()
+    def write(self, data, count):
+        for k in range(count):
+            self.buffer[(self.sent + self.waiting + k) % BUFFER] = data[k]
+        self.waiting += count
+        assert self.waiting <= BUFFER, "a write that would wait"
 
-    def send(self, data, count):
-        pipes.outgoing[pipes.OUTGOING_AT : pipes.OUTGOING_AT + count] = data[:count]
+    def pass_on(self):
+        count = min(self.waiting, BAUD * PERIOD_US // 10000000)
+        for k in range(count):
+            pipes.outgoing[pipes.OUTGOING_AT + k] = self.buffer[(self.sent + k) % BUFFER]
+        self.sent, self.waiting = (self.sent + count) % BUFFER, self.waiting - count
         pipes.send(count)
 
     def flush(self):
         pipes.flush()
-
-    def become_console(self):
-        pass
 
 
 class Drive:
@@ -109,7 +126,8 @@ class Board(Joint):
 
     def __init__(self):
         super().__init__(Pin, Dog)
-        self.begin(Line(), Encoder(), None, None)
+        self.uart = Uart()
+        self.begin(UartLine(self.uart, BAUD, PERIOD_US), Encoder(), None, None)
         if "sim_joint" in self.config:
             self.complete(None)
         else:  # without measuring the current's zero: no time passes yet
@@ -122,7 +140,9 @@ class Board(Joint):
         tick = struct.unpack_from("<i", pipes.inputs, 0)[0]
         struct.pack_into("<3i", pipes.outputs, 0, tick, Pin.levels[4], getattr(self.drive, "current_mA", 0))
         global ticks
-        self.line.arrived = pipes.wait_tick()
+        assert rooms.intact()
+        self.uart.pass_on()
+        self.uart.arrived = pipes.wait_tick()
         ticks = (struct.unpack_from("<I", pipes.inputs, 4)[0] + PERIOD_US) & 0x3FFFFFFF
         return super().wait_tick()
 

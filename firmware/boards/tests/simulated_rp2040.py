@@ -77,7 +77,9 @@ class Chip:
         """Where a block of the driver's memory lies in the chip's; it is 0 there and stays the driver's for good."""
         if isinstance(block, Registers):
             return block.address
-        assert isinstance(block, bytearray)
+        if isinstance(block, memoryview):  # of a whole buffer
+            block = block.obj
+        assert isinstance(block, bytearray | array)
         for known, address in self._claimed:
             if known is block:
                 return address
@@ -140,7 +142,7 @@ def pointer(chip: Chip, width: int) -> type:
 
     class Pointer:
         def __init__(self, target: Any) -> None:
-            block = isinstance(target, (bytearray, array))
+            block = isinstance(target, (bytearray, memoryview, array))
             self._memory = memoryview(target).cast("B") if block else None
             self._at = 0 if block else int(target)
 
@@ -315,13 +317,15 @@ def drivers_on_chip(assembler: str) -> Iterator[tuple[Chip, Any]]:
     sys.modules.update(micropython=micropython, uctypes=uctypes, machine=_machine(chip), _rp2=_rp2_in_c(chip), rp2=rp2)
     builtins.ptr16, builtins.ptr32 = pointer(chip, 2), pointer(chip, 4)
     sys.implementation._machine = "Raspberry Pi Pico with RP2040"
-    sys.path.insert(0, str(BOARDS))
+    paths = [str(BOARDS), str(BOARDS.parent)]  # drivers, and jointboard
+    sys.path[:0] = paths
     os.dupterm = lambda uart: chip.log.append(("console", type(uart).__name__))
     try:
         exec(compile(assembler, "rp2.py", "exec"), rp2.__dict__)
         yield chip, _importer(chip)
     finally:
-        sys.path.remove(str(BOARDS))
+        for path in paths:
+            sys.path.remove(path)
         del builtins.ptr16, builtins.ptr32, sys.implementation._machine, os.dupterm
         for name in set(sys.modules) - set(before):
             del sys.modules[name]

@@ -39,7 +39,7 @@ def check(port: str, folder: Path, *files: Path) -> list[str]:
     settings = {
         "include": [str(file) for file in files],
         "exclude": others,
-        "extraPaths": [str(BOARDS)],
+        "extraPaths": [str(BOARDS), str(BOARDS.parent)],
         "stubPath": str(stubs.folder(checkout) / port),
         "typeshedPath": str(stubs.folder(checkout) / port),
         "typeCheckingMode": "standard",
