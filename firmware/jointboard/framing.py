@@ -6,6 +6,7 @@ COBS to so many bytes, hear() decodes as many as have come. No allocation, no ca
 counted; a chunk that is too long or broken is swallowed up to its delimiter and never written past the buffer.
 """
 
+import micropython
 from micropython import const
 
 RING = const(8192)  # bytes of the ring of raw frames; a power of two
@@ -68,13 +69,17 @@ SAMPLES_DROPPED = const(44)
 TICKS_MISSED = const(45)
 MISSED = const(46)  # since the last block that was queued, at most 0xFFFF
 HEAP_FREE = const(47)
-LONGEST_TICK = const(48)  # us
+LONGEST_TICK = const(48)  # us, since the last STATUS
 LONGEST_COLLECTION = const(49)  # us
 REPORT_AT = const(50)  # buffer for STATUS and SYNC
-LINE_CELLS = const(51)
+SPENT = const(51)  # us of all turns since the last STATUS, and how many they were, where the Hal counts them
+TURNS = const(52)
+LATE_BY = const(53)  # us that this tick's sample was taken after its tick, where the Hal tells it
+LATE = const(54)  # the same of the only sample of the block that is closed next
+LINE_CELLS = const(55)
 
 BODY = const(12)  # where a body begins in a frame's buffer: wire.HEADER_SIZE
-SAMPLES = const(30)  # where a DATA frame's samples begin
+SAMPLES = const(32)  # where a DATA frame's samples begin
 # Bytes of the ring that a frame must leave free, by what it is: a DATA block leaves room for the board's reports, those
 # for the longest answer, and answers for the YIELD that ends a turn. So a host too slow for the stream still gets its
 # answers.
@@ -132,7 +137,7 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
             head[1] = cells[DIVIDERS]
             head[2] = cells[FIRST_PLAY]
             head[3] = cells[STREAM_CHANNELS] | (line[MISSED] << 16)
-            ptr16(source + BODY)[8] = cells[COUNT] | (cells[STATE] << 8)
+            head[4] = cells[COUNT] | (cells[STATE] << 8) | (line[LATE] << 16)
             line[SOURCE] = source
             line[BODY_LENGTH] = cells[SAMPLE] - source - BODY
             line[KIND] = MESSAGE_DATA
@@ -156,8 +161,11 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
             head[9] = line[HEAP_FREE]
             head[10] = line[LONGEST_TICK]
             head[11] = line[LONGEST_COLLECTION]
+            head[12] = 0
+            if line[TURNS]:
+                head[12] = line[SPENT] // line[TURNS]
             line[SOURCE] = source
-            line[BODY_LENGTH] = 48
+            line[BODY_LENGTH] = 52
             line[KIND] = MESSAGE_STATUS
             line[RESERVE] = LEFT_BY_REPORTS
         elif what & 32:
@@ -213,12 +221,17 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
         else:
             line[DROPPED] = line[DROPPED] + 1
             refused |= one
+        if one == STATUS and fits:
+            line[LONGEST_TICK] = 0
+            line[SPENT] = 0
+            line[TURNS] = 0
         if one == BLOCK:
             line[SAMPLES_TAKEN] = line[SAMPLES_TAKEN] + cells[COUNT]
             if fits == 0:
                 line[SAMPLES_DROPPED] = line[SAMPLES_DROPPED] + cells[COUNT]
             else:
                 line[MISSED] = 0
+            line[LATE] = 0
             cells[COUNT] = 0
             cells[SAMPLE] = line[BLOCK_AT] + SAMPLES
     return refused
@@ -451,6 +464,7 @@ def hear(line: ptr32, cells: ptr32) -> int:
                             line[SOURCE] = line[PONG_AT]
                             line[BODY_LENGTH] = 8
                             line[KIND] = MESSAGE_PONG
+                            line[TIME] = 0  # until it is encoded
                             line[NODE] = cells[BOARD_NODE]
                             line[SEED] = line[SCHEMA]
                             line[RESERVE] = LEFT_BY_ANSWERS

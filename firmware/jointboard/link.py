@@ -14,9 +14,9 @@ from jointboard import rooms, framing, tick, wire
 from jointboard.crc_tables import tables
 from jointboard.framing import (
     ASKED, BLOCK_AT, BODY, BODY_LENGTH, CLOCK_AT, CODE, DESCRIBED, ENCODED, ENCODED_AT, END, FRAME, GIVEN, GONE, KIND,
-    LARGEST, LEFT_BY_ANSWERS, LEFT_BY_REPORTS, NEXT, NODE, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT,
+    LARGEST, LEFT_BY_REPORTS, NEXT, NODE, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT,
     REQUEST, RESERVE, RING, RING_AT, SAMPLES, SCHEMA, SEED, SHARED, SOURCE, SPILL, TABLES_AT, TAIL, TARGET,
-    TARGET_SIZE, TIME, drain, encode, hear, post,
+    TARGET_SIZE, TIME, drain, hear, post,
 )  # fmt: skip
 from jointboard.registers import cells, word
 
@@ -25,7 +25,7 @@ FIRST_ANSWER = const(0x40)
 
 received = rooms.buffer(LARGEST)
 reply = rooms.buffer(LARGEST)  # frames are built here; DATA, STATUS, SYNC and PONG have their own buffers
-_report = rooms.buffer(64)
+_report = rooms.buffer(68)
 _pong = rooms.buffer(24)
 _block = rooms.buffer(LARGEST)
 _ring = rooms.rings.pop()
@@ -35,9 +35,9 @@ line = array("i", bytes(4 * framing.LINE_CELLS))
 
 assert len(_ring) == RING + SPILL
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
-assert SPILL >= framing.HEAD_SIZE + LARGEST and LEFT_BY_REPORTS >= framing.HEAD_SIZE + LARGEST
+assert min(SPILL, LEFT_BY_REPORTS) >= framing.HEAD_SIZE + LARGEST
 assert (SAMPLES, FIRST_ANSWER) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], wire.MESSAGE_ACK)
-assert wire.BODIES[wire.MESSAGE_STATUS][1] == 48 and wire.BODIES[wire.MESSAGE_SYNC][1] == 8
+assert (wire.BODIES[wire.MESSAGE_STATUS][1], wire.BODIES[wire.MESSAGE_SYNC][1]) == (52, 8)
 for _name in ("PING", "DATA", "STATUS", "SYNC", "YIELD", "PONG"):
     assert getattr(framing, "MESSAGE_" + _name) == getattr(wire, "MESSAGE_" + _name)
 for _name in ("BOARD_NODE", "STREAM_CHANNELS"):
@@ -96,6 +96,8 @@ def attach(board):
     line[RECEIVED_AT] = address(board.incoming) + board.INCOMING_AT
     line[RECEIVED_MASK] = -1
     line[CLOCK_AT] = word(board.clock_at)
+    if hasattr(board, "join"):
+        board.join(line)
 
 
 def send(kind, node, time_us, buffer, length, left):
@@ -128,27 +130,28 @@ def silent():
 
 
 def arrived(count):
-    """So many bytes stand in the Hal's buffer."""
-    line[NEXT] = 0
-    line[END] = count
+    """So many bytes stand in the Hal's buffer; a Hal with a ring has told it by itself."""
+    if line[RECEIVED_MASK] < 0:
+        line[NEXT] = 0
+        line[END] = count
 
 
-def receive():
+def receive(found=framing.NOTHING):
     """The next request to this node among the bytes that have arrived: in `received`, its body's length; -1: none.
 
-    A PING is answered without anybody's help.
+    A PING is answered without anybody's help. `found`: what hear() has found already.
     """
     global errands, _answering
     while True:
-        found = hear(line_at, cells_at)
+        found = found or hear(line_at, cells_at)
         if found == ASKED:
             errands += 1
             _answering = not shared or received[2] == cells[wire.REGISTER_BOARD_NODE]
             return line[REQUEST]
         if not found:
             return -1
-        line[TIME] = 0  # until it is encoded
         post(line_at, cells_at, DESCRIBED)
+        found = framing.NOTHING
 
 
 def turn():

@@ -64,14 +64,15 @@ def see_to(events):
     post(line_at, cells_at, events & TOLD)
 
 
-def receive():
-    """Serve the requests among the bytes that have arrived."""
+def receive(found=0):
+    """Serve the requests among the bytes that have arrived; `found`: what hear() has found already."""
     turn = False
     try:
         while not requests.leaving:  # what comes after REPL is the interpreter's
-            length = link.receive()
+            length = link.receive(found)
             if length < 0:
-                return
+                break
+            found = 0
             turn = turn or link.turn()
             requests.serve(length)
     finally:

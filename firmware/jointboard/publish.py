@@ -10,7 +10,7 @@ from micropython import const
 
 from jointboard import image, link, tick, wire
 from jointboard.bounds import in_register_units
-from jointboard.framing import MISSED, TICKS_MISSED, post
+from jointboard.framing import LEFT_BY_ANSWERS, LEFT_BY_REPORTS, LONGEST_TICK, MISSED, TICKS_MISSED, post
 from jointboard.link import cells_at, line, line_at
 from jointboard.registers import cells, word
 
@@ -45,7 +45,9 @@ def note_gap():
     missed = (now_tick() - cells[tick.TICK] - 1) & 0xFFFFFFFF
     line[TICKS_MISSED] = word(line[TICKS_MISSED] + missed)
     line[MISSED] = min(line[MISSED] + missed, 0xFFFF)
-    cells[tick.MISSED] = 0 if cells[tick.TICK] == _excused else min(missed, 0xFFFF)
+    cells[tick.MISSED] = min(missed, 0xFFFF)
+    if cells[tick.TICK] == _excused:
+        cells[tick.MISSED] = line[LONGEST_TICK] = 0
     cells[tick.TICK] = word(now_tick() - 1)
 
 
@@ -63,13 +65,13 @@ def close_block():
 def report(kind, *fields):
     """Send a message that nobody asked for."""
     wire.pack(kind, link.reply, link.BODY, *fields)
-    _send(kind, link.reply, wire.BODIES[kind][1], link.LEFT_BY_REPORTS)
+    _send(kind, link.reply, wire.BODIES[kind][1], LEFT_BY_REPORTS)
 
 
 def answer(kind, *fields, items=0):
     """Answer a request; repeated items already stand behind the head, `items` bytes of them."""
     wire.pack(kind, link.reply, link.BODY, *fields)
-    _send(kind, link.reply, wire.BODIES[kind][1] + items, link.LEFT_BY_ANSWERS)
+    _send(kind, link.reply, wire.BODIES[kind][1] + items, LEFT_BY_ANSWERS)
 
 
 def answer_values(first, count):

@@ -10,7 +10,7 @@ from jointboard import tick, wire
 
 MAX_BLOCK = const(64)
 PHASES = const(64)
-ROOM = const(1086)  # bytes of samples in the longest body; checked below
+ROOM = const(1084)  # bytes of samples in the longest body; checked below
 
 assert ROOM == wire.MAX_BODY - wire.BODIES[wire.MESSAGE_DATA][1]
 

@@ -9,7 +9,7 @@ PROTOCOL_MAJOR = const(1)
 PROTOCOL_MINOR = const(1)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x2F9FD53E)
+SCHEMA_HASH = const(0x9AD44DDE)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -147,11 +147,11 @@ BODIES = {
     MESSAGE_REPL: ("<", 0, 0),
     # image_sha256
     MESSAGE_CONFIRM: ("<32s", 32, 0),
-    # first_tick, dividers, play_tick, channels, missed, count, state
-    MESSAGE_DATA: ("<LLlHHBB", 18, 0),
+    # first_tick, dividers, play_tick, channels, missed, count, state, late_us
+    MESSAGE_DATA: ("<LLlHHBBH", 20, 0),
     # state, trip, reserved, tick, samples_taken, samples_dropped, frames_sent, frames_dropped, ticks_missed,
-    # frames_received, bad_frames, heap_free, longest_tick_us, longest_gc_us
-    MESSAGE_STATUS: ("<BBHLLLLLLLLLLL", 48, 0),
+    # frames_received, bad_frames, heap_free, longest_tick_us, longest_gc_us, mean_tick_us
+    MESSAGE_STATUS: ("<BBHLLLLLLLLLLLL", 52, 0),
     # trip, state, reserved, tick, value, limit
     MESSAGE_FAULT: ("<BBHLll", 16, 0),
     # edge, edge_us

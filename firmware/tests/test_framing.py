@@ -1,4 +1,4 @@
-"""What becomes of a frame on its way out: queued raw, encoded some bytes a turn, drained; against zlib and package cobs."""
+"""A frame on its way out: queued raw, encoded some bytes a turn, drained; against zlib and package cobs."""
 
 import random
 import struct
@@ -97,9 +97,11 @@ with open("reports.bin", "rb") as source, open("reports.sent", "wb") as sent:
         cells[framing.STREAM_CHANNELS], line[framing.MISSED], cells[tick.COUNT], cells[tick.STATE] = fields[3:7]
         cells[framing.BOARD_NODE], cells[tick.TRIP], size, what = fields[7:11]
         struct.pack_into("<4i", inputs, 0, *fields[11:15])
-        line[framing.SAMPLES_TAKEN], line[framing.SAMPLES_DROPPED], line[framing.SENT], line[framing.DROPPED] = fields[15:19]
+        line[framing.SAMPLES_TAKEN], line[framing.SAMPLES_DROPPED] = fields[15:17]
+        line[framing.SENT], line[framing.DROPPED] = fields[17:19]
         line[framing.TICKS_MISSED], line[framing.GOOD], line[framing.BAD], line[framing.HEAP_FREE] = fields[19:23]
         line[framing.LONGEST_TICK], line[framing.LONGEST_COLLECTION] = fields[0], fields[1]
+        line[framing.SPENT], line[framing.TURNS], line[framing.LATE] = fields[3], fields[6], fields[11] & 0xFFFF
         cells[tick.SAMPLE] = block_at + framing.SAMPLES + size
         assert framing.post(at, cells_at, what) == 0
         if what & (framing.BLOCK | framing.STATUS) and fields[5]:
@@ -238,14 +240,15 @@ def test_a_block_a_status_and_an_edge_become_their_frames(written: Written) -> N
     """In this order, each only when asked for; a STATUS, too, closes the block, and counts it."""
     found = [cobs.decode(chunk) for chunk in written["reports.sent"].split(b"\0")[:-1]]
     expected: list[tuple[int, int, int, bytes]] = []
-    for first, dividers, play, channels, missed, count, state, node, trip, size, what, *rest in _reports():
+    for first, dividers, play, channels, missed, count, state, node, trip, _, what, *rest in _reports():
         tick, time, edges, edge_us, taken, dropped, sent, dropped_frames, ticks_missed, good, bad, heap = rest
         if what & 6 and count:
-            head = struct.pack("<iiiHHBB", first, dividers, play, channels, missed, count, state)
+            head = struct.pack("<iiiHHBBH", first, dividers, play, channels, missed, count, state, tick & 0xFFFF)
             expected.append((MessageType.DATA, node, time, head))
             taken, sent = taken + count, sent + 1
         if what & 4:
-            counts = (tick, taken, dropped, sent, dropped_frames, ticks_missed, good, bad, heap, first, dividers)
+            mean = channels // state if state else 0  # what stood for the time of the turns, and for their number
+            counts = (tick, taken, dropped, sent, dropped_frames, ticks_missed, good, bad, heap, first, dividers, mean)
             body = struct.pack("<BBH", state, trip, 0)
             body += b"".join(struct.pack("<I", value & 0xFFFFFFFF) for value in counts)
             assert len(body) == BODIES[MessageType.STATUS].sizeof()

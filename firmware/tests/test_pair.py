@@ -164,7 +164,7 @@ def test_each_node_answers_as_a_board_of_its_own(pair: PairProcess, tmp_path: Pa
 
 def played(frames: list[Frame]) -> list[tuple[int, int, bytes]]:
     """Blocks of samples that belong to a trajectory: their first tick, that of the trajectory, and the samples."""
-    return [(f.body.first_tick, f.body.play_tick, f.payload[18:]) for f in frames if f.body.play_tick >= 0]
+    return [(f.body.first_tick, f.body.play_tick, f.payload[20:]) for f in frames if f.body.play_tick >= 0]
 
 
 def test_they_play_the_same_ticks_as_boards_of_their_own(pair: PairProcess, tmp_path: Path) -> None:

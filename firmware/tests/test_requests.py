@@ -350,7 +350,7 @@ def test_what_another_board_says_is_heard_and_left(board: BoardProcess) -> None:
     """Even under this board's own number: it is no request."""
     board.send(M.PONG, nonce=1, tick=2)
     board.send(M.PONG, node=8, nonce=1, tick=2)
-    board.send(M.DATA, payload=bytes(18))
+    board.send(M.DATA, payload=bytes(20))
     board.run(1000)
     assert [frame.type for frame in board.frames] == [M.STATUS]
     status = board.frames[0].body

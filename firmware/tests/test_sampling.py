@@ -25,7 +25,7 @@ from jointwire import (
 
 M, R = MessageType, Refusal
 SEED = 11
-HEAD = 18
+HEAD = 20
 SIZE = {channel.name: struct.calcsize(channel.format) for channel in CHANNELS}
 EVERY = {kind: f"stream.every_{kind.name.lower()}" for kind in ChannelKind}
 
@@ -107,8 +107,8 @@ def test_each_channel_at_the_ticks_of_its_divider(board: BoardProcess, cases: in
     assert board.noise == []
 
 
-# Ticks that fit 1086 bytes when motor encoder and feet (16 bytes) come at each 2^e-th tick, the others (14) at each.
-@pytest.mark.parametrize(("exponent", "longest"), [(0, 36), (1, 49), (2, 60), (3, 64), (6, 64)])
+# Ticks that fit 1084 bytes when motor encoder and feet (16 bytes) come at each 2^e-th tick, the others (14) at each.
+@pytest.mark.parametrize(("exponent", "longest"), [(0, 36), (1, 48), (2, 60), (3, 64), (6, 64)])
 @pytest.mark.parametrize("first", [0, 1, 37])
 def test_a_block_is_as_long_as_asked_or_as_fits_wherever_it_begins(
     board: BoardProcess, exponent: int, longest: int, first: int

@@ -42,7 +42,7 @@ from jointboard.tick import tick as step
 cells = array("i", bytes(4 * tick.CELLS))
 cells_bytes = bytearray_at(addressof(cells), 4 * tick.CELLS)  # what a file reads into an array, ports count differently
 knots, many, inputs, outputs = bytearray(8 * 64), bytearray(TICKS * INPUTS), bytearray(INPUTS), bytearray(12)
-block, head = bytearray(1086 + SAMPLE), bytearray(8)
+block, head = bytearray(1084 + SAMPLE), bytearray(8)
 changing = memoryview(cells)[tick.INPUTS : tick.DUE]
 state = memoryview(bytearray(4 * len(changing)))
 source, target = open("cases.bin", "rb"), open("results.bin", "wb")

@@ -14,7 +14,7 @@ from jointwire import BY_NAME, CHANNELS, MAX_BODY, Channel, State, Trip
 
 DRIVING = (State.ARMED, State.RUNNING)
 KNOT_TICKS = 32
-SAMPLES_ROOM = MAX_BODY - 18  # bytes behind the head of a DATA frame
+SAMPLES_ROOM = MAX_BODY - 20  # bytes behind the head of a DATA frame
 
 
 @dataclass

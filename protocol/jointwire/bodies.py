@@ -177,6 +177,7 @@ class Data:
         missed: ticks missed since the last block that was sent, 65535 at most.
         count: ticks in the block.
         state: State when the block was closed.
+        late_us: after its tick, the block's only sample was taken; 0: all were in time, to 20 µs.
     """
 
     first_tick: int
@@ -186,6 +187,7 @@ class Data:
     missed: int
     count: int
     state: int
+    late_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +207,9 @@ class Status:
         frames_received: valid, and to this node.
         bad_frames: COBS, length, CRC or protocol was wrong; not of those between others on its line.
         heap_free: bytes, when memory was last collected with the motor at rest.
-        longest_tick_us: from a tick to the end of its work; 0 without a clock that runs then.
+        longest_tick_us: from a tick to the end of its work since the last STATUS; 0 without a clock that runs then.
         longest_gc_us: pause to collect memory; 0 without such a clock.
+        mean_tick_us: as longest_tick_us, on average; 0 where nobody counts it.
     """
 
     state: int
@@ -223,6 +226,7 @@ class Status:
     heap_free: int
     longest_tick_us: int
     longest_gc_us: int
+    mean_tick_us: int
 
 
 @dataclass(frozen=True, slots=True)

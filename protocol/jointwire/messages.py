@@ -234,6 +234,7 @@ BODIES: dict[MessageType, Struct] = {
         "missed" / Int16ul * "ticks missed since the last block that was sent, 65535 at most",
         "count" / Int8ul * "ticks in the block",
         "state" / Int8ul * "State when the block was closed",
+        "late_us" / Int16ul * "after its tick, the block's only sample was taken; 0: all were in time, to 20 µs",
     ),
     MessageType.STATUS: Struct(
         "state" / Int8ul * "State",
@@ -248,8 +249,9 @@ BODIES: dict[MessageType, Struct] = {
         "frames_received" / Int32ul * "valid, and to this node",
         "bad_frames" / Int32ul * "COBS, length, CRC or protocol was wrong; not of those between others on its line",
         "heap_free" / Int32ul * "bytes, when memory was last collected with the motor at rest",
-        "longest_tick_us" / Int32ul * "from a tick to the end of its work; 0 without a clock that runs then",
+        "longest_tick_us" / Int32ul * "from a tick to the end of its work since the last STATUS; 0 without a clock that runs then",
         "longest_gc_us" / Int32ul * "pause to collect memory; 0 without such a clock",
+        "mean_tick_us" / Int32ul * "as longest_tick_us, on average; 0 where nobody counts it",
     ),
     MessageType.FAULT: Struct(
         "trip" / Int8ul * "Trip",

@@ -52,7 +52,7 @@ def board_frames(node: int, columns: Columns, first_tick: int, n_ticks: int) -> 
         head = BODIES[MessageType.DATA].build(
             {
                 "first_tick": first, "dividers": DIVIDERS, "play_tick": first - first_tick,
-                "channels": JOINT_CHANNELS, "missed": 0, "count": BLOCK, "state": State.RUNNING,
+                "channels": JOINT_CHANNELS, "missed": 0, "late_us": 0, "count": BLOCK, "state": State.RUNNING,
             }
         )  # fmt: skip
         time_us = TICK_US * (first + BLOCK) & 0xFFFFFFFF

@@ -72,6 +72,7 @@ class SimulatedBoard:
                 "heap_free": self._random.randrange(1 << 20),
                 "longest_tick_us": self._random.randrange(1 << 20),
                 "longest_gc_us": self._random.randrange(1 << 20),
+                "mean_tick_us": self._random.randrange(1 << 20),
             }
         )  # fmt: skip
         return self._send(MessageType.STATUS, body)

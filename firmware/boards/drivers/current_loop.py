@@ -46,6 +46,10 @@ class CurrentLoop:
     def __call__(self, command_mA):
         return step(self._state, self._inputs, command_mA)
 
+    def cells(self):
+        """Its state, for a kernel that does the same."""
+        return self._state
+
     def reset(self):
         self._state[INTEGRAL] = 0
 

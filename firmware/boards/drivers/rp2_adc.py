@@ -80,10 +80,19 @@ class RoundRobinAdc:
     def measure(self, inputs):
         """The last 16 samples of current and torque, the newest of supply and temperature."""
         if latest(self._state, inputs, self._fcs) & OVERFLOW:
-            self._spare = not self._spare
-            if not self._spare:  # a tick between two errors, or the board, its motor off, could tell nobody
-                return
-            raise SensorFault("ADC: a sample was lost, so the inputs are no longer told apart; reset the board")
+            self.complain()
+
+    def complain(self):
+        """A sample was lost, and nothing tells the inputs apart any more until the board's reset."""
+        self._spare = not self._spare
+        if not self._spare:  # a tick between two errors, or the board, its motor off, could tell nobody
+            return
+        raise SensorFault("ADC: a sample was lost, so the inputs are no longer told apart; reset the board")
+
+    def cells(self):
+        """For rp2_turn.py: ring, two DMA channels, FCS, inputs in a round, each role's place in it."""
+        state = self._state
+        return [state[RING], state[FIRST_DMA], state[SECOND_DMA], self._fcs] + list(state[SLOTS:])
 
 
 @micropython.viper

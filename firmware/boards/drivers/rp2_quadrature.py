@@ -40,9 +40,16 @@ class Quadrature:
 
     def read(self):
         if flags(self._flags) & 1:
-            mem32[self._flags] = 1
-            raise SensorFault("motor encoder: A and B changed at once; noise, a loose wire, or faster than it can be")
+            self.complain()
         return newest(self._ring.address, self._inputs)
+
+    def complain(self):
+        mem32[self._flags] = 1
+        raise SensorFault("motor encoder: A and B changed at once; noise, a loose wire, or faster than it can be")
+
+    def cells(self):
+        """For rp2_turn.py: the two words that DMA keeps, the PIO's flags."""
+        return [self._ring.address, self._flags]
 
     def close(self):
         self._machine.active(0)

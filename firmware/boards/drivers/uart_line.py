@@ -29,7 +29,7 @@ class UartLine:
     def __init__(self, uart, baud, period_us, buffered=True, patience_us=300, wake=None):
         if baud < SLOWEST:
             raise WiringError("config.json: line.baud is %d; it must be at least %d" % (baud, SLOWEST))
-        self._uart = uart
+        self.uart = uart
         self._wake = wake
         self._a_tick = baud * period_us // (BITS * 1000000)
         self._capacity = BUFFER if buffered else max(1, baud * patience_us // (BITS * 1000000))
@@ -41,23 +41,23 @@ class UartLine:
         """Called once a tick, whether or not anything is to be sent: what the line has sent since is free again."""
         waiting = self._waiting - self._a_tick
         self._waiting = waiting if waiting > 0 else 0
-        count = self._uart.any()
+        count = self.uart.any()
         if not count:
             return 0
-        return self._uart.readinto(into, count if count < most else most) or 0
+        return self.uart.readinto(into, count if count < most else most) or 0
 
     def room(self):
         return self._capacity - self._waiting
 
     def send(self, data, count):
         self._waiting += count
-        self._uart.write(data, count)  # pyright: ignore[reportCallIssue] (the stubs lack write(data, count))
+        self.uart.write(data, count)  # pyright: ignore[reportCallIssue] (the stubs lack write(data, count))
 
     def flush(self):
-        self._uart.flush()
+        self.uart.flush()
 
     def become_console(self):
         """From now on what arrives is typed at the interpreter, until the board's next reset."""
-        os.dupterm(self._uart)
+        os.dupterm(self.uart)
         if self._wake is not None:
-            self._uart.irq(os.dupterm_notify, self._wake)
+            self.uart.irq(os.dupterm_notify, self._wake)

@@ -30,6 +30,7 @@ CLOCK_HZ = 125_000_000
 HEAP = 0x20010000
 
 # Register addresses of the RP2040's data sheet.
+PIO_STEP, FIFO = 0x100000, 0x10
 PIO0, CTRL, FLEVEL, INSTRUCTIONS, MACHINE0 = 0x50200000, 0x00, 0x0C, 0x48, 0xC8
 CLKDIV, EXECCTRL, SHIFTCTRL, INSTR, PINCTRL = 0x00, 0x04, 0x08, 0x10, 0x14
 DMA, CHANNEL, READ, WRITE, COUNT, CONTROL_TRIGGER, CONTROL = 0x50000000, 0x40, 0x00, 0x04, 0x08, 0x0C, 0x10
@@ -61,6 +62,7 @@ class Chip:
         self.converted: list[tuple[int, int]] = []  # ADC input and value of every conversion so far
         self.values: dict[int, int] = {}  # what the ADC reads at its inputs, 12-bit
         self.mcu.adc.on_adc_read = self._convert
+        self.heartbeats: dict[int, int] = {}  # pins by the address of their kicks
         self.log: list[tuple[Any, ...]] = []  # what outputs were set to, in order
         self.interrupts: dict[int, Any] = {}  # handlers by pin
         self.micros = 0
@@ -71,6 +73,9 @@ class Chip:
 
     def write(self, address: int, value: int) -> None:
         """Write a word on the bus."""
+        if address in self.heartbeats:  # ENABLE, which a program in another PIO holds up
+            self.log.append((self.heartbeats[address], int(value > 0)))
+            return
         self.mcu.write_uint32(address, value & 0xFFFFFFFF)
 
     def address_of(self, block: object) -> int:
@@ -138,7 +143,7 @@ class Registers:
 
 def pointer(chip: Chip, width: int) -> type:
     """viper's ptr16 or ptr32: of an address on the chip's bus, or of a block of the driver's."""
-    form = {2: "<H", 4: "<i"}[width]  # as viper loads them: halfwords without a sign, words with
+    form = {1: "<B", 2: "<H", 4: "<i"}[width]  # as viper loads them: halfwords without a sign, words with
 
     class Pointer:
         def __init__(self, target: Any) -> None:
@@ -173,11 +178,18 @@ def _rp2_in_c(chip: Chip) -> types.ModuleType:
     class PIO:
         SHIFT_LEFT, SHIFT_RIGHT = 0, 1
         JOIN_NONE, JOIN_TX, JOIN_RX = 0, 1, 2
+        OUT_LOW = 2
 
     class StateMachine:
         """Set up as ports/rp2/rp2_pio.c does: the program into memory at 0, its fields into the registers."""
 
-        def __init__(self, number: int, program: list[Any], *, in_base: Any) -> None:
+        def __init__(
+            self, number: int, program: list[Any], *, in_base: Any = None, freq: int = 0, set_base: Any = None
+        ) -> None:
+            self._counts = set_base is None
+            if set_base is not None:
+                chip.heartbeats[PIO0 + PIO_STEP * (number // 4) + FIFO + 4 * (number % 4)] = set_base.number
+                return
             assert number == 0
             words, _, _, execctrl, shiftctrl = program[:5]
             assert len(words) == 32, "a shorter program need not stand at address 0"
@@ -194,7 +206,8 @@ def _rp2_in_c(chip: Chip) -> types.ModuleType:
             chip.write(PIO0 + MACHINE0 + INSTR, sys.modules["rp2"].asm_pio_encode(text, 0))
 
         def active(self, on: int) -> None:
-            chip.write(PIO0 + CTRL, on)
+            if self._counts:
+                chip.write(PIO0 + CTRL, on)
 
     class SimulatedDma:
         def __init__(self) -> None:
@@ -315,7 +328,7 @@ def drivers_on_chip(assembler: str) -> Iterator[tuple[Chip, Any]]:
     rp2 = types.ModuleType("rp2")
     before = dict(sys.modules)
     sys.modules.update(micropython=micropython, uctypes=uctypes, machine=_machine(chip), _rp2=_rp2_in_c(chip), rp2=rp2)
-    builtins.ptr16, builtins.ptr32 = pointer(chip, 2), pointer(chip, 4)
+    builtins.ptr8, builtins.ptr16, builtins.ptr32 = (pointer(chip, width) for width in (1, 2, 4))
     sys.implementation._machine = "Raspberry Pi Pico with RP2040"
     paths = [str(BOARDS), str(BOARDS.parent)]  # drivers, and jointboard
     sys.path[:0] = paths
@@ -326,7 +339,7 @@ def drivers_on_chip(assembler: str) -> Iterator[tuple[Chip, Any]]:
     finally:
         for path in paths:
             sys.path.remove(path)
-        del builtins.ptr16, builtins.ptr32, sys.implementation._machine, os.dupterm
+        del builtins.ptr8, builtins.ptr16, builtins.ptr32, sys.implementation._machine, os.dupterm
         for name in set(sys.modules) - set(before):
             del sys.modules[name]
         sys.modules.update(before)

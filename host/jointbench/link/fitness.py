@@ -193,7 +193,7 @@ def _clock(heard: Heard, facts: Facts) -> _Look:
     if status is not None and status.longest_tick_us > facts.tick_period * 1e6:
         return _Look(
             figure,
-            f"its longest tick since its start took {status.longest_tick_us} µs of "
+            f"its longest tick of the last second took {status.longest_tick_us} µs of "
             f"{facts.tick_period * 1e6:g}; lengthen board.tick_period",
         )
     return _Look(figure)

@@ -27,7 +27,7 @@ from jointwire import (
 )
 from jointwire.tests.streams import u8, u16, u32
 
-_HEAD = struct.Struct("<IIiHHBB")
+_HEAD = struct.Struct("<IIiHHBBH")
 _RANGES = {"h": (-(2**15), 2**15 - 1), "i": (-(2**31), 2**31 - 1)}
 
 
@@ -56,7 +56,7 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, dict[str, list[int]], dict[str, list
                 packed += struct.pack("<" + channel.format, value)
                 columns[channel.name].append(value)
                 ticks[channel.name].append(tick)
-    return _HEAD.pack(first, dividers, -1, mask, draw(u16), count, draw(u8) % 7) + packed, columns, ticks
+    return _HEAD.pack(first, dividers, -1, mask, draw(u16), count, draw(u8) % 7, 0) + packed, columns, ticks
 
 
 @given(blocks())
@@ -65,7 +65,7 @@ def test_a_block_comes_back_as_columns(block: tuple[bytes, dict[str, list[int]],
     decoded = decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
     assert {name: column.tolist() for name, column in decoded.columns.items()} == columns
     assert {name: decoded.ticks(name).tolist() for name in columns} == ticks
-    first, dividers, play_tick, channels, missed, count, state = _HEAD.unpack_from(body)
+    first, dividers, play_tick, channels, missed, count, state, _ = _HEAD.unpack_from(body)
     assert (decoded.first_tick, decoded.dividers, decoded.play_tick) == (first, dividers, play_tick)
     assert (decoded.channels, decoded.missed, decoded.count, decoded.state) == (channels, missed, count, state)
 
@@ -106,7 +106,7 @@ def test_samples_of_another_length_are_refused(
 
 
 def test_an_unknown_channel_is_refused() -> None:
-    body = _HEAD.pack(0, 0, -1, 1 << len(CHANNELS), 0, 0, 1)
+    body = _HEAD.pack(0, 0, -1, 1 << len(CHANNELS), 0, 0, 1, 0)
     with pytest.raises(BodyError, match="channels 0x1000"):
         decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
 
@@ -122,7 +122,7 @@ def _default_block(channels: int, random: np.random.Generator) -> bytes:
         for channel in CHANNELS
         if channels >> channel.bit & 1 and _due(channel, dividers, tick)
     )
-    return _HEAD.pack(0, dividers, -1, channels, 0, ticks, 3) + random.bytes(size)
+    return _HEAD.pack(0, dividers, -1, channels, 0, ticks, 3, 0) + random.bytes(size)
 
 
 def test_a_default_block_costs_at_most_a_tenth_more_than_its_samples() -> None:

@@ -52,6 +52,7 @@ class SimulatedBoard:
             heap_free=0,
             longest_tick_us=0,
             longest_gc_us=0,
+            mean_tick_us=0,
         )  # fmt: skip
 
     def block(self, count: int = 64) -> None:
@@ -59,7 +60,7 @@ class SimulatedBoard:
         first = self.tick
         head = BODIES[MessageType.DATA].build(
             {"first_tick": _u32(self.tick), "dividers": _EVERY_TICK, "play_tick": -1, "channels": _CHANNELS,
-             "missed": 0, "count": count, "state": self.state}
+             "missed": 0, "late_us": 0, "count": count, "state": self.state}
         )  # fmt: skip
         self.tick += count
         self.taken += count

@@ -59,7 +59,7 @@ def status(
     return Sent(tick * 1000, encode_frame(
         MessageType.STATUS, node, seq, board_us, state=state, trip=0, reserved=0, tick=tick % WORD, samples_taken=taken,
         samples_dropped=dropped, frames_sent=sent, frames_dropped=0, ticks_missed=missed, frames_received=0,
-        bad_frames=0, heap_free=0, longest_tick_us=0, longest_gc_us=0,
+        bad_frames=0, heap_free=0, longest_tick_us=0, longest_gc_us=0, mean_tick_us=0,
     ))  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def data(
     columns = [channel for channel in CHANNELS if channel.name in raw(first_tick, node)]
     head = {
         "first_tick": first_tick % WORD, "dividers": dividers, "play_tick": play_tick,
-        "channels": sum(1 << channel.bit for channel in columns), "missed": missed, "count": count,
+        "channels": sum(1 << channel.bit for channel in columns), "missed": missed, "late_us": 0, "count": count,
         "state": State.RUNNING,
     }  # fmt: skip
     body = BODIES[MessageType.DATA].build(head)

@@ -1,0 +1,58 @@
+# ruff: noqa: F403, F405 (what asm_pio puts into a program is known to the stubs alone)
+"""ENABLE as a retriggerable one-shot in a PIO: the pin stays high only while the program keeps kicking it.
+
+A kick is a word written to the state machine's FIFO: how long the pin may stay high from then on, in turns of three
+cycles of 1 us. A word of 0 lets go at once. A program that hangs, stalls, waits for flash or has its interrupts off
+lets go of the motor by doing nothing: no interrupt, no DMA and no processor is needed for it. 8 of the PIO's 32 words.
+The pull-down at ENABLE stays: while a chip boots its pins float.
+"""
+
+import rp2
+from machine import Pin, mem32
+from micropython import const
+
+from drivers import rp2_chip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rp2.asm_pio import *
+
+FREQUENCY_HZ = const(1000000)
+TURN_US = const(3)
+SHORTEST_US = const(4000)
+TX = const(0x10)  # FIFO of the first state machine
+MACHINE = const(3)  # of its PIO; the last one, which no other driver uses
+
+
+# fmt: off
+@rp2.asm_pio(set_init=rp2.PIO.OUT_LOW)
+def program():
+    wrap_target()
+    label("off")
+    set(pins, 0)
+    pull(block)             # the first kick
+    mov(x, osr)
+    jmp(not_x, "off")
+    set(pins, 1)
+    label("count")
+    pull(noblock)           # a kick, or else x as it is
+    mov(x, osr)
+    jmp(x_dec, "count")
+    wrap()
+# fmt: on
+
+
+class Heartbeat:
+    """ENABLE's pin: value(1) is a kick, value(0) lets go. `address` is where to write, `kick` what.
+
+    Args: the pin's number; which PIO; the tick in us, two of which may be missed.
+    """
+
+    def __init__(self, pin, pio, period_us):
+        self._machine = rp2.StateMachine(4 * pio + MACHINE, program, freq=FREQUENCY_HZ, set_base=Pin(pin))
+        self.address = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + TX + 4 * MACHINE
+        self.kick = max(SHORTEST_US, 3 * period_us) // TURN_US
+        self._machine.active(1)
+
+    def value(self, level):
+        mem32[self.address] = self.kick if level else 0

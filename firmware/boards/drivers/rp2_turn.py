@@ -1,0 +1,226 @@
+"""The Hal's part of a turn on an RP2040 or RP2350, as two kernels: before() the tick and after() it.
+
+    before(t)   keep the line busy and wait for the tick; clock, SYNC, ADC, encoder, received bytes -> the inputs
+    after(t)    current loop, PWM, direction and ENABLE
+
+All registers are reached by address: nothing is allocated, called or looked up. The line goes by DMA both ways, which
+reads the ring of encoded frames itself. Python's drivers around a tick took ten times as long as the tick.
+
+Time is the chip's microsecond counter. Cells of `t`, of which the first 32 are reached in one instruction.
+"""
+
+import micropython
+from micropython import const
+
+INPUTS = const(0)  # addresses: the Hal's inputs
+TIMER = const(1)  # TIMERAWL
+DOG = const(2)  # the watchdog's LOAD, and what feeds it
+DOG_LOAD = const(3)
+DUE = const(4)  # when the coming tick is due [us], and its number
+TICK = const(5)
+PERIOD = const(6)
+EDGES = const(7)  # of the SYNC line, and the time of the last one
+EDGE_US = const(8)
+ADC_RING = const(9)
+ADC_DMA = const(10)  # two channels that start each other
+ADC_DMA_2 = const(11)
+ADC_FCS = const(12)
+SLOTS = const(13)  # inputs converted in a round; then the place of each role in it, -1 where it has none
+CURRENT_SLOT = const(14)
+TORQUE_SLOT = const(15)
+SUPPLY_SLOT = const(16)
+TEMPERATURE_SLOT = const(17)
+ENCODER = const(18)  # two words that DMA keeps: position, time of the newest edge
+ENCODER_FLAGS = const(19)  # of its PIO
+RX_DMA = const(20)  # two channels, the ring they fill and its size less 1
+RX_DMA_2 = const(21)
+RX_RING = const(22)
+RX_MASK = const(23)
+TX_DMA = const(24)
+GIVEN = const(25)  # bytes that it was given
+LINE = const(26)  # cells of framing.py
+BUSY = const(27)  # mask of a DMA channel's flag
+OUT = const(32)  # what after() needs begins here
+OUTPUTS = const(0)
+LOOP = const(1)  # cells of current_loop.py
+PWM_COMPARE = const(2)
+PWM_TOP = const(3)
+PIN_SET = const(4)  # SIO
+PIN_CLEAR = const(5)
+DIRECTION = const(6)  # bit
+KICK_AT = const(7)  # of the heartbeat
+KICK = const(8)
+SHIFT = const(9)  # of the compare value: channel B stands in the upper half
+CELLS = const(48)
+
+OVERFLOW = const(0x800)  # of the ADC's FIFO
+LOST_SAMPLE = const(0x10000)  # what before() returns beside the bytes that have arrived
+LOST_EDGE = const(0x20000)
+LATE = const(0x40000)  # the sample was taken so much later than its tick that it must be told
+IN_TIME = const(20)  # us
+# As framing.py has them; viper folds a constant only when it stands in the same file. rp2.py compares them.
+CODE = const(25)
+GONE = const(26)
+NEXT = const(32)
+END = const(33)
+LONGEST_TICK = const(48)
+SPENT = const(51)
+TURNS = const(52)
+LATE_BY = const(53)
+
+
+@micropython.viper
+def before(_t) -> int:
+    t = ptr32(_t)
+    inputs = ptr32(t[INPUTS])
+    timer = ptr32(t[TIMER])
+    line = ptr32(t[LINE])
+    due = t[DUE]
+    period = t[PERIOD]
+    spent = timer[0] - due + period
+    line[SPENT] = line[SPENT] + spent
+    line[TURNS] = line[TURNS] + 1
+    if spent > line[LONGEST_TICK]:
+        line[LONGEST_TICK] = spent
+    dma = ptr32(t[TX_DMA])
+    busy = t[BUSY]
+    given = t[GIVEN]
+    late = -1
+    while late < 0:
+        if not dma[3] & busy:
+            count = line[CODE] - given
+            if count > 0:
+                given = given + count
+                dma[7] = count  # it goes on where it stopped
+        late = timer[0] - due
+    t[GIVEN] = given
+    line[GONE] = given - dma[2]
+    missed = 0
+    if late >= period:
+        missed = late // period
+        late -= missed * period
+    found = 0
+    line[LATE_BY] = late
+    if late > IN_TIME:
+        found = LATE
+    inputs[0] = t[TICK] + missed
+    inputs[1] = due + missed * period
+    t[TICK] = inputs[0] + 1
+    t[DUE] = inputs[1] + period
+    ptr32(t[DOG])[0] = t[DOG_LOAD]
+    edges = inputs[2]
+    while edges != t[EDGES]:  # again when the interrupt came in between
+        edges = t[EDGES]
+        inputs[3] = t[EDGE_US]
+    inputs[2] = edges
+
+    # The last 16 whole rounds of the ADC: two samples to a word.
+    dma = ptr32(t[ADC_DMA])
+    if not dma[3] & busy:
+        dma = ptr32(t[ADC_DMA_2])
+    ring = ptr16(t[ADC_RING])
+    slots = t[SLOTS]
+    mask = (slots << 5) - 1  # samples in the ring, less 1
+    written = (dma[1] - t[ADC_RING]) >> 1
+    at = written - written % slots - (slots << 4)
+    one = at + t[CURRENT_SLOT]
+    two = at + t[TORQUE_SLOT]
+    pair = ptr32(int(inputs) + 32)
+    twice = slots << 1
+    k = 0
+    if t[TORQUE_SLOT] < 0:
+        while k < 8:
+            pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
+            one += twice
+            k += 1
+    else:
+        while k < 8:
+            pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
+            pair[k + 8] = ring[two & mask] | (ring[(two + slots) & mask] << 16)
+            one += twice
+            two += twice
+            k += 1
+    at += 15 * slots
+    if t[SUPPLY_SLOT] >= 0:
+        inputs[6] = ring[(at + t[SUPPLY_SLOT]) & mask]
+    if t[TEMPERATURE_SLOT] >= 0:
+        inputs[7] = ring[(at + t[TEMPERATURE_SLOT]) & mask]
+    if ptr32(t[ADC_FCS])[0] & OVERFLOW:
+        found |= LOST_SAMPLE
+
+    pair = ptr32(t[ENCODER])
+    again = 1
+    while again:  # DMA writes the two words some cycles apart
+        one = pair[0]
+        two = pair[1]
+        again = (one ^ pair[0]) | (two ^ pair[1])
+    inputs[4] = one & 0xFFFF
+    inputs[28] = two
+    if ptr32(t[ENCODER_FLAGS])[0] & 1:
+        found |= LOST_EDGE
+
+    dma = ptr32(t[RX_DMA])
+    if not dma[3] & busy:
+        dma = ptr32(t[RX_DMA_2])
+    next = line[NEXT]
+    count = (dma[1] - t[RX_RING] - next) & t[RX_MASK]
+    line[END] = next + count
+    return found | count
+
+
+@micropython.viper
+def after(_t):
+    t = ptr32(_t)
+    near = ptr32(int(t) + 4 * OUT)
+    outputs = ptr32(near[OUTPUTS])
+    loop = ptr32(near[LOOP])
+    if outputs[1]:
+        # As current_loop.step().
+        inputs = ptr32(t[INPUTS])
+        word = inputs[8] + inputs[9] + inputs[10] + inputs[11] + inputs[12] + inputs[13] + inputs[14] + inputs[15]
+        count = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) - 32768 - loop[3]
+        if count > 32767:
+            count = 32767
+        if count < -32767:
+            count = -32767
+        error = outputs[2] - ((count * loop[4]) >> 12)
+        if error > 65535:
+            error = 65535
+        if error < -65535:
+            error = -65535
+        integral = loop[5]
+        growth = error * loop[1]
+        limit = loop[2]
+        duty = (error * loop[0] + integral) >> 8
+        if (duty < limit or growth < 0) and (duty > 0 - limit or growth > 0):
+            integral = integral + growth
+            if integral > limit << 8:
+                integral = limit << 8
+            if integral < 0 - (limit << 8):
+                integral = 0 - (limit << 8)
+            loop[5] = integral
+            duty = (error * loop[0] + integral) >> 8
+        if duty > limit:
+            duty = limit
+        if duty < 0 - limit:
+            duty = 0 - limit
+        if duty < 0:
+            ptr32(near[PIN_CLEAR])[0] = near[DIRECTION]
+            duty = 0 - duty
+        else:
+            ptr32(near[PIN_SET])[0] = near[DIRECTION]
+        # After the command: the power stage never acts on an old one.
+        ptr32(near[PWM_COMPARE])[0] = ((duty * (near[PWM_TOP] + 1)) >> 15) << near[SHIFT]
+        ptr32(near[KICK_AT])[0] = near[KICK]
+    else:
+        ptr32(near[KICK_AT])[0] = 0
+        ptr32(near[PWM_COMPARE])[0] = 0
+        loop[5] = 0
+
+
+@micropython.viper
+def note_edge(_t):
+    """The SYNC line's interrupt."""
+    t = ptr32(_t)
+    t[EDGE_US] = ptr32(t[TIMER])[0]
+    t[EDGES] = t[EDGES] + 1
