@@ -159,11 +159,16 @@ class _Heard:
         self._channels: dict[str, TrackSpool] = {}
         self._played: dict[int, None] = {}
         self._last_play_tick = -1
+        self._late = self._latest_us = 0
 
     def add(self, frame: Frame, record: Record) -> None:
         """Take what this frame says."""
         tick = self._notes.add(frame, record.time_us)
         if tick is not None and frame.type is MessageType.DATA:
+            if frame.body.late_us:  # of another time than its tick: none of this tick's is known
+                self._late += frame.body.count
+                self._latest_us = max(self._latest_us, frame.body.late_us)
+                return
             self._data.append((frame, record.payload, tick))
 
     def keep(self) -> None:
@@ -185,6 +190,11 @@ class _Heard:
 
     def record(self) -> BoardRecord:
         """Everything it said."""
+        if self._late:
+            self._warnings.append(
+                f"{self._joint}: {self._late} samples were taken late, by up to {self._latest_us} µs after their ticks, "
+                "and are left out; stream fewer channels, or lengthen board.tick_period"
+            )
         return BoardRecord(
             ticks=self._ticks.ticks(),
             channels={name: spool.track() for name, spool in self._channels.items()},

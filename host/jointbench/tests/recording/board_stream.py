@@ -65,13 +65,13 @@ def status(
 
 def data(
     node: int, seq: int, first_tick: int, count: int, play_tick: int = -1, missed: int = 0,
-    raw: Callable[[int, int], Mapping[str, int]] = sample, dividers: int = DIVIDERS,
+    raw: Callable[[int, int], Mapping[str, int]] = sample, dividers: int = DIVIDERS, late_us: int = 0,
 ) -> Sent:  # fmt: skip
     """A DATA frame with the channels that `raw` gives for a tick and a node."""
     columns = [channel for channel in CHANNELS if channel.name in raw(first_tick, node)]
     head = {
         "first_tick": first_tick % WORD, "dividers": dividers, "play_tick": play_tick,
-        "channels": sum(1 << channel.bit for channel in columns), "missed": missed, "late_us": 0, "count": count,
+        "channels": sum(1 << channel.bit for channel in columns), "missed": missed, "late_us": late_us, "count": count,
         "state": State.RUNNING,
     }  # fmt: skip
     body = BODIES[MessageType.DATA].build(head)

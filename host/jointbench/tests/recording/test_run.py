@@ -83,6 +83,21 @@ def test_a_lost_block_is_missing_for_its_joint_only(tmp_path: Path) -> None:
     assert not run.ledger.is_valid
 
 
+def test_a_late_sample_is_left_out_and_said_as_it_is_of_another_time(tmp_path: Path) -> None:
+    start, at = 5000, 5000 + BLOCK
+    stream = [
+        status(1, 0, start - 20, State.LOADED, 0),
+        data(1, 1, start, BLOCK, 0),
+        data(1, 2, at, 1, BLOCK, late_us=813),
+        data(1, 3, at + 1, BLOCK, BLOCK + 1),
+        status(1, 4, at + 1 + BLOCK, State.DONE, 2 * BLOCK + 1, sent=4),
+    ]
+    run = open_run(record(tmp_path / "run", [stream]))
+    assert np.flatnonzero(~run.samples.valid[:, 0]).tolist() == [BLOCK]
+    assert np.isnan(run.samples.motor_position[BLOCK, 0])
+    assert [words for words in run.warnings if "1 samples were taken late, by up to 813 µs" in words]
+
+
 def test_play_ticks_hold_where_the_first_joint_lost_its_samples(tmp_path: Path) -> None:
     stream = motion(1)
     del stream[1:4]
