@@ -8,13 +8,15 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from hil_tests.virtual_bench.bench_file import BenchFile
+import numpy as np
+
+from hil_tests.virtual_bench.bench_file import RP2040, BenchFile
 from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.cohort import Seat
 from hil_tests.virtual_bench.consoles import Consoles
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
 from hil_tests.virtual_bench.emulators import Emulators
-from hil_tests.virtual_bench.errors import BenchError, ControlError
+from hil_tests.virtual_bench.errors import BenchError, BoardStartError, ControlError
 from hil_tests.virtual_bench.features import features_of
 from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
@@ -23,17 +25,22 @@ from hil_tests.virtual_bench.live_file import write_live_file
 from hil_tests.virtual_bench.lockstep import Lockstep
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
+from hil_tests.virtual_bench.rp2040.wiring import LINK_POSITION, read_wiring
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.serial_link import SerialLink
 from hil_tests.virtual_bench.standing_plant import StandingPlant
 from hil_tests.virtual_bench.stop import Stop
 from hil_tests.virtual_bench.timeline import Timeline
 from hil_tests.virtual_bench.truth import add_clocks, true_parameters
+from jointwire import MessageType, encode_frame
 
 BEHIND = "fell behind real time"  # begins what a bench says when boards were kept waiting
 _LATE = 0.05  # [s]
 _LOOK_EVERY = 16  # events, for whether the client is still there
 _RUN_ON_US = 3_000_000  # how long boards may take to notice that their client has gone
+_START_US = 5_000_000  # chips have started by then: they hash and load their image, which takes 2 s of their time
+_ASK_EVERY_US = 200_000
+_LAST_ANSWERS_US = 50_000  # what was asked while it started is answered by then
 _BYTES_LATE = 5.0  # [s] of the wall clock that announced bytes may be under way between two processes
 
 
@@ -48,13 +55,20 @@ class Bench:
         Raises:
             BenchError: the interpreter is missing or wrong, or a board cannot be started.
         """
-        emulators = Emulators()
+        emulators = Emulators(description.plant.power)
         robot = description.robot
         self.description = description
         sensors = Sensors(robot, description.plant, kind, seed, noise_seed)
         self._truth = true_parameters(robot, description.plant, kind, sensors)
         add_clocks(self._truth, description.boards)
-        plant = (StandingPlant if robot.base_link or robot.feet else Plant)(robot, description.plant, kind)
+        self._chips = [entry for entry in description.boards if entry.url == RP2040]
+        by_voltage = np.zeros(robot.n_joints, dtype=bool)
+        by_voltage[[entry.joint_index for entry in self._chips]] = True
+        plant = (
+            StandingPlant(robot, description.plant, kind)
+            if robot.base_link or robot.feet
+            else Plant(robot, description.plant, kind, by_voltage if self._chips else None)
+        )
         self.boards: dict[int, Board] = {}
         self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
@@ -70,6 +84,8 @@ class Bench:
                         if entry.on_foot and sensors.feet
                         else sensors.facts(motor.joint_index)
                     )
+                    if entry.url == RP2040 and read_wiring(entry.wiring)["link_encoder"] is None:
+                        board_facts[motor.node]["board.channels"] &= ~LINK_POSITION
                     configs.append({"node": motor.node, "facts": board_facts[motor.node]})
                 config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
                 if configs[1:]:
@@ -101,7 +117,8 @@ class Bench:
         }
         feet = {entry.node for entry in description.boards if entry.on_foot}
         self._channels = {node: of["board.channels"] for node, of in board_facts.items() if node not in feet}
-        self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats])
+        chips = [entry.node for entry in self._chips]
+        self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats], chips)
         self._lockstep = Lockstep(
             plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us, description.tick_us
         )
@@ -152,9 +169,36 @@ class Bench:
 
     def await_boards(self) -> None:
         """Let the first tick pass, which boards answer once they have started."""
-        tick_us = self.description.tick_us
-        while self._timeline.now_us < tick_us:
-            self._timeline.advance(tick_us)
+        self._pass_time(self.description.tick_us)
+
+    def await_chips(self) -> None:
+        """Let time pass until every chip has answered once; one with another program than the firmware may be silent.
+
+        Raises:
+            BoardStartError: one has not answered, or has died.
+        """
+        silent = self._chips
+        end_us = self._timeline.now_us + _START_US
+        while silent and self._timeline.now_us < end_us:
+            for entry in silent:
+                link = self.links[str(entry.node)]
+                link.client_sends(encode_frame(MessageType.PING, entry.node, 0, nonce=0), self._timeline.now_us)
+            until_us = self._timeline.now_us + _ASK_EVERY_US
+            self._pass_time(until_us)
+            silent = [entry for entry in silent if not self.links[str(entry.node)].port.sent]
+            for entry in silent:
+                death, late = self.boards[entry.node].death, until_us >= end_us and entry.program is None
+                if death or late:
+                    why = death or f"no answer within {1e-6 * _START_US:g} s of its time"
+                    raise BoardStartError(f"board of node {entry.node} does not start: {why}")
+        if self._chips:
+            self._pass_time(self._timeline.now_us + _LAST_ANSWERS_US)
+        for entry in self._chips:
+            self.links[str(entry.node)].restart()
+
+    def _pass_time(self, until_us: int) -> None:
+        while self._timeline.now_us < until_us:
+            self._timeline.advance(until_us)
 
     def serve_wall_clock(self, stop: Stop) -> None:
         """Run in real time until told to stop; a bench that falls too far behind says so and goes on from there."""
@@ -270,6 +314,7 @@ def running_bench(
         settings["noise_seed"] = noise_seed
     settings["started_from"] = description.started_from
     try:
+        bench.await_chips()
         if clock != "wall":
             control = ControlSocket(folder / "control")
             settings["control"] = str(control.path)

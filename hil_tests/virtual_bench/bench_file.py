@@ -10,6 +10,7 @@ from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
 from hil_tests.virtual_bench.kinds import QEMU as QEMU
+from hil_tests.virtual_bench.kinds import RP2040 as RP2040
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
@@ -49,7 +50,7 @@ class BoardEntry:
 
     Attributes:
         node, joint: its number on its line, and where it sits, a joint or a foot; of two motors the first one's.
-        url: what emulates it, UNIX or QEMU.
+        url: what emulates it, UNIX, QEMU or RP2040.
         joint_index: the joint's place in the robot, or the foot's among its feet.
         program: what runs instead of the firmware.
         line: name of the line it shares with the others that name it; None for a line of its own.
@@ -58,6 +59,7 @@ class BoardEntry:
         partner: its second motor, None where it has none.
         on_foot: whether it reads a foot's sensors and drives nothing.
         faults: of its line, as the beginning of its client's URL (docs/faults.md); "" for none.
+        wiring: of a chip, what differs from the example of docs/boards.md; None for nothing.
     """
 
     node: int
@@ -71,6 +73,7 @@ class BoardEntry:
     partner: MotorEntry | None = None
     on_foot: bool = False
     faults: str = ""
+    wiring: Path | None = None
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
@@ -148,12 +151,18 @@ class BenchFile:
 
     @property
     def common_ticks(self) -> bool:
-        """Whether all boards count the same ticks, those of true time."""
-        return all(board.clock == BoardClock() for board in self.boards)
+        """Whether all boards count the same ticks, those of true time; chips count from when their program begins."""
+        return all(board.clock == BoardClock() and board.url != RP2040 for board in self.boards)
 
     def with_boards_at(self, url: str) -> "BenchFile":
-        """The same bench with every board on another emulator, a key of EMULATED."""
+        """The same bench with every board on another emulator, a key of EMULATED.
+
+        Raises:
+            BenchFileError: there are boards that cannot be on it.
+        """
         boards = tuple(replace(board, url=EMULATED[url]) for board in self.boards)
+        if fault := _misfit_of_chips(boards, self.robot):
+            raise BenchFileError(f"{self.path.name}: {fault}")
         clock = "wall" if self.terms.clock == "wall" else _lockstep_clock(boards)
         return replace(self, boards=boards, terms=replace(self.terms, clock=clock))
 
@@ -235,6 +244,8 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
     read = [_board(entry, robot, folder) for entry in table.tables("board")]
     boards = tuple(board for board, _ in read)
     _check_boards(table, boards)
+    if fault := _misfit_of_chips(boards, robot):
+        table.fault(fault)
     terms = read_terms(table, _lockstep_clock(boards))
     boards = tuple(_with_faults(table, terms, board, read) for board in boards)
     tick_us = whole(table, "tick_us", _SHORTEST_TICK_US, round(1e6 * TICK))
@@ -269,9 +280,27 @@ def _check_boards(table: Table, boards: Sequence[BoardEntry]) -> None:
             table.fault(f"line {board.line!r} has baud {other.baud} and {board.baud}; boards of a line share its speed")
 
 
+def _misfit_of_chips(boards: Sequence[BoardEntry], robot: Robot) -> str:
+    """What a chip on this bench is asked and cannot be, in words; "" for nothing."""
+    for board in boards:
+        if board.url != RP2040:
+            if board.wiring:
+                return f"board {board.node} has a wiring; only one at {RP2040!r} has pins"
+            continue
+        reasons = {
+            "has one motor and a line of its own": board.shares_line,
+            "sits on a joint of a robot whose base is fixed": board.on_foot or robot.base_link or robot.feet,
+            "starts with the bench, so it takes no clock_offset_s": board.clock.offset_us,
+        }
+        for reason, wrong in reasons.items():
+            if wrong:
+                return f"board {board.node} at {RP2040!r} {reason}"
+    return ""
+
+
 def _lockstep_clock(boards: Sequence[BoardEntry]) -> str:
     """What time is on these boards where a client gives it."""
-    return "icount" if any(board.url == QEMU for board in boards) else "virtual"
+    return "icount" if any(board.url in (QEMU, RP2040) for board in boards) else "virtual"
 
 
 def _check_terms(table: Table, terms: BenchTerms, boards: Sequence[BoardEntry], link: LinkModel) -> None:
@@ -295,16 +324,17 @@ def _with_faults(
 def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFaults]:
     on_foot = table.has("foot")
     first, *others = [_foot(table, robot)] if on_foot else _motors(table, robot)
-    url, faults = read_port(table)
+    url, faults = _port(table)
     if url not in EMULATED:
         table.fault(
-            f"url = {url!r} is not emulated; the virtual bench starts boards at {', '.join(map(repr, EMULATED))}, "
-            "clients open others"
+            f"url = {url!r} is not emulated; the virtual bench starts chips at {RP2040!r}, boards at "
+            f"{', '.join(repr(known) for known in EMULATED if known != RP2040)}, clients open others"
         )
     program = _whole(folder / table.text("program")) if table.has("program") else None
     line = table.text("line") if table.has("line") else None
     if line == "":
         table.fault("line = '' must name the line that boards share; leave it out for a line of its own")
+    wiring = _whole(folder / table.text("wiring")) if table.has("wiring") else None
     baud = whole(table, "baud", _LOWEST_BAUD) if table.has("baud") else BAUD if line is not None else None
     clock = BoardClock(
         offset_us=round(1e6 * _within(table, "clock_offset_s", 0.0, _LARGEST_OFFSET_S)),
@@ -313,8 +343,16 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
     table.finish()
     partner = others[0] if others else None
     return BoardEntry(
-        first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot
-    ), faults
+        first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot,
+        wiring=wiring,
+    ), faults  # fmt: skip
+
+
+def _port(table: Table) -> tuple[str, LineFaults]:
+    """Read `url` and `fault` as clients do, who do not know that there are chips."""
+    if table.text("url").strip() == RP2040:
+        return RP2040, LineFaults("", table.text("fault") if table.has("fault") else None)
+    return read_port(table)
 
 
 def _foot(table: Table, robot: Robot) -> MotorEntry:

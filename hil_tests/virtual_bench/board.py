@@ -22,7 +22,7 @@ class Board(Protocol):
         ...
 
     def send_tick(self, message: bytes) -> None:
-        """Give it one tick: TICK_IN of pipe_layout for each motor, and the bytes it receives.
+        """Give it one tick: TICK_IN of pipe_layout for each motor, and the bytes it receives; a chip what its pins see.
 
         Raises:
             BoardDied: the board is no longer there to take it.

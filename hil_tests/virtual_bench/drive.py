@@ -21,17 +21,24 @@ class Drives:
         current_limit: what the power stage can give [A], shape (n,).
         rotor_inertia: reflected through the gear [kg·m²], shape (n,); with `brake_frequency` it sets the brake's
             stiffness.
-        lag: of the current loop [s].
+        lag: of the current loop [s]; of each drive, shape (n,), where there are bridges.
         brake_frequency: of the rotor against its closed brake [rad/s].
+        by_voltage: drives whose current no loop of theirs limits, shape (n,); none by default.
     """
 
     def __init__(
-        self, torque_per_current: Array, current_limit: Array, rotor_inertia: Array, lag: float, brake_frequency: float
+        self,
+        torque_per_current: Array,
+        current_limit: Array,
+        rotor_inertia: Array,
+        lag: float | Array,
+        brake_frequency: float,
+        by_voltage: NDArray[np.bool_] | None = None,
     ) -> None:
         """Start with every drive off and its brake closed at position zero."""
         count = len(torque_per_current)
         self._torque_per_current = torque_per_current
-        self._limit = current_limit
+        self._limit = current_limit if by_voltage is None else np.where(by_voltage, np.inf, current_limit)
         self._lag = lag
         stiffness = rotor_inertia * brake_frequency**2
         self._stiffness = np.where(stiffness > 0.0, stiffness, 1.0)  # any will do for a brake that is not there
@@ -55,7 +62,7 @@ class Drives:
     def begin_tick(self, time: float, enabled: NDArray[np.bool_], command: Array, position: Array) -> None:
         """Take the boards' outputs at the tick at `time` [s]; a brake that closes latches at `position` [rad]."""
         excess, limited = self._excess, self._command
-        np.multiply(excess, math.exp((self._tick_time - time) / self._lag), excess)
+        np.multiply(excess, self._decay(time), excess)
         np.add(excess, limited, excess)  # the current that flows
         np.minimum(command, self._limit, out=limited)
         np.maximum(limited, -self._limit, out=limited)
@@ -75,19 +82,27 @@ class Drives:
     def torque_at(self, time: float) -> Array:
         """Motor torque [N·m] at `time` [s] within the tick, shape (n,); valid until the next call."""
         torque = self._torque
-        np.multiply(self._fading_torque, math.exp((self._tick_time - time) / self._lag), torque)
+        np.multiply(self._fading_torque, self._decay(time), torque)
         return np.add(torque, self._steady_torque, torque)
+
+    def _decay(self, time: float) -> float | Array:
+        """What is left of the currents' excess at `time` [s]."""
+        if isinstance(self._lag, float):
+            return math.exp((self._tick_time - time) / self._lag)
+        return np.exp((self._tick_time - time) / self._lag)
 
     def mean_torque(self, start: float, duration: float) -> Array:
         """Mean motor torque [N·m] from `start` [s] on, within the tick, shape (n,); valid until the next call."""
-        fading = math.exp((self._tick_time - start) / self._lag)
-        share = -math.expm1(-duration / self._lag) * self._lag / duration
-        torque = np.multiply(self._fading_torque, fading * share, self._torque)
+        if isinstance(self._lag, float):
+            share = -math.expm1(-duration / self._lag) * self._lag / duration
+        else:
+            share = -np.expm1(-duration / self._lag) * self._lag / duration
+        torque = np.multiply(self._fading_torque, self._decay(start) * share, self._torque)
         return np.add(torque, self._steady_torque, torque)
 
     def currents_at(self, times: Array) -> Array:
         """Motor currents [A] at `times` [s], shape (len(times), n)."""
-        return self._command + np.exp((self._tick_time - times) / self._lag)[:, None] * self._excess
+        return self._command + np.exp((self._tick_time - times)[:, None] / self._lag) * self._excess
 
     def brake_torque(self, position: Array, velocity: Array) -> Array:
         """Torque of the brakes [N·m], shape (n,), zero where one is open; valid until the next call."""

@@ -5,19 +5,27 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
+from hil_tests.virtual_bench.bench_file import BAUD, QEMU, RP2040, BoardEntry
 from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BoardStartError
 from hil_tests.virtual_bench.interpreter import find_interpreter
+from hil_tests.virtual_bench.plant_file import PowerTruth
 from hil_tests.virtual_bench.qemu import Qemu, find_qemu
 from hil_tests.virtual_bench.qemu_board import QemuBoard
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.rp2040.parts import Rp2040, find_rp2040
+from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.errors import FlashError
 from jointbench.flash import Image, build_image, factory_files
 
 
 class Emulators:
     """Starts boards on what their entries ask for."""
+
+    def __init__(self, power: PowerTruth | None = None) -> None:
+        """Know supply and windings, which chips are told of their motors; other boards need none."""
+        self._power = power
 
     def start(self, entry: BoardEntry, folder: Path, config: dict[str, Any]) -> Board:
         """Start a board with a new flash.
@@ -31,7 +39,12 @@ class Emulators:
             BenchError: its emulator is missing or wrong, or the board cannot be started.
         """
         if entry.url == QEMU:
-            return QemuBoard(self._qemu, folder, self._qemu_files(config, entry.program), len(entry.motors))
+            files = self._files(self._qemu_image, config, entry.program)
+            return QemuBoard(self._qemu, folder, files, len(entry.motors))
+        if entry.url == RP2040:
+            assert self._power is not None
+            config = board_config(config, read_wiring(entry.wiring), self._power, entry.baud or BAUD)
+            return Rp2040Board(self._rp2040, folder, self._files(self._rp2040_image, config, entry.program), config)
         prepare_flash(folder, config, entry.program)
         return EmulatedBoard(self._interpreter, folder, len(entry.motors))
 
@@ -44,15 +57,23 @@ class Emulators:
         return find_qemu()
 
     @functools.cached_property
-    def _image(self) -> Image:
+    def _rp2040(self) -> Rp2040:
+        return find_rp2040()
+
+    @functools.cached_property
+    def _qemu_image(self) -> Image:
         return build_image("mps2", compiled=False)  # compiling on six boards takes less time than mpy-cross does
 
-    def _qemu_files(self, config: dict[str, Any], program: Path | None) -> dict[str, bytes]:
+    @functools.cached_property
+    def _rp2040_image(self) -> Image:
+        return build_image("rp2", architecture="armv6m")
+
+    def _files(self, image: Image, config: dict[str, Any], program: Path | None) -> dict[str, bytes]:
         """Files of a fresh board; a `program` takes the place of the slots, as in a unix board's folder."""
         try:
             if program is None:
-                return factory_files(self._image, config)
-            files = {"main.py": program.read_bytes(), "config.json": json.dumps(config).encode(), **self._image.files}
+                return factory_files(image, config)
+            files = {"main.py": program.read_bytes(), "config.json": json.dumps(config).encode(), **image.files}
         except (OSError, FlashError) as error:
             raise BoardStartError(f"flash of a board cannot be filled: {error}") from error
         return files

@@ -37,5 +37,11 @@ class QemuMissing(BenchError, FileNotFoundError):
     __str__ = Exception.__str__
 
 
+class Rp2040Missing(BenchError, FileNotFoundError):
+    """Raised when there is no emulator, image, bootrom or node where the bench looks for them."""
+
+    __str__ = Exception.__str__
+
+
 class ProgramFailed(BenchError, RuntimeError):
     """Raised when a program on the emulated Cortex-M3 raises an exception, ends the board or hangs."""

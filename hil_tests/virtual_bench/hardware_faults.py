@@ -67,6 +67,7 @@ FAULTS: dict[str, Value | None] = {
 _OF_BOARD = frozenset({"supply", "ticks_missed", "pauses", "line_silent"})  # whichever of its motors is named
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})  # those that it never gets over
 _OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
+_NOT_OF_CHIPS = _OF_DRIVE | {"ticks_missed", "pauses"}
 _OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
 _OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
@@ -143,6 +144,7 @@ class HardwareFaults:
         joints: Mapping[int, int],
         n_joints: int,
         pairs: Iterable[tuple[int, ...]] = (),
+        chips: Iterable[int] = (),
     ) -> None:
         """Start with none.
 
@@ -151,8 +153,10 @@ class HardwareFaults:
             joints: where each motor sits, by node; of a foot's board the joint that moves the foot, -1 for the base.
             n_joints: of the robot.
             pairs: nodes of the boards that have several motors.
+            chips: nodes of the boards that have a time of their own, and a bridge for a drive.
         """
         self._facts = facts
+        self._chips = frozenset(chips)
         self._joints = joints
         alone = [(node,) for node in facts]
         self._nodes = {node: nodes for nodes in (*alone, *pairs) for node in nodes}  # of its board
@@ -186,6 +190,8 @@ class HardwareFaults:
         on_foot = "force.scale" in self._facts[node]
         if fault in (_OF_MOTOR if on_foot else _OF_FOOT):
             raise ControlError(f"inject: node {node} is {'a foot' if on_foot else 'no foot'}; it cannot have {fault}")
+        if node in self._chips and fault in _NOT_OF_CHIPS:
+            raise ControlError(f"inject: node {node} is a chip, with its own time and voltage; it cannot have {fault}")
         if fault == "push" and self._joints[node] < 0:
             raise ControlError(f"inject: node {node} is at the base, which no joint moves; a shove is a force")
 

@@ -2,8 +2,9 @@
 
 from typing import Literal, get_args
 
-UNIX, QEMU = "unix:", "qemu:mps2-an385"
-EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU}  # urls of boards: as they may be written, as they are called here
+UNIX, QEMU, RP2040 = "unix:", "qemu:mps2-an385", "rp2040:"
+# Urls of boards: as they may be written, as they are called here.
+EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU, RP2040: RP2040}
 
 PlantKind = Literal["harmonic", "ideal"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)

@@ -12,7 +12,10 @@ from hil_tests.virtual_bench.cohort import Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
 from hil_tests.virtual_bench.output_trace import OutputTrace
+from hil_tests.virtual_bench.pin_cohort import PinCohort
+from hil_tests.virtual_bench.pipe_layout import FULL_DUTY
 from hil_tests.virtual_bench.plant import Motion
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.sensors import Sensors
 
 Array = NDArray[np.float64]
@@ -23,6 +26,10 @@ class SerialLine(Protocol):
 
     def hears(self, node: int, time_us: int) -> bytes:
         """Bytes for a board at its tick."""
+        ...
+
+    def arrivals(self, time_us: int) -> list[tuple[int, bytes]]:
+        """Bytes for a chip, which has a line of its own, that set out until `time_us`, and when."""
         ...
 
     def sends(self, node: int, data: bytes, time_us: int) -> None:
@@ -49,6 +56,10 @@ class NoLine:
         """Return nothing."""
         return b""
 
+    def arrivals(self, time_us: int) -> list[tuple[int, bytes]]:
+        """Return nothing."""
+        return []
+
     def sends(self, node: int, data: bytes, time_us: int) -> None:
         """Lose the bytes."""
 
@@ -57,7 +68,7 @@ class Lockstep:
     """True time of a bench, from event to event: ticks of boards and, as often in true time, of the plant.
 
     A board's outputs act from the plant's next tick on: at once where the two tick together. A joint without a living
-    board has its drive off and its brake closed.
+    board has its drive off and its brake closed. Chips run with the plant, a tick of it at a time.
 
     Attributes:
         trace: the outputs of boards, tick by tick.
@@ -92,14 +103,17 @@ class Lockstep:
         self._service_us = service_us
         self.tick_us = tick_us
         alike: dict[BoardClock, list[Seat]] = {}
+        chips = [seat for seat in seats if isinstance(seat.board, Rp2040Board)]
         for seat in seats:
-            alike.setdefault(seat.clock, []).append(seat)
+            if seat not in chips:
+                alike.setdefault(seat.clock, []).append(seat)
         self._cohorts = [Cohort(members, faults, service_us, sync_us, tick_us) for members in alike.values()]
+        self._chips = PinCohort(chips, faults, sensors.facts(0)["encoder.link_counts"], sync_us) if chips else None
         self._enabled = [0] * n_joints  # as the boards say it; lists, which take single numbers quicker than arrays
         self._command_mA = [0] * n_joints
         self._before = self._after = plant.standing()
         self._plant_us = 0
-        self.next_us = min(tick_us, *[cohort.due_us for cohort in self._cohorts])
+        self.next_us = min([tick_us, *[cohort.due_us for cohort in self._cohorts]])
 
     @property
     def driving(self) -> bool:
@@ -107,7 +121,9 @@ class Lockstep:
         return any(self._enabled)
 
     def next_tick(self, node: int) -> int:
-        """Number of a board's next tick."""
+        """Number of a board's next tick; of a chip, which counts its own, of the plant's."""
+        if self._chips and any(node in seat.nodes for seat in self._chips.seats):
+            return self._plant_us // self.tick_us + 1
         return next(cohort.tick for cohort in self._cohorts for seat in cohort.seats if node in seat.nodes)
 
     def step(self, lines: Mapping[int, SerialLine]) -> None:
@@ -120,9 +136,13 @@ class Lockstep:
         if time_us > self._plant_us:
             enabled, command = np.array(self._enabled, dtype=bool), 1e-3 * np.array(self._command_mA)
             self._faults.misdrive(enabled, command)
+            if self._chips:
+                command[self._chips.joints] *= 1e3 / FULL_DUTY
             pushed = self._plant.advance(enabled, command, self._faults.torque, self._faults.force)
             self._before, self._after = self._after, pushed
             self._plant_us += self.tick_us
+            if self._chips:
+                self._run(self._chips, lines)
         for cohort in self._cohorts:
             if cohort.due_us == time_us:
                 missing = self._faults.missing(cohort.boards)
@@ -132,7 +152,27 @@ class Lockstep:
                         self._take(seat, cohort.tick, time_us + self._service_us, lines[seat.node])
                 self._note(cohort)
                 cohort.next_tick()
-        self.next_us = min((time_us // self.tick_us + 1) * self.tick_us, *[cohort.due_us for cohort in self._cohorts])
+        self.next_us = min([(time_us // self.tick_us + 1) * self.tick_us, *[cohort.due_us for cohort in self._cohorts]])
+
+    def _run(self, chips: PinCohort, lines: Mapping[int, SerialLine]) -> None:
+        """Let chips live through the tick that the plant has just made; they answer side by side."""
+        time_us = self._plant_us
+        arrivals = [
+            [(at, self._faults.passes(seat.node, data)) for at, data in lines[seat.node].arrivals(time_us)]
+            for seat in chips.seats
+        ]
+        messages = chips.messages(self._sensors.read(self._after), arrivals, time_us)
+        living = [(seat, message) for seat, message in zip(chips.seats, messages, strict=True) if not seat.board.death]
+        for seat, message in living:
+            try:
+                seat.board.send_tick(message)
+            except BoardDied:
+                self._switch_off(seat)
+        for seat, _ in living:
+            self._take(seat, time_us // self.tick_us, time_us, lines[seat.node])
+            if self.trace.asked:
+                joint = seat.joints[0]
+                self.trace.note(seat.node, time_us // self.tick_us, self._enabled[joint], self._command_mA[joint])
 
     def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine], missing: set[int]) -> None:
         part = 1.0 - (self._plant_us - cohort.due_us) / self.tick_us

@@ -18,7 +18,7 @@ class OutputTrace:
         return bool(self._noted)
 
     def note(self, node: int, tick: int, enable: int, command_mA: int) -> None:
-        """Take a drive's outputs after a board's tick."""
+        """Take a drive's outputs after a board's tick; of a chip the duty of its bridge in units of 1 / FULL_DUTY."""
         if node in self._noted:
             self._noted[node].append((tick, enable, command_mA))
 

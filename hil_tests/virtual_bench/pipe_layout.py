@@ -31,11 +31,15 @@ TICK_OUT_SIZE = 16  # tick, enable, current command [mA], sent
 MAX_SERIAL = 512  # bytes a tick and direction: what a USB-CDC or fast UART carries in a millisecond
 # A board introduces itself once with the layout it speaks: 'JB', version 3.
 MAGIC = 0x4A420003
+FULL_DUTY = 32768
 _ON_OR_OFF = frozenset((0, 1))
 
 
 class Answer(NamedTuple):
-    """What a board says to a tick: whether each of its motors has power, the current it asks for [mA], and bytes."""
+    """What a board says to a tick: whether each of its motors has power, the current it asks for [mA], and bytes.
+
+    A chip's power stage gives its motor a voltage: it asks for a part of the supply's, in units of 1 / FULL_DUTY.
+    """
 
     enable: tuple[int, ...]
     command: tuple[int, ...]

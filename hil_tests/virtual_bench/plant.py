@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from hil_tests.virtual_bench.bridges import Bridges
 from hil_tests.virtual_bench.drive import Drives
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.friction import (
@@ -74,8 +75,16 @@ class Plant:
     that torque and motion are of the same instant to the integrator's order.
     """
 
-    def __init__(self, robot: Robot, truth: PlantFile, kind: PlantKind) -> None:
+    def __init__(
+        self, robot: Robot, truth: PlantFile, kind: PlantKind, by_voltage: NDArray[np.bool_] | None = None
+    ) -> None:
         """Build the robot at its home position, at rest on its brakes.
+
+        Args:
+            robot: its joints and drives.
+            truth: what it is like.
+            kind: the physics of its joints.
+            by_voltage: drives that are given a voltage in place of a current, shape (n,); none by default.
 
         Raises:
             BenchFileError: the robot has joints the plant cannot build, or the step is too long for its friction.
@@ -92,12 +101,15 @@ class Plant:
         self._ripple = MeshRipple(truth.mesh_ripple, truth.mesh_teeth, robot.n_joints) if meshes else None
         self._check_step(robot, truth)
         torque_constants = np.array([drive.torque_constant for drive in robot.drives])
+        torque_per_current = transmission.ratio * torque_constants
+        self._bridges = None if by_voltage is None else Bridges(by_voltage, torque_per_current, truth.power)
         self.drives = Drives(
-            torque_per_current=transmission.ratio * torque_constants,
+            torque_per_current=torque_per_current,
             current_limit=np.array([drive.current_limit for drive in robot.drives]),
             rotor_inertia=self._armature,
-            lag=truth.current_lag,
+            lag=truth.current_lag if self._bridges is None else self._bridges.lags(truth.current_lag),
             brake_frequency=truth.brake_frequency,
+            by_voltage=by_voltage,
         )
         # Views of MuJoCo's own memory: they follow the simulation.
         every = 2 if kind == "harmonic" else 1
@@ -115,6 +127,7 @@ class Plant:
         self._driving = np.zeros(robot.n_joints)  # all torque on the rotors, at the joints, but the inertial one
         self._viscous = column(truth, "viscous")
         self._power = truth.power
+        self._supply = truth.power.supply  # as the tick before left it [V]
         self._windings = Windings(truth.power, robot.n_joints, truth.tick)
         parts = (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
         self._instants = truth.tick * parts
@@ -147,7 +160,8 @@ class Plant:
         Args:
             enabled: drives that are on, shape (n,), in the robot's order; the others carry no current and their brakes
                 hold.
-            command: currents asked of the drives [A], shape (n,).
+            command: currents asked of the drives [A], shape (n,); of those that are given a voltage, a part of the
+                supply's from -1 to 1.
             torque: of what pushes at the links from outside, about the joints [N·m], shape (n,); none by default.
             force: of what pushes at the base and the links, at their centres of mass and in the world's axes [N], shape
                 (1 + n, 3); none by default.
@@ -157,6 +171,8 @@ class Plant:
         if force is not None:
             self._data.xfrc_applied[1:, :3] = force[1:]
         at_drives = self._transmission.at_drives
+        if self._bridges is not None:
+            command = self._bridges.steady_currents(command, self._supply, at_drives(self._motor_velocity))
         self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
         if self._ripple is not None:
             self._ripple.turn_to(self._motor_position)
@@ -171,13 +187,14 @@ class Plant:
             self.drives.slip(at_drives(self._motor_position))
         current = self.drives.currents_at(start + self._instants)
         copper_loss = self._windings.advance(current)
+        self._supply = self._power.voltage_under(copper_loss + self._mechanical_power())
         motion = Motion(
             motor_position=self.motor_position,
             link_position=self.link_position,
             current=current,
             torque=self._between @ self._torques,
             temperature=self._windings.temperature,
-            bus_voltage=self._power.voltage_under(copper_loss + self._mechanical_power()),
+            bus_voltage=self._supply,
         )
         self._torques[0] = self._torques[-1]
         return motion

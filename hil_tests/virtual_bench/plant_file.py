@@ -120,7 +120,7 @@ class PowerTruth:
 
     Attributes:
         supply, source_resistance: what feeds all drives [V], [Ω].
-        winding_resistance: of a motor [Ω], as its current flows through it.
+        winding_resistance, winding_inductance: of a motor between its terminals [Ω], [H].
         winding_thermal_resistance, winding_time_constant: from the winding to the air [K/W], [s].
         ambient: temperature of the air [degC].
     """
@@ -131,6 +131,7 @@ class PowerTruth:
     winding_thermal_resistance: float
     winding_time_constant: float
     ambient: float
+    winding_inductance: float = 5e-4
 
     def voltage_under(self, power: float) -> float:
         """What the supply gives while the drives draw `power` [W], or give it back [V]."""
@@ -243,6 +244,7 @@ def _power(table: Table) -> PowerTruth:
         winding_thermal_resistance=table.positive("winding_thermal_resistance_K_W", 2.0),
         winding_time_constant=table.positive("winding_time_constant_s", 60.0),
         ambient=table.number("ambient_degC", 22.0),
+        winding_inductance=1e-6 * table.positive("winding_inductance_uH", 500.0),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hil_tests.virtual_bench.bench_file import BoardEntry, LinkModel
+from hil_tests.virtual_bench.bench_file import RP2040, BoardEntry, LinkModel
 from hil_tests.virtual_bench.delay import Delay
 from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL
 from hil_tests.virtual_bench.ports import Port
@@ -18,7 +18,8 @@ class SerialLink:
 
     Without a baud rate a board takes at most a tick's worth of bytes each tick, and what it sends is with the adapter
     at once. With one there is a wire for each direction, and a shared line is a single wire for all. An adapter looks
-    at its wire at each tick of the plant: every millisecond, as one on USB does, unless the bench has other ticks.
+    at its wire at each tick of the plant: every millisecond, as one on USB does, unless the bench has other ticks. A
+    chip's UART and its pins are a wire by themselves.
     """
 
     def __init__(self, boards: Sequence[BoardEntry], model: LinkModel, seed: int) -> None:
@@ -35,7 +36,8 @@ class SerialLink:
         self._up = Delay(model.latency_us, model.jitter_us, up)
         self._waiting = bytearray()  # for a board without a wire
         self._wires: tuple[Wire, ...] = ()  # to the boards, from the boards
-        baud, shared = boards[0].baud, boards[0].shares_line
+        baud = None if boards[0].url == RP2040 else boards[0].baud
+        shared = boards[0].shares_line
         if baud is not None:
             stations = (_HOST, *sorted(board.node for board in boards))
             wires = [Wire(baud, stations, chance) for chance in collisions]
@@ -63,6 +65,10 @@ class SerialLink:
         data = bytes(self._waiting[:MAX_SERIAL])
         del self._waiting[:MAX_SERIAL]
         return data
+
+    def arrivals(self, time_us: int) -> list[tuple[int, bytes]]:
+        """Bytes that set out by `time_us` for a chip, whose own line this is, and when; its UART takes its time."""
+        return list(self._down.arrived(time_us))
 
     def sends(self, node: int, data: bytes, time_us: int) -> None:
         """Take bytes that a board sends from `time_us` on."""

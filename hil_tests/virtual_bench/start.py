@@ -16,9 +16,10 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.folder import claim_folder
-from hil_tests.virtual_bench.kinds import EMULATED, PlantKind
+from hil_tests.virtual_bench.kinds import EMULATED, RP2040, PlantKind
 
 _PATIENCE = 60.0  # [s] of the wall clock, for starting and for ending
+_CHIPS_PATIENCE = 300.0  # for chips to start: 2 s of their time, of which six take up to 20 s each
 BOARD_NAME = "JOINTBENCH_BOARD"  # environment variable: what emulates every board, unless the caller says
 _PROGRAM, _BENCH = "hil_tests.virtual_bench.__main__", "hil_tests.virtual_bench.bench"
 _FORKS = multiprocessing.get_context("forkserver")
@@ -39,12 +40,12 @@ def virtual_bench(
     """Run a virtual bench while the context lasts.
 
     Args:
-        bench_toml: bench file with boards at "unix:" or "qemu:".
+        bench_toml: bench file with boards at "unix:", "qemu:" or "rp2040:".
         plant: "harmonic" for harmonic-drive joints, "ideal" for rigid joints with Coulomb and viscous friction.
         seed: of the boards' imperfections and noise; same seed and same client, same bytes.
         realtime: run by the wall clock instead of by a client's control connection.
         out: folder for bench.toml, bench.log and the boards' files; one bench at a time may use it.
-        board: what emulates every board, "unix:" or "qemu:"; without it `JOINTBENCH_BOARD`, else what the file says.
+        board: what emulates every board, a key of EMULATED; without it `JOINTBENCH_BOARD`, else what the file says.
         modules: how many joints of the robot are there, with their boards; all of them without it.
         noise_seed: of the noise alone, which is the seed's without it: benches of one seed and other noise are one
             bench on several occasions.
@@ -75,10 +76,18 @@ def virtual_bench(
     process.start()
     stdin.close()
     try:
-        _await_start(process, live, log_path)
+        _await_start(process, live, log_path, _CHIPS_PATIENCE if _has_chips(bench_toml, board) else _PATIENCE)
         yield live
     finally:
         _end(process, held)
+
+
+def _has_chips(bench_toml: Path | str, board: str | None) -> bool:
+    """Whether a bench may have chips; of a file that cannot be read the bench's process says why."""
+    try:
+        return RP2040 in (board or Path(bench_toml).read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return False
 
 
 def _serve(arguments: Sequence[str], env: Mapping[str, str], cwd: str, stdin: Connection, log_path: Path) -> None:
@@ -99,14 +108,14 @@ def _serve(arguments: Sequence[str], env: Mapping[str, str], cwd: str, stdin: Co
     sys.exit(main(arguments))
 
 
-def _await_start(process: BaseProcess, live: Path, log_path: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE
+def _await_start(process: BaseProcess, live: Path, log_path: Path, patience: float) -> None:
+    deadline = time.monotonic() + patience
     while not live.exists():
         if not process.is_alive():
             said = log_path.read_text(encoding="utf-8", errors="replace").strip()
             raise BenchError(said.removeprefix("error: ") or f"virtual bench ended with status {process.exitcode}")
         if time.monotonic() > deadline:
-            raise BenchError(f"virtual bench did not start within {_PATIENCE:g} s; its words are in {log_path}")
+            raise BenchError(f"virtual bench did not start within {patience:g} s; its words are in {log_path}")
         time.sleep(0.01)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_tests.virtual_bench.bench_file import BoardEntry
+from hil_tests.virtual_bench.bench_file import RP2040, BoardEntry
 from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
@@ -81,7 +81,11 @@ def add_clocks(table: dict[str, dict[str, Any]], boards: Iterable[BoardEntry]) -
     """Add `clock` to each joint with a board: its `offset_us` and `ppm` against the bench's time.
 
     The clock shows offset_us + time_us (1 + ppm / 1e6); its board counts tick n when it shows n tick periods.
+    A chip's is None: its clock begins with its program, wherever its start has come to.
     """
     for board in boards:
         for motor in board.motors:
+            if board.url == RP2040:
+                table[motor.joint]["clock"] = None
+                continue
             table[motor.joint]["clock"] = {"offset_us": board.clock.offset_us, "ppm": board.clock.drift_ppb / 1e3}

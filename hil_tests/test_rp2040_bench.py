@@ -1,0 +1,277 @@
+"""Benches with chips: found, read, armed and moved by the same host; and what happens at their pins, tick by tick."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hil_tests.link_helpers import inject, record_wave, wave
+from hil_tests.pendulum import COBOT6_PLANT
+from hil_tests.raw_client import RawClient
+from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
+from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.bench_file import RP2040, read_bench_file
+from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.cohort import Seat
+from hil_tests.virtual_bench.errors import BenchFileError, ControlError
+from hil_tests.virtual_bench.hardware_faults import HardwareFaults, Injection
+from hil_tests.virtual_bench.pin_cohort import PinCohort
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
+from hil_tests.virtual_bench.sensors import Readings
+from jointbench.errors import BenchLost
+from jointbench.link import open_bench
+from jointwire import BY_NAME, Frame, FrameReader, MessageType, encode_frame
+
+LINK_COUNTS = 524288
+
+
+def bench_file(folder: Path, entries: str = "", robot: str = "cobot6:1", end: str = "") -> Path:
+    """A bench of one chip on the first joint of an arm."""
+    text = f'version = 1\nname = "chip"\nrobot = "{robot}"\nplant = {json.dumps(str(COBOT6_PLANT))}\n'
+    text += f'[[board]]\nnode = 1\njoint = "j1"\nurl = "{RP2040}"\n{entries}\n{end}'
+    path = folder / "chip.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+def test_a_chip_is_listed_reads_its_plant_and_plays_a_motion(tmp_path: Path) -> None:
+    """All in one bench: a chip takes 2 s of its time to start, and each of them some seconds of the wall clock."""
+    need_rp2040()
+    with virtual_bench(bench_file(tmp_path), seed=3, out=tmp_path / "sim") as live:
+        listed = subprocess.run(
+            [sys.executable, "-m", "jointbench", "list", str(live)], capture_output=True, text=True, timeout=120
+        )
+        assert listed.returncode == 0, listed.stderr
+        assert "rp2" in listed.stdout
+        assert "DISARMED" in listed.stdout
+        with open_bench(live) as bench:
+            bench.connect()
+            (identity,), (board,) = bench.identities, bench.boards
+            assert (identity.board, identity.clock_Hz, identity.encoder_source) == ("rp2", 125_000_000, "PIO")
+            first, second = board.ping(), board.ping()
+            assert first.board_us < second.board_us
+            assert second.board_us - first.board_us == pytest.approx(second.received_us - first.received_us, abs=2000)
+            bench.configure()
+            # A count of the link encoder is 0.4 mrad; the zero of its counts is known to half of one.
+            assert bench.positions() == pytest.approx(bench.robot.home, abs=1e-3)
+            with pytest.raises(BenchLost, match="chip, with its own time and voltage"):
+                inject(bench, "ticks_missed", 1, ticks=3)
+            motion = wave(bench, way=0.03)
+            run = record_wave(bench, tmp_path / "run", motion=motion)
+    samples = run.samples
+    assert samples.joint_torque is not None
+    assert samples.link_position is not None
+    assert samples.bus_voltage is not None
+    assert samples.temperature is not None
+    valid = samples.valid[:, 0]
+    resting, playing = valid & (samples.play_tick < 0), valid & (samples.play_tick >= 0)
+    assert playing.sum() > 1000  # of 1024: with an encoder on SPI a turn is not in kernels, and takes long at times
+    asked, _, _ = motion.evaluate(np.multiply(samples.play_tick[playing], samples.sample_period, dtype=float))
+    followed = samples.motor_position[playing]
+    assert np.ptp(followed) == pytest.approx(np.ptp(asked), rel=0.03)
+    assert np.abs(followed - asked).max() < 0.01  # a servo with a current loop of 25 Hz, and friction
+    # The link encoder is another sensor on another bus, behind a gear that bends by less than 1 mrad.
+    np.testing.assert_allclose(samples.link_position[playing], followed, atol=1.2e-3)
+    assert np.nanmean(samples.bus_voltage) == pytest.approx(48.0, abs=0.05)
+    assert np.nanmean(samples.temperature) - 273.15 == pytest.approx(22.0, abs=0.2)
+    current = cast(Any, samples.motor_current)
+    assert np.abs(np.nanmean(current[resting])) < 0.03  # the zero was measured at boot
+    assert 0.2 < np.abs(current[playing]).max() < 2.0  # friction of some 20 N·m over 10.1 N·m/A
+    assert np.abs(np.nanmean(samples.joint_torque[resting])) < 1.0  # an upright axis carries no weight
+
+
+@pytest.mark.slow
+def test_a_chip_whose_turn_is_in_kernels_misses_no_tick_while_it_moves(tmp_path: Path) -> None:
+    """So it is without a link encoder: a joint that stands at zero when its board starts is known to be there."""
+    need_rp2040()
+    (tmp_path / "wiring.json").write_text('{"link_encoder": null}')
+    path = bench_file(tmp_path, 'wiring = "wiring.json"')
+    with virtual_bench(path, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        motion = wave(bench, way=0.03)
+        run = record_wave(bench, tmp_path / "run", motion=motion)
+    assert run.samples.link_position is None
+    playing = run.samples.play_tick >= 0
+    assert playing.sum() == 1024
+    assert run.samples.valid[playing].all()
+    asked, _, _ = motion.evaluate(np.multiply(run.samples.play_tick[playing], run.samples.sample_period, dtype=float))
+    followed = run.samples.motor_position[playing]
+    assert np.ptp(followed) == pytest.approx(np.ptp(asked), rel=0.03)
+    assert np.abs(followed - asked).max() < 0.01
+
+
+@pytest.mark.slow
+def test_a_chip_with_a_crystal_of_its_own_moves_beside_another_board(tmp_path: Path) -> None:
+    """The host finds both clocks by asking, and starts both boards together."""
+    need_rp2040()
+    other = '[[board]]\nnode = 2\njoint = "j2"\nurl = "unix:"'
+    path = bench_file(tmp_path, "clock_ppm = 50", "cobot6:2", other)
+    with virtual_bench(path, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        assert [identity.board for identity in bench.identities] == ["rp2", "unix"]
+        assert bench.identities[0].uid.startswith("0000000300000001")
+        bench.configure()
+        motion = wave(bench, way=0.03)
+        run = record_wave(bench, tmp_path / "run", motion=motion)
+    assert run.clocks is not None  # of each its own
+    playing = run.samples.valid.all(axis=1) & (run.samples.play_tick >= 0)
+    asked, _, _ = motion.evaluate(np.multiply(run.samples.play_tick[playing], run.samples.sample_period, dtype=float))
+    assert np.abs(run.samples.motor_position[playing] - asked).max() < 0.01
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_bytes_and_a_chip_starts_again_without_its_bench(tmp_path: Path) -> None:
+    need_rp2040()
+    streams: list[bytes] = []
+    for name in ("one", "other"):
+        with virtual_bench(bench_file(tmp_path), seed=3, out=tmp_path / name) as live, RawClient(live) as client:
+            begun_us = client.time_us
+            assert 1_000_000 < begun_us < 3_000_000  # it has started, before there was a client
+            client.write(1, encode_frame(MessageType.WRITE, 1, 1, register=BY_NAME["stream.always"].id, value=1))
+            streams.append(client.pass_time(300_000)[1])
+            assert client.dead == {}
+            if name == "one":
+                continue
+            assert client.ask({"restart": 1}) == {"restarted": 1}
+            assert client.pass_time(300_000)[1] == b""
+            client.pass_time(begun_us)
+            client.write(1, encode_frame(MessageType.PING, 1, 2, nonce=7))
+            frames = [chunk.content for chunk in FrameReader().feed(client.pass_time(50_000)[1])]
+            pongs = [frame for frame in frames if isinstance(frame, Frame) and frame.type is MessageType.PONG]
+            assert len(pongs) == 1
+            assert pongs[0].time_us < begun_us + 400_000  # its clock began anew
+    assert streams[0] == streams[1]
+    assert len(streams[0]) > 3000  # two blocks of samples, of several that are under way
+
+
+def test_without_its_parts_a_chip_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "JOINTBENCH_RP2", str(tmp_path / "nowhere"))
+    with (
+        pytest.raises(BenchError, match=r"no part firmware\.bin of an emulated RP2040 at .*nowhere"),
+        virtual_bench(bench_file(tmp_path), out=tmp_path / "sim"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("entries", "robot", "match"),
+    [
+        ('line = "bus"', "cobot6:1", r"board 1 at 'rp2040:' has one motor and a line of its own"),
+        ("clock_offset_s = 1.0", "cobot6:1", "takes no clock_offset_s"),
+    ],
+)
+def test_what_a_chip_cannot_be_is_refused(tmp_path: Path, entries: str, robot: str, match: str) -> None:
+    with pytest.raises(BenchFileError, match=match):
+        read_bench_file(bench_file(tmp_path, entries, robot))
+
+
+def test_a_wiring_is_for_chips_alone(tmp_path: Path) -> None:
+    path = bench_file(tmp_path, 'wiring = "wiring.json"')
+    assert read_bench_file(path).boards[0].wiring == tmp_path / "wiring.json"
+    path.write_text(path.read_text().replace(RP2040, "unix:"))
+    with pytest.raises(BenchFileError, match="board 1 has a wiring"):
+        read_bench_file(path)
+
+
+def test_a_bench_of_chips_has_clocks_of_their_own_and_can_be_put_on_them(tmp_path: Path) -> None:
+    bench = read_bench_file(bench_file(tmp_path))
+    assert (bench.common_ticks, bench.terms.clock) == (False, "icount")
+    other = bench.with_boards_at("unix:")
+    assert (other.common_ticks, other.terms.clock) == (True, "virtual")
+    assert other.with_boards_at("rp2040:").boards == bench.boards
+
+
+def test_a_wiring_that_is_not_emulated_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wiring.json"
+    for text, match in (
+        ('{"line": {"kind": "usb"}}', r"line.kind = 'usb' is not emulated; there are uart"),
+        ('{"valve": 1}', "must be an object with some of pins, line"),
+        ("[1", "cannot be read"),
+    ):
+        path.write_text(text)
+        with pytest.raises(BenchFileError, match=match):
+            read_wiring(path)
+
+
+def test_facts_are_in_the_counts_of_the_chips_own_converters() -> None:
+    config = board_config({"node": 3, "facts": FACTS}, read_wiring(None), POWER, 460800)
+    assert config["line"]["baud"] == 460800
+    assert config["drive"]["loop"] == {"resistance_ohm": 0.5, "inductance_mH": 1.0, "supply_V": 48.0}
+    facts = config["facts"]
+    assert (facts["encoder.link_counts"], facts["encoder.link_zero"]) == (16384, 8192)
+    kelvin = [1e-6 * facts["temperature.scale"] * (count - facts["temperature.zero"]) for count in (0, 100)]
+    assert kelvin == pytest.approx([273.15, 281.15], abs=0.04)
+    assert 1e-6 * facts["voltage.scale"] * 4095 == pytest.approx(2e-3 * 32767, rel=1e-3)
+
+
+class Pins:
+    """A chip that is not there, told what happens at its pins."""
+
+    def __init__(self, *faults: Injection, drift_ppb: int = 0, sync_us: int = 0) -> None:
+        board = Rp2040Board.__new__(Rp2040Board)  # no process: only its encoder's counts are asked for
+        board.config = {"facts": {"encoder.link_counts": 16384}}
+        facts = {7: {"encoder.link_counts": LINK_COUNTS, "voltage.scale": 2000, "temperature.scale": 10000}}
+        self.faults = HardwareFaults(facts, {7: 0}, 1, chips=[7])
+        self.cohort = PinCohort(
+            [Seat((7,), board, (0,), BoardClock(drift_ppb=drift_ppb))], self.faults, LINK_COUNTS, sync_us
+        )
+        for fault in faults:
+            self.faults.inject(fault)
+
+    def tell(self, time_us: int, exact: float, arrivals: list[tuple[int, bytes]] | None = None) -> dict[str, Any]:
+        """What it is told of the tick until `time_us`."""
+        readings = SimpleNamespace(
+            motor_count=np.array([int(exact) % 65536], dtype=np.uint16), motor_exact=np.array([exact]),
+            link_count=np.array([LINK_COUNTS // 2]), bus_voltage=np.array([24000]), temperature=np.array([2200]),
+            adc=np.arange(32, dtype=np.uint16).reshape(1, 2, 16),
+        )  # fmt: skip
+        (line,) = self.cohort.messages(cast(Readings, readings), [arrivals or []], time_us)
+        return json.loads(line)
+
+
+def test_pins_see_a_ticks_sensors_in_the_counts_of_their_converters() -> None:
+    told = Pins().tell(1000, 70000.25, [(400, b"\x01\xff")])
+    assert told == {
+        "chip": 0, "to": 1_000_000, "count": 4464.25, "link": 8192, "sync": [], "line": [[400_000, "01ff"]],
+        "analog": {
+            "current": list(range(16)), "torque": list(range(16, 32)), "supply": [3000], "temperature": [275],
+        },
+    }  # fmt: skip
+
+
+def test_a_chips_crystal_and_the_sync_line() -> None:
+    """A crystal that is 100 ppm fast counts 1 000 100 ns in a millisecond."""
+    pins = Pins(drift_ppb=100_000, sync_us=2500)
+    told = [pins.tell(1000 * tick, 0.0) for tick in (1, 2, 3, 4, 5)]
+    assert [tick["to"] for tick in told] == [1_000_100, 2_000_200, 3_000_300, 4_000_400, 5_000_500]
+    assert [tick["sync"] for tick in told] == [[], [], [2_500_250], [], [5_000_500]]
+
+
+def test_faults_of_encoders_and_converters_reach_the_pins() -> None:
+    stuck = Pins(Injection(7, "encoder_stuck", 0.0), Injection(7, "current_stuck", 9.0))
+    positions = [stuck.tell(1000 * tick, exact)["count"] for tick, exact in enumerate((0.5, 3.75, 600.25), start=1)]
+    assert [int(position) for position in positions] == [0, 0, 0]  # its fraction moves, and makes no edge
+    assert stuck.tell(4000, 60001.0)["analog"]["current"] == [9] * 16
+    jumping = Pins()
+    for tick, exact in enumerate((10.5, 65530.5, 65545.5)):  # it turned backwards through zero, then forwards
+        assert jumping.tell(1000 * tick, exact)["count"] == (10.5, -5.5, 9.5)[tick]
+    jumping.faults.inject(Injection(7, "encoder_jump", -100.0))
+    assert jumping.tell(4000, 65546.5)["count"] == -89.5
+    assert jumping.tell(5000, 65547.5)["count"] == -88.5
+
+
+def test_a_chip_cannot_miss_ticks_that_it_is_not_given() -> None:
+    for fault in ("ticks_missed", "pauses", "drive_dead", "drive_runs_away"):
+        with pytest.raises(
+            ControlError, match=f"node 7 is a chip, with its own time and voltage; it cannot have {fault}"
+        ):
+            Pins(Injection(7, fault, 1.0))

@@ -1,0 +1,117 @@
+"""Boards that are chips: what happens at their pins in a tick of the plant, of which their own clocks know nothing."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hil_tests.virtual_bench.cohort import Seat
+from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.pipe_layout import TICK_IN
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.rp2040.wiring import SLOW_SHIFT
+from hil_tests.virtual_bench.sensors import Readings
+
+_TOP = 4095  # of 12-bit converters
+_NS = 1000  # in a µs
+
+
+class PinCohort:
+    """All chips of a bench.
+
+    A tick's sensors reach the pins within it: the converters' samples each at its instant, the motor encoder's edges
+    where a position that runs linearly passes them, a line's bytes when they arrive. Slower things are those of the
+    tick's end.
+
+    Attributes:
+        seats: the boards.
+        joints: where they sit, shape (n,).
+    """
+
+    def __init__(self, seats: Sequence[Seat], faults: HardwareFaults, link_counts: int, sync_us: int) -> None:
+        """Start at true time zero.
+
+        Args:
+            seats: boards with one motor each.
+            faults: what is wrong with the hardware around them.
+            link_counts: counts a turn of link encoders, as `Readings` has them.
+            sync_us: period of SYNC pulses, 0 for none.
+        """
+        self.seats = tuple(seats)
+        self._faults = faults
+        self._link_counts = link_counts
+        self._sync_us = sync_us
+        self.joints = np.array([seat.joints[0] for seat in seats], dtype=int)
+        self._inputs = np.zeros(len(seats), TICK_IN)
+        self._counts = np.zeros(len(seats), dtype=np.int64)  # that motor encoders show, without wrapping
+        self._edges = 0  # of SYNC
+
+    def messages(
+        self, readings: Readings, arrivals: Sequence[Sequence[tuple[int, bytes]]], time_us: int
+    ) -> list[bytes]:
+        """Return a line for each board that says what its pins see of the tick until `time_us`.
+
+        Args:
+            readings: of the tick's end.
+            arrivals: bytes that each board's line brings in it, with the true times [µs] at which they set out.
+            time_us: true time of its end.
+        """
+        inputs, joints = self._inputs, self.joints
+        before = inputs.copy()
+        for field in ("motor_count", "link_count", "bus_voltage", "temperature", "adc"):
+            inputs[field] = getattr(readings, field)[joints]
+        for place, seat in enumerate(self.seats):
+            if seat.node in self._faults.struck:
+                self._faults.alter(seat.node, inputs[place], before[place])
+        # A fault has the encoder count otherwise; where it is between two counts stays as it is.
+        self._counts += (inputs["motor_count"] - self._counts + 2**15) % 2**16 - 2**15
+        counts = self._counts + readings.motor_exact[joints] % 1.0
+        pulses = self._pulses(time_us)
+        return [
+            self._line(seat, inputs[place], float(counts[place]), pulses if seat.on_sync else [], arrived, time_us)
+            for place, (seat, arrived) in enumerate(zip(self.seats, arrivals, strict=True))
+        ]
+
+    def _pulses(self, time_us: int) -> list[int]:
+        """True times [µs] at which SYNC pulses begin in the tick until `time_us`."""
+        first, self._edges = self._edges, time_us // self._sync_us if self._sync_us else 0
+        return [self._sync_us * number for number in range(first + 1, self._edges + 1)]
+
+    def _line(
+        self,
+        seat: Seat,
+        inputs: np.void,
+        count: float,
+        pulses: Sequence[int],
+        arrived: Sequence[tuple[int, bytes]],
+        time_us: int,
+    ) -> bytes:
+        current, torque = inputs["adc"].tolist()
+        slow = {name: [_slow_count(inputs[name])] for name in ("bus_voltage", "temperature")}
+        board = seat.board
+        assert isinstance(board, Rp2040Board)
+        message: dict[str, Any] = {
+            "chip": 0,
+            "to": _own_time(seat, time_us),
+            "analog": {
+                "current": current,
+                "torque": torque,
+                "supply": slow["bus_voltage"],
+                "temperature": slow["temperature"],
+            },
+            "count": count,
+            "link": int(inputs["link_count"]) * board.link_counts // self._link_counts,
+            "sync": [_own_time(seat, pulse) for pulse in pulses],
+            "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
+        }
+        return json.dumps(message).encode() + b"\n"
+
+
+def _slow_count(count: int) -> int:
+    return min(max(int(count) >> SLOW_SHIFT, 0), _TOP)
+
+
+def _own_time(seat: Seat, time_us: int) -> int:
+    """What the crystal of a board has counted [ns] at a true time [µs]."""
+    return seat.clock.reads(_NS * time_us)

@@ -1,0 +1,138 @@
+"""One RP2040 board: an emulated chip in a process of its own, its flash in a file, and what happens at its pins.
+
+The chip's time is its own: there are no ticks that the bench gives, it is run from one tick of the plant to the next. A
+message says what happens at its pins meanwhile, and its answer what it did; both are lines of JSON (`main.mjs`).
+"""
+
+import json
+import select
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
+from hil_tests.virtual_bench.patience import Patience
+from hil_tests.virtual_bench.pipe_layout import FULL_DUTY, Answer
+from hil_tests.virtual_bench.rp2040.flash import write_flash
+from hil_tests.virtual_bench.rp2040.parts import Rp2040
+
+_LOOK = 0.5  # [s] of the wall clock between looks at whether the emulator hangs
+_HANGS = 20.0  # [s] of its processor time: it needs some ms for a tick
+
+
+class Rp2040Board:
+    """A running board (hil_tests.virtual_bench.board says what each part means).
+
+    Attributes:
+        config: its config.json.
+        enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went.
+        resets: of the chip since it got power.
+    """
+
+    def __init__(self, parts: Rp2040, folder: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
+        """Put files into a new flash, and start.
+
+        Raises:
+            BoardStartError: the folder cannot be written, the flash is too small, or the emulator cannot be started.
+        """
+        self._parts = parts
+        self._folder = folder
+        self.config = config
+        self.flash = folder / "flash.bin"
+        self._time_ns = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_flash(self.flash, parts.firmware, files)
+        except OSError as error:
+            raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
+        self._power_on()
+
+    @property
+    def pid(self) -> int:
+        """Process number of the emulator."""
+        return self._process.pid
+
+    @property
+    def link_counts(self) -> int:
+        """Counts a turn of its link encoder."""
+        return self.config["facts"]["encoder.link_counts"]
+
+    def send_tick(self, message: bytes) -> None:
+        """Let the chip run to the time that a line says (PinCohort makes them)."""
+        self._say(message)
+
+    def receive_tick(self, tick: int) -> Answer:
+        """Wait until it has; a core that stands is waited for by its watchdog alone, without one the board is dead."""
+        told = self._hear()
+        self._time_ns = told["time"]
+        self.enable_changes = [(at, level) for at, level in told["changes"]]
+        self.resets = told["resets"]
+        if told["lockup"] and not told["watchdog"]:
+            self._die(f"its core stands: {told['lockup']}")
+        on = int(told["enable"] and told["duty"] is not None)
+        return Answer((on,), (round(FULL_DUTY * (told["duty"] or 0.0)),), bytes.fromhex(told["sent"]))
+
+    def restart(self) -> None:
+        """Take the power and give it back."""
+        self.close()
+        self._power_on()
+
+    def close(self) -> None:
+        """End the board."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _power_on(self) -> None:
+        self.death: str | None = None
+        self.enable_changes: list[tuple[int, bool]] = []
+        self.resets = 0
+        try:
+            with (self._folder / "emulator.log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    self._parts.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C in the terminal is the bench's, who ends its boards in order
+                )
+        except OSError as error:
+            raise BoardStartError(f"emulator {self._parts.node} cannot be started: {error}") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        power = {"flash": str(self.flash), "config": self.config, "at": self._time_ns}
+        try:
+            self._say(json.dumps(power).encode() + b"\n")
+            self._hear()
+        except BoardDied as error:
+            raise BoardStartError(f"emulator of the board in {self._folder} does not start: {error}") from error
+
+    def _say(self, line: bytes) -> None:
+        try:
+            self._in.write(line)
+            self._in.flush()
+        except BrokenPipeError:
+            self._die("")
+
+    def _hear(self) -> dict[str, Any]:
+        patience = Patience(self.pid, own=_HANGS)
+        while not select.select([self._out], [], [], _LOOK)[0]:
+            if patience.is_over:
+                self._die(f"no answer within {patience}: it hangs")
+        line = self._out.readline()
+        if not line.endswith(b"\n"):
+            self._die("")
+        return json.loads(line)
+
+    def _die(self, reason: str) -> NoReturn:
+        """Make sure the process is gone, put the cause together and raise it."""
+        try:
+            self._process.wait(timeout=0.0 if reason else 2.0)
+        except subprocess.TimeoutExpired:
+            reason = reason or "closed its pipes"
+            self.close()
+        said = (self._folder / "emulator.log").read_text(encoding="utf-8", errors="replace").split("\n")
+        errors = [line for line in said if "Error" in line][-1:]
+        self.death = ": ".join([reason or f"exit status {self._process.returncode}", *errors])
+        raise BoardDied(self.death)

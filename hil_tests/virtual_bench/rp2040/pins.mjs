@@ -1,0 +1,156 @@
+// What is wired to a chip's pins, as its config.json says (docs/boards.md): the plant's sensors, the line to the host,
+// and the power stage. The plant tells a stretch of time at once; here it happens at the chip's pins at its times.
+import { attachAs5047p, attachAs5600 } from './encoders.mjs';
+import { wakePio } from './pio.mjs';
+
+const FIRST_ANALOG = 26, MIDDLE = 2048, CONVERSION_NS = 2000;
+const PULSE_NS = 100e3; // of SYNC
+const BITS = 10; // on the line for a byte
+const PWM = 4; // function of a pin
+const HIGH = 1; // what GPIOPin.value says of a pin that is driven so
+
+// Things that happen at their times, whatever the chip's clock has begun with.
+class Timetable {
+  constructor(happen) { this.happen = happen; this.events = []; }
+
+  attach(chip) {
+    this.chip = chip;
+    this.alarm = chip.clock.createAlarm(() => {
+      this.happen(this.events.shift()[1]);
+      this.arm();
+    });
+    this.arm();
+  }
+
+  add(nanos, value) { if (this.events.push([nanos, value]) === 1) this.arm(); }
+
+  arm() { if (this.events.length) this.alarm.schedule(Math.max(0, this.events[0][0] - this.chip.nanos)); }
+}
+
+export class Pins {
+  constructor(config) {
+    this.config = config;
+    this.levels = 0; // of all pins that something outside drives
+    this.inputs = { beginNs: 0, endNs: 1, analog: {}, link: 0 };
+    this.count = null; // of the motor encoder at the end of what was told, with its fraction
+    this.roles = new Map(Object.entries(config.analog).map(([role, pin]) => [pin - FIRST_ANALOG, role]));
+    this.byteNs = 1e9 * BITS / config.line.baud;
+    this.lineFreeNs = 0;
+    this.sent = [];
+    this.enable = false;
+    this.changes = []; // of ENABLE: when, and to what
+    const { a } = config.motor_encoder, { sda, scl } = config.link_encoder ?? {};
+    for (const pulledUp of [sda, scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
+    this.line = new Timetable((byte) => this.chip.rp2040.uart[config.line.uart].feedByte(byte));
+    this.edges = new Timetable((count) => this.show(a, count));
+    this.sync = new Timetable((level) => this.drive(config.pins.sync, level));
+  }
+
+  // Wire a chip that has just started.
+  attach(chip) {
+    const { config } = this, { rp2040 } = chip;
+    this.chip = chip;
+    const { sio } = rp2040; // pins as they are read, those that the chip drives too; quicker than to ask all thirty
+    Object.defineProperty(rp2040, 'gpioValues', {
+      get: () => (this.levels & ~sio.gpioOutputEnable) | (sio.gpioValue & sio.gpioOutputEnable),
+    });
+    rp2040.gpio.forEach((pin, number) => { if (this.levels >> number & 1) pin.setInputValue(true); });
+    rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
+    this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
+    rp2040.uart[config.line.uart].onByte = (byte) => this.sent.push(byte);
+    const { adc } = rp2040;
+    adc.onADCRead = (input) => {
+      adc.currentChannel = input;
+      adc.channelValues[input] = this.sample(input);
+      adc.sampleAlarm.schedule(CONVERSION_NS);
+    };
+    const link = config.link_encoder, angle = () => this.inputs.link;
+    if (link) (link.kind === 'as5600' ? attachAs5600 : attachAs5047p)(chip, link, angle);
+    for (const timetable of [this.line, this.edges, this.sync]) timetable.attach(chip);
+  }
+
+  // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
+  // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
+  // which pulses begin, `line` those at which bytes set out, with the bytes in hexadecimal.
+  tell({ to, analog = {}, count = 0, link = 0, sync = [], line = [] }) {
+    const beginNs = this.inputs.endNs > 1 ? this.inputs.endNs : this.chip.nanos;
+    this.inputs = { beginNs, endNs: to, analog, link };
+    for (const nanos of sync) {
+      this.sync.add(nanos, true);
+      this.sync.add(nanos + PULSE_NS, false);
+    }
+    for (const [nanos, hex] of line) {
+      this.lineFreeNs = Math.max(this.lineFreeNs, nanos);
+      for (const byte of Buffer.from(hex, 'hex')) {
+        this.lineFreeNs += this.byteNs;
+        this.line.add(this.lineFreeNs, byte);
+      }
+    }
+    if (this.count === null) this.show(this.config.motor_encoder.a, Math.floor(count));
+    else this.turn(this.count, count, beginNs, to);
+    this.count = count;
+  }
+
+  // What the chip did since this was last asked.
+  told() {
+    const { sent, changes } = this;
+    this.sent = [];
+    this.changes = [];
+    return { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, duty: this.duty() };
+  }
+
+  note(enable) {
+    if (enable !== this.enable) this.changes.push([this.chip.nanos, enable]);
+    this.enable = enable;
+  }
+
+  drive(number, level) {
+    this.levels = level ? this.levels | (1 << number) : this.levels & ~(1 << number);
+    this.chip.rp2040.gpio[number].setInputValue(level);
+  }
+
+  sample(input) {
+    const { beginNs, endNs, analog } = this.inputs, values = analog[this.roles.get(input)];
+    if (!values) return MIDDLE;
+    const part = Math.floor((this.chip.nanos - beginNs) / (endNs - beginNs) * values.length);
+    return values[Math.min(Math.max(part, 0), values.length - 1)];
+  }
+
+  // The edges on the way from one count to another, which is linear in time.
+  turn(from, to, beginNs, endNs) {
+    const first = Math.floor(from), last = Math.floor(to);
+    const at = (edge) => beginNs + (endNs - beginNs) * (edge - from) / (to - from);
+    for (let count = first + 1; count <= last; count++) this.edges.add(at(count), count);
+    for (let count = first; count > last; count--) this.edges.add(at(count), count - 1);
+  }
+
+  // A and B of a count; forward is A before B.
+  show(a, count) {
+    const [levelA, levelB] = [((count + 1) & 2) !== 0, (count & 2) !== 0];
+    if (levelA !== !!(this.levels >> a & 1)) this.drive(a, levelA);
+    if (levelB !== !!(this.levels >> a + 1 & 1)) this.drive(a + 1, levelB);
+    wakePio(this.chip);
+  }
+
+  // What the power stage makes of its pins: voltage by the supply's, -1 to 1; null where all switches are open.
+  duty() {
+    const { drive } = this.config;
+    if (drive.kind === 'pwm_direction') {
+      return this.high(drive.pwm) * (this.chip.rp2040.gpio[drive.direction].value === HIGH ? 1 : -1);
+    }
+    if (drive.kind !== 'half_bridges') return null;
+    // In its dead times a leg is where the current takes it: half the time up, taken together.
+    const [one, other] = drive.high.map((pin) => [this.high(pin), this.high(pin + 1)]);
+    if (![...one, ...other].some((part) => part > 0)) return null;
+    return (one[0] + 1 - one[1] - other[0] - 1 + other[1]) / 2;
+  }
+
+  // The part of the time in which a pin is high.
+  high(number) {
+    const { gpio, pwm } = this.chip.rp2040, pin = gpio[number];
+    if (pin.functionSelect !== PWM) return pin.value === HIGH ? 1 : 0;
+    const { csr, cc, top } = pwm.channels[(number >> 1) & 7], isB = number & 1;
+    const part = Math.min((isB ? cc >>> 16 : cc & 0xffff) / (top + 1), 1);
+    return csr & (isB ? 8 : 4) ? 1 - part : part;
+  }
+}

@@ -1,0 +1,91 @@
+"""The config.json of an emulated RP2040 board: the wiring of docs/boards.md, and facts in its converters' counts."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.plant_file import PowerTruth
+from jointwire import CHANNEL_BY_NAME
+
+_WIRING: dict[str, Any] = {
+    "pins": {"enable": 15, "sync": 14},
+    "line": {"kind": "uart", "uart": 0, "tx": 0, "rx": 1},
+    "motor_encoder": {"kind": "quadrature", "a": 6, "pio": 0},
+    "link_encoder": {"kind": "as5047p", "spi": 0, "sck": 18, "mosi": 19, "miso": 20, "select": 21},
+    "analog": {"current": 26, "torque": 27, "supply": 28, "temperature": 29},
+    "drive": {"kind": "pwm_direction", "pwm": 16, "direction": 17, "frequency_Hz": 20000},
+}
+_EMULATED = {  # what is at the pins, by its entry in config.json
+    "line": ("uart",),
+    "motor_encoder": ("quadrature",),
+    "link_encoder": ("as5047p", "as5600"),
+    "drive": ("pwm_direction", "half_bridges"),
+}
+LINK_POSITION = 1 << CHANNEL_BY_NAME["link_position"].bit  # of the fact board.channels
+LINK_COUNTS = {"as5047p": 16384, "as5600": 4096}
+# The bench's counts of supply and temperature have 15 bits and begin at 0 V and 0 degC; a chip's converter has 12.
+SLOW_SHIFT = 3
+_SLOW_STEPS = 1 << SLOW_SHIFT
+
+
+def read_wiring(path: Path | None) -> dict[str, Any]:
+    """Entries of config.json about pins: those of a JSON file, and for the others the example's.
+
+    The link encoder may be null, for a board that has none.
+
+    Raises:
+        BenchFileError: the file cannot be read, or has what is not emulated.
+    """
+    own: Any = {}
+    if path is not None:
+        try:
+            own = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise BenchFileError(f"wiring {path} cannot be read: {error}") from error
+    if not isinstance(own, dict) or not own.keys() <= _WIRING.keys():
+        raise BenchFileError(f"wiring {path} must be an object with some of {', '.join(_WIRING)}")
+    wiring: dict[str, Any] = {**_WIRING, **own}
+    for entry, kinds in _EMULATED.items():
+        if entry == "link_encoder" and wiring[entry] is None:
+            continue
+        if (kind := wiring[entry].get("kind")) not in kinds:
+            raise BenchFileError(
+                f"wiring {path}: {entry}.kind = {kind!r} is not emulated; there are {', '.join(kinds)}"
+            )
+    return wiring
+
+
+def board_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: PowerTruth, baud: int) -> dict[str, Any]:
+    """Return the config.json of a board.
+
+    Args:
+        config: what every emulated board is told: its node, and the facts of its sensors as the bench has them.
+        wiring: entries about its pins.
+        power: supply and winding, which the board's current loop is told.
+        baud: speed of its line.
+    """
+    facts = dict(config["facts"])
+    del facts["encoder.capture_clock"]  # the board's own PIO makes the edge times
+    if wiring["link_encoder"] is None:
+        facts["encoder.link_zero"] = 0  # the joint is at zero wherever it starts
+    else:
+        counts = LINK_COUNTS[wiring["link_encoder"]["kind"]]
+        facts["encoder.link_zero"] = round(facts["encoder.link_zero"] * counts / facts["encoder.link_counts"])
+        facts["encoder.link_counts"] = counts
+    facts["temperature.zero"] = round(facts["temperature.zero"] / _SLOW_STEPS)
+    for fact in ("voltage.scale", "temperature.scale"):
+        facts[fact] *= _SLOW_STEPS
+    loop = {
+        "resistance_ohm": power.winding_resistance,
+        "inductance_mH": 1e3 * power.winding_inductance,
+        "supply_V": power.supply,
+    }
+    return {
+        **config,
+        **{entry: value for entry, value in wiring.items() if value is not None},
+        "line": {**wiring["line"], "baud": baud},
+        "drive": {**wiring["drive"], "loop": {**loop, **wiring["drive"].get("loop", {})}},
+        "facts": facts,
+    }
