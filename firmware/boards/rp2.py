@@ -17,7 +17,8 @@ from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat
 
 WATCHDOG_ON = 1 << 30
-LOST_SAMPLE, LOST_EDGE = 0x10000, 0x20000  # as rp2_turn.py tells it
+LOST_SAMPLE, LOST_EDGE, LOST_LINK = 0x10000, 0x20000, 0x80000  # as rp2_turn.py tells it
+FAST = 4000000  # baud of an SPI whose frame is there before it is needed
 CAUSES = {machine.PWRON_RESET: 1, machine.WDT_RESET: 3}
 
 
@@ -56,7 +57,9 @@ class Board(Joint):
     def _fuse(self, sync_pin):
         """Let kernels do the ticks, where there are some for all parts."""
         config, encoder, line = self.config, self.motor_encoder, self.line
-        plain = "sim_joint" not in config and config["drive"]["kind"] == "pwm_direction" and not self.link_encoder
+        link = config.get("link_encoder", {"kind": "as5047p", "baud": FAST})
+        plain = "sim_joint" not in config and config["drive"]["kind"] == "pwm_direction"
+        plain = plain and link["kind"] == "as5047p" and link.get("baud", FAST) >= FAST
         if not (plain and encoder and self.encoder_source == 2 and config["line"]["kind"] == "uart"):
             return
         from drivers.rp2_fused import Fused
@@ -67,6 +70,8 @@ class Board(Joint):
             self.inputs, self.outputs, self.period_us, self._adc, encoder, self._loop, self._enable, drive["pwm"],
             drive["direction"], line.uart, config["line"]["uart"],
         )  # fmt: skip
+        if self.link_encoder:
+            fused.add_link_encoder(link["spi"], link["select"])
         self.budget = (whole(config, "line.baud", 57600, 3000000, 921600) * self.period_us // 10000000 + 4) & ~3
         self.kernels = before, after, fused.address
         self.clock_at = rp2_chip.TIMER
@@ -89,6 +94,8 @@ class Board(Joint):
         """Raise what the kernels have found of sensors."""
         if found & LOST_EDGE and self.motor_encoder:
             self.motor_encoder.complain()
+        if found & LOST_LINK and self.link_encoder:
+            self.link_encoder.complain(self._fused.bad_reading)
         if found & LOST_SAMPLE:
             self._adc.complain()
 

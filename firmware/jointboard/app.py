@@ -1,7 +1,7 @@
 """The board's main loop: wait for the tick, run it, see to what it reports, answer the host, hand bytes to the line.
 
 Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them while the motor rests, at
-ARM, and not at all from then on until it rests again: what may be asked meanwhile is bounded (requests.py). Any
+LOAD, and not at all from ARM on until it rests again: what may be asked meanwhile is bounded (requests.py). Any
 exception takes the power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board
 talking.
 """

@@ -4,8 +4,9 @@ has answered by a message of its own.
 A request that repeats the last one's type, sequence number, node and body is answered again and not carried out again:
 hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
 
-Memory is collected at ARM and not again until the motor rests. So of all requests but STOP only MOST_WHILE_ARMED are
-served until then; what comes after them gets no answer. (A PING takes no memory and never comes here.)
+Memory is collected at LOAD, at ARM only where much was asked since, and then not again until the motor rests. So of all
+requests but STOP only MOST_WHILE_ARMED are served until then; what comes after them gets no answer. (A PING takes no
+memory and never comes here.)
 """
 
 import gc
@@ -20,6 +21,7 @@ from jointboard.registers import cells
 WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
 
 MOST_WHILE_ARMED = const(200)  # each takes 500 bytes at most, with its answer
+FEW = const(32)
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
@@ -139,7 +141,13 @@ def _knots(offset, count):
 def _load(count, repeats, crc):
     answer = playback.load(count, repeats, crc)
     cells[tick.STATE] = wire.STATE_LOADED if playback.loaded() else wire.STATE_DISARMED
+    _collect()
     return answer
+
+
+def _collect():
+    gc.collect()
+    link.errands = 0
 
 
 def _arm(token, config_crc):
@@ -158,9 +166,8 @@ def _arm(token, config_crc):
         cells[tick.STATE] = wire.STATE_DISARMED
         return wire.REFUSAL_INCOMPLETE, bad
     _token = None
-    if not states.driving(neighbour[tick.STATE]):
-        gc.collect()
-        link.errands = 0
+    if link.errands > FEW and not states.driving(neighbour[tick.STATE]):
+        _collect()
         publish.excuse_gap()
     gc.disable()
     cells[tick.REFERENCE] = position

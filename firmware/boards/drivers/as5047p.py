@@ -61,6 +61,11 @@ class As5047p:
             self._angle = answer & VALUE
         return self._angle
 
+    def complain(self, answer):
+        """Raise what three bad frames in a row mean, the last of which is this one."""
+        raise SensorFault("AS5047P: 3 bad readings in a row, the last 0x%04x: %s" % (
+            answer, "parity" if parity(answer) else "the error flag"))  # fmt: skip
+
     def check(self):
         """Raise SensorFault with what the sensor says is wrong with itself, its magnet or the line."""
         answer = self._ask(DIAGNOSTICS)

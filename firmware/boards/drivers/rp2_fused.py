@@ -1,7 +1,7 @@
 """A board's tick by the kernels of rp2_turn.py: fills their cells, and is the line's DMA.
 
-For the parts of a tick that have kernels: quadrature motor encoder, current loop with PWM and direction, UART. A board
-with others runs drivers/joint.py's, which are slower.
+For the parts of a tick that have kernels: quadrature motor encoder, AS5047P at the link, current loop with PWM and
+direction, UART. A board with others runs drivers/joint.py's, which are slower.
 """
 
 from array import array
@@ -59,6 +59,14 @@ class Fused:
             rp2_turn.PIN_SET: rp2_chip.PIN_SET, rp2_turn.PIN_CLEAR: rp2_chip.PIN_CLEAR,
             rp2_turn.DIRECTION: 1 << direction, rp2_turn.KICK_AT: heartbeat.address, rp2_turn.KICK: heartbeat.kick,
         })  # fmt: skip
+
+    def add_link_encoder(self, number, select):
+        """An AS5047P on this SPI, which is set up, with its select pin's number."""
+        self._put(rp2_turn.LINK, dict(enumerate((rp2_chip.SPI[number], 1 << select, 0, 0))))
+
+    @property
+    def bad_reading(self):
+        return self.t[rp2_turn.BAD_WORD] & 0xFFFF
 
     def join(self, line):
         """Take over the UART for the line of these cells (framing.py), and begin to count ticks."""

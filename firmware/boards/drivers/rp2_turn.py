@@ -40,6 +40,10 @@ TX_DMA = const(24)
 GIVEN = const(25)  # bytes that it was given
 LINE = const(26)  # cells of framing.py
 BUSY = const(27)  # mask of a DMA channel's flag
+LINK = const(28)  # SPI of an AS5047P at the link, 0: none; select pin's bit; bad readings in a row, and the last
+SELECT = const(29)
+BAD = const(30)
+BAD_WORD = const(31)
 OUT = const(32)  # what after() needs begins here
 OUTPUTS = const(0)
 LOOP = const(1)  # cells of current_loop.py
@@ -54,8 +58,13 @@ SHIFT = const(9)  # of the compare value: channel B stands in the upper half
 CELLS = const(48)
 
 OVERFLOW = const(0x800)  # of the ADC's FIFO
+DATA = const(2)  # registers of an SPI, as words, and what tells that it is at work
+FLAGS = const(3)
+SPI_BUSY = const(16)
+MOST_BAD = const(3)  # as drivers/failures.py has it
 LOST_SAMPLE = const(0x10000)  # what before() returns beside the bytes that have arrived
 LOST_EDGE = const(0x20000)
+LOST_LINK = const(0x80000)
 LATE = const(0x40000)  # the sample was taken so much later than its tick that it must be told
 IN_TIME = const(20)  # us
 # As framing.py has them; viper folds a constant only when it stands in the same file. rp2.py compares them.
@@ -114,6 +123,31 @@ def before(_t) -> int:
         inputs[3] = t[EDGE_US]
     inputs[2] = edges
 
+    # An AS5047P tells in a frame of 16 bits what it was asked for in the one before: the first asks for the angle.
+    spi = ptr32(t[LINK])
+    if t[LINK]:
+        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
+        spi[DATA] = 0xFF
+        spi[DATA] = 0xFF
+
+    pair = ptr32(t[ENCODER])
+    again = 1
+    while again:  # DMA writes the two words some cycles apart
+        one = pair[0]
+        two = pair[1]
+        again = (one ^ pair[0]) | (two ^ pair[1])
+    inputs[4] = one & 0xFFFF
+    inputs[28] = two
+    if ptr32(t[ENCODER_FLAGS])[0] & 1:
+        found |= LOST_EDGE
+
+    if t[LINK]:
+        while spi[FLAGS] & SPI_BUSY:
+            pass
+        ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
+        one = spi[DATA]
+        one = spi[DATA]
+
     # The last 16 whole rounds of the ADC: two samples to a word.
     dma = ptr32(t[ADC_DMA])
     if not dma[3] & busy:
@@ -148,16 +182,10 @@ def before(_t) -> int:
     if ptr32(t[ADC_FCS])[0] & OVERFLOW:
         found |= LOST_SAMPLE
 
-    pair = ptr32(t[ENCODER])
-    again = 1
-    while again:  # DMA writes the two words some cycles apart
-        one = pair[0]
-        two = pair[1]
-        again = (one ^ pair[0]) | (two ^ pair[1])
-    inputs[4] = one & 0xFFFF
-    inputs[28] = two
-    if ptr32(t[ENCODER_FLAGS])[0] & 1:
-        found |= LOST_EDGE
+    if t[LINK]:
+        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
+        spi[DATA] = 0xC0  # nothing more is asked for
+        spi[DATA] = 0x00
 
     dma = ptr32(t[RX_DMA])
     if not dma[3] & busy:
@@ -165,6 +193,26 @@ def before(_t) -> int:
     next = line[NEXT]
     count = (dma[1] - t[RX_RING] - next) & t[RX_MASK]
     line[END] = next + count
+
+    if t[LINK]:
+        while spi[FLAGS] & SPI_BUSY:
+            pass
+        ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
+        word = spi[DATA] << 8
+        word |= spi[DATA]
+        one = word ^ (word >> 8)
+        one ^= one >> 4
+        one ^= one >> 2
+        one ^= one >> 1
+        if (one & 1) or (word & 0x4000):  # parity, or the sensor's error flag: the angle stays as it was
+            t[BAD_WORD] = word
+            t[BAD] = t[BAD] + 1
+            if t[BAD] >= MOST_BAD:
+                t[BAD] = 0  # so that the board, its motor off, can still be talked to
+                found |= LOST_LINK
+        else:
+            t[BAD] = 0
+            inputs[5] = word & 0x3FFF
     return found | count
 
 
