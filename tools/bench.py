@@ -16,6 +16,7 @@ from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
 from tools.accuracy_bench.verb import RECORDINGS, accuracy
+from tools.chip_bench import chip
 from tools.excitation_bench.verb import excitation
 from tools.feed_bench.verb import feed
 from tools.filter_bench.verb import filters
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
     options.add_argument("--recordings", type=positive, default=RECORDINGS, help="of accuracy: how many (%(default)s)")
+    options.add_argument("--seconds", type=positive, default=60, help="of chip: how long it moves (%(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
     return options
@@ -172,6 +174,7 @@ ERRORS = (
 VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
     "wire": (bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
     "firmware": (firmware, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
+    "chip": (chip, "chip: a turn of the boards' main loop on an emulated RP2040 that moves, streams and is asked"),
     "filters": (filters, "filters: the boards' filters, bit for bit and against scipy"),
     "regressor": (regressor, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
     "excitation": (excitation, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
