@@ -324,7 +324,7 @@ def _with_faults(
 def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFaults]:
     on_foot = table.has("foot")
     first, *others = [_foot(table, robot)] if on_foot else _motors(table, robot)
-    url, faults = _port(table)
+    url, faults = read_port(table)
     if url not in EMULATED:
         table.fault(
             f"url = {url!r} is not emulated; the virtual bench starts chips at {RP2040!r}, boards at "
@@ -346,13 +346,6 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot,
         wiring=wiring,
     ), faults  # fmt: skip
-
-
-def _port(table: Table) -> tuple[str, LineFaults]:
-    """Read `url` and `fault` as clients do, who do not know that there are chips."""
-    if table.text("url").strip() == RP2040:
-        return RP2040, LineFaults("", table.text("fault") if table.has("fault") else None)
-    return read_port(table)
 
 
 def _foot(table: Table, robot: Robot) -> MotorEntry:

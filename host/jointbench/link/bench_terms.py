@@ -17,7 +17,7 @@ LIMITS = {
     "velocity_rad_s": "how fast a joint may move",
     "current_A": "how much current a motor may be given",
 }
-EMULATED = ("unix:", "qemu:")  # of a bench file that a virtual bench is started from
+EMULATED = ("unix:", "qemu:", "rp2040:")  # of a bench file that a virtual bench is started from
 HOST = "host"  # as one end of a wire: where SYNC pulses may come from
 _SEEDS_APART = 256  # lines of one seed differ by their lowest node, which is less
 

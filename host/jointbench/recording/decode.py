@@ -192,8 +192,8 @@ class _Heard:
         """Everything it said."""
         if self._late:
             self._warnings.append(
-                f"{self._joint}: {self._late} samples were taken late, by up to {self._latest_us} µs after their ticks, "
-                "and are left out; stream fewer channels, or lengthen board.tick_period"
+                f"{self._joint}: {self._late} samples were taken late, by up to {self._latest_us} µs after their "
+                "ticks, and are left out; stream fewer channels, or lengthen board.tick_period"
             )
         return BoardRecord(
             ticks=self._ticks.ticks(),
