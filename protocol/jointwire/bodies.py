@@ -207,8 +207,8 @@ class Status:
         frames_received: valid, and to this node.
         bad_frames: COBS, length, CRC or protocol was wrong; not of those between others on its line.
         heap_free: bytes, when memory was last collected with the motor at rest.
-        longest_tick_us: from a tick to the end of its work since the last STATUS; 0 without a clock that runs then.
-        longest_gc_us: pause to collect memory; 0 without such a clock.
+        longest_tick_us: from a tick to its work's end since the last STATUS; 0 without such a clock.
+        longest_gc_us: pause to collect memory; 0 without a clock that runs then.
         mean_tick_us: as longest_tick_us, on average; 0 where nobody counts it.
     """
 

@@ -249,8 +249,8 @@ BODIES: dict[MessageType, Struct] = {
         "frames_received" / Int32ul * "valid, and to this node",
         "bad_frames" / Int32ul * "COBS, length, CRC or protocol was wrong; not of those between others on its line",
         "heap_free" / Int32ul * "bytes, when memory was last collected with the motor at rest",
-        "longest_tick_us" / Int32ul * "from a tick to the end of its work since the last STATUS; 0 without a clock that runs then",
-        "longest_gc_us" / Int32ul * "pause to collect memory; 0 without such a clock",
+        "longest_tick_us" / Int32ul * "from a tick to its work's end since the last STATUS; 0 without such a clock",
+        "longest_gc_us" / Int32ul * "pause to collect memory; 0 without a clock that runs then",
         "mean_tick_us" / Int32ul * "as longest_tick_us, on average; 0 where nobody counts it",
     ),
     MessageType.FAULT: Struct(
