@@ -272,7 +272,7 @@ def test_the_power_stage_is_told_by_its_pins(start_chip: StartChip) -> None:
     """ENABLE with its times, and the duty of PWM and direction."""
     chip = start_chip("""
 from machine import PWM
-enable = Pin(15, Pin.OUT, value=0)
+enable = Pin(22, Pin.OUT, value=0)
 direction = Pin(17, Pin.OUT, value=0)
 pwm = PWM(Pin(16), freq=20000, duty_u16=0)
 say("ready")
@@ -312,11 +312,11 @@ def square():
 def copy():
     pull(block)
     out(pins, 1)
-machine_of = rp2.StateMachine(4, square, freq=100000, set_base=Pin(15))
+machine_of = rp2.StateMachine(4, square, freq=100000, set_base=Pin(22))
 machine_of.active(1)
 time.sleep_us(1010)
 machine_of.active(0)
-other = rp2.StateMachine(0, copy, out_base=Pin(15))
+other = rp2.StateMachine(0, copy, out_base=Pin(22))
 other.active(1)
 say("ready")
 for level in (1, 0):
@@ -364,7 +364,7 @@ from drivers.rp2_half_bridges import HalfBridges
 class Loop:
     def __call__(self, command): return command
     def reset(self): pass
-enable = Pin(15, Pin.OUT, value=1)
+enable = Pin(22, Pin.OUT, value=1)
 drive = HalfBridges([10, 12], 20000, 500, Loop())
 say("ready")
 for duty in (0, 8192, -16384, 30000):

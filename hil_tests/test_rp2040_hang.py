@@ -1,4 +1,4 @@
-"""ENABLE on the chip is a heartbeat: a program that stops turning lets the motor go, long before its watchdog bites."""
+"""ENABLE on the chip: a STOP lets it go at once, and a program that stops turning long before its watchdog bites."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_enable_falls_after_the_last_kick_whatever_the_processor_does(start_chip
     chip = start_chip(
         """
 from drivers.rp2_heartbeat import Heartbeat
-enable = Heartbeat(15, 1, 1000)
+enable = Heartbeat(22, 1, 1000)
 say("begin")
 time.sleep_ms(20)
 enable.value(1)
@@ -52,6 +52,24 @@ while True:
     assert ended - begun == pytest.approx((3.0 + LETS_GO_MS) * 1e6, abs=0.1e6)  # to call the driver takes some 10 us
     chip.run(50)
     assert chip.changes[-1] == (ended, False)
+
+
+@pytest.mark.slow
+def test_a_stop_takes_the_power_as_it_is_heard(tmp_path: Path) -> None:
+    need_rp2040()
+    with virtual_bench(bench_file(tmp_path), seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        joint, board = DrivenJoint(bench, bench.boards[0]), bench.boards[0]
+        joint.play(100)
+        joint.outputs()
+        board.line.send(board.node, encode_frame(MessageType.STOP, board.node, 77))
+        joint.be_silent(20)
+        on = [enable for enable, _ in joint.outputs().values()]
+        assert sum(on) <= 2  # its bytes are on the line for 0.2 ms, and are looked at once a tick
+        assert not any(on[2:])
+        board.hello()
+        assert board.state is State.LOADED
 
 
 @pytest.mark.slow

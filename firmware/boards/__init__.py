@@ -12,6 +12,7 @@ Attributes
     adc              (samples a second of each input, bits, reference in mV)
     encoder_source   ENCODER_SOURCE_* (wire.py): 0 none, 1 timer, 2 PIO, 3 software, 4 emulated
     receive_buffer   bytes the line keeps until wait_tick() fetches them
+    budget           optional: bytes of frames to encode in a turn, a multiple of 4: as many as the line takes meanwhile
     clock_at         address of the time that now_us() tells, as it was when wait_tick() returned, or later
     sync_input       True when `inputs` tells the edges of a SYNC line
     inputs           bytearray(116) or longer; what wait_tick() fills, little-endian:
@@ -31,11 +32,11 @@ Attributes
                      an object. wait_tick() fills its `inputs` too, with the same tick, times and edges; apply() and
                      disable() are for both. Both have the fact board.shared_line = 1: they are two nodes of one line
 
-A board may do its part of a turn by kernels. It then has as attributes `kernels` (a function in place of wait_tick()
-and one in place of apply(), viper both, and their argument) and `budget` (bytes to encode in a turn, a multiple of 4),
-and the methods join(line), which is given the cells of framing.py, whose rings it reads and writes itself, and
-complain(found), called with what the first function gives beyond 0xFFFF: raises what is wrong with a sensor. 0x40000 of
-it means that the tick's sample was late, by LATE_BY of the line's cells.
+A board may do its part of a turn by kernels. It then has the attributes `budget` and `kernels` (a function in place of
+wait_tick() and one in place of apply(), viper both, and their argument), and the methods join(line), which is given the
+cells of framing.py, whose rings it reads and writes itself, and complain(found), called with what the first function
+gives beyond 0xFFFF: raises what is wrong with a sensor. 0x40000 of it means that the tick's sample was late, by LATE_BY
+of the line's cells.
 
 Methods; only now_us(), stopwatch_us() and watchdog() may allocate
     disable()        motors off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and

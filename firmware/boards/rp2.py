@@ -12,12 +12,14 @@ from machine import PWM, UART, WDT, Pin
 from drivers import rp2_chip
 from drivers.absolute_encoder import absolute_encoder
 from drivers.configuration import choice, item, whole
+from drivers.errors import WiringError
 from drivers.joint import Joint
 from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat
 
 WATCHDOG_ON = 1 << 30
 LOST_SAMPLE, LOST_EDGE, LOST_LINK = 0x10000, 0x20000, 0x80000  # as rp2_turn.py tells it
+ERRATUM_E5 = 15  # the pin that its work-around in the SDK uses
 FAST = 4000000  # baud of an SPI whose frame is there before it is needed
 CAUSES = {machine.PWRON_RESET: 1, machine.WDT_RESET: 3}
 
@@ -38,6 +40,11 @@ class Board(Joint):
         self._adc = RoundRobinAdc(item(config, "analog"), self.period_us)
         self.adc = (self._adc.rate_Hz, 12, 3300)
         pio = whole(config, "motor_encoder.pio", 0, 2, 0)
+        if config["pins"]["enable"] == ERRATUM_E5 and not rp2_chip.IS_RP2350:
+            raise WiringError(
+                "config.json: pins.enable is 15, of which an RP2040 lets go for 1 ms while USB comes up (erratum "
+                "RP2040-E5); take another pin"
+            )
         # From now on whoever lets the motor go by not turning does so. In the other PIO: the counter fills its own.
         self._enable = Heartbeat(config["pins"]["enable"], 1 - min(pio, 1), self.period_us)
         motor_encoder = self._make_motor_encoder(pio)
@@ -72,7 +79,6 @@ class Board(Joint):
         )  # fmt: skip
         if self.link_encoder:
             fused.add_link_encoder(link["spi"], link["select"])
-        self.budget = (whole(config, "line.baud", 57600, 3000000, 921600) * self.period_us // 10000000 + 4) & ~3
         self.kernels = before, after, fused.address
         self.clock_at = rp2_chip.TIMER
         self._sync_pin = sync_pin
@@ -94,7 +100,7 @@ class Board(Joint):
         """Raise what the kernels have found of sensors."""
         if found & LOST_EDGE and self.motor_encoder:
             self.motor_encoder.complain()
-        if found & LOST_LINK and self.link_encoder:
+        if found & LOST_LINK and self.link_encoder and self._fused:
             self.link_encoder.complain(self._fused.bad_reading)
         if found & LOST_SAMPLE:
             self._adc.complain()

@@ -113,7 +113,7 @@ def _first_tick(board):
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
     go, table, gap = step, link.cells_at, tick.EVENT_GAP
-    line, budget, arrived = link.line_at, link.budget, link.arrived
+    line, budget, arrived = link.line_at, getattr(board, "budget", link.BUDGET), link.arrived
     see_to, receive, after_errands = motor.see_to, motor.receive, _after_errands
     while True:
         received = wait()
@@ -195,7 +195,7 @@ def _loop_of_two(board):
     go, guard, gap, tripped = step, pair.guard, tick.EVENT_GAP, tick.EVENT_TRIP
     first, second = _motors
     table, other_table = first.link.cells_at, second.link.cells_at
-    speaker, listener, budget = first.link, second.link, link.budget
+    speaker, listener, budget = first.link, second.link, getattr(board, "budget", link.BUDGET)
     while True:
         received = wait()
         events = go(table)
@@ -262,7 +262,7 @@ def _say_the_rest(board):
             one.see_to(told)
         for one in _motors:
             if not one.link.silent():
-                encode(one.link.line_at, link.budget)
+                encode(one.link.line_at, getattr(board, "budget", link.BUDGET))
                 board.send(one.link.transmit(board.room()))
                 break
     board.flush()

@@ -76,7 +76,9 @@ SPENT = const(51)  # us of all turns since the last STATUS, and how many they we
 TURNS = const(52)
 LATE_BY = const(53)  # us that this tick's sample was taken after its tick, where the Hal tells it
 LATE = const(54)  # the same of the only sample of the block that is closed next
-LINE_CELLS = const(55)
+CUT_AT = const(55)  # where the Hal wants a 0 at once when a STOP is heard; of others the cell behind
+NOWHERE = const(56)
+LINE_CELLS = const(57)
 
 BODY = const(12)  # where a body begins in a frame's buffer: wire.HEADER_SIZE
 SAMPLES = const(32)  # where a DATA frame's samples begin
@@ -98,6 +100,7 @@ ASKED = const(1)  # a request that somebody has to serve
 PINGED = const(2)  # a PING, whose answer the cells describe
 
 # As wire.py and tick.py have them; viper folds a constant only when it stands in the same file. link.py compares them.
+MESSAGE_STOP = const(8)
 MESSAGE_PING = const(10)
 MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
@@ -456,6 +459,8 @@ def hear(line: ptr32, cells: ptr32) -> int:
                         cells[SILENCE] = 0
                         line[REQUEST] = length - BODY - 4
                         found = ASKED
+                        if kind == MESSAGE_STOP:
+                            ptr32(line[CUT_AT])[0] = 0  # the power now; whoever serves it sees to the rest
                         if kind == MESSAGE_PING and length == BODY + 8 and line[SHARED] == 0:
                             found = PINGED
                             pong = ptr32(line[PONG_AT])

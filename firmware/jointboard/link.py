@@ -13,14 +13,14 @@ from micropython import const
 from jointboard import rooms, framing, tick, wire
 from jointboard.crc_tables import tables
 from jointboard.framing import (
-    ASKED, BLOCK_AT, BODY, BODY_LENGTH, CLOCK_AT, CODE, DESCRIBED, ENCODED, ENCODED_AT, END, FRAME, GIVEN, GONE, KIND,
-    LARGEST, LEFT_BY_REPORTS, NEXT, NODE, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT,
+    ASKED, BLOCK_AT, BODY, BODY_LENGTH, CLOCK_AT, CODE, CUT_AT, DESCRIBED, ENCODED, ENCODED_AT, END, FRAME, GIVEN,
+    GONE, KIND, LARGEST, LEFT_BY_REPORTS, NEXT, NODE, PONG_AT, PROTOCOL, RECEIVED_AT, RECEIVED_MASK, REPORT_AT,
     REQUEST, RESERVE, RING, RING_AT, SAMPLES, SCHEMA, SEED, SHARED, SOURCE, SPILL, TABLES_AT, TAIL, TARGET,
     TARGET_SIZE, TIME, drain, hear, post,
 )  # fmt: skip
 from jointboard.registers import cells, word
 
-BUDGET = const(1024)  # bytes encoded in a turn, where the board does not say
+BUDGET = const(1024)  # bytes encoded in a turn, where the Hal does not say
 FIRST_ANSWER = const(0x40)
 
 received = rooms.buffer(LARGEST)
@@ -30,7 +30,6 @@ _pong = rooms.buffer(24)
 _block = rooms.buffer(LARGEST)
 _ring = rooms.rings.pop()
 errands = 0  # since memory was last collected, as app.py counts
-budget = BUDGET
 line = array("i", bytes(4 * framing.LINE_CELLS))
 
 assert len(_ring) == RING + SPILL
@@ -38,7 +37,7 @@ assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
 assert min(SPILL, LEFT_BY_REPORTS) >= framing.HEAD_SIZE + LARGEST
 assert (SAMPLES, FIRST_ANSWER) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], wire.MESSAGE_ACK)
 assert (wire.BODIES[wire.MESSAGE_STATUS][1], wire.BODIES[wire.MESSAGE_SYNC][1]) == (52, 8)
-for _name in ("PING", "DATA", "STATUS", "SYNC", "YIELD", "PONG"):
+for _name in ("STOP", "PING", "DATA", "STATUS", "SYNC", "YIELD", "PONG"):
     assert getattr(framing, "MESSAGE_" + _name) == getattr(wire, "MESSAGE_" + _name)
 for _name in ("BOARD_NODE", "STREAM_CHANNELS"):
     assert getattr(framing, _name) == getattr(wire, "REGISTER_" + _name)
@@ -72,6 +71,7 @@ line[TABLES_AT] = address(tables)
 line[SCHEMA] = word(wire.SCHEMA_HASH)
 line[PROTOCOL] = wire.PROTOCOL_MAJOR
 first_sample = line[BLOCK_AT] + SAMPLES
+line[CUT_AT] = address(line) + 4 * framing.NOWHERE
 line_at, cells_at = address(line), address(cells)  # kernels take them quicker than the arrays
 
 

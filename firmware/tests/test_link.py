@@ -11,7 +11,7 @@ from cobs import cobs
 from firmware.tests.conftest import StartBoard
 from firmware.tests.driver import NODE, BoardProcess, flash, micropython, raw_frame
 from firmware.tests.joint import play, prepare
-from jointwire import MAX_BODY, MessageType, Refusal, encode_frame
+from jointwire import MAX_BODY, MessageType, Refusal, State, encode_frame
 
 M, R = MessageType, Refusal
 SEED = 4
@@ -225,6 +225,48 @@ def test_neither_ticks_nor_streaming_allocate(start_board: StartBoard) -> None:
     # The note does see the READ, which takes a tick to arrive; nothing else takes any, nor is anything collected.
     assert [k for k, bytes_ in enumerate(grown) if bytes_ != 0] == [1000]
     assert grown[1000] > 0
+
+
+# Locks the heap once it plays, and opens it again after LOCKED ticks: an allocation in between is a MemoryError.
+LOCKED = 600_000
+LOCKING = f"""
+import micropython
+from unix import Board
+class LockingBoard(Board):
+    played = 0
+    def wait_tick(self):
+        if self.outputs[4]:
+            self.played += 1
+            if self.played == 200:
+                micropython.heap_lock()
+            elif self.played == 200 + {LOCKED}:
+                micropython.heap_unlock()
+        return Board.wait_tick(self)
+board = LockingBoard()
+board.disable()
+from jointboard import app
+app.run(board)
+"""
+
+
+@pytest.mark.slow
+def test_ten_minutes_of_motion_with_requests_take_not_one_byte(start_board: StartBoard) -> None:
+    """At 1 kHz, with 8 PINGs and a STATUS a second, and an edge on the SYNC line each second."""
+    board = start_board(program=LOCKING)
+    prepare(board, repeats=5000)
+    assert board.write("stream.block", 20) is R.OK
+    play(board)
+    for k in range(LOCKED + 200):
+        if k % 125 == 0:
+            board.send(M.PING, nonce=k)
+        if k % 1000 == 7:
+            board.edges, board.edge_us = board.edges + 1, 1000 * board.tick
+        board.run(1)
+        board.frames.clear()
+    assert board.last.enable == 1
+    assert board.errors == ""
+    assert board.refusal(M.STOP) is R.OK
+    assert board.state is State.LOADED
 
 
 def test_missing_interpreter_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

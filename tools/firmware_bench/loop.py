@@ -26,8 +26,7 @@ class LoopCost:
     Attributes:
         turn: one turn with a tick, RUNNING, in which nothing is sent; the Hal's calls included.
         framing_per_sample: what closing, coding and sending DATA frames adds, over all samples they hold.
-        longest: of the turns that collect no memory.
-        collection: the turn that collects memory.
+        longest: of all turns.
         bytes_per_tick: of heap, in turns with nothing sent.
         samples: that were framed.
         block: samples in a frame.
@@ -37,7 +36,6 @@ class LoopCost:
     turn: float
     framing_per_sample: float
     longest: int
-    collection: int
     bytes_per_tick: float
     samples: int
     block: int
@@ -45,7 +43,7 @@ class LoopCost:
 
     @property
     def per_tick(self) -> float:
-        """Instructions of a tick over a long time, but for collecting memory."""
+        """Instructions of a tick over a long time."""
         return self.turn + self.motors * self.framing_per_sample
 
 
@@ -73,12 +71,10 @@ def count_loop(motors: int = 1) -> LoopCost:
 def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int, motors: int = 1) -> LoopCost:
     turns = (np.diff(stamps) & 0xFFFFFFFF).reshape(-1, block)  # the first turn has no block to close yet, nor the last
     phase = int(np.argmax(np.median(turns, axis=0)))  # the turn in which a block is closed
-    quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, 8:-8]  # clear of closing and of sending
+    quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, block // 2 : -4]  # all of it is sent by then
     turn = PER_STEP * float(quiet.mean())
-    *_, longest, collection = sorted(turns.ravel().tolist())  # one turn collects memory
-    closing = turns[:, phase]
+    longest = int(turns.max())
     added = PER_STEP * float(turns.sum()) - turn * turns.size
-    added -= PER_STEP * float((closing[closing > 4 * np.median(closing)] - np.median(closing)).sum())
     per_tick = (allocated[1] - allocated[0]) / QUIET_TICKS
     samples = motors * turns.size
-    return LoopCost(turn, added / samples, PER_STEP * longest, PER_STEP * collection, per_tick, samples, block, motors)
+    return LoopCost(turn, added / samples, PER_STEP * longest, per_tick, samples, block, motors)

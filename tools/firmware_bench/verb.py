@@ -100,6 +100,5 @@ def loop_table(name: str, loop: LoopCost) -> str:
         ["a turn with nothing sent", f"{loop.turn:.0f}"],
         ["framing, per sample", f"{loop.framing_per_sample:.0f}"],
         ["longest turn", f"{loop.longest}"],
-        ["longest turn that collects memory", f"{loop.collection}"],
     ]
     return table((f"{name}, {loop.samples} samples in frames of {loop.block}", "instructions"), rows)

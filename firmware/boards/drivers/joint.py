@@ -60,7 +60,7 @@ class Joint:
         if "sim_joint" in self.config:  # a bare board: nothing answers on its pins
             motor_encoder = link_encoder = None
         self.line, self.motor_encoder, self.link_encoder = line, motor_encoder, link_encoder
-        self.receive_buffer = line.receive_buffer
+        self.receive_buffer, self.budget = line.receive_buffer, line.budget
         if link_encoder:
             self.facts.setdefault("encoder.link_counts", link_encoder.COUNTS)
         self._clock = Clock(self.period_us)

@@ -74,6 +74,7 @@ class Fused:
         t[rp2_turn.LINE] = word(addressof(line))
         line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = word(self.ring.address), RECEIVED - 1
         line[framing.NEXT] = line[framing.END] = 0
+        line[framing.CUT_AT] = t[OUT + rp2_turn.KICK_AT]  # a kick of 0 lets ENABLE go
         self._interrupts = mem32[self._base + INTERRUPTS]
         mem32[self._base + INTERRUPTS] = 0  # DMA gives and takes the bytes from now on
         mem32[self._base + DMA_CONTROL] = 3

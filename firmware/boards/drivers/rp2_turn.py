@@ -131,6 +131,8 @@ def before(_t) -> int:
         spi[DATA] = 0xFF
 
     pair = ptr32(t[ENCODER])
+    one = 0
+    two = 0
     again = 1
     while again:  # DMA writes the two words some cycles apart
         one = pair[0]

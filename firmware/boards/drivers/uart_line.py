@@ -18,7 +18,7 @@ BITS = const(10)  # on the line for a byte
 
 
 class UartLine:
-    """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way.
+    """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way; `budget` of them go out in a tick.
 
     Args: the UART; its speed; the tick in us; whether it has a transmit buffer, and how long to wait where not; which
     of its interrupts wakes the console (`UART.IRQ_RX`) where the port does not look for input by itself.
@@ -32,6 +32,7 @@ class UartLine:
         self.uart = uart
         self._wake = wake
         self._a_tick = baud * period_us // (BITS * 1000000)
+        self.budget = self._a_tick + 4 & ~3
         self._capacity = BUFFER if buffered else max(1, baud * patience_us // (BITS * 1000000))
         if not buffered:
             self._a_tick = self._capacity

@@ -17,6 +17,7 @@ class UsbLine:
     """Bytes between the Hal and sys.stdin and sys.stdout."""
 
     receive_buffer = 512  # of the rp2 port
+    budget = PACKET
 
     def __init__(self):
         self._in, self._out = sys.stdin.buffer, sys.stdout.buffer

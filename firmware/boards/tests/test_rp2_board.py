@@ -10,7 +10,7 @@ import pytest
 from firmware.boards.tests.simulated_rp2040 import WATCHDOG, Chip
 from firmware.boards.tests.test_board_files import examples
 
-ENABLE, PWM, DIRECTION, SYNC, A = 15, 16, 17, 14, 6
+ENABLE, PWM, DIRECTION, SYNC, A = 22, 16, 17, 14, 6
 LEGS = {"kind": "half_bridges", "high": [8, 10], "dead_time_ns": 500, "frequency_Hz": 20000,
         "loop": {"resistance_ohm": 0.8, "inductance_mH": 0.9, "supply_V": 24}}  # fmt: skip
 
@@ -53,6 +53,11 @@ def test_it_boots_off_and_ticks(rp2040: tuple[Chip, Any], tmp_path: Path) -> Non
     assert second[8:24] == [2048] * 16
     assert second[24:40] == [1000] * 16
     assert second[6] == 3000
+
+
+def test_the_pin_that_a_chips_erratum_lets_go_of_is_refused_as_enable(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"pins\.enable is 15, .* \(erratum RP2040-E5\); take another pin"):
+        start(rp2040, tmp_path, pins={"enable": 15, "sync": SYNC})
 
 
 def test_the_drive_follows_the_current_and_ends_off(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:

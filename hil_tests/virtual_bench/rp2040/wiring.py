@@ -10,7 +10,7 @@ from hil_tests.virtual_bench.plant_file import PowerTruth
 from jointwire import CHANNEL_BY_NAME
 
 _WIRING: dict[str, Any] = {
-    "pins": {"enable": 15, "sync": 14},
+    "pins": {"enable": 22, "sync": 14},
     "line": {"kind": "uart", "uart": 0, "tx": 0, "rx": 1},
     "motor_encoder": {"kind": "quadrature", "a": 6, "pio": 0},
     "link_encoder": {"kind": "as5047p", "spi": 0, "sck": 18, "mosi": 19, "miso": 20, "select": 21},
