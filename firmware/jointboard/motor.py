@@ -55,11 +55,11 @@ def go_on_after_a_gap():
 
 def see_to(events):
     """Tell what the tick reports."""
-    if events & FOR_PYTHON or cells[tick.STATE] == wire.STATE_FAULT:
-        if events & (tick.EVENT_TRIP | tick.EVENT_DONE):
-            publish.announce(cells[tick.TICK])
-        elif events & tick.EVENT_STATUS:
-            publish.send_status()
+    if events & FOR_PYTHON:
+        publish.announce(cells[tick.TICK])
+        events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
+    elif events & tick.EVENT_STATUS and cells[tick.STATE] == wire.STATE_FAULT:
+        publish.send_status()
         events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
     post(line_at, cells_at, events & TOLD)
 

@@ -702,7 +702,7 @@ def tick(cells: ptr32) -> int:
         near[SAMPLE - CONTROL] = near[SAMPLE - CONTROL] + (i << 1)
         word = motion[COUNT - MOTION] + 1
         motion[COUNT - MOTION] = word
-        if word == motion[BLOCK - MOTION]:
+        if word >= motion[BLOCK - MOTION]:
             events |= EVENT_BLOCK
     word = near[STATUS_IN - CONTROL] - 1
     if word == 0:

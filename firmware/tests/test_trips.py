@@ -206,6 +206,23 @@ app.run(board)
 """
 
 
+def test_a_tripped_board_goes_on_streaming(board: BoardProcess) -> None:
+    """Whoever looks for what is wrong asks for samples; a block that nobody closes would outgrow its buffer."""
+    prepare(board)
+    board.arm()
+    over_current(board)
+    board.run(5)
+    assert board.state is S.FAULT
+    board.current = 0
+    assert board.write("stream.always", 1) is R.OK
+    seen = len(board.frames)
+    board.run(2000)
+    data = [frame for frame in board.frames[seen:] if frame.type is M.DATA]
+    assert sum(frame.body.count for frame in data) >= 1900
+    assert max(frame.body.count for frame in data) <= 64
+    assert board.noise == []
+
+
 def test_an_error_in_the_program_takes_the_power_and_the_board_keeps_talking(start_board: StartBoard) -> None:
     board = start_board(program=BROKEN)
     prepare(board)
