@@ -114,8 +114,9 @@ class SimulatedBoard:
             count -= 1
         play_tick = random.choice((-1, random.randrange(1 << 31)))
         head = struct.pack(
-            _HEADS[MessageType.DATA], self._tick, dividers, play_tick, channels, self._unreported, count, State.RUNNING
-        )
+            _HEADS[MessageType.DATA], self._tick, dividers, play_tick, channels, self._unreported, count,
+            State.RUNNING, random.choice((0, 0, random.randrange(1 << 16))),
+        )  # fmt: skip
         self._unreported = 0
         self._take(count)
         return head + _filling(random, size)
