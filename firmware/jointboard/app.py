@@ -269,13 +269,17 @@ def _say_the_rest(board):
 
 
 def _after_errands(events):
-    """What may take its time: a tick that told or heard something is over but for this."""
-    if not _driving():
-        gc.enable()  # ARM has ended it
-        for side in _links:
-            if side.errands >= COLLECT_EVERY:
-                _collect()
-                break
+    """What takes time and memory, so while the motor rests: a tick that told or heard something is over but for this.
+
+    A Hal with kernels counts by itself how long its turns take, in motion too.
+    """
+    if _driving():
+        return
+    gc.enable()  # ARM has ended it
+    for side in _links:
+        if side.errands >= COLLECT_EVERY:
+            _collect()
+            break
     if events & EVENT_STATUS:
         _judge_trial()
     if _clock_runs:
@@ -306,7 +310,7 @@ def _driving():
 def _judge_trial():
     """Once a second: a new image that nobody confirms gives way to the one before."""
     global _trial_s
-    if image.on_trial and not _driving():
+    if image.on_trial:
         _trial_s += 1
         if _trial_s > TRIAL_S:
             raise image.NotConfirmed("no host has confirmed this image for %d s" % TRIAL_S)

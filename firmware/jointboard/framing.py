@@ -94,6 +94,7 @@ DESCRIBED = const(1)  # the frame that the cells describe
 BLOCK = const(2)
 STATUS = const(4)
 SYNC = const(32)
+YIELD = const(64)  # the end of a turn on a shared line
 # What hear() has found.
 NOTHING = const(0)
 ASKED = const(1)  # a request that somebody has to serve
@@ -127,7 +128,7 @@ DIVIDERS = const(231)
 @micropython.viper
 def post(line: ptr32, cells: ptr32, what: int) -> int:
     """Queue what the bits of `what` say, in this order: the samples taken so far, which begin anew, then a STATUS, a
-    SYNC, the frame that the cells describe. Returns the bits of what found no room and was dropped.
+    SYNC, the frame that the cells describe, a YIELD. Returns the bits of what found no room and was dropped.
     """
     refused = 0
     inputs = ptr32(cells[INPUTS])
@@ -181,12 +182,20 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
             line[BODY_LENGTH] = 8
             line[KIND] = MESSAGE_SYNC
             line[RESERVE] = LEFT_BY_REPORTS
-        else:
+        elif what & 1:
             one = DESCRIBED
+        else:
+            one = YIELD
+            line[SOURCE] = line[REPORT_AT]
+            line[BODY_LENGTH] = 0
+            line[KIND] = MESSAGE_YIELD
+            line[RESERVE] = 0
         if one != DESCRIBED:
             line[NODE] = cells[BOARD_NODE]
             line[TIME] = inputs[1]
             line[SEED] = line[SCHEMA]
+            if one == YIELD:
+                line[SEED] = 0
         what = what & (-1 - one)
 
         size = line[BODY_LENGTH] + BODY
@@ -380,7 +389,7 @@ def drain(line: ptr32, most: int) -> int:
 def hear(line: ptr32, cells: ptr32) -> int:
     """Look at the bytes from NEXT to END for a frame to this board: NOTHING when all are looked at, else what it is.
 
-    A PING's answer is described for post(), but on a shared line, where it is a request like others.
+    A PING's answer is described for post(); one to every board of a shared line has none.
     """
     at = line[NEXT]
     frame = ptr8(line[FRAME])
@@ -461,8 +470,10 @@ def hear(line: ptr32, cells: ptr32) -> int:
                         found = ASKED
                         if kind == MESSAGE_STOP:
                             ptr32(line[CUT_AT])[0] = 0  # the power now; whoever serves it sees to the rest
-                        if kind == MESSAGE_PING and length == BODY + 8 and line[SHARED] == 0:
+                        if kind == MESSAGE_PING and length == BODY + 8:
                             found = PINGED
+                            if line[SHARED] and frame[2] == BROADCAST_NODE:
+                                found = NOTHING
                             pong = ptr32(line[PONG_AT])
                             pong[3] = words[3]
                             pong[4] = ptr32(cells[INPUTS])[0]

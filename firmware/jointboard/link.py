@@ -150,7 +150,7 @@ def receive(found=framing.NOTHING):
             return line[REQUEST]
         if not found:
             return -1
-        post(line_at, cells_at, DESCRIBED)
+        post(line_at, cells_at, DESCRIBED | framing.YIELD if shared else DESCRIBED)
         found = framing.NOTHING
 
 

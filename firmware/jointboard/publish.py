@@ -8,7 +8,7 @@ import struct
 
 from micropython import const
 
-from jointboard import image, link, tick, wire
+from jointboard import framing, image, link, tick, wire
 from jointboard.bounds import in_register_units
 from jointboard.framing import LEFT_BY_ANSWERS, LEFT_BY_REPORTS, LONGEST_TICK, MISSED, TICKS_MISSED, post
 from jointboard.link import cells_at, line, line_at
@@ -125,7 +125,7 @@ def announce(at):
 
 def give_back_the_line():
     """End the board's turn on a shared line."""
-    _send(wire.MESSAGE_YIELD, link.reply, 0, 0)
+    post(line_at, cells_at, framing.YIELD)
 
 
 def _send(kind, buffer, length, left):

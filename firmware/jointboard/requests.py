@@ -5,8 +5,8 @@ A request that repeats the last one's type, sequence number, node and body is an
 hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
 
 Memory is collected at LOAD, at ARM only where much was asked since, and then not again until the motor rests. So of all
-requests but STOP only MOST_WHILE_ARMED are served until then; what comes after them gets no answer. (A PING takes no
-memory and never comes here.)
+requests but STOP only MOST_WHILE_ARMED are served until then, or as many as there is memory for; what comes after them
+gets no answer. (A PING takes no memory and never comes here.)
 """
 
 import gc
@@ -20,13 +20,15 @@ from jointboard.registers import cells
 
 WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
 
-MOST_WHILE_ARMED = const(200)  # each takes 500 bytes at most, with its answer
+MOST_WHILE_ARMED = const(200)
+ROOM_FOR_ONE = const(1024)  # twice what the dearest takes, with its answer
 FEW = const(32)
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
 neighbour = cells  # of the board's other motor; of this one where there is none
 
+_most = 0  # requests that may be served while armed
 _board = None
 _token = None  # what ARM must carry; None: no host of this protocol has said HELLO since the last ARM
 _tokens = 0
@@ -44,7 +46,7 @@ def serve(length):
     """Answer the frame in link.received, whose body has so many bytes."""
     global _last, _answer, _repeated
     kind = link.received[1]
-    if kind != wire.MESSAGE_STOP and not gc.isenabled() and link.errands > MOST_WHILE_ARMED:
+    if kind != wire.MESSAGE_STOP and not gc.isenabled() and link.errands > _most:
         return
     sequence = struct.unpack_from("<H", link.received, 4)[0]
     body = memoryview(link.received)[link.BODY : link.BODY + length]
@@ -146,8 +148,10 @@ def _load(count, repeats, crc):
 
 
 def _collect():
+    global _most
     gc.collect()
     link.errands = 0
+    _most = min(MOST_WHILE_ARMED, gc.mem_free() // ROOM_FOR_ONE)
 
 
 def _arm(token, config_crc):

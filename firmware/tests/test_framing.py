@@ -184,7 +184,7 @@ def _reports() -> list[tuple[int, ...]]:
     return [
         (*(_int32(rng) for _ in range(3)), rng.randrange(2**12), rng.choice((0, 1, 0xFFFF)), rng.choice((0, 1, 17, 64)),
          rng.randrange(7), rng.randint(1, 254), rng.randrange(15), 2 * rng.randrange(543),
-         rng.choice((2, 4, 6, 32, 38)), *(_int32(rng) for _ in range(12)))
+         rng.choice((2, 4, 6, 32, 38, 64, 102)), *(_int32(rng) for _ in range(12)))
         for _ in range(200)
     ]  # fmt: skip
 
@@ -255,6 +255,8 @@ def test_a_block_a_status_and_an_edge_become_their_frames(written: Written) -> N
             expected.append((MessageType.STATUS, node, time, body))
         if what & 32:
             expected.append((MessageType.SYNC, node, time, struct.pack("<ii", edges, edge_us)))
+        if what & 64:
+            expected.append((MessageType.YIELD, node, time, b""))
     assert len(found) == len(expected)
     for raw, (kind, node, time, body) in zip(found, expected, strict=True):
         assert (raw[1], raw[2], struct.unpack_from("<i", raw, 8)[0]) == (kind, node, time)
