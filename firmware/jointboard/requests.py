@@ -5,8 +5,8 @@ A request that repeats the last one's type, sequence number, node and body is an
 hosts retransmit. No request that could start the motor comes between a STOP and its repetition.
 
 Memory is collected at LOAD, at ARM only where much was asked since, and then not again until the motor rests. So of all
-requests but STOP only MOST_WHILE_ARMED are served until then, or as many as there is memory for; what comes after them
-gets no answer. (A PING takes no memory and never comes here.)
+requests but STOP only so many are served until then as there is memory for, some hundred; what comes after them gets
+no answer. (A PING takes no memory and never comes here.)
 """
 
 import gc
@@ -20,15 +20,16 @@ from jointboard.registers import cells
 
 WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
 
-MOST_WHILE_ARMED = const(200)
-ROOM_FOR_ONE = const(1024)  # twice what the dearest takes, with its answer
+MOST_WHILE_ARMED = const(400)  # errands (link.py): a request is one, its answer another
+ROOM_FOR_ONE = const(256)  # bytes; an errand takes 100 to 200
+ROOM_LEFT = const(8192)  # for what a trip has to tell
 FEW = const(32)
 
 leaving = False  # REPL was asked for: the main loop ends when its ACK is out
 
 neighbour = cells  # of the board's other motor; of this one where there is none
 
-_most = 0  # requests that may be served while armed
+_most = 0  # errands that may be run while armed
 _board = None
 _token = None  # what ARM must carry; None: no host of this protocol has said HELLO since the last ARM
 _tokens = 0
@@ -151,7 +152,7 @@ def _collect():
     global _most
     gc.collect()
     link.errands = 0
-    _most = min(MOST_WHILE_ARMED, gc.mem_free() // ROOM_FOR_ONE)
+    _most = min(MOST_WHILE_ARMED, max(gc.mem_free() - ROOM_LEFT, 0) // ROOM_FOR_ONE)
 
 
 def _arm(token, config_crc):
