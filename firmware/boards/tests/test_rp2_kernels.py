@@ -78,3 +78,135 @@ for pair in pairs:
 """
     )
     assert run(program, pairs=pairs) == [[position & 0xFFFF, time] for position, time in pairs]
+
+
+# The tick's kernels on memory in place of the chip's registers: a timer that stands, channels of DMA that rest.
+TURN = (
+    MODULES
+    + """
+from drivers import rp2_turn
+from drivers.rp2_turn import OUT
+def word(number):
+    return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+kept = []
+def at(memory):
+    kept.append(memory)
+    return word(addressof(memory))
+def cells(values, size=rp2_turn.CELLS):
+    made = array("i", bytes(4 * size))
+    for k, value in values.items():
+        made[k] = word(value)
+    return made
+"""
+)
+
+
+def test_the_tick_s_kernel_reads_what_the_drivers_read() -> None:
+    """ADC and encoder, wherever DMA is in its ring, and the bytes that have come; a tick in time, late, or missed."""
+    program = (
+        TURN
+        + """
+from drivers.rp2_adc import latest
+from drivers.rp2_quadrature import newest
+answer = []
+for slots, places, written, busy, pair, late, come in cases:
+    ring = array("H", [(7 * k) & 4095 for k in range(32 * slots)])
+    dmas = [array("I", [0, addressof(ring) + 2 * (written if k == busy else 0), 0, (k == busy) << 24]) for k in (0, 1)]
+    state = [addressof(ring), addressof(dmas[0]), addressof(dmas[1]), 24, slots]
+    state = array("I", state + [place & 0xFFFFFFFF for place in places])
+    inputs, again = bytearray(128), bytearray(128)
+    quiet, pairs = array("I", [0] * 4), array("I", pair)
+    latest(state, again, at(quiet))
+    count = newest(addressof(pairs), addressof(again))
+    line = cells({rp2_turn.NEXT: 2040, rp2_turn.CODE: 500, rp2_turn.GONE: 400}, 64)
+    rx = array("I", [0, 1000 + (2040 + come) % 2048, 0, 1 << 24])
+    tx = array("I", [0] * 8)
+    timer, dog = array("I", [5000 + late]), array("I", [0])
+    t = cells({
+        rp2_turn.INPUTS: at(inputs), rp2_turn.TIMER: at(timer), rp2_turn.DOG: at(dog), rp2_turn.DOG_LOAD: 77,
+        rp2_turn.DUE: 5000, rp2_turn.TICK: 9, rp2_turn.PERIOD: 1000, rp2_turn.EDGES: 3, rp2_turn.EDGE_US: 4321,
+        rp2_turn.ADC_RING: addressof(ring), rp2_turn.ADC_DMA: addressof(dmas[0]),
+        rp2_turn.ADC_DMA_2: addressof(dmas[1]), rp2_turn.ADC_FCS: at(quiet), rp2_turn.SLOTS: slots,
+        rp2_turn.CURRENT_SLOT: places[0], rp2_turn.TORQUE_SLOT: places[1],
+        rp2_turn.SUPPLY_SLOT: places[2], rp2_turn.TEMPERATURE_SLOT: places[3],
+        rp2_turn.ENCODER: addressof(pairs), rp2_turn.ENCODER_FLAGS: at(quiet), rp2_turn.RX_DMA: at(rx),
+        rp2_turn.RX_DMA_2: at(rx), rp2_turn.RX_RING: 1000, rp2_turn.RX_MASK: 2047, rp2_turn.TX_DMA: at(tx),
+        rp2_turn.GIVEN: 450, rp2_turn.LINE: at(line), rp2_turn.BUSY: 1 << 24,
+    })
+    found = rp2_turn.before(addressof(t))
+    words = array("i", inputs)
+    answer.append([
+        inputs[24:96] == again[24:96], words[4] == count, inputs[112:116] == again[112:116], list(words[:4]),
+        found, line[rp2_turn.END] - 2040, line[rp2_turn.LATE_BY], t[rp2_turn.DUE], tx[7], line[rp2_turn.GONE], dog[0],
+    ])
+"""
+    )
+    generator = random.Random(8)
+    cases = [
+        (slots, places, generator.randrange(32 * slots), generator.randrange(2),
+         (generator.getrandbits(32), generator.getrandbits(32)), late, generator.choice((0, 1, 92, 2047)))
+        for slots, places in ((1, (0, -1, -1, -1)), (2, (1, 0, -1, -1)), (4, (2, 3, 0, 1)), (4, (3, -1, 0, -1)))
+        for late in (0, 1, 20, 21, 813, 999, 1000, 1500, 3021)
+    ]  # fmt: skip
+    for (*_, late, come), found in zip(cases, run(program, cases=cases), strict=True):
+        missed, rest = divmod(late, 1000)
+        assert found[:3] == [True, True, True]
+        assert found[3] == [9 + missed, 5000 + 1000 * missed, 3, 4321]
+        assert found[4:] == [come | (0x40000 if rest > 20 else 0), come, rest, 6000 + 1000 * missed, 50, 500, 77]
+
+
+def test_the_tick_s_kernel_drives_as_the_driver_does() -> None:
+    """The current loop's duty and integral, step for step, clamped or not; then PWM, direction, and ENABLE's kick."""
+    program = (
+        TURN
+        + """
+from drivers.current_loop import step
+answer = []
+top = 6249
+for gains, steps in cases:
+    ours, theirs = array("i", gains), array("i", gains)
+    inputs, outputs = bytearray(128), array("i", [0, 0, 0])
+    registers = {name: array("i", [-1]) for name in ("compare", "set", "clear", "kick")}
+    t = cells({rp2_turn.INPUTS: at(inputs)})
+    for k, value in {
+        rp2_turn.OUTPUTS: at(outputs), rp2_turn.LOOP: at(ours), rp2_turn.PWM_COMPARE: at(registers["compare"]),
+        rp2_turn.PWM_TOP: top, rp2_turn.PIN_SET: at(registers["set"]), rp2_turn.PIN_CLEAR: at(registers["clear"]),
+        rp2_turn.DIRECTION: 1 << 17, rp2_turn.KICK_AT: at(registers["kick"]), rp2_turn.KICK: 1333, rp2_turn.SHIFT: 16,
+    }.items():
+        t[OUT + k] = word(value)
+    for enable, command, sample in steps:
+        for k in range(16):
+            inputs[32 + 2 * k], inputs[33 + 2 * k] = sample & 255, sample >> 8
+        outputs[1], outputs[2] = enable, command
+        registers["set"][0] = registers["clear"][0] = -1
+        rp2_turn.after(addressof(t))
+        duty = step(theirs, inputs, command) if enable else 0
+        if not enable:
+            theirs[5] = 0
+        compare = registers["compare"][0]
+        answer.append([
+            duty, ours[5] == theirs[5], (compare >> 16) & 0xFFFF, compare & 0xFFFF, registers["set"][0],
+            registers["clear"][0], registers["kick"][0],
+        ])
+"""
+    )
+    generator = random.Random(9)
+    cases = [
+        ((generator.randrange(16384), generator.randrange(1, 16384), generator.choice((0, 3000, 31128)),
+          generator.randrange(-400, 400), generator.randrange(1, 65536), 0),
+         [(int(generator.random() < 0.9), generator.choice((0, -65535, 65535, generator.randrange(-5000, 5000))),
+           generator.choice((0, 4095, generator.randrange(1800, 2300)))) for _ in range(60)])
+        for _ in range(20)
+    ]  # fmt: skip
+    found = iter(run(program, cases=cases))
+    driven = 0
+    for _, steps in cases:
+        for enable, _, _ in steps:
+            duty, same, compare, other_channel, high, low, kick = next(found)
+            assert same
+            assert (compare, other_channel) == ((abs(duty) * 6250) >> 15, 0)
+            assert kick == (1333 if enable else 0)
+            if enable:
+                driven += 1
+                assert (high, low) == ((-1, 1 << 17) if duty < 0 else (1 << 17, -1))
+    assert driven > 900
