@@ -63,7 +63,7 @@ class Board(Joint):
 
     def _fuse(self, sync_pin):
         """Let kernels do the ticks, where there are some for all parts."""
-        config, encoder, line = self.config, self.motor_encoder, self.line
+        config, encoder = self.config, self.motor_encoder
         link = config.get("link_encoder", {"kind": "as5047p", "baud": FAST})
         plain = "sim_joint" not in config and config["drive"]["kind"] == "pwm_direction"
         plain = plain and link["kind"] == "as5047p" and link.get("baud", FAST) >= FAST
@@ -75,7 +75,7 @@ class Board(Joint):
         drive = config["drive"]
         self._fused = fused = Fused(
             self.inputs, self.outputs, self.period_us, self._adc, encoder, self._loop, self._enable, drive["pwm"],
-            drive["direction"], line.uart, config["line"]["uart"],
+            drive["direction"], config["line"]["uart"],
         )  # fmt: skip
         if self.link_encoder:
             fused.add_link_encoder(link["spi"], link["select"])

@@ -32,13 +32,13 @@ class Fused:
     """The kernels' cells, `t`, of which `address` is the address.
 
     Args: the board's inputs and outputs; the tick in us; its RoundRobinAdc, Quadrature, CurrentLoop, Heartbeat; the
-    pins of PWM and direction; the UART and its number.
+    pins of PWM and direction; the UART's number.
     """
 
-    def __init__(self, inputs, outputs, period_us, adc, encoder, loop, heartbeat, pwm, direction, uart, number):
+    def __init__(self, inputs, outputs, period_us, adc, encoder, loop, heartbeat, pwm, direction, number):
         self.t = t = array("i", bytes(4 * rp2_turn.CELLS))
         self.address = addressof(t)
-        self._uart, self._base, self._interrupts = uart, rp2_chip.UART[number], None
+        self._base, self._interrupts = rp2_chip.UART[number], None
         request = rp2_chip.UART_TX_REQUEST + 2 * number
         self.ring = Ring(self._base, request + 1, 1, RECEIVED)
         self._sender, self._request = rp2.DMA(), request
