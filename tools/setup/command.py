@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools.setup.download import PAUSES_S, pause
-from tools.setup.errors import CommandFailed
+from tools.setup.errors import CommandFailed, SetupError
 
 WORD_EVERY_S = 10.0  # while a program is running
 
@@ -141,6 +141,31 @@ def _wait(process: subprocess.Popen[bytes], program: str) -> None:
             print(f"  {program}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
         else:
             return
+
+
+def must_say(answer: str, command: Sequence[str | Path], fault: str, patience_s: float, typed: str = "") -> None:
+    """Run a program, and make sure that it says what it should.
+
+    Args:
+        answer: what must be in all that it prints.
+        command: the program and its arguments.
+        fault: what it means if it is not.
+        patience_s: how long it may take [s].
+        typed: its standard input.
+
+    Raises:
+        SetupError: it does not start, hangs, or says something else.
+    """
+    try:
+        done = subprocess.run(
+            command, input=typed, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            check=False, timeout=patience_s,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{fault} ({error})") from error
+    if answer not in done.stdout:
+        said = (done.stdout.strip().splitlines() or ["nothing"])[-1]
+        raise SetupError(f"{fault} (it said: {said})")
 
 
 def run_over_network(command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> str:

@@ -6,11 +6,11 @@
 import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from tools.setup import apt, qemu_image, qemu_tools
 from tools.setup.checkout import Checkout
+from tools.setup.command import must_say
 from tools.setup.errors import SetupError, Unavailable
 
 # What the user may name instead. What a machine has installed is not taken unasked: another compiler makes other
@@ -89,22 +89,8 @@ def check(qemu: Path, image: Path) -> None:
     """
     # -no-reboot: the reset at the end of the probe ends QEMU.
     machine = ["-machine", "mps2-an385", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]
-    try:
-        done = subprocess.run(
-            [qemu, *machine, "-kernel", image],
-            input=f"\x01{PROBE}\x04",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=PATIENCE_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SetupError(f"{image} does not run as a board in {qemu} ({error})") from error
-    if PROBE_ANSWER not in done.stdout:
-        said = (done.stdout.strip().splitlines() or ["nothing"])[-1]
-        raise SetupError(f"{image} does not run as a board in {qemu} (it said: {said})")
+    command = [qemu, *machine, "-kernel", image]
+    must_say(PROBE_ANSWER, command, f"{image} does not run as a board in {qemu}", PATIENCE_S, f"\x01{PROBE}\x04")
 
 
 def _all_named() -> bool:

@@ -10,14 +10,13 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.setup import apt, rp2_image
 from tools.setup.checkout import Checkout
-from tools.setup.command import run, run_over_network
+from tools.setup.command import must_say, run, run_over_network
 from tools.setup.download import sha256_of
 from tools.setup.errors import SetupError, Unavailable
 from tools.setup.extras import Extra
@@ -198,21 +197,8 @@ def check(rp2: Rp2) -> None:
     Raises:
         SetupError: node does not start, or the board does not answer as it should.
     """
-    try:
-        done = subprocess.run(
-            [rp2.node, PROBE_SCRIPT, rp2.rp2040js, rp2.bootrom, rp2.firmware, PROBE],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=PATIENCE_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SetupError(f"{rp2.firmware} does not run as a board in rp2040js ({error})") from error
-    if PROBE_ANSWER not in done.stdout:
-        said = (done.stdout.strip().splitlines() or ["nothing"])[-1]
-        raise SetupError(f"{rp2.firmware} does not run as a board in rp2040js (it said: {said})")
+    command = [rp2.node, PROBE_SCRIPT, rp2.rp2040js, rp2.bootrom, rp2.firmware, PROBE]
+    must_say(PROBE_ANSWER, command, f"{rp2.firmware} does not run as a board in rp2040js", PATIENCE_S)
 
 
 def _in_folder(folder: Path, checkout: Checkout) -> Rp2:
