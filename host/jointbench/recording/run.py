@@ -215,7 +215,8 @@ def boards_of(directory: Path, provenance: Mapping[str, Any]) -> tuple[dict[int,
             for board in provenance["board"]
         }
         for facts in boards.values():
-            scales = ("board.tick_period", *(_MOTOR_SCALES if facts.has_motor else ()))
+            encoders = (f"encoder.{side}_counts" for side in ("motor", "link") if facts.has(f"{side}_position"))
+            scales = ("board.tick_period", *encoders, *(_MOTOR_SCALES if facts.has_motor else ()))
             if naught := next((name for name in scales if facts.registers.get(name) == 0), None):
                 raise ValueError(f"{naught} of {facts.joint} is 0, so that nothing could be scaled by it")
         return boards, common_ticks(provenance)

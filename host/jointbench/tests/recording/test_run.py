@@ -257,6 +257,7 @@ def test_new_names_do_not_collide(tmp_path: Path) -> None:
         (lambda path: _edit(path / "run.toml", '"adc.window" = 1000', '"adc.window" = nan'), "be used .*: boards"),
         (lambda path: _set_register(path / "run.toml", "current.scale", 0), "current.scale of j1 is 0, so that"),
         (lambda path: _set_register(path / "run.toml", "drive.ratio", 0), "drive.ratio of j1 is 0, so that nothing"),
+        (lambda path: _set_register(path / "run.toml", "encoder.link_counts", 0), "link_counts of j1 is 0, so that"),
         (
             lambda path: _edit(path / "run.toml", "[[board]]", '[excitation]\nfamily = "chirp"\n\n[[board]]'),
             "run.toml: the stored excitation is damaged: family is 'chirp'",
