@@ -201,6 +201,28 @@ for _ in range(4):
     assert "no room to send (0x0010)" in said[2]
 
 
+def test_a_board_at_rest_with_an_unpowered_drive_has_no_fault() -> None:
+    """Off is what a drive without power is; commands that nobody hears still are a fault, the row unbroken by offs."""
+    program = """
+from drivers.stm32_can_drive import CanDrive
+from drivers.errors import SensorFault
+class Full:
+    def send(self, data, id):
+        raise OSError(16)
+drive = CanDrive(Full(), 1)
+for _ in range(1000):
+    drive.off()
+answer = [drive.failures.total]
+for command in (0, 0, None, 0):
+    try:
+        drive.off() if command is None else drive.command(command)
+        answer.append("")
+    except SensorFault as error:
+        answer.append("fault")
+"""
+    assert run(program) == [1000, "", "", "", "fault"]
+
+
 @pytest.mark.parametrize(("largest", "full_mA"), [(4095, 10000), (65535, 3000), (255, 32000), (65535, 100)])
 def test_a_current_as_a_voltage(largest: int, full_mA: int) -> None:
     currents = [0, 1, -1, full_mA // 2, -full_mA // 2, full_mA, -full_mA, 32000, -32000]
