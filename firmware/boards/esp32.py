@@ -30,7 +30,7 @@ class Board(Joint):
         self.reset_cause = cause if 1 <= cause <= 5 else 0
         self.clock_Hz = int(machine.freq())
         adcs = {role: ADC(Pin(pin), atten=ADC.ATTN_11DB) for role, pin in item(config, "analog").items()}
-        samples = config.get("analog_samples", 4)
+        samples = config.get("analog_samples", 1)
         self._adc = SingleAdc(adcs, samples)
         self.adc = (1000000 * samples // self.period_us, 12, 3100)
         motor_encoder = self._make_motor_encoder()

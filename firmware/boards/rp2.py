@@ -6,11 +6,14 @@ about 0.1 ms, with drivers in Python 0.4 ms. Wiring and an example of config.jso
 hardware.
 """
 
+from time import sleep_us
+
 import machine
 from machine import PWM, UART, WDT, Pin
 
 from drivers import rp2_chip
 from drivers.absolute_encoder import absolute_encoder
+from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
 from drivers.joint import Joint
@@ -19,6 +22,8 @@ from drivers.rp2_heartbeat import Heartbeat
 
 WATCHDOG_ON = 1 << 30
 LOST_SAMPLE, LOST_EDGE, LOST_LINK = 0x10000, 0x20000, 0x80000  # as rp2_turn.py tells it
+TRIES = 40  # looks at a SYNC line, PULL_US apart: 20 ms, longer than a pulse on it
+PULL_US = 500
 ERRATUM_E5 = 15  # the pin that its work-around in the SDK uses
 FAST = 4000000  # baud of an SPI whose frame is there before it is needed
 CAUSES = {machine.PWRON_RESET: 1, machine.WDT_RESET: 3}
@@ -50,7 +55,7 @@ class Board(Joint):
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
         sync = config["pins"].get("sync")
-        sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
+        sync_pin = None if sync is None else held_low(sync)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
         self._fuse(sync_pin)
@@ -158,6 +163,7 @@ class Board(Joint):
             return AnalogCurrent(pwm.duty_u16, 65535, item(config, "drive", "full_current_mA"))
         from drivers.current_loop import CurrentLoop
 
+        check_window(frequency, self.period_us, 1000000)
         scale = self.facts.get("current.scale", 305176)
         self._loop = loop = CurrentLoop(config, self.inputs, self.period_us, scale, zero)
         if kind == "half_bridges":
@@ -169,3 +175,24 @@ class Board(Joint):
 
         pwm = PWM(Pin(item(config, "drive", "pwm")), freq=frequency, duty_u16=0)
         return PwmDirection(pwm, Pin(item(config, "drive", "direction"), Pin.OUT, value=0), loop)
+
+
+def held_low(sync):
+    """The pin of the SYNC line. On an RP2350 a resistor outside, or whoever drives the line, must hold it low.
+
+    Erratum RP2350-E9: an input between the levels leaks up to 120 uA and stays at 2.2 V; the chip's own pull-down is
+    weaker. A resistor of 4.7 kOhm (0.56 V then; 8.2 kOhm is the most) is stronger. Whether there is one: with the
+    chip's pull-up on, which is ten times as weak, the line must still read low.
+    """
+    if rp2_chip.IS_RP2350:
+        pin = Pin(sync, Pin.IN, Pin.PULL_UP)
+        for _ in range(TRIES):
+            sleep_us(PULL_US)
+            if not pin.value():
+                break
+        else:
+            raise WiringError(
+                "config.json: pins.sync %d: nothing outside the chip holds it low, and an RP2350 does not by itself "
+                "(erratum RP2350-E9); put 4.7 kOhm from it to ground, or leave pins.sync out" % sync
+            )
+    return Pin(sync, Pin.IN, Pin.PULL_DOWN)

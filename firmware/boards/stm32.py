@@ -10,6 +10,7 @@ from machine import UART, WDT
 from pyb import Pin, Timer
 
 from drivers.absolute_encoder import absolute_encoder
+from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.joint import Joint
 from drivers.stm32_adc import SAMPLES, TimedAdc
@@ -36,7 +37,7 @@ class Board(Joint):
         self.uid = machine.unique_id()[:12]
         self.reset_cause = CAUSES.get(machine.reset_cause(), 0)
         self.clock_Hz = pyb.freq()[0]
-        rate = whole(config, "analog_rate_Hz", 50000, 200000, 100000)
+        rate = whole(config, "analog_rate_Hz", 50000, 200000, 80000)
         self._adc = TimedAdc(item(config, "analog"), rate, whole(config, "analog_timer", 1, 17, 6))
         self.adc = (rate, 12, 3300)
         motor_encoder = self._make_motor_encoder()
@@ -89,6 +90,7 @@ class Board(Joint):
 
         loop = CurrentLoop(config, self.inputs, self.period_us, self.facts.get("current.scale", 305176), zero)
         frequency = whole(config, "drive.frequency_Hz", 5000, 100000, 20000)
+        check_window(frequency, SAMPLES, self.adc[0])
         timer = whole(config, "drive.timer", 1, 17)
         if kind == "half_bridges":
             from drivers.stm32_half_bridges import HalfBridges

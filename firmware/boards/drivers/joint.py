@@ -89,7 +89,10 @@ class Joint:
             self.measure(self.inputs)
             longest = max(longest, ticks_diff(ticks_us(), start))
         if 2 * longest > self.period_us:
-            raise WiringError("measuring takes %d of a tick's %d us: take fewer samples" % (longest, self.period_us))
+            raise WiringError(
+                "measuring takes %d of a tick's %d us, more than half: take fewer samples (config.json: analog_samples, "
+                "analog), or a longer tick (fact board.tick_period)" % (longest, self.period_us)
+            )
         return longest
 
     def disable(self):

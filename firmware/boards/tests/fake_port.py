@@ -11,6 +11,7 @@ from uctypes import addressof
 
 log = []
 main_output = array("I", [0] * 32)  # an advanced timer's registers
+CR2, BDTR = 1, 17
 
 
 class Module:
@@ -31,6 +32,8 @@ class Pin:
         self.name = name
         if value is not None:
             self.value(value)
+        if alt is not None:
+            log.append((name, "alt", alt, int(pull == self.PULL_DOWN), main_output[BDTR], main_output[CR2]))
 
     def value(self, level):
         log.append((self.name, level))
@@ -106,11 +109,13 @@ class I2C:
 
 class ADC:
     ATTN_11DB = 3
+    reading_us = 333  # on an ESP32, at the slow end of what users measured (docs/boards.md)
 
     def __init__(self, pin, atten=None):
         pass
 
     def read_u16(self):
+        clock.now += ADC.reading_us
         return 2050 << 4
 
     def read(self):
@@ -148,6 +153,7 @@ class Timer:
 
     def init(self, **settings):
         log.append(("timer", self.number, settings.get("deadtime")))
+        main_output[BDTR] = 0  # config_deadtime() of the port's timer.c: neither OSSI nor OSSR
 
     def source_freq(self):
         return 168000000
@@ -159,6 +165,9 @@ class Timer:
         return 65533
 
     def channel(self, number, mode, pin=None, pulse_width=None):
+        if mode == self.PWM and self.number == 1:  # as the port does: idle levels of 1, main output on
+            main_output[CR2] |= 0x300 << 2 * (number - 1)
+            main_output[BDTR] |= 0x8000
         return Channel(self.number, number)
 
 
@@ -196,7 +205,7 @@ class Clock:
 clock = Clock()
 module("os", dupterm=lambda stream: log.append("console"), dupterm_notify="notify")
 module("time", ticks_us=lambda: clock.ticks_us(), ticks_diff=lambda a, b: a - b)
-module("stm", TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44)
+module("stm", TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44, TIM_CR2=0x04)
 causes = {"PWRON_RESET": 1, "HARD_RESET": 2, "WDT_RESET": 3, "DEEPSLEEP_RESET": 4, "SOFT_RESET": 0}
 parts = {"Pin": Pin, "UART": UART, "WDT": WDT, "PWM": PWM, "SPI": SPI, "I2C": I2C, "ADC": ADC, "DAC": DAC}
 facts = {"unique_id": lambda: b"abcdefgh", "reset_cause": lambda: 1, "freq": lambda: 1}

@@ -62,6 +62,7 @@ class Chip:
         self.converted: list[tuple[int, int]] = []  # ADC input and value of every conversion so far
         self.values: dict[int, int] = {}  # what the ADC reads at its inputs, 12-bit
         self.mcu.adc.on_adc_read = self._convert
+        self.outside: dict[int, int] = {}  # levels of lines that something outside the chip holds
         self.heartbeats: dict[int, int] = {}  # pins by the address of their kicks
         self.log: list[tuple[Any, ...]] = []  # what outputs were set to, in order
         self.interrupts: dict[int, Any] = {}  # handlers by pin
@@ -243,14 +244,18 @@ def _machine(chip: Chip) -> types.ModuleType:
         IN, OUT, PULL_UP, PULL_DOWN, IRQ_RISING = range(5)
 
         def __init__(self, number: int, mode: int | None = None, pull: int | None = None, value: int | None = None):
-            self.number = number
+            self.number, self.pull = number, pull
             chip.write(IO_BANK0 + 8 * number + 4, SIO_FUNCTION)
             chip.write(PADS_BANK0 + 4 + 4 * number, 1 << 6 | 1 << 3)
             if value is not None:
                 self.value(value)
 
-        def value(self, level: int) -> None:
+        def value(self, level: int | None = None) -> int | None:
+            if level is None:  # what holds the line from outside is stronger than the chip's pulls
+                chip.log.append((self.number, "read"))
+                return chip.outside.get(self.number, int(self.pull == self.PULL_UP))
             chip.log.append((self.number, level))
+            return None
 
         def irq(self, handler: Any, trigger: int, *, hard: bool) -> None:
             assert hard
@@ -298,7 +303,7 @@ def _machine(chip: Chip) -> types.ModuleType:
 def _importer(chip: Chip) -> Callable[[str], Any]:
     """Import a driver by its name, or the board's file as "board", with the chip's time for theirs."""
     clock = types.ModuleType("time")
-    clock.__dict__.update(ticks_us=chip.ticks_us, ticks_diff=lambda a, b: a - b)
+    clock.__dict__.update(ticks_us=chip.ticks_us, ticks_diff=lambda a, b: a - b, sleep_us=lambda us: None)
 
     def load(name: str) -> Any:
         time, sys.modules["time"] = sys.modules["time"], clock

@@ -95,13 +95,24 @@ def test_a_board_from_its_example(port: str, drive: dict[str, Any] | None, tmp_p
     for tick in inputs:
         assert tick[4] == 65533  # the motor's counter
         assert tick[5] == 1234  # the link encoder
-        assert tick[6] == 2050  # supply
+        assert tick[6] == (2050 if "supply" in config["analog"] else 0)
         assert tick[8:] == [2050] * 32
     assert facts["current.zero"] == 16 * 2050 - 32768
     assert room > 0
     if config["drive"]["kind"] == "half_bridges":
-        assert moe & 0x8000
-        assert not moe_after & 0x8000
+        assert moe & 0x8C00 == 0x8C00
+        assert moe_after & 0x8C00 == 0x0C00
+        _gates_never_float(built, [*config["drive"]["high"], *config["drive"]["low"]])
+
+
+def _gates_never_float(log: list[Any], pins: list[str]) -> None:
+    """Low before the timer gets them; when it does it drives them, MOE off, to idle levels of 0 (RM0090, table 94)."""
+    for pin in pins:
+        low, handed_over = [event for event in log if isinstance(event, list) and event[0] == pin]
+        assert low == [pin, 0]
+        assert handed_over[:4] == [pin, "alt", 1, 1]
+        bdtr, cr2 = handed_over[4:]
+        assert (bdtr & 0x8C00, cr2 & 0x7F00) == (0x0C00, 0)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +123,23 @@ def test_a_board_from_its_example(port: str, drive: dict[str, Any] | None, tmp_p
         ({"drive": {"kind": "stepper"}}, "drive.kind is 'stepper'; known are pwm_direction"),
         ({"motor_encoder": {"kind": "quadrature"}}, "motor_encoder.a is missing"),
         ({"analog_samples": 3}, "analog_samples is 3"),
+        ({"analog_samples": 2}, "of a tick's 2000 us, more than half: take fewer samples"),
+        ({"facts": {"board.tick_period": 1000}}, "of a tick's 1000 us, more than half"),
         ({"link_encoder": {"kind": "as5047p", "spi": 1}}, "link_encoder.select is missing"),
     ],
 )
 def test_a_configuration_that_cannot_be(change: dict[str, Any], what: str, tmp_path: Any) -> None:
     assert what in start("esp32", examples()["esp32"] | change, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["pwm_direction", "half_bridges"])
+def test_a_burst_that_is_no_whole_periods_of_the_pwm_is_refused(kind: str, tmp_path: Any) -> None:
+    """100 kHz is what the burst had until its mean was looked at: 3.2 periods of 20 kHz."""
+    config = examples()["stm32"] | {"analog_rate_Hz": 100000}
+    config["drive"] |= {"kind": kind, "pwm": "A8", "channel": 1, "direction": "C7"}
+    found = start("stm32", config, tmp_path)
+    assert "drive.frequency_Hz 20000: the 16 samples of the current span 160 us, 3.20 periods of the PWM" in found
+    assert "take a multiple of 6250 Hz" in found
 
 
 def test_no_configuration_at_all(tmp_path: Any) -> None:

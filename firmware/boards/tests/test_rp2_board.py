@@ -60,6 +60,40 @@ def test_the_pin_that_a_chips_erratum_lets_go_of_is_refused_as_enable(rp2040: tu
         start(rp2040, tmp_path, pins={"enable": 15, "sync": SYNC})
 
 
+@pytest.mark.parametrize(
+    ("drive", "what"),
+    [
+        ({"frequency_Hz": 20500}, "20500: the 16 samples of the current span 1000 us, 20.50 periods of the PWM"),
+        ({"frequency_Hz": 32000}, "span 1000 us, 32 periods of the PWM, so all fall on one point of its ripple"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pwm_direction", "half_bridges"])
+def test_a_pwm_whose_ripple_would_alias_into_the_current_is_refused(
+    rp2040: tuple[Chip, Any], tmp_path: Path, kind: str, drive: dict[str, int], what: str
+) -> None:
+    with pytest.raises(Exception, match=what):
+        start(rp2040, tmp_path, drive={**LEGS, "pwm": PWM, "direction": DIRECTION, "kind": kind, **drive})
+
+
+@pytest.mark.parametrize(("outside", "refused"), [(None, True), (0, False)], ids=["nothing", "a resistor"])
+def test_an_rp2350_takes_no_sync_line_that_nothing_outside_holds_low(
+    rp2040: tuple[Chip, Any], outside: int | None, refused: bool
+) -> None:
+    """An RP2040 does: its own pull-down holds."""
+    chip, load = rp2040
+    board = load("board")
+    if outside is not None:
+        chip.outside[SYNC] = outside
+    board.held_low(SYNC)
+    assert (SYNC, "read") not in chip.log
+    board.rp2_chip.IS_RP2350 = True
+    if refused:
+        with pytest.raises(Exception, match=r"pins\.sync 14: .* \(erratum RP2350-E9\); put 4\.7 kOhm from it to ground"):
+            board.held_low(SYNC)
+    else:
+        assert board.held_low(SYNC).pull == board.Pin.PULL_DOWN
+
+
 def test_the_drive_follows_the_current_and_ends_off(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
     chip, board = rp2040[0], start(rp2040, tmp_path)
     chip.log.clear()

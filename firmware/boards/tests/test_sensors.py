@@ -291,3 +291,57 @@ def test_the_zero_waits_for_the_motor_to_rest() -> None:
 )
 def test_what_is_no_zero(readings: list[int], moves_until: int, what: str) -> None:
     assert what in run(ZERO, readings=readings, moves_until=moves_until, flicker=0)[0]
+
+
+BURSTS = """
+import sys
+class Module:
+    pass
+pyb = sys.modules["pyb"] = Module()
+class ADC:
+    results = []
+    def __init__(self, pin):
+        pass
+    @staticmethod
+    def read_timed_multi(adcs, blocks, timer):
+        for block in blocks:
+            for k in range(16):
+                block[k] = 1000 + len(ADC.results)
+        return ADC.results.pop(0)
+pyb.ADC, pyb.Pin, pyb.Timer = ADC, lambda name: name, lambda number, freq: None
+from drivers.stm32_adc import TimedAdc
+from drivers.errors import WiringError
+import struct
+"""
+
+
+def test_a_slot_that_an_interrupt_has_eaten_is_counted_and_no_fault() -> None:
+    """However many in a row: what was sampled, some us late, is what the tick gets."""
+    program = (
+        BURSTS
+        + """
+ADC.results = [False, True]
+adc = TimedAdc({"current": "C0", "torque": "C1"}, 80000, 6)
+inputs = bytearray(116)
+ADC.results = [True] + [False] * 9 + [True]
+answer = []
+for _ in range(11):
+    adc.measure(inputs)
+    answer.append([adc.eaten, struct.unpack_from("<32H", inputs, 32)[0]])
+"""
+    )
+    assert run(program) == [[min(k, 9), 1011 - k] for k in range(11)]
+
+
+def test_a_rate_that_every_burst_misses_is_refused_at_boot() -> None:
+    program = (
+        BURSTS
+        + """
+ADC.results = [False] * 100
+try:
+    answer = TimedAdc({"current": "C0", "torque": "C1"}, 200000, 6).eaten
+except WiringError as error:
+    answer = str(error)
+"""
+    )
+    assert "analog_rate_Hz 200000 is faster than this chip converts 2 inputs" in run(program)
