@@ -30,6 +30,7 @@ def check_window(frequency_Hz, spans, a_second):
         )
     if product // a_second % SAMPLES == 0:
         raise WiringError(
-            where + "%d periods of the PWM, so all fall on one point of its ripple and their mean is not the current's; "
+            where
+            + "%d periods of the PWM, so all fall on one point of its ripple and their mean is not the current's; "
             "take another number of periods than a multiple of %d" % (product // a_second, SAMPLES)
         )

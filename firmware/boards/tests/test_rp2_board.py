@@ -88,7 +88,9 @@ def test_an_rp2350_takes_no_sync_line_that_nothing_outside_holds_low(
     assert (SYNC, "read") not in chip.log
     board.rp2_chip.IS_RP2350 = True
     if refused:
-        with pytest.raises(Exception, match=r"pins\.sync 14: .* \(erratum RP2350-E9\); put 4\.7 kOhm from it to ground"):
+        with pytest.raises(
+            Exception, match=r"pins\.sync 14: .* \(erratum RP2350-E9\); put 4\.7 kOhm from it to ground"
+        ):
             board.held_low(SYNC)
     else:
         assert board.held_low(SYNC).pull == board.Pin.PULL_DOWN
