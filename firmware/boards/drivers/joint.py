@@ -90,7 +90,7 @@ class Joint:
             longest = max(longest, ticks_diff(ticks_us(), start))
         if 2 * longest > self.period_us:
             raise WiringError(
-                "measuring takes %d of a tick's %d us, more than half: take fewer samples (config.json: analog_samples, "
+                "measuring takes %d of a tick's %d us, more than half: take fewer samples (analog_samples, "
                 "analog), or a longer tick (fact board.tick_period)" % (longest, self.period_us)
             )
         return longest
