@@ -156,10 +156,10 @@ def test_a_program_that_hangs(misbehaving: SafetyRig, emulator: str, measured: M
     assert rig.board.state is State.DISARMED
 
 
-HARD = 'board.facts["hard.current"] = 1500\nboard.facts["hard.velocity"] = 8000'
+HARD = 'board.facts.update({"hard.current": 1500, "hard.velocity": 8000, "hard.missed_ticks": 5})'
 BEYOND = {
     "limit.current": 1500, "limit.continuous_current": 1500, "limit.stuck_current": 1500, "servo.friction": 1500,
-    "limit.velocity": 8000,
+    "limit.velocity": 8000, "limit.missed_ticks": 5,
 }  # fmt: skip
 
 

@@ -40,6 +40,8 @@ def set_facts(facts):
         if name not in wire.FACTS:
             raise ValueError("config.json: fact %r is none of %s" % (name, ", ".join(sorted(wire.FACTS))))
         cells[wire.FACTS[name]] = value
+    if cells[wire.REGISTER_HARD_MISSED_TICKS] < 0:
+        raise ValueError("config.json: fact 'hard.missed_ticks' must not be below 0")
     if cells[wire.REGISTER_KNOTS_TICKS] != tick.KNOT_TICKS or cells[wire.REGISTER_ADC_OVERSAMPLES] != 16:
         raise ValueError("config.json: this firmware has knots.ticks 32 and adc.oversamples 16")
     if cells[wire.REGISTER_CURRENT_SCALE] == 0:
@@ -52,7 +54,7 @@ def set_facts(facts):
         raise ValueError("config.json: fact 'board.channels' is %d, a mask from 1 to %d" % (available, every))
     asked = cells[wire.REGISTER_STREAM_CHANNELS] if has_motor() else available
     cells[wire.REGISTER_STREAM_CHANNELS] = sampling.nearest(asked, available)
-    for id in CURRENTS + (wire.REGISTER_LIMIT_VELOCITY,):
+    for id in CURRENTS + (wire.REGISTER_LIMIT_VELOCITY, wire.REGISTER_LIMIT_MISSED_TICKS):
         cells[id] = within(id, cells[id])
     derive()
 
@@ -90,6 +92,8 @@ def within(id, value):
         return min(value, cells[wire.REGISTER_HARD_CURRENT])
     if id == wire.REGISTER_LIMIT_VELOCITY:
         return min(value, cells[wire.REGISTER_HARD_VELOCITY])
+    if id == wire.REGISTER_LIMIT_MISSED_TICKS:
+        return min(value, cells[wire.REGISTER_HARD_MISSED_TICKS])
     if id == wire.REGISTER_VELOCITY_SOURCE and not cells[wire.REGISTER_ENCODER_CAPTURE_CLOCK]:
         return 0
     return value

@@ -353,12 +353,18 @@ def test_a_joint_that_sags_while_it_is_let_go_of_is_a_lost_link(board: BoardProc
     assert board.of(M.FAULT)[0].body.trip == Trip.LINK_LOSS
 
 
-HARD = {"hard.current": 2000, "hard.velocity": 20_000}
+HARD = {"hard.current": 2000, "hard.velocity": 20_000, "hard.missed_ticks": 5}
 
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [("limit.current", 2000), ("limit.continuous_current", 2000), ("servo.friction", 2000), ("limit.velocity", 20_000)],
+    [
+        ("limit.current", 2000),
+        ("limit.continuous_current", 2000),
+        ("servo.friction", 2000),
+        ("limit.velocity", 20_000),
+        ("limit.missed_ticks", 5),
+    ],
 )
 def test_no_register_is_set_beyond_a_hard_bound(start_board: StartBoard, name: str, most: int) -> None:
     board = start_board(facts=HARD)

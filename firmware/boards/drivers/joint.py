@@ -19,6 +19,8 @@ LINE = const(512)  # received bytes in a tick, at most
 INPUTS = const(116)
 OUTPUTS = const(12)
 TRIES = const(8)
+VOLTAGE_DRIVES = ("pwm_direction", "half_bridges")
+MOST_MISSED = const(5)  # ticks for which a voltage may stand: what current it drives nobody looks at meanwhile
 
 
 class NoDrive:
@@ -76,6 +78,9 @@ class Joint:
             return
         self.facts["current.zero"] = zero = zero_offset(self._block, self._motor_count)  # a saved one replaces it
         self.drive = make_drive(zero)
+        if self.config["drive"]["kind"] in VOLTAGE_DRIVES:
+            most = self.facts.get("hard.missed_ticks", MOST_MISSED)
+            self.facts["hard.missed_ticks"] = min(most, MOST_MISSED)
 
     def measure(self, inputs):
         """Fill in the ADC's blocks, supply and temperature as of now."""

@@ -99,6 +99,8 @@ def test_a_board_from_its_example(port: str, drive: dict[str, Any] | None, tmp_p
         assert tick[8:] == [2050] * 32
     assert facts["current.zero"] == 16 * 2050 - 32768
     assert room > 0
+    voltage = config["drive"]["kind"] in ("pwm_direction", "half_bridges")
+    assert facts.get("hard.missed_ticks") == (5 if voltage else None)
     if config["drive"]["kind"] == "half_bridges":
         assert moe & 0x8C00 == 0x8C00
         assert moe_after & 0x8C00 == 0x0C00
@@ -140,6 +142,15 @@ def test_a_burst_that_is_no_whole_periods_of_the_pwm_is_refused(kind: str, tmp_p
     found = start("stm32", config, tmp_path)
     assert "drive.frequency_Hz 20000: the 16 samples of the current span 160 us, 3.20 periods of the PWM" in found
     assert "take a multiple of 6250 Hz" in found
+
+
+@pytest.mark.parametrize(("given", "taken"), [(1000, 5), (2, 2)])
+def test_a_voltage_may_stand_for_five_missed_ticks_whatever_the_configuration_says(
+    given: int, taken: int, tmp_path: Any
+) -> None:
+    config = examples()["stm32"]
+    config["facts"]["hard.missed_ticks"] = given
+    assert start("stm32", config, tmp_path)[2]["hard.missed_ticks"] == taken
 
 
 def test_no_configuration_at_all(tmp_path: Any) -> None:

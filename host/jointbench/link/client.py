@@ -75,6 +75,7 @@ RegisterName = Literal[
     "limit.supply_max",
     "limit.temperature",
     "limit.missed_ticks",
+    "hard.missed_ticks",
     "filter.1.b0",
     "filter.1.b1",
     "filter.1.b2",
