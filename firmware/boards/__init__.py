@@ -38,13 +38,15 @@ cells of framing.py, whose rings it reads and writes itself, and complain(found)
 gives beyond 0xFFFF: raises what is wrong with a sensor. 0x40000 of it means that the tick's sample was late, by LATE_BY
 of the line's cells.
 
-Methods; only now_us(), stopwatch_us() and watchdog() may allocate
+Methods; only now_us(), stopwatch_us(), watchdog() and before_erasing() may allocate
     disable()        motors off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and
                      before the program ends
     wait_tick()      returns at the next tick with `inputs` filled; gives the number of received bytes (at most 512).
                      Raises EOFError when there will be no more ticks
     watchdog(timeout_ms)  called at each ARM, and for a new image's trial: from now on reset the board when wait_tick()
                      is not called for so long; a watchdog that cannot be stopped runs on until the reset
+    before_erasing() the flash is about to be written, which may stop the processor for as long as an erasure takes: a
+                     watchdog that runs waits that long, until the next watchdog()
     now_us()         the clock of `inputs` as it is now; an emulated board's may stand still within a tick
     stopwatch_us()   the same for measuring the board's own work; an emulated board may know how long that takes where
                      the time of its bench stands still, and where it does not know this stands still as well

@@ -166,6 +166,9 @@ class Board:
     def watchdog(self, timeout_ms):
         machine.mem32[MAILBOX + WATCHDOG] = timeout_ms  # the bench is the dog: it alone knows whether time goes on
 
+    def before_erasing(self):
+        pass  # its flash is memory
+
     def now_us(self):
         return struct.unpack_from("<I", self.inputs, NOW_US)[0]
 

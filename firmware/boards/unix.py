@@ -81,6 +81,9 @@ class Board:
     def watchdog(self, timeout_ms):
         pass  # the bench ends a board that does not answer
 
+    def before_erasing(self):
+        pass
+
     def now_us(self):
         return struct.unpack_from("<I", self.inputs, NOW_US)[0]
 

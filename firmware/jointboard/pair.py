@@ -45,6 +45,7 @@ class Half:
         self.incoming, self.INCOMING_AT = board.incoming, board.INCOMING_AT
         self.outgoing, self.OUTGOING_AT = board.outgoing, board.OUTGOING_AT
         self.clock_at, self.watchdog, self.now_us = board.clock_at, board.watchdog, board.now_us
+        self.before_erasing = board.before_erasing
 
     def disable(self):
         global stopped

@@ -18,7 +18,7 @@ from micropython import const
 from jointboard import homing, identity, image, link, playback, publish, registers, settings, states, tick, wire
 from jointboard.registers import cells
 
-WATCHDOG_MS = const(1000)  # from ARM on; above the longest erasure of flash, which a SAVE may need afterwards
+WATCHDOG_MS = const(1000)  # from ARM on; an erasure of flash may take longer (before_erasing())
 
 MOST_WHILE_ARMED = const(400)  # errands (link.py): a request is one, its answer another
 ROOM_FOR_ONE = const(256)  # bytes; an errand takes 100 to 200
@@ -128,6 +128,7 @@ def _write(id, value):
 
 
 def _save():
+    _board.before_erasing()
     try:
         settings.save(_board.uid)
     except OSError as error:
@@ -226,6 +227,7 @@ def _repl():
 def _confirm(digest):
     if digest != identity.image():
         return wire.REFUSAL_BAD_CONFIG, 0
+    _board.before_erasing()
     try:
         image.confirm()
     except OSError as error:

@@ -59,7 +59,7 @@ class SimJoint:
         self.outgoing, self.OUTGOING_AT = board.outgoing, board.OUTGOING_AT
         self.clock_at = board.clock_at
         self.now_us, self.room, self.send, self.flush = board.now_us, board.room, board.send, board.flush
-        self.watchdog, self.stopwatch_us = board.watchdog, board.stopwatch_us
+        self.watchdog, self.before_erasing, self.stopwatch_us = board.watchdog, board.before_erasing, board.stopwatch_us
         self.outputs = bytearray(12)  # the board's own stay off
         self.facts = facts_of(board.facts)
         self._cells = gains(parameters, self.facts)

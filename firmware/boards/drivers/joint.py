@@ -160,6 +160,10 @@ class Joint:
         if timeout_ms != self._dog_ms:
             self._dog, self._dog_ms = self._dog_class(timeout=timeout_ms), timeout_ms
 
+    def before_erasing(self):
+        if self._dog:
+            self.watchdog(self.longest_watchdog_ms)
+
     def calm(self, dog_class):
         """The program ends with the motor off: give what comes after it as long as this watchdog can."""
         dog_class(timeout=self.longest_watchdog_ms).feed()

@@ -61,6 +61,23 @@ def test_enable_follows_the_state_and_the_watchdog_begins_at_arm(board: BoardPro
     assert "fed 200" in board.errors
 
 
+def test_a_watchdog_that_runs_waits_for_an_erasure_until_the_next_arm(board: BoardProcess) -> None:
+    """A sector of an STM32F405 takes up to 4 s, an RP2's some times 0.4 s: more than the watchdog of a motion."""
+    board.request(MessageType.SAVE)
+    assert "watchdog" not in board.errors  # none runs yet, and none is started
+    prepare(board, swing(), repeats=1)
+    for _ in range(2):
+        play(board)
+        board.run(5)
+        board.request(MessageType.STOP)
+        board.request(MessageType.SAVE)
+        board.run(2)
+    board.run(250)
+    assert [line for line in board.errors.splitlines() if line.startswith("watchdog")] == [
+        "watchdog 1000", "watchdog 30000", "watchdog 1000", "watchdog 30000",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("trouble", [30000, 30001])
 def test_a_sensor_or_drive_that_fails_takes_the_power_at_once(board: BoardProcess, trouble: int) -> None:
     """30000: the encoder gives up in the middle of a tick. 30001: and so does the bus to the drive."""
