@@ -20,10 +20,10 @@ from board import Board
 board = Board()
 board.disable()
 from jointboard import app, requests, wire
-def hang(count):
+def hang(_, count):
     while True:
         pass
-requests._HANDLERS[wire.MESSAGE_ECHO] = hang
+requests.HANDLERS[wire.MESSAGE_ECHO] = hang
 app.run(board)
 """
 

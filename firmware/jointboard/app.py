@@ -14,10 +14,10 @@ import micropython
 from micropython import const
 
 from jointboard import rooms  # noqa: F401 - before what is compiled leaves the heap in pieces
-from jointboard import framing, image, link, motor, publish, requests, states, tick, wire
+from jointboard import framing, image, link, motor, states, tick, wire
 from jointboard.framing import drain, encode, hear
-from jointboard.motor import step
-from jointboard.registers import cells
+from jointboard.motor import Motor
+from jointboard.tick import tick as step
 
 COLLECT_EVERY = const(64)  # errands: 32 requests with their answers
 CTRL_C = const(3)
@@ -80,17 +80,13 @@ def _interrupt_on(byte):
 def _boot(board):
     global _board, _motors, _links
     _board = board
-    digest = image.digest()
     if hasattr(board, "partner"):
-        from jointboard import pair
+        from jointboard import partner
 
-        halves = pair.motors(board)
+        _motors = partner.motors(board, image.digest())
     else:
-        halves = ((motor, board),)
-    _motors = tuple([one for one, _ in halves])
+        _motors = (Motor(board, image.digest()),)
     _links = tuple([one.link for one in _motors])
-    for one, half in halves:
-        one.boot(half, digest)
     gc.collect()
     for one in _motors:
         one.link.line[framing.HEAP_FREE] = gc.mem_free()
@@ -112,14 +108,15 @@ def _first_tick(board):
 
 def _loop(board):
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
-    go, table, gap = step, link.cells_at, tick.EVENT_GAP
-    line, budget, arrived = link.line_at, getattr(board, "budget", link.BUDGET), link.arrived
-    see_to, receive, after_errands = motor.see_to, motor.receive, _after_errands
+    only = _motors[0]
+    go, table, gap, go_on = step, only.link.cells_at, tick.EVENT_GAP, only.go_on_after_a_gap
+    line, budget, arrived = only.link.line_at, getattr(board, "budget", link.BUDGET), only.link.arrived
+    see_to, receive, requests, after_errands = only.see_to, only.receive, only.requests, _after_errands
     while True:
         received = wait()
         events = go(table)
         if events & gap:
-            events = motor.go_on_after_a_gap()
+            events = go_on()
         apply()  # before anything is told: a trip takes the power now
         if events:
             see_to(events)
@@ -141,16 +138,18 @@ def _loop_of_kernels(board):
     microcontroller a look-up takes 2 to 16 us.
     """
     before, after, hal = board.kernels
-    go, table, line, budget, tell = step, link.cells_at, link.line_at, board.budget, framing.post
+    only = _motors[0]
+    go, table, line, budget, tell = step, only.link.cells_at, only.link.line_at, board.budget, framing.post
     gap, plain, pinged, described = tick.EVENT_GAP, tick.EVENT_BLOCK, framing.PINGED, framing.DESCRIBED
     state, armed, running, unusual = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING, motor.FOR_PYTHON
-    see_to, receive, after_errands = motor.see_to, motor.receive, _after_errands
+    cells, go_on, requests = only.cells, only.go_on_after_a_gap, only.requests
+    see_to, receive, after_errands = only.see_to, only.receive, _after_errands
     while True:
         received = before(hal)
         late = received > MOST_RECEIVED and _not_as_usual(board, received)
         events = go(table)
         if events & gap:
-            events = motor.go_on_after_a_gap()
+            events = go_on()
         after(hal)
         if late:
             events |= _of_its_own()
@@ -176,23 +175,23 @@ def _not_as_usual(board, found):
     """Raise what is wrong with a sensor; True when the tick's sample is late. The block before it is closed."""
     board.complain(found)
     if found & LATE:
-        publish.close_block()
+        _motors[0].publisher.close_block()
     return found & LATE
 
 
 def _of_its_own():
     """A late sample is a block of its own, which tells how late."""
-    line = link.line
+    line = _links[0].line
     line[framing.LATE] = line[framing.LATE_BY]
     return tick.EVENT_BLOCK
 
 
 def _loop_of_two(board):
     """The same with a partner: both ticks are done, and both motors guarded, before anything is told."""
-    from jointboard import pair
+    from jointboard import partner
 
     wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
-    go, guard, gap, tripped = step, pair.guard, tick.EVENT_GAP, tick.EVENT_TRIP
+    go, guard, gap, tripped = step, partner.guard, tick.EVENT_GAP, tick.EVENT_TRIP
     first, second = _motors
     table, other_table = first.link.cells_at, second.link.cells_at
     speaker, listener, budget = first.link, second.link, getattr(board, "budget", link.BUDGET)
@@ -207,10 +206,10 @@ def _loop_of_two(board):
                 others = second.go_on_after_a_gap()
         parted = guard(table, other_table, False)
         if parted:
-            pair.trip(board, first, second, parted)
-            if parted & pair.FIRST:
+            partner.trip(board, first, second, parted)
+            if parted & partner.FIRST:
                 events |= tripped
-            if parted & pair.SECOND:
+            if parted & partner.SECOND:
                 others |= tripped
         apply()
         if events:
@@ -220,16 +219,16 @@ def _loop_of_two(board):
         if received:
             first.link.arrived(received)
             first.receive()
-            if not requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
+            if not first.requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
                 second.link.arrived(received)
                 second.receive()
-            parted = guard(table, other_table, pair.stopped)
-            pair.stopped = False
+            parted = guard(table, other_table, partner.stopped)
+            partner.stopped = False
             if parted:
-                pair.trip(board, first, second, parted)
-                if parted & pair.FIRST:
+                partner.trip(board, first, second, parted)
+                if parted & partner.FIRST:
                     first.see_to(tripped)
-                if parted & pair.SECOND:
+                if parted & partner.SECOND:
                     second.see_to(tripped)
         if speaker.silent():  # it has said all it may: frames of the two do not mix
             speaker, listener = listener, speaker
@@ -284,7 +283,7 @@ def _after_errands(events):
         _judge_trial()
     if _clock_runs:
         # From the tick's instant to the end of its work: ticks in which nothing is told or heard do a part of it.
-        spent = (_board.stopwatch_us() - publish.now_us()) & 0xFFFFFFFF
+        spent = (_board.stopwatch_us() - _motors[0].publisher.now_us()) & 0xFFFFFFFF
         for side in _links:
             side.line[framing.LONGEST_TICK] = max(side.line[framing.LONGEST_TICK], spent)
 
@@ -318,8 +317,8 @@ def _judge_trial():
 
 assert EVENT_STATUS == tick.EVENT_STATUS
 _board = None
-_motors = (motor,)
-_links = (link,)
+_motors = ()
+_links = ()
 _clock_runs = False  # stopwatch_us() goes on within a tick; an emulated board's may not
 _trial_s = 0
 

@@ -9,12 +9,11 @@ import struct
 from micropython import const
 
 from jointboard import tick, wire
-from jointboard.registers import cells
 
 FARTHEST = const(1 << 30)  # motor counts from zero; position limits end there
 
 
-def home(inputs):
+def home(cells, inputs):
     """Set the tick's positions by the link encoder as it is in `inputs`; they count on from there.
 
     Raises ValueError, and changes nothing, when that is farther from zero than a position may be.

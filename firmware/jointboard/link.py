@@ -18,21 +18,12 @@ from jointboard.framing import (
     REQUEST, RESERVE, RING, RING_AT, SAMPLES, SCHEMA, SEED, SHARED, SOURCE, SPILL, TABLES_AT, TAIL, TARGET,
     TARGET_SIZE, TIME, drain, hear, post,
 )  # fmt: skip
-from jointboard.registers import cells, word
+from jointboard.registers import word
 
 BUDGET = const(1024)  # bytes encoded in a turn, where the Hal does not say
 FIRST_ANSWER = const(0x40)
 
-received = rooms.buffer(LARGEST)
-reply = rooms.buffer(LARGEST)  # frames are built here; DATA, STATUS, SYNC and PONG have their own buffers
-_report = rooms.buffer(68)
-_pong = rooms.buffer(24)
-_block = rooms.buffer(LARGEST)
-_ring = rooms.rings.pop()
-errands = 0  # since memory was last collected, as app.py counts
-line = array("i", bytes(4 * framing.LINE_CELLS))
-
-assert len(_ring) == RING + SPILL
+assert (rooms.RING, rooms.ENCODED) == (RING + SPILL, 2 * ENCODED)
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
 assert min(SPILL, LEFT_BY_REPORTS) >= framing.HEAD_SIZE + LARGEST
 assert (SAMPLES, FIRST_ANSWER) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], wire.MESSAGE_ACK)
@@ -60,100 +51,98 @@ def aligned(memory, size):
     return word((uctypes.addressof(memory) + size - 1) & -size)
 
 
-_encoded = rooms.buffer(2 * ENCODED)
-line[ENCODED_AT] = aligned(_encoded, ENCODED)
-line[FRAME] = address(received)
-line[BLOCK_AT] = address(_block)
-line[REPORT_AT] = address(_report)
-line[PONG_AT] = address(_pong)
-line[RING_AT] = address(_ring)
-line[TABLES_AT] = address(tables)
-line[SCHEMA] = word(wire.SCHEMA_HASH)
-line[PROTOCOL] = wire.PROTOCOL_MAJOR
-first_sample = line[BLOCK_AT] + SAMPLES
-line[CUT_AT] = address(line) + 4 * framing.NOWHERE
-line_at, cells_at = address(line), address(cells)  # kernels take them quicker than the arrays
-
-
 def seed(kind):
     return 0 if kind in wire.FROZEN else wire.SCHEMA_HASH
 
 
-shared = False  # the line has other boards: speak only when it is given
-_answering = True  # nobody answers a frame to every board of a shared line
+class Link:
+    """What a motor's node says and hears: `line`, the cells of framing.py, their buffers, and whose turn it is."""
 
+    def __init__(self, cells):
+        self.cells = cells
+        self.received = rooms.buffer(LARGEST)
+        self.reply = rooms.buffer(LARGEST)  # frames are built here; DATA, STATUS, SYNC and PONG have their own buffers
+        self.errands = 0  # since memory was last collected, as app.py counts
+        self.shared = False  # the line has other boards: speak only when it is given
+        self._answering = True  # nobody answers a frame to every board of a shared line
+        self.line = line = array("i", bytes(4 * framing.LINE_CELLS))
+        line[ENCODED_AT] = aligned(rooms.encoded.pop(), ENCODED)
+        line[FRAME] = address(self.received)
+        line[BLOCK_AT] = address(rooms.buffer(LARGEST))
+        line[REPORT_AT] = address(rooms.buffer(68))
+        line[PONG_AT] = address(rooms.buffer(24))
+        line[RING_AT] = address(rooms.rings.pop())
+        line[TABLES_AT] = address(tables)
+        line[SCHEMA] = word(wire.SCHEMA_HASH)
+        line[PROTOCOL] = wire.PROTOCOL_MAJOR
+        line[CUT_AT] = address(line) + 4 * framing.NOWHERE
+        self.first_sample = line[BLOCK_AT] + SAMPLES
+        self.line_at, self.cells_at = address(line), address(cells)  # kernels take them quicker than the arrays
 
-def share(line_is_shared):
-    global shared
-    shared = line_is_shared
-    line[SHARED] = line_is_shared
+    def share(self, line_is_shared):
+        self.shared = line_is_shared
+        self.line[SHARED] = line_is_shared
 
+    def attach(self, board):
+        """Take the Hal's buffers: what it receives stands in `incoming`, what it shall send in `outgoing`."""
+        line = self.line
+        line[TARGET] = address(board.outgoing) + board.OUTGOING_AT
+        line[TARGET_SIZE] = len(board.outgoing) - board.OUTGOING_AT
+        line[RECEIVED_AT] = address(board.incoming) + board.INCOMING_AT
+        line[RECEIVED_MASK] = -1
+        line[CLOCK_AT] = word(board.clock_at)
+        if hasattr(board, "join"):
+            board.join(line)
 
-def attach(board):
-    """Take the Hal's buffers: what it receives stands in `incoming`, what it shall send in `outgoing`."""
-    line[TARGET] = address(board.outgoing) + board.OUTGOING_AT
-    line[TARGET_SIZE] = len(board.outgoing) - board.OUTGOING_AT
-    line[RECEIVED_AT] = address(board.incoming) + board.INCOMING_AT
-    line[RECEIVED_MASK] = -1
-    line[CLOCK_AT] = word(board.clock_at)
-    if hasattr(board, "join"):
-        board.join(line)
+    def send(self, kind, node, time_us, buffer, length, left):
+        """Queue the frame whose body of `length` bytes stands in `buffer`; `left` bytes of the ring stay free.
 
+        False: there was no room, it is dropped.
+        """
+        line = self.line
+        if kind >= FIRST_ANSWER and not self._answering:
+            return True
+        self.errands += 1
+        line[SOURCE] = address(buffer)
+        line[BODY_LENGTH] = length
+        line[KIND] = kind
+        line[NODE] = node
+        line[TIME] = word(time_us)
+        line[SEED] = word(seed(kind))
+        line[RESERVE] = left
+        return post(self.line_at, self.cells_at, DESCRIBED) == 0
 
-def send(kind, node, time_us, buffer, length, left):
-    """Queue the frame whose body of `length` bytes stands in `buffer`; `left` bytes of the ring stay free.
+    def transmit(self, room):
+        """Give the Hal up to `room` bytes that may be sent now; returns how many."""
+        return drain(self.line_at, room)
 
-    False: there was no room, it is dropped.
-    """
-    global errands
-    if kind >= FIRST_ANSWER and not _answering:
-        return True
-    errands += 1
-    line[SOURCE] = address(buffer)
-    line[BODY_LENGTH] = length
-    line[KIND] = kind
-    line[NODE] = node
-    line[TIME] = word(time_us)
-    line[SEED] = word(seed(kind))
-    line[RESERVE] = left
-    return post(line_at, cells_at, DESCRIBED) == 0
+    def silent(self):
+        """Nothing is left that may be sent now."""
+        line = self.line
+        return line[TAIL] == line[GIVEN] and line[CODE] == line[GONE]
 
+    def arrived(self, count):
+        """So many bytes stand in the Hal's buffer; a Hal with a ring has told it by itself."""
+        if self.line[RECEIVED_MASK] < 0:
+            self.line[NEXT] = 0
+            self.line[END] = count
 
-def transmit(room):
-    """Give the Hal up to `room` bytes that may be sent now; returns how many."""
-    return drain(line_at, room)
+    def receive(self, found=framing.NOTHING):
+        """The next request to this node among the bytes that have arrived: in `received`, its body's length; -1: none.
 
+        A PING is answered without anybody's help. `found`: what hear() has found already.
+        """
+        while True:
+            found = found or hear(self.line_at, self.cells_at)
+            if found == ASKED:
+                self.errands += 1
+                self._answering = not self.shared or self.received[2] == self.cells[wire.REGISTER_BOARD_NODE]
+                return self.line[REQUEST]
+            if not found:
+                return -1
+            post(self.line_at, self.cells_at, DESCRIBED | framing.YIELD if self.shared else DESCRIBED)
+            found = framing.NOTHING
 
-def silent():
-    """Nothing is left that may be sent now."""
-    return line[TAIL] == line[GIVEN] and line[CODE] == line[GONE]
-
-
-def arrived(count):
-    """So many bytes stand in the Hal's buffer; a Hal with a ring has told it by itself."""
-    if line[RECEIVED_MASK] < 0:
-        line[NEXT] = 0
-        line[END] = count
-
-
-def receive(found=framing.NOTHING):
-    """The next request to this node among the bytes that have arrived: in `received`, its body's length; -1: none.
-
-    A PING is answered without anybody's help. `found`: what hear() has found already.
-    """
-    global errands, _answering
-    while True:
-        found = found or hear(line_at, cells_at)
-        if found == ASKED:
-            errands += 1
-            _answering = not shared or received[2] == cells[wire.REGISTER_BOARD_NODE]
-            return line[REQUEST]
-        if not found:
-            return -1
-        post(line_at, cells_at, DESCRIBED | framing.YIELD if shared else DESCRIBED)
-        found = framing.NOTHING
-
-
-def turn():
-    """On a shared line: the frame in `received` gives it to this board."""
-    return shared and _answering
+    def turn(self):
+        """On a self.shared self.line: the frame in `received` gives it to this board."""
+        return self.shared and self._answering

@@ -1,93 +1,98 @@
-"""One motor of the board: how it starts, what its tick reports, its host's requests, its end.
-
-A board with two motors has this module, and those that keep a motor's state, twice (pair.py).
-"""
+"""One motor of the board: how it starts, what its tick reports, its host's requests, its end."""
 
 import struct
 
-from jointboard import homing, identity, link, publish, registers, requests, settings, tick, wire
+from jointboard import homing, registers, settings, tick, wire
 from jointboard.framing import post
-from jointboard.link import cells_at, line_at
-from jointboard.registers import cells, word
+from jointboard.link import Link, address
+from jointboard.playback import Playback
+from jointboard.publish import Publisher
+from jointboard.registers import word
+from jointboard.requests import Requests
 from jointboard.tick import tick as step
 
 FOR_PYTHON = tick.EVENT_TRIP | tick.EVENT_DONE
 TOLD = tick.EVENT_BLOCK | tick.EVENT_STATUS | tick.EVENT_SYNC
 
-_inputs = None
 
+class Motor:
+    """A motor over `cells` of its own, with all that its node keeps: link, playback, publisher, requests.
 
-def boot(board, image):
-    """Take facts, settings and buffers; `board` is the Hal as this motor sees it, `image` the firmware's digest."""
-    global _inputs
-    _inputs = board.inputs
-    registers.set_facts(board.facts)
-    settings.load(board.uid)
-    cells[wire.REGISTER_BOARD_NODE] = board.node
-    link.share(cells[wire.REGISTER_BOARD_SHARED_LINE] != 0)
-    cells[tick.INPUTS] = link.address(board.inputs)
-    cells[tick.OUTPUTS] = link.address(board.outputs)
-    cells[tick.STATUS_IN] = tick.STATUS_TICKS
-    cells[tick.HEAT_IN] = tick.HEAT_TICKS
-    cells[tick.STILL] = tick.LONGEST_REST
-    cells[tick.STATE] = wire.STATE_BOOT
-    publish.attach(board)
-    requests.attach(board)
-    identity.attach(board, image)
+    Args: the Hal as this motor sees it, the firmware's digest, and what its files of settings are called.
+    """
 
+    def __init__(self, board, image, files="settings"):
+        self.board, self.image, self.files = board, image, files
+        self.cells = cells = registers.new_cells()
+        self._inputs = board.inputs
+        registers.set_facts(cells, board.facts)
+        settings.load(cells, board.uid, files)
+        cells[wire.REGISTER_BOARD_NODE] = board.node
+        cells[tick.INPUTS] = address(board.inputs)
+        cells[tick.OUTPUTS] = address(board.outputs)
+        cells[tick.STATUS_IN] = tick.STATUS_TICKS
+        cells[tick.HEAT_IN] = tick.HEAT_TICKS
+        cells[tick.STILL] = tick.LONGEST_REST
+        cells[tick.STATE] = wire.STATE_BOOT
+        self.link = Link(cells)
+        self.link.share(cells[wire.REGISTER_BOARD_SHARED_LINE] != 0)
+        self.link.attach(board)
+        self.playback = Playback(cells)
+        self.publisher = Publisher(self.link, board.inputs)
+        self.requests = Requests(self)
 
-def first_tick():
-    """Find the joint, and be DISARMED."""
-    first, _, edges, _, motor_count = struct.unpack_from("<5i", _inputs, 0)
-    homing.home(_inputs)
-    cells[tick.COUNTER] = motor_count
-    cells[tick.EDGES] = edges
-    cells[tick.TICK] = word(first - 1)
-    cells[tick.EDGE_TIME] = struct.unpack_from("<i", _inputs, 112)[0]
-    cells[tick.STATE] = wire.STATE_DISARMED
-    step(cells)
+    def first_tick(self):
+        """Find the joint, and be DISARMED."""
+        cells = self.cells
+        first, _, edges, _, motor_count = struct.unpack_from("<5i", self._inputs, 0)
+        homing.home(cells, self._inputs)
+        cells[tick.COUNTER] = motor_count
+        cells[tick.EDGES] = edges
+        cells[tick.TICK] = word(first - 1)
+        cells[tick.EDGE_TIME] = struct.unpack_from("<i", self._inputs, 112)[0]
+        cells[tick.STATE] = wire.STATE_DISARMED
+        step(cells)
 
+    def go_on_after_a_gap(self):
+        self.publisher.note_gap()
+        return step(self.cells)
 
-def go_on_after_a_gap():
-    publish.note_gap()
-    return step(cells)
+    def see_to(self, events):
+        """Tell what the tick reports."""
+        cells, publisher = self.cells, self.publisher
+        if events & FOR_PYTHON:
+            publisher.announce(cells[tick.TICK])
+            events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
+        elif events & tick.EVENT_STATUS and cells[tick.STATE] == wire.STATE_FAULT:
+            publisher.send_status()
+            events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
+        post(self.link.line_at, self.link.cells_at, events & TOLD)
 
+    def receive(self, found=0):
+        """Serve the requests among the bytes that have arrived; `found`: what hear() has found already."""
+        link, requests = self.link, self.requests
+        turn = False
+        try:
+            while not requests.leaving:  # what comes after REPL is the interpreter's
+                length = link.receive(found)
+                if length < 0:
+                    break
+                found = 0
+                turn = turn or link.turn()
+                requests.serve(length)
+        finally:
+            if turn:
+                self.publisher.give_back_the_line()
 
-def see_to(events):
-    """Tell what the tick reports."""
-    if events & FOR_PYTHON:
-        publish.announce(cells[tick.TICK])
-        events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
-    elif events & tick.EVENT_STATUS and cells[tick.STATE] == wire.STATE_FAULT:
-        publish.send_status()
-        events &= ~(tick.EVENT_STATUS | tick.EVENT_BLOCK)
-    post(line_at, cells_at, events & TOLD)
+    def trip(self, reason, value):
+        """Latch a trip that the tick itself has not found. The caller takes the motor's power."""
+        cells = self.cells
+        cells[tick.STATE] = wire.STATE_FAULT
+        cells[tick.TRIP] = reason
+        cells[tick.TRIP_VALUE] = value
+        cells[tick.TRIP_LIMIT] = cells[tick.COMMAND] = 0
 
-
-def receive(found=0):
-    """Serve the requests among the bytes that have arrived; `found`: what hear() has found already."""
-    turn = False
-    try:
-        while not requests.leaving:  # what comes after REPL is the interpreter's
-            length = link.receive(found)
-            if length < 0:
-                break
-            found = 0
-            turn = turn or link.turn()
-            requests.serve(length)
-    finally:
-        if turn:
-            publish.give_back_the_line()
-
-
-def trip(reason, value):
-    """Latch a trip that the tick itself has not found. The caller takes the motor's power."""
-    cells[tick.STATE] = wire.STATE_FAULT
-    cells[tick.TRIP] = reason
-    cells[tick.TRIP_VALUE] = value
-    cells[tick.TRIP_LIMIT] = cells[tick.COMMAND] = 0
-
-
-def has_failed():
-    """INTERNAL is latched already."""
-    return cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] == wire.TRIP_INTERNAL
+    def has_failed(self):
+        """INTERNAL is latched already."""
+        cells = self.cells
+        return cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] == wire.TRIP_INTERNAL

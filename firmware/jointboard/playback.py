@@ -10,89 +10,84 @@ from binascii import crc32
 
 from jointboard import rooms, tick, wire
 from jointboard.link import address
-from jointboard.registers import cells
-
-_knots = rooms.knots.pop()
-MAX_KNOTS = len(_knots) // wire.KNOT_SIZE
-_start = address(_knots)
-_filled = 0  # knots uploaded without a gap from 0
-_count = 0  # knots of the loaded trajectory, 0 when none is
-_repeats = 0
-identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
 
 
-def loaded():
-    return _count > 0
+class Playback:
+    """A motor's trajectory, played by these cells."""
 
+    def __init__(self, cells):
+        self._cells = cells
+        self._knots = rooms.knots.pop()
+        self.max_knots = len(self._knots) // wire.KNOT_SIZE
+        self._start = address(self._knots)
+        self._filled = 0  # knots uploaded without a gap from 0
+        self._count = 0  # knots of the loaded trajectory, 0 when none is
+        self._repeats = 0
+        self.identity = 0  # CRC-32 of what the last LOAD said; ARM's CRC goes on from it
 
-def unload():
-    global _count
-    _count = 0
+    def loaded(self):
+        return self._count > 0
 
+    def unload(self):
+        self._count = 0
 
-def store(offset, count, source, at):
-    """Take `count` knots from source[at:]; an upload begins at offset 0 and leaves no gap."""
-    global _filled
-    if offset + count > MAX_KNOTS:
-        return wire.REFUSAL_TOO_LONG, MAX_KNOTS
-    if offset == 0:
-        _filled = 0
-    if offset > _filled:
-        return wire.REFUSAL_INCOMPLETE, _filled
-    size = wire.KNOT_SIZE
-    memoryview(_knots)[offset * size : (offset + count) * size] = memoryview(source)[at : at + count * size]
-    _filled = max(_filled, offset + count)
-    return wire.REFUSAL_OK, _filled
+    def store(self, offset, count, source, at):
+        """Take `count` knots from source[at:]; an upload begins at offset 0 and leaves no gap."""
+        if offset + count > self.max_knots:
+            return wire.REFUSAL_TOO_LONG, self.max_knots
+        if offset == 0:
+            self._filled = 0
+        if offset > self._filled:
+            return wire.REFUSAL_INCOMPLETE, self._filled
+        size = wire.KNOT_SIZE
+        memoryview(self._knots)[offset * size : (offset + count) * size] = memoryview(source)[at : at + count * size]
+        self._filled = max(self._filled, offset + count)
+        return wire.REFUSAL_OK, self._filled
 
+    def load(self, count, repeats, crc):
+        """Make the uploaded knots the trajectory, once they are whole and within the limits."""
+        self._count = 0
+        if count < 2 or repeats < 1:
+            return wire.REFUSAL_OUT_OF_RANGE, count
+        if count > self._filled:
+            return wire.REFUSAL_INCOMPLETE, self._filled
+        if (count - 1) * repeats * tick.KNOT_TICKS >= 1 << 30:
+            return wire.REFUSAL_TOO_LONG, ((1 << 30) - 1) // ((count - 1) * tick.KNOT_TICKS)
+        if crc32(memoryview(self._knots)[: count * wire.KNOT_SIZE]) != crc:
+            return wire.REFUSAL_BAD_CRC, count
+        bad = self._outside_limits(count, repeats)
+        if bad >= 0:
+            return wire.REFUSAL_OUTSIDE_LIMITS, bad
+        self._count = count
+        self._repeats = repeats
+        self.identity = crc32(struct.pack("<HHI", count, repeats, crc))
+        return wire.REFUSAL_OK, count
 
-def load(count, repeats, crc):
-    """Make the uploaded knots the trajectory, once they are whole and within the limits."""
-    global _count, _repeats, identity
-    _count = 0
-    if count < 2 or repeats < 1:
-        return wire.REFUSAL_OUT_OF_RANGE, count
-    if count > _filled:
-        return wire.REFUSAL_INCOMPLETE, _filled
-    if (count - 1) * repeats * tick.KNOT_TICKS >= 1 << 30:
-        return wire.REFUSAL_TOO_LONG, ((1 << 30) - 1) // ((count - 1) * tick.KNOT_TICKS)
-    if crc32(memoryview(_knots)[: count * wire.KNOT_SIZE]) != crc:
-        return wire.REFUSAL_BAD_CRC, count
-    bad = outside_limits(count, repeats)
-    if bad >= 0:
-        return wire.REFUSAL_OUTSIDE_LIMITS, bad
-    _count = count
-    _repeats = repeats
-    identity = crc32(struct.pack("<HHI", count, repeats, crc))
-    return wire.REFUSAL_OK, count
+    def recheck(self):
+        """Index of the first knot outside the limits as they are now, or -1."""
+        return self._outside_limits(self._count, self._repeats)
 
+    def _outside_limits(self, count, repeats):
+        """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
+        bad = _first_outside(self._knots, self._cells, count)
+        if bad < 0 and repeats > 1:
+            # From the last knot back to the first: no jump of more than one tick at the velocity limit.
+            if abs(_position(self._knots, count - 1) - _position(self._knots, 0)) > self._cells[tick.FASTEST] >> 8:
+                return count - 1
+        return bad
 
-def recheck():
-    """Index of the first knot outside the limits as they are now, or -1."""
-    return outside_limits(_count, _repeats)
+    def distance_to_start(self):
+        return _position(self._knots, 0) - self._cells[tick.POSITION]
 
-
-def outside_limits(count, repeats):
-    """Index of the first knot outside the limits, or whose interval is too fast, or -1."""
-    bad = _first_outside(_knots, cells, count)
-    if bad < 0 and repeats > 1:
-        # From the last knot back to the first: no jump of more than one tick at the velocity limit.
-        if abs(_position(_knots, count - 1) - _position(_knots, 0)) > cells[tick.FASTEST] >> 8:
-            return count - 1
-    return bad
-
-
-def distance_to_start():
-    return _position(_knots, 0) - cells[tick.POSITION]
-
-
-def begin(wait):
-    """Let the next tick play, or the one after `wait` more."""
-    cells[tick.KNOT] = _start
-    cells[tick.WAIT] = wait
-    cells[tick.STEP] = 0
-    cells[tick.INTERVAL] = cells[tick.INTERVALS] = _count - 1
-    cells[tick.REPEATS] = _repeats
-    cells[tick.PLAYED] = 0
+    def begin(self, wait):
+        """Let the next tick play, or the one after `wait` more."""
+        cells = self._cells
+        cells[tick.KNOT] = self._start
+        cells[tick.WAIT] = wait
+        cells[tick.STEP] = 0
+        cells[tick.INTERVAL] = cells[tick.INTERVALS] = self._count - 1
+        cells[tick.REPEATS] = self._repeats
+        cells[tick.PLAYED] = 0
 
 
 @micropython.viper

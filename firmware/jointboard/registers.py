@@ -1,4 +1,4 @@
-"""The register table. It is the first part of the tick's cells, so what the host writes is what the next tick uses.
+"""The register table. It is the first part of a motor's cells, so what the host writes is what its next tick uses.
 
 Writing checks id, access, range and state; what the tick needs in its own terms follows each write (bounds.py). Not for
 the tick path: big integers allocate.
@@ -24,9 +24,13 @@ POSITIVE = (
     "board.tick_period", "encoder.link_counts", "voltage.scale", "temperature.scale", "hard.current", "hard.velocity"
 )  # fmt: skip
 
-cells = array("i", bytes(4 * tick.CELLS))
-for _id in range(wire.REGISTER_COUNT):
-    cells[_id] = wire.DEFAULT[_id]
+
+def new_cells():
+    """The cells of a motor, all registers as they are by default."""
+    cells = array("i", bytes(4 * tick.CELLS))
+    for id in range(wire.REGISTER_COUNT):
+        cells[id] = wire.DEFAULT[id]
+    return cells
 
 
 def word(number):
@@ -34,7 +38,7 @@ def word(number):
     return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
-def set_facts(facts):
+def set_facts(cells, facts):
     """Take the board's facts from its configuration; an unknown name is a mistake worth stopping for."""
     for name, value in facts.items():
         if name not in wire.FACTS:
@@ -52,14 +56,14 @@ def set_facts(facts):
     available, every = cells[wire.REGISTER_BOARD_CHANNELS], wire.MAXIMUM[wire.REGISTER_STREAM_CHANNELS]
     if not 0 < available <= every:
         raise ValueError("config.json: fact 'board.channels' is %d, a mask from 1 to %d" % (available, every))
-    asked = cells[wire.REGISTER_STREAM_CHANNELS] if has_motor() else available
+    asked = cells[wire.REGISTER_STREAM_CHANNELS] if has_motor(cells) else available
     cells[wire.REGISTER_STREAM_CHANNELS] = sampling.nearest(asked, available)
     for id in CURRENTS + (wire.REGISTER_LIMIT_VELOCITY, wire.REGISTER_LIMIT_MISSED_TICKS):
-        cells[id] = within(id, cells[id])
-    derive()
+        cells[id] = within(cells, id, cells[id])
+    derive(cells)
 
 
-def has_motor():
+def has_motor(cells):
     return cells[wire.REGISTER_BOARD_CHANNELS] & MOTOR_CURRENT
 
 
@@ -67,7 +71,7 @@ def exists(id):
     return id < wire.REGISTER_COUNT and wire.ACCESS[id] != 0
 
 
-def write(id, value, can_move):
+def write(cells, id, value, can_move):
     """Set a register; returns (refusal, the value it has now or, out of range, the nearest it may have)."""
     if not exists(id):
         return wire.REFUSAL_UNKNOWN_REGISTER, id
@@ -75,15 +79,15 @@ def write(id, value, can_move):
         return wire.REFUSAL_READ_ONLY, cells[id]
     if can_move and wire.ACCESS[id] != ALWAYS:
         return wire.REFUSAL_WRONG_STATE, cells[tick.STATE]
-    nearest = within(id, value)
+    nearest = within(cells, id, value)
     if nearest != value:
         return wire.REFUSAL_OUT_OF_RANGE, nearest
     cells[id] = value
-    derive()
+    derive(cells)
     return wire.REFUSAL_OK, value
 
 
-def within(id, value):
+def within(cells, id, value):
     """The allowed value of a writable register that is nearest to this one."""
     value = max(wire.MINIMUM[id], min(wire.MAXIMUM[id], value))
     if id == wire.REGISTER_STREAM_CHANNELS:
@@ -99,12 +103,12 @@ def within(id, value):
     return value
 
 
-def derive():
+def derive(cells):
     """What the tick needs of the registers in its own terms: limits in the units it compares, channels by tick."""
     bounds.derive(cells)
     sampling.plan(cells)
 
 
-def config_crc(trajectory):
+def config_crc(cells, trajectory):
     """CRC-32 of all registers, going on from the trajectory's: a host that knows it knows what it arms."""
     return crc32(memoryview(cells)[: wire.REGISTER_COUNT], trajectory)

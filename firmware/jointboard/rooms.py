@@ -11,6 +11,7 @@ from micropython import const
 KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
 KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more room
 RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
+ENCODED = const(4096)  # bytes in which the ring of encoded ones lies
 CANARY = b"\xca\x5e\x1a\x7e\xca\x5e\x1a\x7e"
 
 _rooms = []
@@ -42,6 +43,7 @@ def _motors():
         return 1
 
 
-# Whoever needs one takes it out; compiling what is imported afterwards leaves no hole that would hold them.
+# Each motor takes one of them out; compiling what is imported afterwards leaves no hole that would hold them.
 knots = [buffer(KNOTS_OF_TWO) for _ in range(2)] if _motors() == 2 else [buffer(KNOTS)]
 rings = [buffer(RING) for _ in knots]
+encoded = [buffer(ENCODED) for _ in knots]

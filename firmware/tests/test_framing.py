@@ -30,19 +30,22 @@ INT32 = (-(2**31), -1, 0, 1, 2**31 - 1)
 PROGRAM = """
 import struct
 from array import array
-from jointboard import framing, link, rooms, tick
-from jointboard.registers import cells
+from jointboard import framing, rooms, tick
+from jointboard.link import Link, address
+from jointboard.registers import new_cells
+cells = new_cells()
+link = Link(cells)
 buffer, outgoing, inputs, clock = rooms.buffer(framing.LARGEST), rooms.buffer(512), bytearray(128), bytearray(4)
 line = link.line
 struct.pack_into("<I", clock, 0, 0x12345678)
-line[framing.TARGET], line[framing.TARGET_SIZE] = link.address(outgoing), len(outgoing)
-line[framing.CLOCK_AT] = link.address(clock)
-cells[framing.INPUTS] = link.address(inputs)
+line[framing.TARGET], line[framing.TARGET_SIZE] = address(outgoing), len(outgoing)
+line[framing.CLOCK_AT] = address(clock)
+cells[framing.INPUTS] = address(inputs)
 at, cells_at = link.line_at, link.cells_at
 block_at = line[framing.BLOCK_AT]
 
 def describe(kind, node, time, seed, length, reserve):
-    line[framing.SOURCE], line[framing.BODY_LENGTH], line[framing.KIND] = link.address(buffer), length, kind
+    line[framing.SOURCE], line[framing.BODY_LENGTH], line[framing.KIND] = address(buffer), length, kind
     line[framing.NODE], line[framing.TIME], line[framing.SEED], line[framing.RESERVE] = node, time, seed, reserve
 
 def empty():

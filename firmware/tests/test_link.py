@@ -21,14 +21,17 @@ LARGEST = 1120  # header, longest body and CRC
 # the body, the frame without its CRC), the counts of good and bad frames behind them.
 HEARING = """
 import struct
-from jointboard import framing, link, rooms, wire
-from jointboard.registers import cells
+from jointboard import framing, rooms, wire
+from jointboard.link import Link, address
+from jointboard.registers import new_cells
+cells = new_cells()
+link = Link(cells)
 size = 64
 ring, piece = bytearray(size), bytearray(24)
 cells[wire.REGISTER_BOARD_NODE] = 7
-cells[framing.INPUTS] = link.address(bytearray(128))
+cells[framing.INPUTS] = address(bytearray(128))
 line = link.line
-line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = link.address(ring), size - 1
+line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = address(ring), size - 1
 source, heard = open("wire.bin", "rb"), open("heard.bin", "wb")
 at = 0
 while count := source.readinto(piece):

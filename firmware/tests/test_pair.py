@@ -390,11 +390,11 @@ class FailingBoard(Board):
     def wait_tick(self):
         count = super().wait_tick()
         if self.inputs[0] == 50:
-            self.publish = app._motors[1].publish
-            self.note_gap, self.publish.note_gap = self.publish.note_gap, self.fail_once
+            self.publisher = app._motors[1].publisher
+            self.note_gap, self.publisher.note_gap = self.publisher.note_gap, self.fail_once
         return count
     def fail_once(self):
-        self.publish.note_gap = self.note_gap
+        self.publisher.note_gap = self.note_gap
         raise RuntimeError("told to fail")
 app.run(FailingBoard())
 """

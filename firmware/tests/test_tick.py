@@ -357,7 +357,7 @@ def must_equal(results: bytes, cases: list[Expected]) -> None:
 
 def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     trips = {expected.cells["TRIP"] for expected in cases[1]}
-    assert trips == set(Trip) - {Trip.INTERNAL, Trip.PARTNER}  # which are app.py's and pair.py's
+    assert trips == set(Trip) - {Trip.INTERNAL, Trip.PARTNER}  # which are app.py's and partner.py's
     assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT} <= {e.cells["STATE"] for e in cases[1]}
     assert any(abs(e.outputs[2]) == 32000 for e in cases[1])
     assert len({e.sample for e in cases[1]}) > 10_000

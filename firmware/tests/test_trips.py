@@ -97,10 +97,10 @@ def test_a_trip_is_the_same_tick_and_latched(
 # Notes, whenever the drive is given its outputs, whether it is enabled and how many frames have been built.
 NOTING = """
 from unix import Board
-from jointboard import app, framing, link
+from jointboard import app, framing
 class NotingBoard(Board):
     def apply(self):
-        log.write("%d %d\\n" % (self.outputs[4], link.line[framing.SENT]))
+        log.write("%d %d\\n" % (self.outputs[4], app._links[0].line[framing.SENT] if app._links else 0))
 log = open("applied.log", "w")
 app.run(NotingBoard())
 log.close()
@@ -199,9 +199,9 @@ from unix import Board
 board = Board()
 board.disable()
 from jointboard import app, requests, wire
-def broken(count):
+def broken(_, count):
     raise ValueError("broken on purpose")
-requests._HANDLERS[wire.MESSAGE_ECHO] = broken
+requests.HANDLERS[wire.MESSAGE_ECHO] = broken
 app.run(board)
 """
 
@@ -381,8 +381,8 @@ from jointboard import app, registers, wire
 class AstrayBoard(Board):
     def watchdog(self, timeout_ms):
         for name in ("LIMIT_CURRENT", "LIMIT_VELOCITY", "LIMIT_JUMP"):
-            registers.cells[getattr(wire, "REGISTER_" + name)] = 0x3FFFFFFF
-        registers.derive()
+            app._motors[0].cells[getattr(wire, "REGISTER_" + name)] = 0x3FFFFFFF
+        registers.derive(app._motors[0].cells)
 app.run(AstrayBoard())
 """
 

@@ -20,13 +20,16 @@ VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
 # refused, whether the board's link takes the frame for valid, and the frame built again. Then the register table.
 PROGRAM = """
 import json, struct
-from jointboard import framing, link, wire
-from jointboard.registers import cells
+from jointboard import framing, wire
+from jointboard.link import Link, address
+from jointboard.registers import new_cells
+cells = new_cells()
+link = Link(cells)
 ring = bytearray(framing.SPILL)
 line = link.line
-line[framing.TARGET], line[framing.TARGET_SIZE] = link.address(ring), len(ring)
+line[framing.TARGET], line[framing.TARGET_SIZE] = address(ring), len(ring)
 line[framing.RECEIVED_MASK] = -1
-cells[framing.INPUTS] = link.address(bytearray(128))
+cells[framing.INPUTS] = address(bytearray(128))
 for vector in json.load(open("vectors.json")):
     kind, body, frame = vector["type"], bytes.fromhex(vector["body"]), bytes.fromhex(vector["frame"])
     buffer = bytearray(5) + body + bytearray(4)
@@ -38,7 +41,7 @@ for vector in json.load(open("vectors.json")):
     exact = exact and (not body or wire.unpack(kind, buffer, 5, len(body) - 1) is None)
     link.share(kind < framing.FIRST_FROM_BOARD)  # what boards say is looked at on a line of one's own alone
     cells[wire.REGISTER_BOARD_NODE] = vector["node"]
-    line[framing.RECEIVED_AT] = link.address(frame)
+    line[framing.RECEIVED_AT] = address(frame)
     link.arrived(len(frame))
     bad, good = line[framing.BAD], line[framing.GOOD]
     length = link.receive()
@@ -53,7 +56,7 @@ for vector in json.load(open("vectors.json")):
     line[framing.HEAD] = line[framing.TAIL] = line[framing.GIVEN] = 0
     line[framing.SEQUENCE] = vector["seq"]
     clock = struct.pack("<I", vector["time_us"])  # a PONG's
-    line[framing.CLOCK_AT] = link.address(clock)
+    line[framing.CLOCK_AT] = address(clock)
     link.share(False)
     link._answering = True
     sent = link.send(kind, vector["node"], vector["time_us"], raw, len(body), 0)

@@ -34,7 +34,7 @@ def reset():
     machine.reset()
 
 
-def breaks(count):
+def breaks(_, count):
     if sys.platform == "linux":
         open("broke", "w").close()  # for who wants to know that it did; a flash would take its time
     if count == RESET:
@@ -48,10 +48,10 @@ def breaks(count):
 
 
 board.room = room
-requests._HANDLERS[wire.MESSAGE_ECHO] = breaks
+requests.HANDLERS[wire.MESSAGE_ECHO] = breaks
 # MUTATION
 if AT_BOOT and "broke" not in os.listdir():
     with open("broke", "w"):
         pass
-    breaks(AT_BOOT)
+    breaks(None, AT_BOOT)
 app.run(board)

@@ -11,7 +11,7 @@ board = Board()
 board.disable()
 
 
-def misbehave(count):
+def misbehave(_, count):
     if count == 1:
         raise ValueError("wrong on purpose")
     if count == 2:
@@ -20,7 +20,7 @@ def misbehave(count):
         pass
 
 
-requests._HANDLERS[wire.MESSAGE_ECHO] = misbehave
+requests.HANDLERS[wire.MESSAGE_ECHO] = misbehave
 try:
     app.run(board)
 except KeyboardInterrupt:

@@ -11,8 +11,9 @@ from binascii import crc32
 
 sys.path.append(sys.argv[1])
 
-from jointboard import framing, link
-from jointboard.registers import cells
+from jointboard import framing
+from jointboard.link import Link, address
+from jointboard.registers import new_cells
 
 MOST_CHUNKS = 8192
 
@@ -22,9 +23,11 @@ def main():
     incoming, outgoing = open(0, "rb"), open(1, "wb")
     head, size, piece = bytearray(8), bytearray(2), bytearray(512)
     verdicts, inputs = bytearray(4 * MOST_CHUNKS), bytearray(128)
+    cells = new_cells()
+    link = Link(cells)
     line = link.line
-    line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = link.address(piece), -1
-    cells[framing.INPUTS] = link.address(inputs)
+    line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = address(piece), -1
+    cells[framing.INPUTS] = address(inputs)
     while incoming.readinto(head) == 8:
         pieces, node = struct.unpack("<II", head)
         cells[framing.BOARD_NODE] = node
@@ -45,7 +48,7 @@ def main():
                 taken = 0
                 if line[framing.BAD] == bad:
                     whole = struct.unpack_from("<H", link.received, 6)[0] + framing.BODY
-                    if link.received[1] < 0x20 and not found and asked(node):
+                    if link.received[1] < 0x20 and not found and asked(link.received, node):
                         raise ValueError("a request to this node was found whole and not handed on")
                     taken = crc32(memoryview(link.received)[:whole])
                 struct.pack_into("<I", verdicts, 4 * chunks, taken)
@@ -61,9 +64,9 @@ def ends(piece, count):
             yield k + 1
 
 
-def asked(node):
-    """The frame in link.received is to this board."""
-    return link.received[2] in (node, framing.BROADCAST_NODE)
+def asked(received, node):
+    """The frame in `received` is to this board."""
+    return received[2] in (node, framing.BROADCAST_NODE)
 
 
 main()

@@ -12,7 +12,7 @@ import struct
 import board
 import machine
 from counting import align
-from jointboard import app, framing, image, tick, wire
+from jointboard import app, framing, image, settings, tick, wire
 from uctypes import bytearray_at
 
 TABLE = 0x21F00000  # in the PSRAM, beyond mailbox and flash: where the next stamp goes, and the last tick
@@ -67,7 +67,7 @@ def stop():
 def run(ticks):
     """So many turns of the main loop."""
     machine.mem32[TABLE] = STAMPS
-    last = app._motors[0].publish.now_tick() + ticks + 1
+    last = app._motors[0].publisher.now_tick() + ticks + 1
     machine.mem32[TABLE + 4] = last
     loop = app._loop if len(app._motors) == 1 else app._loop_of_two
     try:
@@ -82,7 +82,7 @@ def play(motor):
 
     Two bytes in five of such samples are zero, which are dearer to encode than others.
     """
-    cells, playback = motor.cells, motor.requests.playback
+    cells, playback = motor.cells, motor.playback
     cells[tick.TIMEOUT] = cells[tick.RAMP] = 1 << 30
     cells[tick.STATUS_IN] = 1 << 30
     cells[wire.REGISTER_LIMIT_POSITION_MIN], cells[wire.REGISTER_LIMIT_POSITION_MAX] = -MILLION, MILLION
@@ -101,17 +101,7 @@ def allocated(ticks):
     return gc.mem_alloc() - before
 
 
-def without_settings(motor):
-    """This file system cannot be listed."""
-    motor.settings.load = lambda uid: None
-    return motor
-
-
-def both():
-    """The second motor's modules, likewise."""
-    return without_settings(again())
-
-
+settings.load = lambda cells, uid, files: None  # this file system cannot be listed
 image.digest = lambda: bytes(32)  # nor can it be listed for that
 machine.mem32[TABLE] = STAMPS
 machine.mem32[TABLE + 4] = 0
@@ -119,15 +109,12 @@ hal = Board()
 hal.budget = BUDGET
 sides = [hal]
 if hasattr(hal, "partner"):
-    from jointboard import pair
-
-    again, pair._again = pair._again, both
     sides.append(hal.partner)
 for side in sides:
     struct.pack_into("<32H", side.inputs, 32, *(16 * [2030] + 16 * [2057]))  # some current, some torque
-first = without_settings(app.motor)
-first.publish.note_gap = stop
 app._boot(hal)
+first = app._motors[0]
+first.publisher.note_gap = stop
 app._first_tick(hal)
 for motor in app._motors:
     motor.link.share(False)

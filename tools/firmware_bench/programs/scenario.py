@@ -27,20 +27,20 @@ COEFFICIENTS = (
 
 def memory(velocity_source):
     """The block of memory, ready for its tick."""
-    registers.set_facts(FACTS)
-    _write(wire.REGISTER_LIMIT_POSITION_MIN, -MILLION)
-    _write(wire.REGISTER_LIMIT_POSITION_MAX, MILLION)
-    _write(wire.REGISTER_SERVO_KP, 300)
-    _write(wire.REGISTER_SERVO_KI, 20)
-    _write(wire.REGISTER_SERVO_KD, 150)
-    _write(wire.REGISTER_ADC_CIC_ORDER, 2)
-    _write(wire.REGISTER_VELOCITY_SOURCE, velocity_source)
+    cells = registers.new_cells()
+    registers.set_facts(cells, FACTS)
+    _write(cells, wire.REGISTER_LIMIT_POSITION_MIN, -MILLION)
+    _write(cells, wire.REGISTER_LIMIT_POSITION_MAX, MILLION)
+    _write(cells, wire.REGISTER_SERVO_KP, 300)
+    _write(cells, wire.REGISTER_SERVO_KI, 20)
+    _write(cells, wire.REGISTER_SERVO_KD, 150)
+    _write(cells, wire.REGISTER_ADC_CIC_ORDER, 2)
+    _write(cells, wire.REGISTER_VELOCITY_SOURCE, velocity_source)
     for section, values in enumerate(COEFFICIENTS):
         for k, value in enumerate(values):
-            _write(wire.REGISTER_FILTER_1_B0 + 5 * section + k, value)
+            _write(cells, wire.REGISTER_FILTER_1_B0 + 5 * section + k, value)
     block = bytearray(SIZE)
     start = uctypes.addressof(block)
-    cells = registers.cells
     cells[tick.INPUTS], cells[tick.OUTPUTS] = start + INPUTS, start + OUTPUTS
     cells[tick.KNOT], cells[tick.SAMPLE] = start + KNOTS, start + BLOCK
     cells[tick.TICK], cells[tick.STATUS_IN], cells[tick.STATE] = TICK - 1, 500, tick.STATE_RUNNING
@@ -58,7 +58,7 @@ def memory(velocity_source):
     return block
 
 
-def _write(id, value):
-    refusal, now = registers.write(id, value, False)
+def _write(cells, id, value):
+    refusal, now = registers.write(cells, id, value, False)
     if refusal != wire.REFUSAL_OK:
         raise ValueError("register %d: %d is refused, %d would do" % (id, value, now))
