@@ -2,6 +2,7 @@
 
 import jointboard
 from jointboard import framing, registers, sampling, tick, wire
+from jointboard import image as slot
 
 
 def features(cells, board):
@@ -12,6 +13,10 @@ def features(cells, board):
         bits |= wire.FEATURE_SHARED_LINE
     if board.sync_input:
         bits |= wire.FEATURE_SYNC_INPUT
+    if slot.signed_only:
+        bits |= wire.FEATURE_SIGNED_ONLY
+    if slot.refused:
+        bits |= wire.FEATURE_IMAGE_REFUSED
     return bits
 
 

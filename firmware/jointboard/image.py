@@ -22,6 +22,8 @@ try:
 except ImportError:
     frozen = None
 
+signed_only = False  # the loader has a key, and starts nothing that is not signed by it
+refused = False  # it has refused a slot for that, and started the other one
 on_trial = False  # the slot runs for the first time, and no host has confirmed it
 
 

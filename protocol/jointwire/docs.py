@@ -103,5 +103,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "SYNC_INPUT": "reports edges of a SYNC line",
         "SAVE": "keeps its calibration over a reset",
         "REPL": "can give the port back to the interpreter",
+        "SIGNED_ONLY": "its loader has a key, and starts only images that are signed by it",
+        "IMAGE_REFUSED": "its loader has refused a slot for its signature, and started the other one",
     },
 }

@@ -139,6 +139,8 @@ class Feature(IntFlag):
     SYNC_INPUT = 8
     SAVE = 16
     REPL = 32
+    SIGNED_ONLY = 64  # its loader has a key and starts only images that are signed by it
+    IMAGE_REFUSED = 128  # the loader has refused a slot for its signature, and started the other one
 
 
 HEADER = Struct(

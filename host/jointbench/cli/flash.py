@@ -36,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sim-joint", action="store_true", help="let the board simulate a joint: it needs no motor")
     parser.add_argument("--firmware", metavar="DIR", help="sources of the firmware (those that came along)")
     parser.add_argument("--backup", metavar="DIR", default="runs/flash", help="for the boards' own files (%(default)s)")
+    parser.add_argument("--key", metavar="FILE", help="the boards' key: images are signed by it")
+    parser.add_argument(
+        "--new-key", metavar="FILE", help="the key that the boards are given, to start only what it signed"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and write nothing")
 
 
@@ -45,9 +49,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     boards, said = _ask(file, _chosen(file, options.joint))
     if options.config and len(boards) > 1:
         raise FlashError(f"--config is one board's; {file.path} has {len(boards)}: choose one with --joint")
+    config, key, new_key = (Path(each) if each else None for each in (options.config, options.key, options.new_key))
     how = FlashOptions(
-        options.board, Path(options.firmware or FIRMWARE), Path(options.config) if options.config else None,
-        options.sim_joint, options.dry_run, Path(options.backup),
+        options.board, Path(options.firmware or FIRMWARE), config, options.sim_joint, options.dry_run,
+        Path(options.backup), key, new_key,
     )  # fmt: skip
     reports: list[FlashReport] = []
     for board in boards:

@@ -46,6 +46,7 @@ def _ask(entry: BoardEntry, connections: Connections) -> dict[str, Any]:
         said |= asdict(identity) | {"schema_hash": f"{identity.schema_hash:08x}", "state": state}
         board.need_our_schema()
         said["config_crc"] = f"{config_crc(board.read_registers().registers):08x}"
+        said["trouble"] = identity.refused_image
         if board.state is State.FAULT:
             _hear_fault(board, connections.clock)
             raise board.fault_error()

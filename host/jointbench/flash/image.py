@@ -15,6 +15,7 @@ from jointbench.errors import FlashError
 from jointbench.flash.boot_file import boot_file
 from jointbench.flash.compiler import Compiler
 from jointbench.flash.kinds import kind_named
+from jointbench.flash.signing import NO_KEYS, SIGNATURES, Keys
 
 
 def find_firmware() -> Path:
@@ -78,11 +79,16 @@ class Image:
         }
         return json.dumps(values, indent=1).encode() + b"\n"
 
-    def in_slot(self, slot: str) -> dict[str, bytes]:
-        """Content by path on the board, the manifest last: a slot is whole only when it is there."""
-        return {f"{slot}/{name}": self.files[name] for name in sorted(self.files)} | {
-            f"{slot}/{MANIFEST}": self.manifest
-        }
+    def in_slot(self, slot: str, keys: Keys = NO_KEYS) -> dict[str, bytes]:
+        """Content by path on the board, the manifest last: a slot is whole only when it is there.
+
+        Args:
+            slot: "a" or "b".
+            keys: what the image is signed with.
+        """
+        signed = {f"{slot}/{SIGNATURES}": keys.signatures(self.manifest)} if keys.all else {}
+        files = {f"{slot}/{name}": self.files[name] for name in sorted(self.files)}
+        return files | signed | {f"{slot}/{MANIFEST}": self.manifest}
 
 
 def image_sha256(hashes: Mapping[str, bytes]) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from jointbench.errors import FlashFailed
 from jointbench.flash.board_files import BoardFiles
-from jointbench.flash.image import FIRMWARE, POINTER, Image, loader_files
+from jointbench.flash.image import FIRMWARE, MANIFEST, POINTER, Image, loader_files
+from jointbench.flash.signing import KEY, NO_KEYS, SIGNATURES, Keys
 from jointbench.flash.slots import Slot, Slots, files_in, pointer, read_json, read_slots
 from jointbench.flash.steps import MakeFolder, Remove, Step, Write, replace
 
@@ -40,37 +41,66 @@ class FlashPlan:
         return self.slots.written
 
 
-def plan_flash(files: BoardFiles, image: Image, config: Mapping[str, Any], firmware: Path = FIRMWARE) -> FlashPlan:
+def plan_flash(
+    files: BoardFiles, image: Image, config: Mapping[str, Any], firmware: Path = FIRMWARE, keys: Keys = NO_KEYS
+) -> FlashPlan:
     """Plan the steps; nothing is written.
 
     First the slot that is not kept is emptied, its manifest before all: from then on it counts as broken. Then it is
     filled, the manifest last: from then on it counts as whole. One rename makes its trial due. The slot that is kept
-    stays as it is throughout.
+    stays as it is throughout; where the board's key changes, it is signed by the new one too before that is there.
 
     Args:
         files: of the board.
         image: for the board.
         config: what config.json shall hold.
         firmware: where the loader comes from.
+        keys: what the image is signed with, and the key that the board shall have.
 
     Raises:
-        FlashFailed: the board's file system has no room.
+        FlashFailed: the board's file system has no room, or it takes no image signed by these keys.
         OSError: the board's files cannot be read.
     """
-    slots = read_slots(files)
+    slots = _slots_by(files, keys)
     slot = slots.written
     notes = [f"slot {each.name}: {each.fault}" for each in slots.slots if each.image and not each.is_whole]
     steps: list[Step] = []
-    if not (slot.is_whole and slot.image == image.sha256):
+    contents = image.in_slot(slot.name, keys)
+    there = slot.is_whole and slot.image == image.sha256
+    if not there or any(files.read(path) != contents[path] for path in list(contents)[len(image.files) :]):
         steps += _empty(files, slot.name)
-        steps += _fill(files, slot.name, image)
-        _check_room(files, slot.name, image)
+        steps += _fill(files, slot.name, contents)
+        _check_room(files, slot.name, contents)
     if read_json(files, "config.json") != config:
         steps += replace("config.json", json.dumps(config, indent=1).encode() + b"\n")
     kept = slots.kept
+    if keys.new:
+        if kept:
+            manifest = files.read(f"{kept.name}/{MANIFEST}") or b""
+            steps += replace(f"{kept.name}/{SIGNATURES}", keys.signatures(manifest))
+        steps += replace(KEY, keys.new.file)
     steps += replace(POINTER, pointer(kept.name if kept else None, slot.name))
     loader, words = _loader(files, config, image.board, firmware)
     return FlashPlan(slots, tuple(steps + loader), config, (*notes, *words))
+
+
+def _slots_by(files: BoardFiles, keys: Keys) -> Slots:
+    """The slots as the board's loader takes them."""
+    has_key = KEY in files.names("")
+    loader = files.read("main.py")
+    if (has_key or keys.new) and loader is not None and POINTER.encode() in loader and KEY.encode() not in loader:
+        raise FlashFailed(
+            "its main.py is another release's and knows no signatures; docs/flash.md says how to replace it"
+        )
+    if not has_key:
+        return read_slots(files)
+    if keys.present is None:
+        raise FlashFailed("it starts signed images only; give its key with --key FILE. Nothing was written")
+    slots = read_slots(files, keys.present)
+    if slots.kept is None and read_slots(files).kept is not None:
+        faults = "; ".join(f"slot {slot.name}: {slot.fault}" for slot in slots.slots)
+        raise FlashFailed(f"--key is not the key of this board ({faults}). Nothing was written")
+    return slots
 
 
 def _empty(files: BoardFiles, slot: str) -> list[Step]:
@@ -79,17 +109,16 @@ def _empty(files: BoardFiles, slot: str) -> list[Step]:
     return [Remove(path) for path in paths]
 
 
-def _fill(files: BoardFiles, slot: str, image: Image) -> list[Step]:
-    contents = image.in_slot(slot)
+def _fill(files: BoardFiles, slot: str, contents: Mapping[str, bytes]) -> list[Step]:
     folders = sorted({str(parent) for path in contents for parent in PurePosixPath(path).parents} - {"."})
     there = {slot} if f"{slot}/" in files.names("") else set[str]()
     made: list[Step] = [MakeFolder(folder) for folder in folders if folder not in there]
     return made + [Write(path, content) for path, content in contents.items()]
 
 
-def _check_room(files: BoardFiles, slot: str, image: Image) -> None:
+def _check_room(files: BoardFiles, slot: str, contents: Mapping[str, bytes]) -> None:
     """Refuse before anything is written what would not fit: whatever lies in the slot now will be gone."""
-    needed = _SPARE + sum(_blocks(len(content)) for content in image.in_slot(slot).values())
+    needed = _SPARE + sum(_blocks(len(content)) for content in contents.values())
     freed = sum(_blocks(0 if path.endswith("/") else len(files.read(path) or b"")) for path in files_in(files, slot))
     free = files.free() + freed
     if needed > free:

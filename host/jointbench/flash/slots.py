@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from jointbench.flash.board_files import BoardFiles
 from jointbench.flash.image import MANIFEST, POINTER, image_sha256
+from jointbench.flash.signing import NEW_SIGNATURES, SIGNATURES, Key
 from jointbench.foreign import json_values
 
 SLOTS = ("a", "b")
@@ -63,15 +65,19 @@ class Slots:
         return next(slot for slot in self.slots if kept is None or slot.name != kept.name)
 
 
-def read_slots(files: BoardFiles) -> Slots:
+def read_slots(files: BoardFiles, key: Key | None = None) -> Slots:
     """Read slot.json and both manifests, and have every file hashed on the board.
+
+    Args:
+        files: of the board.
+        key: by which a slot must be signed; None: it need not be.
 
     Raises:
         OSError: the board's files cannot be read.
     """
     values = read_json(files, POINTER) or read_json(files, NEW_POINTER) or {}
     confirmed, trial = (name if name in SLOTS else None for name in (values.get("slot"), values.get("trial")))
-    return Slots((_slot(files, "a"), _slot(files, "b")), confirmed, trial)
+    return Slots((_slot(files, "a", key), _slot(files, "b", key)), confirmed, trial)
 
 
 def pointer(confirmed: str | None, trial: str) -> bytes:
@@ -99,7 +105,7 @@ def read_json(files: BoardFiles, path: str) -> dict[str, Any] | None:
     return cast(dict[str, Any], values) if isinstance(values, dict) else None
 
 
-def _slot(files: BoardFiles, name: str) -> Slot:
+def _slot(files: BoardFiles, name: str, key: Key | None) -> Slot:
     manifest = read_json(files, f"{name}/{MANIFEST}")
     if manifest is None:
         return Slot(name, "", "", "it has no manifest")
@@ -113,5 +119,17 @@ def _slot(files: BoardFiles, name: str) -> Slot:
             hashes[path] = bytes.fromhex(found)
     except (KeyError, TypeError, ValueError, AttributeError):  # it is JSON, but no manifest
         return Slot(name, image, board, "its manifest is damaged")
-    whole = image_sha256(hashes) == image and bool(manifest.get("firmware"))
-    return Slot(name, image, board, "" if whole else "its manifest is damaged")
+    if image_sha256(hashes) != image or not manifest.get("firmware"):
+        return Slot(name, image, board, "its manifest is damaged")
+    return Slot(name, image, board, _unsigned(files, name, key, hashes) if key else "")
+
+
+def _unsigned(files: BoardFiles, name: str, key: Key, hashes: Mapping[str, bytes]) -> str:
+    """Why the loader would not take a whole slot, empty where it would."""
+    signatures = files.read(f"{name}/{SIGNATURES}") or files.read(f"{name}/{NEW_SIGNATURES}")
+    if not key.signed(files.read(f"{name}/{MANIFEST}") or b"", signatures):
+        return "it is not signed by the key given"
+    code = [path for path in files_in(files, name) if path.endswith((".py", ".mpy"))]
+    if strangers := [path for path in code if path.removeprefix(f"{name}/") not in hashes]:
+        return f"it holds {strangers[0]}, which its manifest does not name"
+    return ""

@@ -17,12 +17,14 @@ from jointbench.flash.kinds import KINDS, Kind, kind_named
 from jointbench.flash.plan import plan_flash
 from jointbench.flash.repl_files import Interpreter, ReplFiles
 from jointbench.flash.report import FlashReport, Outcome
+from jointbench.flash.signing import Keys, read_key
 from jointbench.flash.slots import read_slots
 from jointbench.flash.steps import StepDone, carry_out
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections
 from jointbench.link.identity import Identity
+from jointwire import Feature
 
 HELLO_TIMEOUT = 10.0  # [s] of the target's time for a board that starts anew; a real one's port may be gone as long
 _FIRST_HELLO = 2.0  # [s] for a board that may just be starting; one at its prompt is waited for in vain
@@ -40,6 +42,8 @@ class FlashOptions:
         sim_joint: whether the board shall simulate a joint instead of driving one.
         dry_run: plan and write nothing.
         backups: where copies of boards' own files go.
+        key: file of the key that the board has, with which the image is signed.
+        new_key: file of the key that it shall have from now on.
     """
 
     board: str | None = None
@@ -48,6 +52,18 @@ class FlashOptions:
     sim_joint: bool = False
     dry_run: bool = False
     backups: Path = Path("runs/flash")
+    key: Path | None = None
+    new_key: Path | None = None
+
+    @property
+    def keys(self) -> Keys:
+        """The keys in these files.
+
+        Raises:
+            FlashError: one cannot be read, or is none.
+        """
+        present, new = (read_key(path) if path else None for path in (self.key, self.new_key))
+        return Keys(present, new)
 
 
 def ask_boards(file: BenchFile, joints: list[str]) -> dict[str, Identity | None]:
@@ -127,6 +143,9 @@ def flash_board(
         package_of(options.firmware)  # what was named wrongly ends no program
         if options.config:
             given_config(options.config, *nodes)
+        keys = options.keys
+        if said and Feature.SIGNED_ONLY.name in said.features and not keys.present:
+            raise FlashError("it starts signed images only; give its key with --key FILE. Nothing was written")
         report = _runs_already(line, entry, said, options)
         if report is None:
             if said and not (options.dry_run and entry.flash):
@@ -168,7 +187,7 @@ def _flash_at_rest(
             image = _image_for(files, interpreter, said, options)
             config = _config_for(files, nodes, options)
             uid = said.uid if said else interpreter.uid if interpreter else str(config.get("uid", ""))
-            plan = plan_flash(files, image, config, options.firmware)
+            plan = plan_flash(files, image, config, options.firmware, options.keys)
             backup = None
             if not options.dry_run:
                 backup = keep(files, options.backups, uid)
@@ -187,13 +206,13 @@ def _flash_at_rest(
         raise kind(f"{error}{now}") from error
     if options.dry_run:
         _start(line, entry, started)
-    outcome: Outcome = "planned" if options.dry_run else _try_out(line, entry, image, started)
+    answer, outcome = (None, "planned") if options.dry_run else _try_out(line, entry, image, started)
     return FlashReport(
         joint=entry.joint, node=entry.node, board=image.board, uid=uid, outcome=outcome, slot=plan.slot.name,
         before=said.image_sha256 if said else "", image=image.sha256, firmware=image.firmware, files=len(image.files),
         size=image.size, interpreter=interpreter.version if interpreter else "", backup=backup,
         steps=tuple(str(step) for step in plan.steps),
-        notes=plan.notes + _unknown_keys(config, image, options) + _last_words(entry, outcome),
+        notes=plan.notes + _unknown_keys(config, image, options) + _last_words(entry, outcome, answer),
     )  # fmt: skip
 
 
@@ -205,7 +224,7 @@ def _runs_already(
     Returns:
         None when it does not run it, or that cannot be known without a look.
     """
-    if not said or said.board not in KINDS or options.config or options.sim_joint:
+    if not said or said.board not in KINDS or options.config or options.sim_joint or options.new_key:
         return None
     kind = _checked_kind(said.board, options)
     if kind.compiles and kind.architecture is None:
@@ -266,10 +285,12 @@ def _config_for(files: BoardFiles, nodes: tuple[int, ...], options: FlashOptions
     return config
 
 
-def _last_words(entry: BoardEntry, outcome: Outcome) -> tuple[str, ...]:
-    """Why a trial ended, as the loader has noted it on the board."""
+def _last_words(entry: BoardEntry, outcome: Outcome, said: Identity | None) -> tuple[str, ...]:
+    """Why a trial ended, as the loader has noted it on the board, or never began."""
     if outcome != "reverted":
         return ()
+    if said and Feature.IMAGE_REFUSED.name in said.features:
+        return ("its loader refused the new image for its signature: --key is not the board's key",)
     if entry.flash is None:
         return (
             "trial.log on the board says why, unless the new image hung: `jointbench repl`, then "
@@ -289,15 +310,16 @@ def _unknown_keys(config: Mapping[str, Any], image: Image, options: FlashOptions
 _OUR_KEYS = ("version", "safe_outputs")
 
 
-def _try_out(line: BenchFile, entry: BoardEntry, image: Image, started: bool) -> Outcome:
+def _try_out(line: BenchFile, entry: BoardEntry, image: Image, started: bool) -> tuple[Identity | None, Outcome]:
     """Start the board, and confirm the image when it is what answers."""
     said = _start(line, entry, started)
     if said is None:
-        return "reverted" if _start(line, entry, started=False) else "silent"
+        said = _start(line, entry, started=False)
+        return said, "reverted" if said else "silent"
     if said.image_sha256 != image.sha256:
-        return "reverted"
+        return said, "reverted"
     _confirm(line, entry, image)
-    return "updated"
+    return said, "updated"
 
 
 def _bring_back(line: BenchFile, entry: BoardEntry, started: bool) -> str:

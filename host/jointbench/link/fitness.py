@@ -125,6 +125,8 @@ def _firmware(board: Board) -> _Look:
     board.need_our_schema()
     identity = board.identity
     assert identity is not None  # need_our_schema greets
+    if refused := identity.refused_image:
+        return _Look(f"{identity.board} {identity.firmware_version}", refused)
     return _Look(f"{identity.board} {identity.firmware_version}")
 
 

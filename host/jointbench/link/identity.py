@@ -84,6 +84,15 @@ class Identity:
         """Whether it was built from this host's definition of the wire; the hash covers the version, too."""
         return self.schema_hash == schema_hash()
 
+    @property
+    def refused_image(self) -> str:
+        """A sentence on an image that its loader has refused for its signature, empty where there is none."""
+        if Feature.IMAGE_REFUSED.name not in self.features:
+            return ""
+        return (
+            "its loader refused an image for its signature and runs the one before; flash it with its key (--key FILE)"
+        )
+
 
 def _name(members: type[IntEnum], value: int) -> str:
     return members(value).name if value in list(members) else f"{value}"
