@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,14 @@ _TOGETHER = 2048
 """Records that are decoded together: some 2 MB, which one to six boards take some seconds to send."""
 
 
+class LateSample(NamedTuple):
+    """What a board took `late_us` after a tick, raw, by channel."""
+
+    tick: int
+    late_us: int
+    values: Mapping[str, int]
+
+
 @dataclass(frozen=True, eq=False)
 class BoardRecord:
     """What one board sent during a run; ticks are continued past their 32 bits.
@@ -47,6 +56,7 @@ class BoardRecord:
         stamps: ticks, and the low 32 bits of the board's clock exactly at them.
         pulses: edges seen on the SYNC wire.
         restarted: whether its ticks started again; what came after that is left out.
+        late: samples that are in none of `ticks` and `channels`, for they were taken after their ticks.
     """
 
     ticks: Ticks
@@ -57,6 +67,7 @@ class BoardRecord:
     stamps: Sequence[tuple[int, int]]
     pulses: tuple[Pulse, ...]
     restarted: bool
+    late: tuple[LateSample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,21 +166,31 @@ class _Heard:
         self._schema, self._joint, self._warnings = schema, joint, warnings
         self._notes = ClockNotes()
         self._data: list[tuple[Frame, bytes, int]] = []
+        self._late: list[LateSample] = []
         self._ticks = TrackSpool()
         self._channels: dict[str, TrackSpool] = {}
         self._played: dict[int, None] = {}
         self._last_play_tick = -1
-        self._late = self._latest_us = 0
 
     def add(self, frame: Frame, record: Record) -> None:
         """Take what this frame says."""
         tick = self._notes.add(frame, record.time_us)
         if tick is not None and frame.type is MessageType.DATA:
-            if frame.body.late_us:  # of another time than its tick: none of this tick's is known
-                self._late += frame.body.count
-                self._latest_us = max(self._latest_us, frame.body.late_us)
-                return
-            self._data.append((frame, record.payload, tick))
+            if frame.body.late_us:
+                self._add_late(frame, tick)
+            else:
+                self._data.append((frame, record.payload, tick))
+
+    def _add_late(self, frame: Frame, tick: int) -> None:
+        """Take the only sample of a block."""
+        try:
+            columns = decode_samples(frame).columns
+        except BodyError as error:
+            self._warnings.append(f"{self._joint}: {error}; the frame is left out")
+            return
+        self._note_played(frame, tick)
+        values = {name: int(column[0]) for name, column in columns.items() if len(column)}
+        self._late.append(LateSample(tick, frame.body.late_us, values))
 
     def keep(self) -> None:
         """Decode the blocks that came since the last time, together, and put them away."""
@@ -178,9 +199,7 @@ class _Heard:
         blocks = self._blocks()
         first = np.array([tick for _, _, tick in self._data], dtype=np.int64)
         for frame, _, tick in self._data:
-            if frame.body.play_tick >= 0:
-                self._played[tick - frame.body.play_tick] = None
-                self._last_play_tick = max(self._last_play_tick, frame.body.play_tick + frame.body.count - 1)
+            self._note_played(frame, tick)
         # A block's ticks follow its first one, which stands in the frame without what was above its 32 bits.
         over = first - blocks.heads["first_tick"].astype(np.int64)
         self._ticks.append(Ticks(first, blocks.heads["count"].astype(np.int64), np.ones_like(first)))
@@ -188,12 +207,18 @@ class _Heard:
             self._channels.setdefault(name, TrackSpool()).append(_ticks(blocks, name, over), values)
         self._data.clear()
 
+    def _note_played(self, frame: Frame, tick: int) -> None:
+        if frame.body.play_tick >= 0:
+            self._played[tick - frame.body.play_tick] = None
+            self._last_play_tick = max(self._last_play_tick, frame.body.play_tick + frame.body.count - 1)
+
     def record(self) -> BoardRecord:
         """Everything it said."""
         if self._late:
+            latest_us = max(sample.late_us for sample in self._late)
             self._warnings.append(
-                f"{self._joint}: {self._late} samples were taken late, by up to {self._latest_us} µs after their "
-                "ticks, and are left out; stream fewer channels, or lengthen board.tick_period"
+                f"{self._joint}: {len(self._late)} samples were taken late, by up to {latest_us} µs after their ticks, "
+                "and are put where they were taken; stream fewer channels, or lengthen board.tick_period"
             )
         return BoardRecord(
             ticks=self._ticks.ticks(),
@@ -204,6 +229,7 @@ class _Heard:
             stamps=self._notes.stamps,
             pulses=tuple(self._notes.pulses),
             restarted=self._notes.restarted,
+            late=tuple(self._late),
         )
 
     def _blocks(self) -> Blocks:

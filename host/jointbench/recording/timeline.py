@@ -14,6 +14,7 @@ from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.link.sync import BoardClock
 from jointbench.recording.clock_notes import clocks_of
 from jointbench.recording.decode import BoardRecord
+from jointbench.recording.late_samples import put_in_place
 from jointbench.recording.samples import Samples
 from jointbench.recording.tracks import Ticks, Track
 from jointbench.robot import Array, Robot
@@ -126,6 +127,7 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
     for fact in facts:
         if fact.si("board.tick_period") != period:
             raise RunError(f"{fact.joint} samples each {fact.si('board.tick_period')} s, {facts[0].joint} {period} s")
+    boards = [(fact, put_in_place(record, 1e6 * period)) for fact, record in boards]
     records = [record for _, record in boards]
     if not any(len(record.ticks) for record in records):
         raise RunError("the run holds no samples; nothing was streamed before it ended")

@@ -79,15 +79,20 @@ class Ticks:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Values of one channel, raw, at its ticks."""
+    """Values of one channel, raw, at its ticks; `late` are those at ticks whose samples were taken after them."""
 
     ticks: Ticks
     values: NDArray[np.generic]
+    late: Track | None = None
 
     def between(self, low: int, high: int) -> tuple[NDArray[np.int64], NDArray[np.generic]]:
         """Ticks from `low` up to but without `high`, in the order they came, and the values at them."""
         ticks, within, place = self.ticks.between(low, high)
-        return ticks[within], part_of(self.values, place)[within]
+        ticks, values = ticks[within], part_of(self.values, place)[within]
+        if self.late is None:
+            return ticks, values
+        late_ticks, late_values = self.late.between(low, high)
+        return np.concatenate([ticks, late_ticks]), np.concatenate([values, late_values])
 
 
 class TrackSpool:

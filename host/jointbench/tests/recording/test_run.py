@@ -83,19 +83,65 @@ def test_a_lost_block_is_missing_for_its_joint_only(tmp_path: Path) -> None:
     assert not run.ledger.is_valid
 
 
-def test_a_late_sample_is_left_out_and_said_as_it_is_of_another_time(tmp_path: Path) -> None:
+def bent(tick: float, _node: int) -> dict[str, int]:
+    """A position that bends by 2 counts in each tick², and a current that rises."""
+    return {"motor_position": round((tick - 5000.0) ** 2), "motor_current": round(40.0 * (tick - 5000.0))}
+
+
+def test_a_late_sample_is_put_where_it_was_taken(tmp_path: Path) -> None:
+    """The line from its neighbour is off by the bend, d counts here; taken for the tick's own it is off by 2 v d."""
+    start, at, late_us = 5000, 5000 + BLOCK, 813
+    place = at + 1e-3 * late_us
+    stream = [
+        status(1, 0, start - 20, State.LOADED, 0),
+        data(1, 1, start, BLOCK, 0, raw=bent),
+        data(1, 2, at, 1, BLOCK, raw=lambda _tick, node: bent(place, node), late_us=late_us),
+        data(1, 3, at + 1, BLOCK, BLOCK + 1, raw=bent),
+        status(1, 4, at + 1 + BLOCK, State.DONE, 2 * BLOCK + 1, sent=4),
+    ]
+    run = open_run(record(tmp_path / "run", [stream]))
+    samples, row = run.samples, BLOCK
+    assert samples.valid[:, 0].all()
+    np.testing.assert_array_equal(samples.play_tick[: 2 * BLOCK + 1], np.arange(2 * BLOCK + 1))
+    assert samples.motor_current is not None
+    per_count = TURN / 4096 / load_robot("cobot6").drives[0].ratio
+    counts, current = samples.motor_position[:, 0] / per_count, samples.motor_current[:, 0] / 305176e-9
+    assert counts[row] == pytest.approx(BLOCK**2, abs=1.4)  # 0.813 of bend, and half a count of rounding
+    assert counts[row - 1] == pytest.approx((BLOCK - 1) ** 2)
+    assert counts[row + 1] == pytest.approx((BLOCK + 1) ** 2)
+    assert current[row] == pytest.approx(40.0 * BLOCK, abs=0.6)
+    assert [words for words in run.warnings if "1 samples were taken late, by up to 813 µs" in words]
+
+
+def test_late_samples_in_a_row_after_a_missed_tick_are_joined_to_each_other(tmp_path: Path) -> None:
+    start, at = 5000, 5000 + BLOCK
+    stream = [
+        status(1, 0, start - 20, State.LOADED, 0),
+        data(1, 1, start, BLOCK, 0, raw=bent),
+        data(1, 2, at + 1, 1, BLOCK + 1, missed=1, raw=lambda _tick, node: bent(at + 1.7, node), late_us=700),
+        data(1, 3, at + 2, 1, BLOCK + 2, raw=lambda _tick, node: bent(at + 2.3, node), late_us=300),
+        data(1, 4, at + 3, BLOCK, BLOCK + 3, raw=bent),
+        status(1, 5, at + 3 + BLOCK, State.DONE, 2 * BLOCK + 2, sent=5),
+    ]
+    run = open_run(record(tmp_path / "run", [stream]))
+    assert np.flatnonzero(~run.samples.valid[:, 0]).tolist() == [BLOCK]  # of the missed tick nothing is known
+    counts = run.samples.motor_position[:, 0] / (TURN / 4096 / load_robot("cobot6").drives[0].ratio)
+    assert counts[BLOCK + 1] == pytest.approx((BLOCK + 1) ** 2, abs=1.4 + 0.5)  # 2 * 0.7 of bend
+    assert counts[BLOCK + 2] == pytest.approx((BLOCK + 2) ** 2, abs=0.3 * 0.3 + 0.5)
+
+
+def test_a_late_sample_after_a_gap_is_left_out(tmp_path: Path) -> None:
     start, at = 5000, 5000 + BLOCK
     stream = [
         status(1, 0, start - 20, State.LOADED, 0),
         data(1, 1, start, BLOCK, 0),
-        data(1, 2, at, 1, BLOCK, late_us=813),
-        data(1, 3, at + 1, BLOCK, BLOCK + 1),
-        status(1, 4, at + 1 + BLOCK, State.DONE, 2 * BLOCK + 1, sent=4),
+        data(1, 2, at + 2, 1, BLOCK + 2, missed=2, late_us=500),
+        data(1, 3, at + 3, BLOCK, BLOCK + 3),
+        status(1, 4, at + 3 + BLOCK, State.DONE, 2 * BLOCK + 1, sent=4),
     ]
     run = open_run(record(tmp_path / "run", [stream]))
-    assert np.flatnonzero(~run.samples.valid[:, 0]).tolist() == [BLOCK]
-    assert np.isnan(run.samples.motor_position[BLOCK, 0])
-    assert [words for words in run.warnings if "1 samples were taken late, by up to 813 µs" in words]
+    assert np.flatnonzero(~run.samples.valid[:, 0]).tolist() == [BLOCK, BLOCK + 1, BLOCK + 2]
+    assert np.isnan(run.samples.motor_position[BLOCK + 2, 0])
 
 
 def test_play_ticks_hold_where_the_first_joint_lost_its_samples(tmp_path: Path) -> None:
