@@ -133,9 +133,15 @@ def off_percent(model: Model, name: str, published: float) -> float:
 def comparison(as_published: Model, model: Model, published: dict[str, float]) -> str:
     """Ours beside theirs, for every published parameter that is one of the base parameters by itself."""
     rows = [
-        [name, f"{as_published.value(name):.4g}", f"{as_published.sigma[as_published.names.index(name)]:.2g}",
-         f"{value:.4g}", f"{100.0 * (as_published.value(name) / value - 1.0):+.1f}",
-         f"{model.value(name):.4g}", f"{100.0 * (model.value(name) / value - 1.0):+.1f}"]
+        [
+            name,
+            f"{as_published.value(name):.4g}",
+            f"{as_published.sigma[as_published.names.index(name)]:.2g}",
+            f"{value:.4g}",
+            f"{100.0 * (as_published.value(name) / value - 1.0):+.1f}",
+            f"{model.value(name):.4g}",
+            f"{100.0 * (model.value(name) / value - 1.0):+.1f}",
+        ]
         for name, value in published.items()
         if name in model.names
     ]

@@ -80,6 +80,7 @@ def play_all(
     *,
     plant: Plant | None = None,
     modules: int | None = None,
+    noise_seed: int | None = None,
     configure: Callable[[Bench], None] = Bench.configure,
 ) -> Played:
     """Start the virtual bench of `bench_file` in stage.out/"bench" and play motions on it, saying a line for each.
@@ -90,6 +91,7 @@ def play_all(
         motions: each is recorded in stage.out under its name.
         plant: physics of the joints; None: the stage's.
         modules: of a modular robot; None: the stage's.
+        noise_seed: of the boards' noise alone; None: the stage's seed.
         configure: called with the connected bench; by default every board gets its usual settings.
     """
     plant = plant or stage.plant
@@ -101,7 +103,13 @@ def play_all(
         with stage.console.working("starting the boards"):
             live = running.enter_context(
                 virtual_bench(
-                    bench_file, plant, stage.seed, out=stage.out / "bench", board=stage.board, modules=modules
+                    bench_file,
+                    plant,
+                    stage.seed,
+                    out=stage.out / "bench",
+                    board=stage.board,
+                    modules=modules,
+                    noise_seed=noise_seed,
                 )
             )
             truth = read_truth(live)

@@ -12,6 +12,9 @@ from tools.demo.story import Stage, Story
 MODULAR = "modular7"
 ROBOTS = ("nursing_arm", "nursing_dual", "rehab_arm", "gorobot2", MODULAR, "cobot6")
 """In the order of their papers; each has a file of its own beside this one."""
+CHIPS = ("rp2040",)
+"""Kinds of boards that a robot is played on, and compared with what boards without a chip say."""
+ON_CHIPS = ("cobot6",)
 
 
 def tell(robot: str, stage: Stage) -> Story:
@@ -29,13 +32,19 @@ def tell_own(bench_file: Path, stage: Stage) -> Story:
     return _tell("own_bench", stage, bench_file)
 
 
+def tell_on_chips(robot: str, kind: str, stage: Stage) -> Story:
+    """Go one robot's way on chips, and beside it on boards without."""
+    assert robot in ON_CHIPS
+    return _tell("chips", stage, kind)
+
+
 def check_robot(robot: str) -> None:
     """Know the robot, or raise UnknownDemo."""
     if robot not in ROBOTS:
         raise UnknownDemo(f"there is no demo of robot {robot!r}; there are {', '.join(ROBOTS)}")
 
 
-def _tell(name: str, stage: Stage, *of: Path) -> Story:
+def _tell(name: str, stage: Stage, *of: Path | str) -> Story:
     with ExitStack() as told:
         with stage.console.working("loading"):
             # Seconds of imports, SciPy's and Numba's above all.

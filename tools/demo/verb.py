@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench import BenchError
-from hil_tests.virtual_bench.kinds import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED, UNIX
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.cli.run import WHEN_STOPPED
 from jointbench.errors import JointbenchError
-from tools.demo.errors import NotModular
-from tools.demo.stories import MODULAR, ROBOTS, check_robot, tell, tell_own
+from tools.demo.errors import NotModular, UnknownDemo
+from tools.demo.stories import CHIPS, MODULAR, ON_CHIPS, ROBOTS, check_robot, tell, tell_on_chips, tell_own
 from tools.demo.story import Stage, Story, paper_text
 
 ERRORS = (JointbenchError, BenchError)
@@ -26,9 +26,13 @@ OWN_ROBOT = {"gorobot2": "your own biped: docs/biped.md"}
 def parser() -> argparse.ArgumentParser:
     """What `./run demo` takes."""
     options = argparse.ArgumentParser(prog="./run demo", description=__doc__)
-    what = options.add_mutually_exclusive_group()
-    what.add_argument("robot", nargs="?", metavar="ROBOT", help=f"{', '.join(ROBOTS)} ({USUAL})")
-    what.add_argument("--bench", metavar="FILE", help="a bench file of your own, with real boards, of any robot")
+    options.add_argument("robot", nargs="?", metavar="ROBOT", help=f"{', '.join(ROBOTS)} ({USUAL})")
+    options.add_argument(
+        "--bench",
+        metavar="FILE",
+        help="a bench file of your own, with real boards, of any robot; or, with the robot "
+        f"{', '.join(ON_CHIPS)}, {', '.join(CHIPS)}: the same motion on emulated chips and on unix boards, compared",
+    )
     options.add_argument(
         "--plant",
         choices=("harmonic", "ideal"),
@@ -59,22 +63,41 @@ def demo(options: argparse.Namespace, console: Console) -> Result:
     console.say(first_line(options))
     with console.working("loading"):
         stage = stage_of(options, console)
-    story = tell_own(Path(options.bench), stage) if options.bench else tell(options.robot or USUAL, stage)
+    story = _story(options, stage)
     say(story, console)
     last_lines = (*story.outcome, f"next: {what_next(options, stage, story)}")
     fields = fields_of(options, story)
     return Result("demo", options.seed, story.all_checks, fields, story.refused, last_lines)
 
 
+def _story(options: argparse.Namespace, stage: Stage) -> Story:
+    if on_chips(options):
+        return tell_on_chips(options.robot, options.bench, stage)
+    return tell_own(Path(options.bench), stage) if options.bench else tell(options.robot or USUAL, stage)
+
+
+def on_chips(options: argparse.Namespace) -> bool:
+    """Whether a robot is to be played on chips, and compared."""
+    return bool(options.robot and options.bench)
+
+
 def check(options: argparse.Namespace) -> None:
     """Tell a slip before anything is said to begin.
 
     Raises:
-        UnknownDemo: there is no such robot here.
+        UnknownDemo: there is no such robot here, or not on chips.
         NotModular: modules are asked of a robot that has none.
     """
     robot = options.robot or USUAL
-    if not options.bench:
+    if on_chips(options):
+        check_robot(robot)
+        if robot not in ON_CHIPS or options.bench not in CHIPS or options.board != UNIX:
+            raise UnknownDemo(
+                f"{robot} is not played on --bench {options.bench} --board {options.board}: with a robot there is "
+                f"--bench {' or '.join(CHIPS)}, of {', '.join(ON_CHIPS)} and beside --board {UNIX}; a bench file of "
+                "your own says itself what robot it is of"
+            )
+    elif not options.bench:
         check_robot(robot)
     if options.modules is not None and (options.bench or robot != MODULAR):
         raise NotModular(f"--modules cuts {MODULAR}, which is made of modules; leave it out for any other robot")
@@ -82,6 +105,11 @@ def check(options: argparse.Namespace) -> None:
 
 def first_line(options: argparse.Namespace) -> str:
     """What is going to happen: said at once, for what it takes is imported only then."""
+    if on_chips(options):
+        return (
+            f"demo of {options.robot} on {options.bench}: plan, play on emulated chips and on unix boards, identify, "
+            "judge on other motion, compare; minutes"
+        )
     if options.bench:
         return f"demo on {options.bench}: plan, play on its boards, record, identify, judge on other motion"
     robot = options.robot or USUAL
@@ -92,7 +120,7 @@ def what_next(options: argparse.Namespace, stage: Stage, story: Story) -> str:
     """What to type or read next."""
     if not story.is_kept:
         return "docs/troubleshooting.md, for what was refused or says NO"
-    if options.bench:
+    if options.bench and not on_chips(options):
         return f"./run export {stage.out}/model.json --out robot.urdf"
     robot = options.robot or USUAL
     following = ROBOTS[(ROBOTS.index(robot) + 1) % len(ROBOTS)]
@@ -103,7 +131,8 @@ def stage_of(options: argparse.Namespace, console: Console) -> Stage:
     """Where and how it is played; importing what finds a free folder takes a second."""
     from jointbench.recording import new_run_path
 
-    name = Path(options.bench).stem if options.bench else options.robot or USUAL
+    names = (options.robot, Path(options.bench).stem) if options.bench else (options.robot or USUAL,)
+    name = "_".join(name for name in names if name)
     return Stage(
         out=Path(options.out) if options.out else new_run_path("runs", name, "demo"),
         seed=options.seed,
@@ -123,7 +152,7 @@ def fields_of(options: argparse.Namespace, story: Story) -> dict[str, Any]:
     ]
     played = (
         {"bench": options.bench, "plant": "real", "board": "real"}
-        if options.bench
+        if options.bench and not on_chips(options)
         else {"robot": options.robot or USUAL, "plant": options.plant, "board": EMULATED[options.board]}
     )
     return {**played, "paper": story.paper, "lines": lines, **story.fields}
@@ -131,6 +160,8 @@ def fields_of(options: argparse.Namespace, story: Story) -> dict[str, Any]:
 
 def command(options: argparse.Namespace) -> str:
     """What to type to get the same again."""
+    if on_chips(options):
+        return f"./run demo {options.robot} --bench {options.bench} --plant {options.plant} --seed {options.seed}"
     if options.bench:
         return f"./run demo --bench {options.bench} --seed {options.seed}"
     cut = "" if options.modules is None else f" --modules {options.modules}"

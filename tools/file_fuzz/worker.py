@@ -50,9 +50,7 @@ class Watch:
         for place in changed:
             if isinstance(place, (str, bytes, os.PathLike)):
                 path = os.path.realpath(os.fsdecode(place).removeprefix("file:"))
-                if event == "open" and (
-                    os.path.isdir(path) or not (arguments[2] & os.O_CREAT or os.path.exists(path))
-                ):
+                if event == "open" and (os.path.isdir(path) or not (arguments[2] & os.O_CREAT or os.path.exists(path))):
                     continue  # asked for, as a port's device is: it is not there, or a folder, which nothing writes to
                 compiled = path.startswith(f"{ROOT}/") and "__pycache__" in path  # a kernel that was not used before
                 if not path.startswith((f"{self.inside}/", *_HARMLESS)) and not compiled:

@@ -54,10 +54,21 @@ def test_modules_of_a_robot_that_has_none_are_refused(robot: list[str], capsys: 
     assert "modular7" in capsys.readouterr().err
 
 
-def test_a_robot_and_a_bench_of_ones_own_exclude_each_other() -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["cobot6", "--bench", "mine.toml"])
-    assert stopped.value.code == 2
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["cobot6", "--bench", "mine.toml"],
+        ["modular7", "--bench", "rp2040"],
+        ["cobot6", "--bench", "rp2040", "--board", "qemu:"],
+    ],
+)
+def test_with_a_robot_a_bench_is_of_chips_that_it_is_played_on(
+    asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked) == 2
+    said = capsys.readouterr()
+    assert "--bench rp2040, of cobot6" in said.err
+    assert "planning" not in said.out
 
 
 def test_missing_bench_file_is_told_before_any_planning(capsys: pytest.CaptureFixture[str]) -> None:
