@@ -24,14 +24,20 @@ from jointbench.recording.run import boards_of
 from jointbench.robot import Robot
 from tools.demo.judging import say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
-from tools.demo.story import Stage, Story
+from tools.demo.story import Plant, Stage, Story
 from tools.truth import deviations_from_truth
 
 KINDS = {"rp2040": RP2040}
 """Of boards that `--bench` names beside a robot, and their URL."""
 
 PERIOD = 9.6  # [s]; each takes a chip some seconds of the wall clock
-WITHIN = 2.0  # σ of the difference
+TWO_SIGMA = 2.0
+WITHIN: dict[Plant, float] = {"harmonic": 1.0, "ideal": 0.9}
+"""Share of the parameters that differ by two σ at most.
+
+On harmonic joints the error bars hold what the model lacks, which is the same on both benches: all of them. Where noise
+alone makes them, as on the ideal plant, chance has one of twenty beyond.
+"""
 BENCH = BENCHES / "cobot6_chips.toml"
 
 
@@ -58,11 +64,14 @@ def tell(stage: Stage, kind: str) -> Story:
     stage.console.say()
     stage.console.say(f"parameters on {stage.board} (A) and on {kind}: (B), σ of B - A is √(σ_A² + σ_B²):")
     stage.console.say(parameters_table(comparison))
+    largest = int(np.argmax(np.abs(comparison.in_sigma)))
+    stage.console.say(f"largest: {comparison.names[largest]}, {comparison.in_sigma[largest]:+.2f} σ")
     stage.console.say(f"{comparison.answer}: {comparison.reason}")
     fields: dict[str, Any] = {
         **played.fields,
         "comparison": {"a": stage.board, "b": KINDS[kind], **comparison_fields(comparison)},
         "in_sigma": dict(zip(comparison.names, comparison.in_sigma.tolist(), strict=True)),
+        "largest_in_sigma": float(np.max(np.abs(comparison.in_sigma))),
         "planned_condition_number": motion.condition_number,
         **write_files(stage, model, run, judged, verification),
     }
@@ -70,7 +79,7 @@ def tell(stage: Stage, kind: str) -> Story:
         deviations = deviations_from_truth(model, played.truth)
         fields["deviations_in_sigma"] = dict(zip(model.names, deviations.tolist(), strict=True))
     refused = judged.verdict.word == "refused" or not (played.is_valid and played_beside.is_valid)
-    checks = (played.lost_check, *comparison_checks(comparison))
+    checks = (played.lost_check, *comparison_checks(comparison, stage.plant))
     return Story(f"{robot.name} on {kind}: beside {stage.board}", (), checks, fields, refused, verdict=judged.verdict)
 
 
@@ -111,11 +120,11 @@ def _zeros(run: Run) -> list[float]:
     ]
 
 
-def comparison_checks(comparison: Comparison) -> tuple[Check, Check]:
-    """No parameter that both models tell is apart by more than its error bar; and most are told."""
+def comparison_checks(comparison: Comparison, plant: Plant) -> tuple[Check, Check]:
+    """That the parameters which both models tell are apart by no more than their error bars; and that most are told."""
     told = np.isfinite(comparison.sigma)
-    largest = float(np.max(np.abs(comparison.in_sigma[told]), initial=0.0))
+    within = float(np.mean(np.abs(comparison.in_sigma[told]) <= TWO_SIGMA)) if told.any() else 0.0
     return (
         Check("parameters_told_by_both", int(told.sum()), ">=", len(told) // 2),
-        Check("largest_difference_in_sigma", largest, "<=", WITHIN),
+        Check("parameters_within_2_sigma", within, ">=", WITHIN[plant]),
     )
