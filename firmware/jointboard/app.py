@@ -112,6 +112,8 @@ def _loop(board):
     go, table, gap, go_on = step, only.link.cells_at, tick.EVENT_GAP, only.go_on_after_a_gap
     line, budget, arrived = only.link.line_at, getattr(board, "budget", link.BUDGET), only.link.arrived
     see_to, receive, requests, after_errands = only.see_to, only.receive, only.requests, _after_errands
+    tell, plain, cells = framing.post, tick.EVENT_BLOCK, only.cells
+    state, armed, running = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING
     while True:
         received = wait()
         events = go(table)
@@ -119,13 +121,16 @@ def _loop(board):
             events = go_on()
         apply()  # before anything is told: a trip takes the power now
         if events:
-            see_to(events)
+            if events == plain:
+                tell(line, table, events)
+            else:
+                see_to(events)
         if received:
             arrived(received)
             receive()
         if encode(line, budget):
             send(drain(line, room()))
-        if events or received:
+        if received or events and (events != plain or not armed <= cells[state] <= running):
             after_errands(events)
             if requests.leaving:
                 return
@@ -187,57 +192,9 @@ def _of_its_own():
 
 
 def _loop_of_two(board):
-    """The same with a partner: both ticks are done, and both motors guarded, before anything is told."""
     from jointboard import partner
 
-    wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
-    go, guard, gap, tripped = step, partner.guard, tick.EVENT_GAP, tick.EVENT_TRIP
-    first, second = _motors
-    table, other_table = first.link.cells_at, second.link.cells_at
-    speaker, listener, budget = first.link, second.link, getattr(board, "budget", link.BUDGET)
-    while True:
-        received = wait()
-        events = go(table)
-        others = go(other_table)
-        if (events | others) & gap:  # of both, or of the one whose tick before came to an error
-            if events & gap:
-                events = first.go_on_after_a_gap()
-            if others & gap:
-                others = second.go_on_after_a_gap()
-        parted = guard(table, other_table, False)
-        if parted:
-            partner.trip(board, first, second, parted)
-            if parted & partner.FIRST:
-                events |= tripped
-            if parted & partner.SECOND:
-                others |= tripped
-        apply()
-        if events:
-            first.see_to(events)
-        if others:
-            second.see_to(others)
-        if received:
-            first.link.arrived(received)
-            first.receive()
-            if not first.requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
-                second.link.arrived(received)
-                second.receive()
-            parted = guard(table, other_table, partner.stopped)
-            partner.stopped = False
-            if parted:
-                partner.trip(board, first, second, parted)
-                if parted & partner.FIRST:
-                    first.see_to(tripped)
-                if parted & partner.SECOND:
-                    second.see_to(tripped)
-        if speaker.silent():  # it has said all it may: frames of the two do not mix
-            speaker, listener = listener, speaker
-        if encode(speaker.line_at, budget):
-            send(speaker.transmit(room()))
-        if events or others or received:
-            _after_errands(events)  # the first one's STATUS comes once a second, and the other's with it
-            if _leaving():
-                return
+    partner.loop(board, _motors[0], _motors[1], _after_errands)
 
 
 def _leaving():

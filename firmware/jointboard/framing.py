@@ -78,7 +78,9 @@ LATE_BY = const(53)  # us that this tick's sample was taken after its tick, wher
 LATE = const(54)  # the same of the only sample of the block that is closed next
 CUT_AT = const(55)  # where the Hal wants a 0 at once when a STOP is heard; of others the cell behind
 NOWHERE = const(56)
-LINE_CELLS = const(57)
+COPIED_AT = const(57)  # address of the bytes that a turn has copied so far, which all lines of a board share
+COPIED = const(58)
+LINE_CELLS = const(59)
 
 BODY = const(12)  # where a body begins in a frame's buffer: wire.HEADER_SIZE
 SAMPLES = const(32)  # where a DATA frame's samples begin
@@ -226,6 +228,7 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
                 left -= 1
                 head[left] = words[left]
             line[HEAD] = (at + step) & (RING - 1)
+            ptr32(line[COPIED_AT])[0] = ptr32(line[COPIED_AT])[0] + step
             if line[SHARED] == 0 or line[KIND] == MESSAGE_YIELD:
                 line[GIVEN] = line[HEAD]
             line[SEQUENCE] = (line[SEQUENCE] + 1) & 0xFFFF
@@ -253,9 +256,13 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
 def encode(line: ptr32, most: int) -> int:
     """Encode up to `most` bytes of the frames that may be sent, a multiple of 4, as far as there is room for them.
 
-    Returns how many encoded bytes wait for the Hal.
+    Fewer by a sixteenth of what post() has copied in this turn, so that no turn does twice the work of others. Returns
+    how many encoded bytes wait for the Hal.
     """
     at = 0
+    copied = ptr32(line[COPIED_AT])
+    most = most - ((copied[0] >> 6) << 2)
+    copied[0] = 0
     place = line[PLACE]
     code = line[CODE]
     ring = ptr8(line[ENCODED_AT])

@@ -76,6 +76,7 @@ class Link:
         line[SCHEMA] = word(wire.SCHEMA_HASH)
         line[PROTOCOL] = wire.PROTOCOL_MAJOR
         line[CUT_AT] = address(line) + 4 * framing.NOWHERE
+        line[framing.COPIED_AT] = address(line) + 4 * framing.COPIED
         self.first_sample = line[BLOCK_AT] + SAMPLES
         self.line_at, self.cells_at = address(line), address(cells)  # kernels take them quicker than the arrays
 

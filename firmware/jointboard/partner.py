@@ -4,14 +4,17 @@ The two share processor, tick, line, watchdog and console. Neither drives alone 
 tripped, was stopped or does not play in step while the other has power, the other loses it in this same tick and
 latches PARTNER. Only the arming of one after the other is left to them: ARMED holds a position and no more.
 
-A turn of the main loop with nothing sent takes 8617 instructions on ARMv7-M, with one motor 3768; the second motor
+A turn of the main loop with nothing sent takes 8860 instructions on ARMv7-M, with one motor 3785; the second motor
 takes 30 kB of heap, nearly all of it buffers.
 """
 
 from micropython import const
 
-from jointboard import tick, wire
+from jointboard import framing, tick, wire
+from jointboard.framing import encode
+from jointboard.link import BUDGET
 from jointboard.motor import Motor
+from jointboard.tick import tick as step
 
 SETTINGS = "partner"  # what the second motor's files are called
 
@@ -58,6 +61,7 @@ def motors(board, image):
         raise ValueError("config.json: both motors are node %d, each needs its own" % board.node)
     first = Motor(Half(board, board), image)
     second = Motor(Half(board, board.partner), image, SETTINGS)
+    second.link.line[framing.COPIED_AT] = first.link.line[framing.COPIED_AT]
     first.requests.neighbour, second.requests.neighbour = second.cells, first.cells
     return first, second
 
@@ -90,3 +94,65 @@ def trip(board, first, second, bits):
         first.trip(wire.TRIP_PARTNER, trips[1])
     if bits & SECOND:
         second.trip(wire.TRIP_PARTNER, trips[0])
+
+
+def loop(board, first, second, after_errands):
+    """The main loop of app.py for two: both ticks are done, and both motors guarded, before anything is told."""
+    global stopped
+    wait, apply, room, send = board.wait_tick, board.apply, board.room, board.send
+    go, both_guarded, gap, tripped = step, guard, tick.EVENT_GAP, tick.EVENT_TRIP
+    table, line = first.link.cells_at, first.link.line_at
+    other_table, other_line = second.link.cells_at, second.link.line_at
+    speaker, listener, budget = first.link, second.link, getattr(board, "budget", BUDGET)
+    tell, plain, cells = framing.post, tick.EVENT_BLOCK, first.cells
+    state, armed, running = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING
+    while True:
+        received = wait()
+        events = go(table)
+        others = go(other_table)
+        if (events | others) & gap:  # of both, or of the one whose tick before came to an error
+            if events & gap:
+                events = first.go_on_after_a_gap()
+            if others & gap:
+                others = second.go_on_after_a_gap()
+        parted = both_guarded(table, other_table, False)
+        if parted:
+            trip(board, first, second, parted)
+            if parted & FIRST:
+                events |= tripped
+            if parted & SECOND:
+                others |= tripped
+        apply()
+        if events:
+            if events == plain:
+                tell(line, table, events)
+            else:
+                first.see_to(events)
+        if others:
+            if others == plain:
+                tell(other_line, other_table, others)
+            else:
+                second.see_to(others)
+        if received:
+            first.link.arrived(received)
+            first.receive()
+            if not first.requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
+                second.link.arrived(received)
+                second.receive()
+            parted = both_guarded(table, other_table, stopped)
+            stopped = False
+            if parted:
+                trip(board, first, second, parted)
+                if parted & FIRST:
+                    first.see_to(tripped)
+                if parted & SECOND:
+                    second.see_to(tripped)
+        if speaker.silent():  # it has said all it may: frames of the two do not mix
+            speaker, listener = listener, speaker
+        if encode(speaker.line_at, budget):
+            send(speaker.transmit(room()))
+        either = events | others
+        if received or either and (either != plain or not armed <= cells[state] <= running):
+            after_errands(events)  # the first one's STATUS comes once a second, and the other's with it
+            if first.requests.leaving or second.requests.leaving:
+                return

@@ -17,6 +17,7 @@ from tools.firmware_bench.stages import PROGRAMS, board_files
 PER_STEP = 40  # instructions to a step of the counter
 BLOCKS = 48  # frames of a board's DATA
 QUIET_TICKS = 500
+QUIET_STEPS = 8  # more than turns alike differ by, less than anything that is sent costs
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def count_loop(motors: int = 1) -> LoopCost:
 
 def _cost(stamps: NDArray[np.int64], allocated: list[int], block: int, motors: int = 1) -> LoopCost:
     turns = (np.diff(stamps) & 0xFFFFFFFF).reshape(-1, block)  # the first turn has no block to close yet, nor the last
-    phase = int(np.argmax(np.median(turns, axis=0)))  # the turn in which a block is closed
-    quiet = np.roll(turns.ravel(), -phase).reshape(-1, block)[:-1, block // 2 : -4]  # all of it is sent by then
+    by_phase = np.median(turns, axis=0)
+    quiet = turns[:, by_phase <= by_phase.min() + QUIET_STEPS]  # nothing is closed or encoded
     turn = PER_STEP * float(quiet.mean())
     longest = int(turns.max())
     added = PER_STEP * float(turns.sum()) - turn * turns.size
