@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.setup import browser, development, environment, micropython, qemu, rp2, stubs
+from tools.setup import browser, development, environment, micropython, qemu, riscv, rp2, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import explain
 from tools.setup.errors import SetupError, Unavailable
@@ -26,6 +26,7 @@ PARTS = {
     "micropython": (micropython, "a 32-bit MicroPython (.cache, about 20 MB)"),
     "stubs": (stubs, "MicroPython's type stubs, for the board files (.cache, about 5 MB)"),
     "qemu": (qemu, "QEMU, an ARM compiler and an image for a Cortex-M3 (.cache, about 155 MB)"),
+    "riscv": (riscv, "QEMU for RISC-V, and an image of MicroPython for it, built (.cache, about 76 MB)"),
     "rp2": (rp2, "an emulated RP2040: MicroPython's image, built, and the chip (.cache, 2 MB; .venv, about 300 MB)"),
     "browser": (browser, "Chromium without a window, for the tests of pages (.cache, about 300 MB)"),
 }

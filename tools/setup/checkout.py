@@ -82,6 +82,11 @@ class Checkout:
         return self.cache / "qemu"
 
     @property
+    def riscv(self) -> Path:
+        """The folder of the emulated RISC-V board: its image firmware.elf, and the emulator in bin."""
+        return self.cache / "riscv"
+
+    @property
     def rp2(self) -> Path:
         """The folder of the emulated RP2040: the image firmware.bin, the boot ROM and the emulator rp2040js."""
         return self.cache / "rp2"

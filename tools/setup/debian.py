@@ -47,6 +47,10 @@ SETS = {
     "qemu": PackageSet(
         "trixie", HOSTS, ("qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-dev", "make"), sources=("micropython",)
     ),
+    "riscv": PackageSet(
+        "trixie", HOSTS, ("qemu-system-riscv", "gcc-riscv64-unknown-elf", "libnewlib-dev", "make"),
+        sources=("micropython",),
+    ),
     # Without what the SDK's and TinyUSB's sources depend on: the image takes none of it, and it is 0.4 GB.
     "rp2-compiler": PackageSet("trixie", HOSTS, ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi")),
     "rp2": PackageSet(

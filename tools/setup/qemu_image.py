@@ -1,4 +1,4 @@
-"""The image of the emulated Cortex-M3: MicroPython as Debian has it, with the port in tools/qemu_port."""
+"""Images of MicroPython, as Debian has its source; that of the emulated Cortex-M3 with the port in tools/qemu_port."""
 
 import os
 import re
@@ -29,8 +29,6 @@ def port_files(checkout: Checkout) -> list[Path]:
 def build(checkout: Checkout, root: Path, *variables: str) -> Path:
     """Build the image and return its file, in the work folder.
 
-    The result depends on the source, the port and the compiler alone, not on the machine, its settings or the day.
-
     Args:
         checkout: the checkout, whose work folder it is built in.
         root: the folder of the programs and of MicroPython's source.
@@ -39,22 +37,45 @@ def build(checkout: Checkout, root: Path, *variables: str) -> Path:
     Raises:
         SetupError: it does not compile.
     """
-    work = checkout.work / "qemu-build"
-    shutil.rmtree(work, ignore_errors=True)
-    with tarfile.open(qemu_tools.source_of(root)) as tar:
-        apt.extract(tar, work, WANTED)
-    (source,) = work.iterdir()
-    port = source / PORT
+    port = unpack(checkout, qemu_tools.source_of(root), "qemu-build") / PORT
     port.mkdir()
     for path in port_files(checkout):
         shutil.copy(path, port)
+    return make(checkout, port, root / "bin", *variables) / "build" / "firmware.elf"
+
+
+def unpack(checkout: Checkout, archive: Path, name: str) -> Path:
+    """Unpack what an image is made from of MicroPython's source, in a folder of the work folder."""
+    work = checkout.work / name
+    shutil.rmtree(work, ignore_errors=True)
+    with tarfile.open(archive) as tar:
+        apt.extract(tar, work, WANTED)
+    (source,) = work.iterdir()
+    return source
+
+
+def make(checkout: Checkout, port: Path, programs: Path, *variables: str) -> Path:
+    """Build a port of MicroPython, and return its folder.
+
+    The result depends on the source, the port and the compiler alone, not on the machine, its settings or the day.
+
+    Args:
+        checkout: the checkout, whose log is written.
+        port: the port's folder, in MicroPython's source.
+        programs: the folder of compiler and make.
+        variables: of make.
+
+    Raises:
+        SetupError: it does not compile.
+    """
+    source = port.parents[1]
     # MicroPython's makefiles call python3 by that name, and leave no room for a path with a space.
-    python = work / "bin" / "python3"
+    python = source.parent / "bin" / "python3"
     python.parent.mkdir()
     python.symlink_to(sys.executable)
     version = source / "py" / "mpconfig.h"
     settings = [
-        f"PATH={root / 'bin'}:{python.parent}:{os.environ.get('PATH', os.defpath)}",
+        f"PATH={programs}:{python.parent}:{os.environ.get('PATH', os.defpath)}",
         "GIT_DIR=/dev/null",  # the version is MicroPython's, not that of the repository around it
         f"SOURCE_DATE_EPOCH={version.stat().st_mtime:.0f}",
     ]
@@ -62,4 +83,4 @@ def build(checkout: Checkout, root: Path, *variables: str) -> Path:
         run(["env", "-i", *settings, "make", f"-j{os.cpu_count() or 1}", *variables], checkout.log, cwd=port)
     except CommandFailed as failure:
         raise SetupError(f"the image of the emulated board does not compile ({failure})") from failure
-    return port / "build" / "firmware.elf"
+    return port

@@ -213,11 +213,11 @@ def test_what_may_be_missing_is_left_out_with_the_reason_but_not_in_ci_nor_when_
         ("bench wire", "environment development micropython"),
         ("bench firmware --json -", "environment development micropython qemu"),
         ("test", "environment development micropython stubs --if-possible qemu browser"),
-        ("test --slow", "environment development micropython stubs --if-possible qemu browser rp2"),
+        ("test --slow", "environment development micropython stubs --if-possible qemu browser riscv rp2"),
         ("bench chip", "environment development micropython rp2"),
         ("test --board qemu:", "environment development micropython stubs qemu"),
         ("setup", "environment micropython"),
-        ("setup --all", "environment development micropython stubs --if-possible qemu browser rp2"),
+        ("setup --all", "environment development micropython stubs --if-possible qemu browser riscv rp2"),
         ("fit run", "environment"),
     ],
 )
