@@ -8,6 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import QemuMissing
+from hil_tests.virtual_bench.qemu import Board, on_a_cortex
+from hil_tests.virtual_bench.riscv import on_a_riscv
 from tools.filter_bench.board import on_qemu, on_unix
 from tools.filter_bench.cases import Case, random_cases
 from tools.filter_bench.exactness import FILTERS, Exactness, Run, compare
@@ -35,10 +37,11 @@ def test_plain_python_computes_what_the_host_knows() -> None:
     must_equal(lambda cases: map(plain_outputs, cases), random_cases(count=24, ticks=400, seed=SEED + 1))
 
 
-def test_the_emulated_cortex_computes_what_the_host_knows() -> None:
+@pytest.mark.parametrize("board", [on_a_cortex, pytest.param(on_a_riscv, marks=pytest.mark.slow)])
+def test_the_boards_in_qemu_compute_what_the_host_knows(board: Board) -> None:
     cases = random_cases(count=40, ticks=500, seed=SEED + 2)
     try:
-        must_equal(on_qemu, cases)
+        must_equal(lambda some: on_qemu(some, board), cases)
     except QemuMissing as missing:
         if os.environ.get("CI"):
             raise

@@ -13,8 +13,9 @@ from cobs import cobs
 
 from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
-from hil_tests.need_qemu import need_qemu
-from hil_tests.virtual_bench.qemu import run_program
+from hil_tests.need_qemu import need_qemu, need_riscv
+from hil_tests.virtual_bench.qemu import on_a_cortex, run_program
+from hil_tests.virtual_bench.riscv import on_a_riscv
 from jointwire import BODIES, MAX_BODY, MessageType
 
 SEED = 6
@@ -192,9 +193,11 @@ def _reports() -> list[tuple[int, ...]]:
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["unix", pytest.param("qemu", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module", params=["unix", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cortex", "riscv"))]
+)
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """What the program wrote, on either kind of emulated board."""
+    """What the program wrote, on each kind of emulated board."""
     data = {
         "frames.bin": b"".join(
             struct.pack("<BBHiiII", f.kind, f.node, len(f.body), f.time, f.seed, f.budget, f.most) + f.body
@@ -205,10 +208,10 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     }
     if request.param == "unix":
         return _on_unix(tmp_path_factory.mktemp("board"), data)
-    need_qemu()
+    need_riscv() if request.param == "riscv" else need_qemu()
     package = (FIRMWARE / "jointboard").iterdir()
     files = {f"jointboard/{path.name}": path.read_bytes() for path in package if path.is_file()}
-    return run_program(PROGRAM, {**files, **data})
+    return run_program(PROGRAM, {**files, **data}, board=on_a_riscv if request.param == "riscv" else on_a_cortex)
 
 
 def _on_unix(folder: Path, data: dict[str, bytes]) -> Written:

@@ -1,4 +1,4 @@
-"""The tick against its twin, bit for bit: on the 32-bit interpreter, and on an emulated Cortex-M3."""
+"""The tick against its twin, bit for bit: on the 32-bit interpreter, an emulated Cortex-M3 and an emulated RISC-V."""
 
 import os
 import random
@@ -14,13 +14,16 @@ from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
 from firmware.tests.twin import Bounds, Inputs, Signal, Twin, defaults, wrap
 from hil_tests.virtual_bench.errors import QemuMissing
-from hil_tests.virtual_bench.qemu import run_program
+from hil_tests.virtual_bench.qemu import Board, on_a_cortex, run_program
+from hil_tests.virtual_bench.riscv import on_a_riscv
+from jointbench.flash.compiler import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
 SEED = 20
 CASES, TICKS = 100, 400
-ON_A_CORTEX = 12
-MANY_CASES, MANY_ON_A_CORTEX = 260, 40  # with --slow
+IN_QEMU = 12
+MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
+PACKAGE = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
 CELL = constants("jointboard/tick")
 MAX_SAMPLE = 30  # all channels at once
 WORDS = CELL["DUE"] - CELL["INPUTS"]  # what a tick may change: all cells but the registers and the plan
@@ -285,8 +288,8 @@ def cases() -> Cases:
 
 
 @pytest.fixture(scope="module")
-def cases_on_a_cortex() -> Cases:
-    return make_cases(ON_A_CORTEX, random.Random(SEED + 1))
+def few_cases() -> Cases:
+    return make_cases(IN_QEMU, random.Random(SEED + 1))
 
 
 def make_cases(count: int, rng: random.Random) -> Cases:
@@ -320,21 +323,31 @@ def run_on_unix(folder: Path, cases: Cases) -> None:
     must_equal((folder / "results.bin").read_bytes(), cases[1])
 
 
-def test_tick_equals_its_twin_on_a_cortex(cases_on_a_cortex: Cases) -> None:
-    run_on_a_cortex(cases_on_a_cortex)
+def test_tick_equals_its_twin_on_a_cortex(few_cases: Cases) -> None:
+    run_in_qemu(few_cases, on_a_cortex)
 
 
 @pytest.mark.slow
 def test_tick_equals_its_twin_on_a_cortex_in_many_ticks() -> None:
-    run_on_a_cortex(make_cases(MANY_ON_A_CORTEX, random.Random(SEED + 1)))
+    run_in_qemu(make_cases(MANY_IN_QEMU, random.Random(SEED + 1)), on_a_cortex)
 
 
-def run_on_a_cortex(cases: Cases) -> None:
-    """Run every case on the emulated Cortex-M3, and compare."""
+@pytest.mark.slow
+def test_tick_equals_its_twin_on_a_risc_v() -> None:
+    run_in_qemu(make_cases(MANY_IN_QEMU, random.Random(SEED + 2)), on_a_riscv)
+
+
+@pytest.mark.slow
+def test_tick_compiled_for_a_risc_v_equals_its_twin(few_cases: Cases) -> None:
+    """As an ESP32-C3 gets it, by mpy-cross."""
+    run_in_qemu(few_cases, on_a_riscv, Compiler("rv32imc").compile(PACKAGE))
+
+
+def run_in_qemu(cases: Cases, board: Board, firmware: dict[str, bytes] = PACKAGE) -> None:
+    """Run every case on a board in QEMU, and compare."""
     data, expected = cases
-    firmware = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
     try:
-        found = run_program(PROGRAM, {"cases.bin": data, **firmware})
+        found = run_program(PROGRAM, {"cases.bin": data, **firmware}, board=board)
     except QemuMissing as missing:
         if os.environ.get("CI"):
             raise

@@ -10,8 +10,9 @@ import pytest
 
 from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
-from hil_tests.need_qemu import need_qemu
-from hil_tests.virtual_bench.qemu import STDOUT, run_program
+from hil_tests.need_qemu import need_qemu, need_riscv
+from hil_tests.virtual_bench.qemu import STDOUT, on_a_cortex, run_program
+from hil_tests.virtual_bench.riscv import on_a_riscv
 from jointwire import BODIES, CHANNELS, FROZEN, REGISTERS, ChannelKind, MessageType
 
 VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"
@@ -69,10 +70,10 @@ print(json.dumps([list(wire.CHANNEL_SIZES), list(wire.CHANNEL_KINDS), sorted(wir
 """
 
 
-@pytest.fixture(scope="module", params=["unix", "qemu"])
+@pytest.fixture(scope="module", params=["unix", "cortex", pytest.param("riscv", marks=pytest.mark.slow)])
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """What the program said, line by line, on either kind of emulated board."""
-    said = _on_unix(tmp_path_factory.mktemp("board")) if request.param == "unix" else _on_qemu()
+    """What the program said, line by line, on each kind of emulated board."""
+    said = _on_unix(tmp_path_factory.mktemp("board")) if request.param == "unix" else _in_qemu(request.param)
     return [json.loads(line) for line in said.splitlines()]
 
 
@@ -83,11 +84,12 @@ def _on_unix(folder: Path) -> str:
     return run.stdout
 
 
-def _on_qemu() -> str:
-    need_qemu()
+def _in_qemu(name: str) -> str:
+    need_riscv() if name == "riscv" else need_qemu()
     package = (FIRMWARE / "jointboard").iterdir()
     files = {f"jointboard/{path.name}": path.read_bytes() for path in package if path.is_file()}
-    return run_program(PROGRAM, {**files, "vectors.json": VECTORS.read_bytes()})[STDOUT].decode()
+    board = on_a_riscv if name == "riscv" else on_a_cortex
+    return run_program(PROGRAM, {**files, "vectors.json": VECTORS.read_bytes()}, board=board)[STDOUT].decode()
 
 
 def _head(kind: MessageType, fields: dict[str, Any]) -> list[Any]:

@@ -1,16 +1,16 @@
 """The files of the host's current folder as this board's file system, for a board inside QEMU.
 
-Semihosting carries them: a breakpoint instruction with an operation in r0 and its arguments' address in r1, which QEMU
-carries out (Arm: Semihosting for AArch32 and AArch64, 2022). One call costs the host a system call; the guest's clock
-does not see it. Folders cannot be listed: semihosting has no such operation.
+Semihosting carries them: call(operation, its arguments' address) is a breakpoint instruction, which QEMU carries out
+(Arm: Semihosting for AArch32 and AArch64, 2022; RISC-V Semihosting, 2024). One call costs the host
+a system call; the guest's clock does not see it. Folders cannot be listed: semihosting has no such operation.
 """
 
 import io
 import struct
 
-import micropython
 import uctypes
 from micropython import const
+from semihosting import call
 
 OPEN = const(0x01)
 CLOSE = const(0x02)
@@ -23,11 +23,6 @@ RENAME = const(0x0F)
 MODES = {"r": 0, "rb": 1, "r+": 2, "r+b": 3, "w": 4, "wb": 5, "w+": 6, "w+b": 7, "a": 8, "ab": 9}
 ENOENT = const(2)
 EIO = const(5)
-
-
-@micropython.asm_thumb
-def call(r0, r1):
-    data(2, 0xBEAB)
 
 
 def ask(operation, *words):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,18 +16,30 @@ from hil_tests.virtual_bench.flash_image import write_flash
 from hil_tests.virtual_bench.interpreter import CHECKOUT
 from hil_tests.virtual_bench.mailbox import MEMORY_SIZE
 
+Board = Callable[[Path, bool, float], bytes]
+"""What run_program runs on: on_a_cortex, or riscv.on_a_riscv."""
+
 STDOUT = "stdout"  # run_program's name for what a program printed
 _FOLDER = CHECKOUT / ".cache" / "qemu"
 _QEMU, _FIRMWARE, _COMPILER = "JOINTBENCH_QEMU", "JOINTBENCH_QEMU_FIRMWARE", "JOINTBENCH_ARM_GCC"
-_HOST_FILES = CHECKOUT / "hil_tests" / "programs" / "host_files.py"
+HOST_FILES = CHECKOUT / "hil_tests" / "programs" / "host_files.py"
 # QEMU outlives its sockets; the kernel ends it with the process that started it (PR_SET_PDEATHSIG is 1).
 _WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
+# semihosting.py, and what comes before RUN_MAIN.
+_CALL = """
+@micropython.asm_thumb
+def call(r0, r1):
+    data(2, 0xBEAB)
+"""
+_UMOUNT = """
+import host_files, vfs
+vfs.umount("/")
+"""
 # Between the control characters stand what the program prints, and what it fails with. Nothing is typed at the board:
 # at which instruction that would arrive depends on the host.
-_MAIN = """
+RUN_MAIN = """
 import os, sys, vfs
 from host_files import HostFiles
-vfs.umount("/")
 vfs.mount(HostFiles(), "/")
 os.chdir("/")
 print("\\x02", end="")
@@ -129,16 +142,37 @@ def _find(variable: str, convention: Path, what: str) -> Path:
     return path.resolve()
 
 
+def on_a_cortex(folder: Path, icount: bool, deadline: float) -> bytes:
+    """Start a Cortex-M3 whose main.py runs that of `folder`, end it, and return what was printed.
+
+    Args:
+        folder: of the host.
+        icount, deadline: as run_program has them; the latter is a time of the monotonic clock.
+    """
+    qemu = find_qemu()
+    memory = folder.with_name("psram.bin")
+    modules = {"semihosting.py": _CALL.encode(), "host_files.py": HOST_FILES.read_bytes()}
+    write_flash(memory, {"main.py": (_UMOUNT + RUN_MAIN).encode(), **modules})
+    console, its_end = socket.socketpair()
+    process = qemu.start(memory, folder, its_end, icount=0 if icount else None)
+    return printed_by(process, console, deadline)
+
+
 def run_program(
-    program: str, files: dict[str, bytes], icount: bool = False, patience: float = 120.0
+    program: str,
+    files: dict[str, bytes],
+    icount: bool = False,
+    patience: float = 120.0,
+    board: Board = on_a_cortex,
 ) -> dict[str, bytes]:
-    """Run a MicroPython program on the emulated Cortex-M3, with files of any size as its file system.
+    """Run a MicroPython program on an emulated board, with files of any size as its file system.
 
     Args:
         program: its text; it runs as the module `main`, and imports what is among the files.
         files: by their path from the root ("cases.bin", "jointboard/tick.py").
         icount: one instruction takes exactly one nanosecond of the board's time, so that counts repeat.
         patience: seconds of the wall clock after which it is said to hang.
+        board: what starts it on the files of a folder, ends it, and returns what it printed.
 
     Returns:
         The files it wrote or changed, by path, and what it printed as STDOUT.
@@ -147,7 +181,6 @@ def run_program(
         QemuMissing: QEMU or the image is not there.
         ProgramFailed: it raised an exception, ended the board or hangs; the text ends with what it said last.
     """
-    qemu = find_qemu()
     with tempfile.TemporaryDirectory(prefix="jointbench-") as name:
         folder = Path(name) / "files"
         folder.mkdir()
@@ -155,19 +188,19 @@ def run_program(
         for path, data in given.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
-        printed = _run(qemu, folder, icount, time.monotonic() + patience)
+        printed = board(folder, icount, time.monotonic() + patience)
         (folder / "qemu.log").unlink()
         after = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
         found = {path: file.read_bytes() for path, file in after.items()}
     return {STDOUT: printed, **{path: data for path, data in found.items() if given.get(path) != data}}
 
 
-def _run(qemu: Qemu, folder: Path, icount: bool, deadline: float) -> bytes:
-    """Start a board whose main.py runs that of `folder`, end it, and return what was printed."""
-    memory = folder.with_name("psram.bin")
-    write_flash(memory, {"main.py": _MAIN.encode(), "host_files.py": _HOST_FILES.read_bytes()})
-    console, its_end = socket.socketpair()
-    process = qemu.start(memory, folder, its_end, icount=0 if icount else None)
+def printed_by(process: subprocess.Popen[bytes], console: socket.socket, deadline: float) -> bytes:
+    """Wait until a board has run RUN_MAIN, end it, and return what its program printed.
+
+    Raises:
+        ProgramFailed: the program raised an exception, ended the board or hangs.
+    """
     try:
         said = _read_until(console, b"\x04\x03", deadline)
     finally:

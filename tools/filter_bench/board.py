@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from hil_tests.virtual_bench.qemu import run_program
+from hil_tests.virtual_bench.qemu import Board, on_a_cortex, run_program
 from tools.filter_bench.cases import Case
 
 _FIRMWARE = CHECKOUT / "firmware"
@@ -108,13 +108,13 @@ def on_unix(cases: Sequence[Case]) -> list[NDArray[Any]]:
     return _run(cases, run)
 
 
-def on_qemu(cases: Sequence[Case]) -> list[NDArray[Any]]:
-    """Outputs on the emulated Cortex-M3, for each case, dtype OUTPUTS.
+def on_qemu(cases: Sequence[Case], board: Board = on_a_cortex) -> list[NDArray[Any]]:
+    """Outputs on an emulated Cortex-M3, or another board in QEMU, for each case, dtype OUTPUTS.
 
     Raises:
         BenchError: QEMU or its image is missing, or the program failed.
     """
-    return _run(cases, lambda files: run_program(_PROGRAM, files, patience=_PATIENCE_S)["outputs.bin"])
+    return _run(cases, lambda files: run_program(_PROGRAM, files, patience=_PATIENCE_S, board=board)["outputs.bin"])
 
 
 def _run(cases: Sequence[Case], run: Callable[[dict[str, bytes]], bytes]) -> list[NDArray[Any]]:
