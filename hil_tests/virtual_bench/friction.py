@@ -46,6 +46,13 @@ class StribeckFriction:
 
     def torque(self, velocity: Array, deflection: Array) -> Array:
         """Friction [N·m] at `velocity` [rad/s] and gear `deflection` [rad]; the array is valid until the next call."""
+        size, other = self.size(velocity, deflection), self._other
+        np.multiply(velocity, self._per_transition, other)
+        np.tanh(other, other)
+        return np.multiply(size, other, size)
+
+    def size(self, velocity: Array, deflection: Array) -> Array:
+        """How much it is, whatever its sign [N·m]; the array is valid until the next call."""
         size, other = self._size, self._other
         np.multiply(velocity, velocity, size)
         np.multiply(size, self._exponent, size)
@@ -54,14 +61,61 @@ class StribeckFriction:
         np.add(size, self._coulomb, size)
         np.abs(deflection, other)
         np.multiply(other, self._load, other)
-        np.add(size, other, size)
-        np.multiply(velocity, self._per_transition, other)
-        np.tanh(other, other)
-        return np.multiply(size, other, size)
+        return np.add(size, other, size)
+
+    def largest(self, deflection: Array) -> Array:
+        """Friction at standstill [N·m], gears deflected by this much [rad]."""
+        return self._coulomb + self._stribeck + self._load * deflection
 
     def slope(self, deflection: Array) -> Array:
         """Steepest rise over velocity [N·m·s/rad], through standstill, gears deflected by this much [rad]."""
-        return (self._coulomb + self._stribeck + self._load * deflection) / self._transition
+        return self.largest(deflection) / self._transition
+
+
+class PreslidingFriction(StribeckFriction):
+    """The same sizes, but friction that turns its sign over distance and remembers where it stood.
+
+    tau = (coulomb + stribeck exp(-(v / stribeck_velocity)²) + load |gear deflection|) Σ share s / reach, with the stop
+    operators s[k] = clip(s[k-1] + q[k] - q[k-1], ±reach) (Al-Bender, Lampaert & Swevers, IEEE Trans. Automatic Control
+    50(11), 2005). At rest the joint is held as by springs. `step` takes their state on after each step of integration;
+    within a step each stage has that of its own position.
+    """
+
+    REACH = 1e-3 * np.array([[0.1], [0.3], [1.0], [2.5]])  # [rad]: what harmonic gears turn before they slide
+    SHARE = np.array([[0.35], [0.30], [0.20], [0.15]])
+
+    def __init__(self, coulomb: Array, stribeck: Array, stribeck_velocity: Array, load: Array, position: Array) -> None:
+        """Take the coefficients, each of shape (n,), in SI units, and the motors' position, which is looked at."""
+        super().__init__(coulomb, 1.0, stribeck, stribeck_velocity, load)
+        self._position = position
+        self._stops = np.zeros((len(self.REACH), len(coulomb)))
+        self._from = position.copy()
+
+    def torque(self, velocity: Array, deflection: Array) -> Array:
+        """Friction [N·m] at `velocity` [rad/s], gear `deflection` [rad] and the motors' position."""
+        size = self.size(velocity, deflection)
+        return np.multiply(size, np.sum(self.SHARE / self.REACH * self._moved(), axis=0), size)
+
+    def begin(self) -> None:
+        """Begin at the motors' position, stops in their middle."""
+        self._stops[:] = 0.0
+        self._from[:] = self._position
+
+    def step(self) -> None:
+        """Remember where the stops have come to at the motors' position."""
+        self._stops = self._moved()
+        self._from[:] = self._position
+
+    def slope(self, deflection: Array) -> Array:
+        """No rise over velocity: at rest it is the position that friction rises over."""
+        return np.zeros_like(deflection)
+
+    def stiffness(self, deflection: Array) -> Array:
+        """Steepest rise over position [N·m/rad], gears deflected by this much [rad]."""
+        return self.largest(deflection) * np.sum(self.SHARE / self.REACH)
+
+    def _moved(self) -> Array:
+        return np.clip(self._stops + (self._position - self._from), -self.REACH, self.REACH)
 
 
 class CoulombFriction:

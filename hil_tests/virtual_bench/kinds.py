@@ -6,5 +6,5 @@ UNIX, QEMU, RP2040 = "unix:", "qemu:mps2-an385", "rp2040:"
 # Urls of boards: as they may be written, as they are called here.
 EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU, RP2040: RP2040}
 
-PlantKind = Literal["harmonic", "ideal"]
+PlantKind = Literal["harmonic", "presliding", "ideal"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)

@@ -54,7 +54,7 @@ def build_model(robot: Robot, truth: PlantFile, kind: PlantKind) -> Any:
             name=f"{joint.name}.motor", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
             armature=0.0 if transmission.shared[index] else armature[index], damping=part.viscous,
         )  # fmt: skip
-        if kind == "harmonic":
+        if kind != "ideal":
             body.add_joint(
                 name=f"{joint.name}.gear", type=mujoco.mjtJoint.mjJNT_HINGE, axis=joint.axis,
                 armature=_HELD_INERTIA if passive else 0.0, stiffness=part.stiffness, damping=part.damping,

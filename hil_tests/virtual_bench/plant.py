@@ -21,6 +21,7 @@ from hil_tests.virtual_bench.friction import (
     GearLoss,
     MakkarFriction,
     MeshRipple,
+    PreslidingFriction,
     StribeckFriction,
 )
 from hil_tests.virtual_bench.kinds import PlantKind
@@ -64,8 +65,9 @@ class Plant:
     """A robot with its drives, from tick to tick.
 
     "harmonic": two hinges on each axis, first the motor with its reflected rotor inertia, then the flexibility of gear
-    and torque sensor; friction acts on the motor. "ideal": one rigid hinge with rotor inertia, Coulomb and viscous
-    friction. A passive joint turns freely in both, but for its bearing's friction.
+    and torque sensor; friction acts on the motor. "presliding": the same, with friction that turns its sign over
+    distance, not speed. "ideal": one rigid hinge with rotor inertia, Coulomb and viscous friction. A passive joint
+    turns freely in all of them, but for its bearing's friction.
 
     Coupled joints share their drives. Rotors, currents and brakes are the drives' own, and what a drive does at the
     joints goes through the coupling's matrix: with one motor held, the other one moves all of them. So it is with what
@@ -95,9 +97,12 @@ class Plant:
         self._model = build_model(robot, truth, kind)
         self._data: Any = mujoco.MjData(self._model)
         self._armature = column(truth, "rotor_inertia") * transmission.ratio**2
-        self._friction = joint_friction(truth, kind, transmission)
-        self._gear_loss = _gear_loss(truth, transmission) if kind == "harmonic" and transmission.coupled else None
-        meshes = kind == "harmonic" and truth.mesh_ripple > 0.0
+        every = 1 if kind == "ideal" else 2
+        # Views of MuJoCo's own memory: they follow the simulation.
+        self._motor_position = self._data.qpos[::every]
+        self._friction = joint_friction(truth, kind, transmission, self._motor_position)
+        self._gear_loss = _gear_loss(truth, transmission) if kind != "ideal" and transmission.coupled else None
+        meshes = kind != "ideal" and truth.mesh_ripple > 0.0
         self._ripple = MeshRipple(truth.mesh_ripple, truth.mesh_teeth, robot.n_joints) if meshes else None
         self._check_step(robot, truth)
         torque_constants = np.array([drive.torque_constant for drive in robot.drives])
@@ -111,9 +116,6 @@ class Plant:
             brake_frequency=truth.brake_frequency,
             by_voltage=by_voltage,
         )
-        # Views of MuJoCo's own memory: they follow the simulation.
-        every = 2 if kind == "harmonic" else 1
-        self._motor_position = self._data.qpos[::every]
         self._motor_velocity = self._data.qvel[::every]
         self._motor_force = self._data.qfrc_passive[::every]
         self._motor_acceleration = self._data.qacc[::every]
@@ -134,6 +136,8 @@ class Plant:
         self._torques = np.zeros((self._steps + 1, robot.n_joints))
         self._between = _interpolation(parts * self._steps, self._steps + 1)
         self._motor_position[:] = robot.home
+        if isinstance(self._friction, PreslidingFriction):
+            self._friction.begin()
         self._rest_on_brakes()
 
     @property
@@ -149,7 +153,7 @@ class Plant:
     @property
     def link_position(self) -> Array:
         """Link positions [rad], shape (n,)."""
-        flexed = self._motor_position + self._flex_position if self.kind == "harmonic" else self._motor_position
+        flexed = self._motor_position + self._flex_position if self.kind != "ideal" else self._motor_position
         return np.array(flexed)
 
     def advance(
@@ -180,6 +184,8 @@ class Plant:
         try:
             for step in range(self._steps):
                 mujoco.mj_step(self._model, self._data)
+                if isinstance(self._friction, PreslidingFriction):
+                    self._friction.step()
                 self._torques[step + 1] = self._joint_torque()
         finally:
             mujoco.set_mjcb_passive(None)
@@ -247,7 +253,7 @@ class Plant:
 
     def _joint_torque(self) -> Array:
         """Torque through gear and sensor onto the link [N·m], shape (n,)."""
-        if self.kind == "harmonic":
+        if self.kind != "ideal":
             return -self._stiffness * self._flex_position - self._damping * self._flex_velocity
         mujoco.mj_forward(self._model, self._data)  # accelerations of the new state, not of the last stage
         inertial = self._armature * self._transmission.at_drives(self._motor_acceleration)
@@ -256,7 +262,7 @@ class Plant:
     def _rest_on_brakes(self) -> None:
         """Bend the gears and load the brakes by gravity, so that boards start on a robot that stands still."""
         load = self._weight()
-        if self.kind == "harmonic":
+        if self.kind != "ideal":
             for _ in range(5):  # bending moves the weight a little; each round leaves a thousandth of the error before
                 self._flex_position[:] = -load / self._stiffness
                 load = self._weight()
@@ -268,7 +274,7 @@ class Plant:
     def _weight(self) -> Array:
         """Torque that holds the links against gravity and springs [N·m], shape (n,)."""
         mujoco.mj_forward(self._model, self._data)
-        weight = self._data.qfrc_bias[:: 2 if self.kind == "harmonic" else 1].copy()
+        weight = self._data.qfrc_bias[:: 2 if self.kind != "ideal" else 1].copy()
         return weight if self._springs is None else weight - self._springs.torque(self.link_position)
 
     def _check_step(self, robot: Robot, truth: PlantFile) -> None:
@@ -284,12 +290,17 @@ class Plant:
         bare = [0.0 if part.rotor_inertia else _inertia_about(joint.axis, part) for joint, part in _pairs(robot, truth)]
         inertia = matrix.T @ np.diag(self._armature) @ matrix + np.diag(bare)
         decay = np.abs(np.linalg.inv(inertia)) @ slope * truth.tick / self._steps
+        if isinstance(self._friction, PreslidingFriction):
+            stiffness = self._friction.stiffness(torque / column(truth, "stiffness"))
+            decay = np.sqrt(np.abs(np.linalg.inv(inertia)) @ stiffness) * truth.tick / self._steps
         worst = int(decay.argmax())
         if decay[worst] > _LARGEST_DECAY:
             needed = math.ceil(decay[worst] / _LARGEST_DECAY * self._steps)
-            transition = truth.transition if self.kind == "harmonic" else truth.ideal_transition
+            within = f"{truth.ideal_transition if self.kind == 'ideal' else truth.transition:g} rad/s"
+            if self.kind == "presliding":
+                within = f"{PreslidingFriction.REACH[0, 0]:g} rad"
             raise BenchFileError(
-                f"friction of joint {robot.joint_names[worst]!r} turns its sign within {transition:g} rad/s, too steep "
+                f"friction of joint {robot.joint_names[worst]!r} turns its sign within {within}, too steep "
                 f"for steps_per_tick = {self._steps}; use at least {needed}, or a wider transition"
             )
 
@@ -311,12 +322,24 @@ def _inertia_about(axis: Vector3, part: JointTruth) -> float:
     return float(axis @ np.array(inertia) @ axis + mass * np.sum(np.cross(center, axis) ** 2))
 
 
-def joint_friction(truth: PlantFile, kind: PlantKind, transmission: Transmission) -> Friction:
-    """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears."""
+def joint_friction(truth: PlantFile, kind: PlantKind, transmission: Transmission, position: Array) -> Friction:
+    """Friction of the joints; where drives are coupled, what depends on load is a matter of their gears.
+
+    Raises:
+        BenchFileError: friction over distance is asked of joints whose law is another's.
+    """
     if kind == "ideal":
         return CoulombFriction(column(truth, "coulomb"), truth.ideal_transition)
     share = np.where(transmission.shared, 0.0, column(truth, "load_friction"))
     load = share * column(truth, "stiffness")
+    if kind == "presliding":
+        if any(joint.makkar for joint in truth.joints):
+            raise BenchFileError(
+                'plant "presliding" has the sizes of the law "stribeck"; this plant file describes "makkar": take '
+                'plant "harmonic"'
+            )
+        rise = (column(truth, "stribeck"), column(truth, "stribeck_velocity"))
+        return PreslidingFriction(column(truth, "coulomb"), *rise, load, position)
     if any(joint.makkar for joint in truth.joints):
         plain = 1.0 / truth.transition  # of a bearing, which has Coulomb friction alone
         laws = [joint.makkar or (0.0, plain, plain, joint.coulomb, plain) for joint in truth.joints]

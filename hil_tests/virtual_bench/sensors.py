@@ -81,7 +81,7 @@ class Sensors:
         spreads = np.array((sensors.current_offset_spread, sensors.torque_offset_spread))
         calibrations = np.array((sensors.current_zero_calibration, sensors.torque_zero_calibration))
         step = 2.0 * ranges / (_TOP + 1)
-        gain_spread = sensors.current_gain_spread if kind == "harmonic" else 0.0
+        gain_spread = sensors.current_gain_spread if kind != "ideal" else 0.0
         gain = np.ones((n, 2))
         gain[:, 0] += boards.uniform(-gain_spread, gain_spread, n)
         self._offset = boards.uniform(-spreads, spreads, (n, 2))

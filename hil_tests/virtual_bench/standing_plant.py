@@ -48,7 +48,11 @@ class StandingPlant:
         self.model = build_model(robot, truth, kind)
         self._data: Any = mujoco.MjData(self.model)
         self._steps = truth.steps_per_tick
-        self._friction = joint_friction(truth, kind, transmission)
+        if kind == "presliding":
+            raise BenchFileError(
+                f'plant "presliding" is of arms on a base; robot {robot.name!r} stands on its feet: take "harmonic"'
+            )
+        self._friction = joint_friction(truth, kind, transmission, self._data.qpos)
         self._viscous = column(truth, "viscous")
         self._armature = column(truth, "rotor_inertia") * transmission.ratio**2
         self._stiffness, self._gear_damping = column(truth, "stiffness"), column(truth, "damping")
@@ -60,7 +64,7 @@ class StandingPlant:
             brake_frequency=truth.brake_frequency,
         )
         # Views of MuJoCo's own memory: they follow the simulation.
-        every = 2 if kind == "harmonic" else 1
+        every = 2 if kind != "ideal" else 1
         data = self._data
         self._motor_position, self._motor_velocity = data.qpos[_BASE + 1 :: every], data.qvel[_BASE::every]
         self._flex_position, self._flex_velocity = data.qpos[_BASE + 2 :: 2], data.qvel[_BASE + 1 :: 2]
@@ -93,7 +97,7 @@ class StandingPlant:
     @property
     def link_position(self) -> Array:
         """Link positions [rad], shape (n,)."""
-        flexed = self._motor_position + self._flex_position if self.kind == "harmonic" else self._motor_position
+        flexed = self._motor_position + self._flex_position if self.kind != "ideal" else self._motor_position
         return np.array(flexed)
 
     @property
@@ -131,7 +135,7 @@ class StandingPlant:
         data.qpos[2] = -lowest_corner(model, data)
         mujoco.mj_forward(model, data)
         load = self._applied_load()
-        if self.kind == "harmonic":
+        if self.kind != "ideal":
             self._flex_position[:] = -load / self._stiffness
             load = self._applied_load()
         drives.close_brakes(self._motor_position, load)
@@ -173,7 +177,7 @@ class StandingPlant:
 
     def _joint_torque(self) -> Array:
         """Torque through the gear onto the link at the tick's end [N·m], shape (n,)."""
-        if self.kind == "harmonic":
+        if self.kind != "ideal":
             return -self._stiffness * self._flex_position - self._gear_damping * self._flex_velocity
         return self._driving - self._damping * self._motor_velocity - self._armature * self._acceleration
 

@@ -39,7 +39,7 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
             "viscous": part.viscous if kind == "ideal" else None,
             "coulomb": part.coulomb if kind == "ideal" else None,
             "offset": float(offsets[index]),
-            "stiffness": part.stiffness if kind == "harmonic" else None,
+            "stiffness": part.stiffness if kind != "ideal" else None,
             "friction": _friction(part, truth, kind),
             "springs": {
                 "torsion": part.torsion_spring,
@@ -66,7 +66,7 @@ def _friction(part: JointTruth, truth: PlantFile, kind: PlantKind) -> dict[str, 
 
     Where teeth make it swell, this is its mean over a tooth, and `mesh_ripple` the share of the swell.
     """
-    if kind == "harmonic" and part.makkar is not None:
+    if kind != "ideal" and part.makkar is not None:
         gammas = [*part.makkar, part.viscous]
         beyond = {"grease_drag": part.grease_drag, "mesh_ripple": truth.mesh_ripple}
         return {"law": "makkar", "gammas": gammas, "load": part.load_friction, **beyond}

@@ -14,7 +14,7 @@ from jointbench.cli.result import Check
 if TYPE_CHECKING:
     from jointbench.identification import Verdict
 
-Plant = Literal["harmonic", "ideal"]
+Plant = Literal["harmonic", "presliding", "ideal"]
 NOT_PRINTED = "–"
 """In place of a paper's figure."""
 

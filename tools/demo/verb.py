@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench import BenchError
-from hil_tests.virtual_bench.kinds import EMULATED, UNIX
+from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS, UNIX
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
@@ -35,9 +35,10 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--plant",
-        choices=("harmonic", "ideal"),
+        choices=PLANT_KINDS,
         default="harmonic",
-        help="the emulated joints: harmonic drives, or rigid with Coulomb and viscous friction",
+        help="the emulated joints: harmonic drives, the same with friction that turns its sign over distance, or rigid "
+        "with Coulomb and viscous friction",
     )
     options.add_argument(
         "--board",
