@@ -22,11 +22,16 @@ ASSUMED = (
     "The paper prints no inertias, limits or noise: links are of the size of a UR5's, 5 to 15 % off in the plant.",
     "The plant's friction is Coulomb, viscous and Stribeck at the motor, with a part that grows with the torque of the "
     "gear; the published law lets it grow with that of the motor.",
-    "Ours goes beyond the published model: the residual of the fit chooses which torque load friction grows with, and "
-    "the gain error of each current is fitted, too.",
-    "As printed: the published law on signals prepared as the paper does, predicted with the simplified model's torque "
-    "inside the load friction. The plant obeys another law, so on the excitation this way gains less than on the "
-    "paper's arm.",
+    "Ours is the friction with memory of docs/friction.md, its columns filtered as the torque was; the published five "
+    "numbers are fitted the same way beside it, with the torque that load friction grows with chosen by the residual. "
+    "The gain error of each current is fitted, too.",
+    "The paper's method: its preparation of the signals, weighted least squares over all rows, load friction signed "
+    "and linear in the motor's torque, which on the excitation is the measured one (eq. 20) and on the verification "
+    "the simplified model's (eq. 24). Equations are pictures in our copy; a5's column is built from a3 and a4 of the "
+    "fit without it. The plant's friction grows with the gear's torque and not with the motor's, so this way gains "
+    "less here than on the paper's arm.",
+    "Rows are all samples but those in which a filter feels the ends of the recording; (moving) ones are those away "
+    "from rest.",
     "An RMS of all joints is the root of the mean square of the joints' own; how the paper joins them it does not say. "
     "Nor does it print the cut-off of its Butterworth filter: 5 Hz.",
 )

@@ -215,13 +215,19 @@ def test_demo_on_joints_of_the_models_own_form(tmp_path: Path) -> None:
     assert set(said["fit_rms"]) == set(said["verification_rms"]) == {f"j{k}" for k in range(1, 7)}
     assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
 
-    # These gears are stiff and lose nothing with load: there is nothing to gain, and system E must say so.
+    # These gears are stiff and lose nothing with load: there is nothing for the published model to gain, and system E
+    # must say so. What friction with memory gains is how sharply the plant's Coulomb friction turns: that is rest's.
     runs = [open_run(tmp_path / "demo" / name) for name in ("excitation", "verification")]
-    lines, _ = harmonic_lines(runs[0], runs[1], {joint: {"stiffness": 7000.0} for joint in ("j5", "j6")})
-    assert {line.check.name for line in lines if line.check and not line.check.ok} >= {
-        "rms_reduction_excitation",
-        "rms_reduction_verification",
-    }
+    _, fields = harmonic_lines(runs[0], runs[1], {joint: {"stiffness": 7000.0} for joint in ("j5", "j6")})
+    for errors in fields["harmonic_rms"].values():
+        rms = {
+            (way, rows): np.sqrt(np.mean(np.square(list(errors[way][rows].values()))))
+            for way in ("simplified", "exact", "memory")
+            for rows in ("all", "moving")
+        }
+        assert rms["exact", "all"] > 0.95 * rms["simplified", "all"]
+        assert rms["memory", "moving"] > 0.4 * rms["simplified", "moving"]
+        assert rms["memory", "all"] < 0.2 * rms["simplified", "all"]
 
 
 @pytest.mark.slow

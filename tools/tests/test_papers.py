@@ -18,7 +18,7 @@ LIMITS = {
     "nursing_dual": (),
     "rehab_arm": ("<= 5 %",),
     "modular7": (">= 90 %", ">= 60 %"),
-    "cobot6": (">= 60 %", ">= 50 %", "<= 2 σ", "<= 2 σ"),
+    "cobot6": (">= 90 %", ">= 85 %", "<= 2 σ", "<= 2 σ"),
 }
 """What the papers' quantities are held to, whatever came out."""
 

@@ -17,13 +17,13 @@ from jointbench.identification.drives import (
     DriveSignals,
     HarmonicJoint,
     HarmonicModel,
+    RmsError,
     drive_signals,
     fit_harmonic,
     fit_stiffness,
 )
 from jointbench.identification.drives.prediction import Load
 from jointbench.recording import Run, open_run
-from jointbench.robot import Array
 
 VERB = "drives"
 EXAMPLE = "jointbench drives runs/2026-05-04T101500Z-cobot6-excitation --verify runs/2026-05-04T101700Z-cobot6-other"
@@ -52,7 +52,13 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         told = "" if gear.stiffness is None else f": {gear.stiffness:.4g} N·m/rad"
         console.say(f"stiffness of {gear.name} by the encoders on both sides{told} [{gear.verdict}]")
     errors = {each.path.name: model.rms_errors(of_run) for each, of_run in zip(runs, signals, strict=True)}
-    console.say("rms error of the motors' torque [N·m], by the usual model and by this one:")
+    for joint in model.memory:
+        if joint is not None:
+            console.say(f"friction of {joint.name} turns its sign by {joint.friction.family}")
+    console.say(
+        "rms error of the motors' torque [N·m], all rows and (away from rest alone): the usual model, the published "
+        "parameters, friction with memory:"
+    )
     console.say(error_table(model, errors))
     fields: dict[str, Any] = {
         "load": model.load,
@@ -62,8 +68,17 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             | _told(gear.verdict)
             for gear in stiffness
         },
+        "friction_with_memory": {
+            joint.name: {"family": joint.friction.family, "weights": joint.friction.used}
+            for joint in model.memory
+            if joint is not None
+        },
         "rms": {
-            name: {way: by_name(robot.joint_names, rms) for way, rms in ways.items()} for name, ways in errors.items()
+            name: {
+                way: {"all": by_name(robot.joint_names, rms.all), "moving": by_name(robot.joint_names, rms.moving)}
+                for way, rms in ways.items()
+            }
+            for name, ways in errors.items()
         },
     }
     return Result("drives", fields=fields, refused=not all(each.is_valid for each in runs))
@@ -85,11 +100,12 @@ def _sigma(joint: HarmonicJoint, index: int) -> float | None:
     return None if index in joint.left_out else finite(float(np.sqrt(joint.covariance[index, index])))
 
 
-def error_table(model: HarmonicModel, errors: dict[str, dict[str, Array]]) -> str:
-    """Error of the motors' torque a joint, by the usual model and by this one, on each run [N·m]."""
-    heads = ["joint", *(f"{name}, {way}" for name in errors for way in ("simplified", "exact"))]
+def error_table(model: HarmonicModel, errors: dict[str, dict[str, RmsError]]) -> str:
+    """Error of the motors' torque a joint by three models on each run [N·m], over all rows and over moving ones."""
+    ways = {"simplified": "usual", "exact": "published", "memory": "memory"}
+    heads = ["joint", *(f"{name}, {word}" for name in errors for word in ways.values())]
     rows = [
-        [joint, *(f"{ways[way][j]:.3f}" for ways in errors.values() for way in ("simplified", "exact"))]
+        [joint, *(f"{each[way].all[j]:.3f} ({each[way].moving[j]:.3f})" for each in errors.values() for way in ways)]
         for j, joint in enumerate(model.robot.joint_names)
         if model.joints[j] is not None
     ]

@@ -1,8 +1,8 @@
 """Drives: what a motor current is worth at the joint, and what a harmonic gear loses and gives on the way."""
 
-from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque, drive_signals
+from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque, RowFilter, drive_signals
 from jointbench.identification.drives.gains import DriveGains, MotorGain, identify_gains
-from jointbench.identification.drives.harmonic import HarmonicModel, fit_harmonic
+from jointbench.identification.drives.harmonic import HarmonicModel, MemoryJoint, RmsError, fit_harmonic
 from jointbench.identification.drives.harmonic_joint import HarmonicJoint, fit_harmonic_joint
 from jointbench.identification.drives.linear_torque import LinearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS
@@ -17,7 +17,10 @@ __all__ = [
     "HarmonicJoint",
     "HarmonicModel",
     "LinearTorque",
+    "MemoryJoint",
     "MotorGain",
+    "RmsError",
+    "RowFilter",
     "drive_signals",
     "fit_harmonic",
     "fit_harmonic_joint",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,55 @@ from jointbench.identification.drives.prediction import (
     exact_motor_torque,
     motor_torque_by_stand_in,
 )
+from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.robot import Array, Robot
+from jointbench.signals import Motion
+
+_FLEXIBILITY = HARMONIC_PARAMETERS.index("flexibility")
+
+
+class RmsError(NamedTuple):
+    """Error of the motor torque per joint [N·m], shape (n_joints,) each: over all rows, and over moving ones alone."""
+
+    all: Array
+    moving: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryJoint:
+    """Motor and gear of one joint whose friction has memory.
+
+    torque = (1 + gain_error) tau_r + offset + viscous v + rotor_inertia dv/dt + friction(position, v, tau_r), with
+    position and velocity v of the motor, at the joint side.
+
+    Attributes:
+        name: of the joint.
+        gain_error: of the motor's torque [-]; zero where it was not asked for.
+        offset: [N·m].
+        viscous: [N·m·s/rad].
+        rotor_inertia: [kg·m²].
+        friction: all else that friction is.
+    """
+
+    name: str
+    gain_error: float
+    offset: float
+    viscous: float
+    rotor_inertia: float
+    friction: FrictionWithMemory
+
+    def torque(self, motor: Motion, gear: Array, stretches: Sequence[slice]) -> Array:
+        """Motor torque of a motion [N·m], shape (n,).
+
+        Args:
+            motor: position, velocity and acceleration, shape (n,) each.
+            gear: torque onto the link [N·m], shape (n,).
+            stretches: without gaps; in each the memory begins anew.
+        """
+        turning = [self.friction.torque(motor.q[part], motor.dq[part], gear[part]) for part in stretches]
+        rest = (1.0 + self.gain_error) * gear + self.offset + self.viscous * motor.dq + self.rotor_inertia * motor.ddq
+        return rest + np.concatenate(turning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +79,10 @@ class HarmonicModel:
     Attributes:
         robot: whose.
         links: stage 1, torque from the gears onto the links.
-        joints: stage 2, one per joint; None of a passive joint.
+        joints: stage 2 with the published parameters, one per joint; None of a passive joint.
         simplified: the usual model of the motors' torque, all friction in proportion to nothing but speed and its sign.
         load: what load friction grows with.
+        memory: stage 2 with friction that has memory, one per joint; None of a passive joint.
     """
 
     robot: Robot
@@ -41,6 +90,7 @@ class HarmonicModel:
     joints: tuple[HarmonicJoint | None, ...]
     simplified: LinearTorque
     load: Load
+    memory: tuple[MemoryJoint | None, ...]
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -90,20 +140,42 @@ class HarmonicModel:
         """True torque from the gears, the sensors' zeros apart [N·m]."""
         return self.links.predict(q, dq, ddq) - self.links.offsets
 
-    def rms_errors(self, signals: DriveSignals) -> dict[str, Array]:
-        """Error of the motor torque per joint over the used rows [N·m], by "exact", "simplified" and "stand_in".
+    def predict_with_memory(self, signals: DriveSignals) -> Array:
+        """Motor torque of a recorded motion by the friction with memory, at the samples.
+
+        Args:
+            signals: of any motion; the motors' positions are those of their encoders where there are some, and else
+                those of the links ahead by the predicted twist. Torques are not looked at.
+
+        Returns:
+            Motor torque at the joints [N·m], shape (n, n_joints); zero of passive joints.
+        """
+        gear = GearTorque.sampled(self._gear_torque(signals.q, signals.dq, signals.ddq), signals.sample_period)
+        torque = np.zeros_like(signals.q)
+        for j, (joint, plain) in enumerate(zip(self.memory, self.joints, strict=True)):
+            if joint is not None and plain is not None:
+                motor = motor_motion(signals, gear, float(plain.parameters[_FLEXIBILITY]), j)
+                torque[:, j] = joint.torque(motor, gear.value[:, j], stretches_of(signals))
+        return torque
+
+    def rms_errors(self, signals: DriveSignals) -> dict[str, RmsError]:
+        """Error of the motor torque per joint, by "memory", "exact", "simplified" and "stand_in".
 
         Args:
             signals: of any motion; their torque sensors are not looked at.
         """
         motion = (signals.q, signals.dq, signals.ddq)
         ways = {
+            "memory": self.predict_with_memory(signals),
             "exact": self.predict(*motion, signals.sample_period),
             "simplified": self.simplified.predict(*motion),
         }
         if self.load == "motor":
             ways["stand_in"] = self.predict_by_stand_in(*motion, signals.sample_period)
-        return {way: _rms(torque - signals.motor_torque, signals.used) for way, torque in ways.items()}
+        used = signals.used & self.robot.modelled
+        return {
+            way: rms_error(signals.rows(torque) - signals.motor_torque, used, signals) for way, torque in ways.items()
+        }
 
 
 def fit_harmonic(
@@ -143,38 +215,91 @@ def fit_harmonic(
         named = ", ".join(coupling.name for coupling in robot.couplings)
         raise FitError(f"joints of robot {robot.name!r} share motors ({named}); the harmonic model is of single joints")
     motion_arrays(robot, q=signals.q)
-    motion = (signals.q, signals.dq, signals.ddq)
     used: NDArray[np.bool_] = signals.used & robot.modelled
-    links = fit_linear_torque(robot, "link", *motion, gear.value, used)
+    links = fit_linear_torque(robot, "link", signals, signals.rows(gear.value), used)
     gear = GearTorque(gear.value - links.offsets, gear.rate, gear.acceleration)
     laws: tuple[Load, ...] = ("motor", "gear") if load == "choose" else (load,)
-    simplified = fit_linear_torque(robot, "motor", *motion, signals.motor_torque, used)
-    models = [
-        HarmonicModel(
-            robot=robot,
-            links=links,
-            joints=tuple(
-                fit_harmonic_joint(
-                    name,
-                    signals.dq[:, j],
-                    signals.ddq[:, j],
-                    gear.of(j),
-                    signals.motor_torque[:, j],
-                    used[:, j],
-                    links.offset_sigma[j],
-                    current_gain=current_gain,
-                    load=law,
-                )
-                if robot.modelled[j]
-                else None
-                for j, name in enumerate(robot.joint_names)
-            ),
-            simplified=simplified,
-            load=law,
+    simplified = fit_linear_torque(robot, "motor", signals, signals.motor_torque, used)
+    found = [
+        tuple(
+            fit_harmonic_joint(
+                name,
+                signals.dq[:, j],
+                signals.ddq[:, j],
+                gear.of(j),
+                signals.motor_torque[:, j],
+                used[:, j],
+                links.offset_sigma[j],
+                current_gain=current_gain,
+                load=law,
+                rows=partial(signals.joint_rows, joint=j),
+            )
+            if robot.modelled[j]
+            else None
+            for j, name in enumerate(robot.joint_names)
         )
         for law in laws
     ]
-    return min(models, key=lambda model: sum(joint.residual_rms**2 for joint in model.joints if joint is not None))
+    left = [sum(joint.residual_rms**2 for joint in joints if joint is not None) for joints in found]
+    best = int(np.argmin(left))
+    memory = tuple(
+        None if joint is None else _fit_memory_joint(joint, signals, gear, used[:, j], j, current_gain=current_gain)
+        for j, joint in enumerate(found[best])
+    )
+    return HarmonicModel(robot, links, found[best], simplified, laws[best], memory)
+
+
+def _fit_memory_joint(
+    plain: HarmonicJoint,
+    signals: DriveSignals,
+    gear: GearTorque,
+    used: NDArray[np.bool_],
+    joint: int,
+    *,
+    current_gain: bool,
+) -> MemoryJoint:
+    """Stage 2 of one joint with friction that has memory, over all rows."""
+    carriers = Carriers()
+    motor, carried = motor_motion(signals, gear, float(plain.parameters[_FLEXIBILITY]), joint), gear.value[:, joint]
+    columns = np.concatenate(
+        [carriers.columns(motor.q[part], motor.dq[part], carried[part]) for part in stretches_of(signals)]
+    )
+    free = np.stack([np.ones_like(carried), motor.dq, motor.ddq, carried], axis=1)
+    rows = signals.joint_rows(np.hstack([free, columns]), joint)[used]
+    torque = signals.motor_torque[used, joint] - rows[:, 3]
+    count = 4 if current_gain else 3
+    p, friction = fit_with_memory(carriers, rows[:, :count], rows[:, 4:], torque)
+    offset, viscous, inertia = p[:3].tolist()
+    return MemoryJoint(plain.name, float(p[3]) if current_gain else 0.0, offset, viscous, inertia, friction)
+
+
+def motor_motion(signals: DriveSignals, gear: GearTorque, flexibility: float, joint: int) -> Motion:
+    """How the motor of a joint moves, at the joint side: by its own encoder, or ahead of the link by the gear's twist.
+
+    Args:
+        signals: of the motion.
+        gear: torque onto the links.
+        flexibility: of the gear [rad/(N·m)].
+        joint: which.
+    """
+    q, dq, ddq = (values[:, joint] for values in (signals.q, signals.dq, signals.ddq))
+    if signals.twist is not None and not signals.by_motor:
+        twist = GearTorque.sampled(signals.twist[:, joint], signals.sample_period)
+        return Motion(q + twist.value, dq + twist.rate, ddq + twist.acceleration)
+    if signals.by_motor:
+        return Motion(q, dq, ddq)
+    own = gear.of(joint)
+    return Motion(q + flexibility * own.value, dq + flexibility * own.rate, ddq + flexibility * own.acceleration)
+
+
+def stretches_of(signals: DriveSignals) -> Sequence[slice]:
+    """Samples without a gap between them."""
+    return (slice(0, len(signals.q)),) if signals.filter is None else signals.filter.stretches
+
+
+def rms_error(error: Array, used: NDArray[np.bool_], signals: DriveSignals) -> RmsError:
+    """RMS of an error at the rows over all that are used, and over those of them away from rest, by joint."""
+    return RmsError(_rms(error, used), _rms(error, used & signals.moving_rows))
 
 
 def _rms(error: Array, used: NDArray[np.bool_]) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +29,8 @@ _LARGEST_LOAD_FRICTION = 0.95
 _DATA_SHEET = 0.05
 """A gain error that is told no better than this, which a motor's data sheet promises, is not taken."""
 
-_STEPS = 60
-_CONVERGED = 1e-10
+_STEPS = 20
+_CONVERGED = 1e-3
 """Of a step, in standard deviations of white noise: far below what any error bar shows."""
 
 _SINGULAR = 1e-10
@@ -107,23 +107,25 @@ def fit_harmonic_joint(
     *,
     current_gain: bool = False,
     load: Load = "motor",
+    rows: Callable[[Array], Array] = np.asarray,
 ) -> HarmonicJoint:
     """Identify load friction, Coulomb and viscous friction, rotor inertia, flexibility and offset of one joint.
 
-    The first step regresses tau_m - tau_r on the columns |tau_m| s, s, dq, ddq and 1, as published, with the measured
-    tau_m. Its noise is on both sides then, and a5 multiplies a3 and a4; so Gauss-Newton steps follow on the error of
-    the exactly solved motor torque. They have the same columns, with the solved torque in place of the measured one.
+    Gauss-Newton on the error of the exactly solved motor torque, from least squares of tau_m - tau_r on the columns
+    |tau_r| s, s, dq, ddq and 1. Torque and columns are computed at every sample and go through `rows` before they are
+    compared, all rows alike, those at rest too.
 
     Args:
         name: of the joint.
         dq, ddq: of the link [rad/s, rad/s²], shape (n,).
         gear: torque onto the link by the sensor, its zero taken off, shape (n,). Smooth it as `drive_signals` does: its
             noise is in the columns too, and white noise of a hundredth of the load biases a1 … a5 by more than a σ.
-        motor_torque: at the joint side [N·m], shape (n,).
-        used: rows away from rest, shape (n,).
+        motor_torque: at the joint side [N·m], shape (n_rows,).
+        used: rows to use, shape (n_rows,).
         sensor_zero_sigma: standard deviation of what is left of the torque sensor's zero [N·m].
         current_gain: whether to tell a gain error of the motor torque too, trusting the torque sensor's.
         load: what load friction grows with: the motor's torque, as published, or the gear's.
+        rows: from samples (n, ...) to rows (n_rows, ...), linear: what filtered the motor's torque.
 
     Returns:
         The joint; look at its verdicts.
@@ -133,13 +135,10 @@ def fit_harmonic_joint(
 
     Source: Zhang & Ding, Information and Control 52(3):292, 2023, for model and columns.
     """
-    rows = int(used.sum())
-    if rows < 2 * _COUNT:
-        raise FitError(
-            f"joint {name!r} has {rows} rows away from rest; {2 * _COUNT} at least are needed: "
-            f"record a motion that moves it"
-        )
-    data = _Joint(dq, ddq, gear, motor_torque, used, sensor_zero_sigma, load)
+    count = int(used.sum())
+    if count < 2 * _COUNT:
+        raise FitError(f"joint {name!r} has {count} rows; {2 * _COUNT} at least are needed: record a longer motion")
+    data = _Joint(dq, ddq, gear, motor_torque, used, sensor_zero_sigma, load, rows)
     kept = np.ones(_COUNT, dtype=np.bool_)
     kept[_GAIN_ERROR] = current_gain
     all_terms = adopted = _estimate(data, kept)
@@ -153,8 +152,8 @@ def fit_harmonic_joint(
             doubt[index] = _doubt(index, value, variance)
             kept[index] = False
             adopted = _estimate(data, kept)
-    torque, slopes = torque_slopes(adopted.parameters, dq, ddq, gear, load)
-    residual_rms = float(np.sqrt(np.mean((motor_torque - torque)[used] ** 2)))
+    slopes, linear = data.linearised(adopted.parameters)
+    residual_rms = float(np.sqrt(np.mean((linear - slopes @ adopted.parameters)[used] ** 2)))
     covariance = adopted.covariance.copy()
     for index, square in doubt.items():
         moved = np.linalg.lstsq(slopes[used][:, kept], slopes[used, index], rcond=_SINGULAR)[0]
@@ -173,7 +172,7 @@ def _doubt(index: int, value: float, variance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """What the estimate of one joint is made from; arrays of shape (n,)."""
+    """What the estimate of one joint is made from, as `fit_harmonic_joint` is given it."""
 
     dq: Array
     ddq: Array
@@ -182,16 +181,19 @@ class _Joint:
     used: NDArray[np.bool_]
     sensor_zero_sigma: float
     load: Load
+    rows: Callable[[Array], Array]
 
     def linearised(self, parameters: Array) -> tuple[Array, Array]:
         """Columns, and the torque they must add up to at the solution: tau_m - tau + columns @ a."""
         torque, slopes = torque_slopes(parameters, self.dq, self.ddq, self.gear, self.load)
+        filtered = self.rows(np.column_stack([torque, slopes]))
+        torque, slopes = filtered[:, 0], filtered[:, 1:]
         return slopes, self.motor_torque - torque + slopes @ parameters
 
 
 def _estimate(data: _Joint, kept: NDArray[np.bool_]) -> Estimate:
     """Gauss-Newton over the parameters kept, the others zero; error bars from the last columns."""
-    parameters = _published_step(data, kept)
+    parameters = _first_step(data, kept)
     for _ in range(_STEPS):
         slopes, values = data.linearised(parameters)
         rows, goal = slopes[data.used][:, kept], values[data.used]
@@ -218,17 +220,16 @@ def _estimate(data: _Joint, kept: NDArray[np.bool_]) -> Estimate:
     return Estimate(told, covariance, last.condition_number, last.joint_sigma, last.lags)
 
 
-def _published_step(data: _Joint, kept: NDArray[np.bool_]) -> Array:
-    """Least squares of tau_m - tau_r on all columns but a5's and a7's, with |tau_m| as measured."""
+def _first_step(data: _Joint, kept: NDArray[np.bool_]) -> Array:
+    """Least squares of tau_m - tau_r on all columns but a5's and a7's, with |tau_r| for what the gear carries."""
     sign = np.sign(data.dq)
     nothing = np.zeros_like(sign)
-    carried = np.abs(data.motor_torque if data.load == "motor" else data.gear.value)
-    terms = [carried * sign, sign, data.dq, data.ddq, nothing, np.ones_like(sign), nothing]
-    columns, first = np.stack(terms, axis=1)[data.used], kept.copy()
+    terms = [np.abs(data.gear.value) * sign, sign, data.dq, data.ddq, nothing, np.ones_like(sign), nothing]
+    columns, first = data.rows(np.stack([*terms, data.gear.value], axis=1))[data.used], kept.copy()
     first[[_FLEXIBILITY, _GAIN_ERROR]] = False
     parameters = np.zeros(_COUNT)
-    missing = (data.motor_torque - data.gear.value)[data.used]
-    parameters[first] = np.linalg.lstsq(columns[:, first], missing, rcond=_SINGULAR)[0]
+    missing = data.motor_torque[data.used] - columns[:, -1]
+    parameters[first] = np.linalg.lstsq(columns[:, :-1][:, first], missing, rcond=_SINGULAR)[0]
     bound = _LARGEST_LOAD_FRICTION
     parameters[_LOAD_FRICTION] = np.clip(parameters[_LOAD_FRICTION], -bound, bound)
     return parameters

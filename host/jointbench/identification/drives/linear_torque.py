@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.dynamics import base_parameters, compensation_parameter_names, model_columns
 from jointbench.errors import FitError
+from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.robot import Array, Robot
@@ -78,23 +79,23 @@ class LinearTorque:
 
 
 def fit_linear_torque(
-    robot: Robot, side: Side, q: Array, dq: Array, ddq: Array, torque: Array, used: NDArray[np.bool_]
+    robot: Robot, side: Side, signals: DriveSignals, torque: Array, used: NDArray[np.bool_]
 ) -> LinearTorque:
-    """Fit a torque's linear model by weighted least squares.
+    """Fit a torque's linear model by weighted least squares, columns filtered as the torque was.
 
     Args:
         robot: the robot.
         side: which torque it is.
-        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n, n_joints).
-        torque: [N·m or N], shape (n, n_joints).
-        used: rows to use, shape (n, n_joints).
+        signals: the motion.
+        torque: at the rows [N·m or N], shape (n_rows, n_joints).
+        used: rows to use, shape (n_rows, n_joints).
 
     Raises:
         FitError: not more rows than parameters.
         ShapeError: the arrays differ in shape or do not match the robot.
         UnclearRank: the robot's geometry is nearly degenerate.
     """
-    full, full_names = model_columns(robot, q, dq, ddq)
+    full, full_names = model_columns(robot, signals.q, signals.dq, signals.ddq)
     base = base_parameters(robot, drives=side == "motor")
     columns, names = list(base.columns), list(base.names)
     if side == "link":
@@ -106,9 +107,7 @@ def fit_linear_torque(
                 columns.append(np.intp(column))
                 names.append(name)
     if int(used.sum()) <= len(columns):
-        raise FitError(
-            f"{int(used.sum())} rows away from rest are too few for {len(columns)} parameters; record more motion"
-        )
-    regressor = full[:, columns].reshape(*q.shape, len(columns))
+        raise FitError(f"{int(used.sum())} rows are too few for {len(columns)} parameters; record more motion")
+    regressor = signals.rows(full[:, columns].reshape(*signals.q.shape, len(columns)))
     estimate = weighted_least_squares(regressor, torque, used)
     return LinearTorque(robot, side, tuple(names), np.array(columns, dtype=np.intp), estimate)

@@ -50,16 +50,16 @@ def motor_rows(robot: Robot, base: BaseParameters, signals: DriveSignals, payloa
     train = robot.drive_train
     motion = motion_arrays(robot, q=signals.q, dq=signals.dq, ddq=signals.ddq)
     full, _ = model_columns(robot, *motion)
-    columns = base.project(full).reshape(*motion[0].shape, base.rank)
-    known = train.motor_torque((regressor(robot, *motion) @ payload).reshape(motion[0].shape))
+    columns = signals.rows(base.project(full).reshape(*motion[0].shape, base.rank))
+    known = train.motor_torque(signals.rows((regressor(robot, *motion) @ payload).reshape(motion[0].shape)))
     nominal = np.array([drive.torque_constant for drive in train.drives])
     torque = train.motor_torque(signals.motor_torque)
     current = np.divide(torque, nominal, out=np.zeros_like(torque), where=nominal != 0.0)
-    still = (~(signals.used & robot.modelled)).astype(np.float64) @ (train.matrix != 0.0).T > 0.0
+    still = (~(signals.moving_rows & robot.modelled)).astype(np.float64) @ (train.matrix != 0.0).T > 0.0
     return MotorRows(
         current=current,
         columns=np.einsum("njp,ji->nip", columns, train.inverse),
         known=known,
-        velocity=train.motor_motion(motion[1]),
+        velocity=train.motor_motion(signals.rows(motion[1])),
         used=~still & (nominal != 0.0),
     )

@@ -66,11 +66,12 @@ def fit_stiffness(robot: Robot, signals: DriveSignals) -> tuple[GearStiffness | 
         if not robot.modelled[j]:
             found.append(None)
             continue
-        used = signals.used[:, j, None]
+        used = signals.moving_rows[:, j, None]
         if int(used.sum()) <= 2:
             raise FitError(f"joint {name!r} has {int(used.sum())} rows away from rest; record a motion that moves it")
-        columns = np.stack([gear.value[:, j], np.ones(len(twist))], axis=1)[:, None]
-        estimate = weighted_least_squares(columns, twist[:, j, None], used)
+        torque, twisted = signals.joint_rows(np.stack([gear.value[:, j], twist[:, j]], axis=1), j).T
+        columns = np.stack([torque, np.ones_like(torque)], axis=1)[:, None]
+        estimate = weighted_least_squares(columns, twisted[:, None], used)
         value, sigma = float(estimate.parameters[0]), float(np.sqrt(estimate.covariance[0, 0]))
         found.append(GearStiffness(name, value, sigma, _judge(name, value, sigma)))
     return tuple(found)

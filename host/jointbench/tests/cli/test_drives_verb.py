@@ -30,7 +30,11 @@ def test_gears_are_told_and_judged_on_another_motion(recorded, tmp_path, capsys)
     assert told["parameters"]["j2.load_friction"]["reason"] in said.err
     assert set(told["rms"]) == {"first", "other"}
     for ways in told["rms"].values():
-        assert ways["exact"]["j2"] < ways["simplified"]["j2"]
+        for rows in ("all", "moving"):
+            assert ways["exact"][rows]["j2"] < ways["simplified"][rows]["j2"]
+            assert ways["memory"][rows]["j2"] < ways["simplified"][rows]["j2"]
+    assert "friction of j2 turns its sign by" in said.err
+    assert told["friction_with_memory"]["j2"]["weights"]
     left_out = [each for each in told["parameters"].values() if each["word"] == "refused" and each["value"] == 0.0]
     assert left_out
     assert {each["sigma"] for each in left_out} == {None}  # not 0: nothing is known to be that well

@@ -28,7 +28,7 @@ def test_harmonic_joints_are_identified_from_a_run():
     assert all(joint is not None and joint.stiffness is None for joint in model.joints)
     assert all(v.word == "refused" for v in model.verdicts if v.name.endswith(".flexibility"))
     errors = model.rms_errors(drive_signals(recording(2, motion_seed=4), ARM, LINK))
-    assert errors["exact"].max() < 0.5 * errors["simplified"].max()
+    assert errors["exact"].all.max() < 0.5 * errors["simplified"].all.max()
 
 
 def test_the_boards_filter_counts():
@@ -62,10 +62,12 @@ def test_torque_constants_are_identified_from_two_runs():
         assert motor.verdict.word == "identified"
         assert abs(motor.torque_constant - drive.torque_constant) < 4.0 * motor.sigma
     # The first joint stands upright: the payload weighs on the others, and only swings about it.
-    assert [motor.sigma < 0.02 * motor.torque_constant for motor in found.motors if motor] == [False, True, True]
+    first, *others = (motor.sigma / motor.torque_constant for motor in found.motors if motor)
+    print("relative", first, others)
+    assert first > 3.0 * max(others)
 
 
-def test_rows_keep_away_from_gaps_and_rest():
+def test_rows_keep_away_from_gaps_and_moving_ones_from_rest():
     run, settings = recording(1, repeats=1), dataclasses.replace(LINK, cutoff_Hz=8.0)
     valid = run.samples.valid.copy()
     valid[4000] = False
@@ -79,8 +81,27 @@ def test_rows_keep_away_from_gaps_and_rest():
     assert np.isfinite(signals.motor_torque).all()
     assert np.isfinite(signals.gear_torque.acceleration).all()
     assert signals.used.sum() < drive_signals(recording(1, repeats=1), ARM, settings).used.sum()
-    fastest = np.abs(signals.dq).max(axis=0)
-    assert np.all(np.abs(signals.dq)[signals.used] > 0.029 * np.broadcast_to(fastest, signals.dq.shape)[signals.used])
+    assert np.all(signals.used[signals.moving_rows])
+    assert signals.filter is not None
+    stride = signals.filter.low_pass.stride
+    # Two stretches of the run's samples: rows are thinned in each by itself.
+    speed = np.concatenate([np.abs(signals.dq[part])[::stride] for part in signals.filter.stretches])
+    slow = np.abs(speed) <= 0.029 * np.abs(signals.dq).max(axis=0)
+    assert np.any(signals.used & slow)
+    assert not np.any(signals.moving_rows & slow)
+
+
+def test_columns_are_filtered_as_the_torque_was():
+    run = recording(1, repeats=1)
+    signals = drive_signals(run, ARM, dataclasses.replace(LINK, cutoff_Hz=8.0))
+    unfiltered = drive_signals(run, ARM, dataclasses.replace(LINK, cutoff_Hz=8.0), motion_cutoff_Hz=None)
+    assert unfiltered.filter is None
+    # A sign turns within a row; filtered as the torque was, it takes the time that the low-pass does.
+    sign = signals.rows(np.sign(signals.dq))
+    assert np.any(np.abs(sign[signals.used]) < 0.5)
+    # What is linear in the motion is the same in either way, but for what the smoother of positions takes.
+    for ours, theirs in ((signals.rows(signals.q), unfiltered.q), (signals.rows(signals.dq), unfiltered.dq)):
+        assert ours[signals.used] == pytest.approx(theirs[signals.used], abs=2e-3 * np.abs(theirs).max())
 
 
 def test_a_run_that_is_too_short_is_refused():

@@ -1,0 +1,236 @@
+"""Friction with memory: of a joint at rest and near it as well as at speed, linear in weights that are not negative.
+
+    torque(t) = Σ_c Σ_a w_ca c(t) a(t),  w_ca >= 0
+
+    carriers c    tanh(v / width): friction that turns its sign within some speed;
+                  s / threshold, where s[k] = clip(s[k-1] + q[k] - q[k-1], ±threshold) is the stop operator of the
+                  position: friction that turns its sign within some distance, and remembers where it stood
+    amplitudes a  1; |load|; exp(-(v / v_s)²), the Stribeck rise
+
+Weights that are not negative make of each term one that takes energy and never gives it, and need no regularisation:
+most come out zero. They are no physical parameters; the friction at steady speed that they make is.
+
+Sources: Al-Bender, Lampaert & Swevers, IEEE Trans. Automatic Control 50(11), 2005 (generalised Maxwell slip); Rizos &
+Fassois, Chaos 14(2), 2004 (its identification by linear regression); Armstrong-Hélouvry, Dupont & Canudas de Wit,
+Automatica 30(7), 1994 (Stribeck); Lawson & Hanson, Solving Least Squares Problems, 1974 (non-negative least squares).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from jointbench.errors import FitError
+from jointbench.robot import Array
+from jointbench.signals.compiled import compiled
+
+_FOLDS = 5
+"""Of the rows in order of time, each held out once."""
+
+_SINGULAR = 1e-10
+"""Relative singular value under which a direction of the unbounded columns is open."""
+
+
+@dataclass(frozen=True)
+class Carriers:
+    """The grids whose products are the columns; a gear's own widths and distances lie within, a factor of 2 apart.
+
+    Attributes:
+        widths: of tanh [rad/s or m/s].
+        thresholds: of the stop operators [rad or m].
+        stribeck_speeds: [rad/s or m/s].
+        load: whether friction may grow with the load's size.
+    """
+
+    widths: tuple[float, ...] = tuple(1e-3 * 2.0**k for k in range(1, 11))
+    thresholds: tuple[float, ...] = tuple(1e-4 * 2.0**k for k in range(9))
+    stribeck_speeds: tuple[float, ...] = (0.05, 0.1, 0.2)
+    load: bool = True
+
+    @property
+    def n_amplitudes(self) -> int:
+        """Amplitudes a carrier has."""
+        return 1 + self.load + len(self.stribeck_speeds)
+
+    @property
+    def n_columns(self) -> int:
+        """Carriers times amplitudes."""
+        return (len(self.widths) + len(self.thresholds)) * self.n_amplitudes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, such as "tanh(v/0.008)·|load|" or "stop(0.0004)"."""
+        carriers = [f"tanh(v/{width:.3g})" for width in self.widths] + [f"stop({r:.3g})" for r in self.thresholds]
+        amplitudes = ["", *(["·|load|"] if self.load else []), *(f"·exp(-(v/{v:.3g})²)" for v in self.stribeck_speeds)]
+        return tuple(carrier + amplitude for carrier, amplitude in product(carriers, amplitudes))
+
+    def columns(self, position: Array, velocity: Array, load: Array) -> Array:
+        """Torque per unit of each weight.
+
+        Args:
+            position: of one joint, at every sample of a stretch without gaps [rad or m], shape (n,).
+            velocity: [rad/s or m/s], shape (n,).
+            load: torque that the gear carries [N·m or N], shape (n,).
+
+        Returns:
+            Shape (n, n_columns). Stops begin in their middle, and are right once the joint has gone one way by twice
+            the threshold.
+        """
+        moved = np.diff(position, prepend=position[:1])
+        turning = np.tanh(velocity[:, None] / np.array(self.widths)) if self.widths else np.empty((len(moved), 0))
+        stops = _stops(moved, np.array(self.thresholds))
+        return self._products(np.hstack([turning, stops]), velocity, load)
+
+    def steady_columns(self, velocity: Array, load: Array) -> Array:
+        """The same at steady velocity, all stops slipping."""
+        slipping = np.repeat(np.sign(velocity)[:, None], len(self.thresholds), axis=1)
+        turning = np.tanh(velocity[:, None] / np.array(self.widths)) if self.widths else np.empty((len(velocity), 0))
+        return self._products(np.hstack([turning, slipping]), velocity, load)
+
+    def _products(self, carriers: Array, velocity: Array, load: Array) -> Array:
+        amplitudes = [np.ones_like(velocity), *([np.abs(load)] if self.load else [])]
+        amplitudes += [np.exp(-((velocity / speed) ** 2)) for speed in self.stribeck_speeds]
+        return (carriers[:, :, None] * np.stack(amplitudes, axis=1)[:, None, :]).reshape(len(velocity), -1)
+
+    def candidates(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Families of columns from the simplest to all of them: by carrier, then by amplitude.
+
+        Yields:
+            What the family is called, and which columns it has, shape (n_columns,).
+        """
+        carrier = np.repeat(["speed"] * len(self.widths) + ["distance"] * len(self.thresholds), self.n_amplitudes)
+        amplitude = np.tile(
+            ["1", *(["load"] if self.load else []), *(["Stribeck"] * len(self.stribeck_speeds))],
+            len(self.widths) + len(self.thresholds),
+        )
+        carriers = [each for each in (("speed",), ("distance",), ("speed", "distance")) if set(each) <= {*carrier}]
+        amplitudes = [each for each in (("1",), ("1", "load"), ("1", "load", "Stribeck")) if set(each) <= {*amplitude}]
+        for more, kinds in product(amplitudes, carriers):
+            yield f"{' and '.join(kinds)}; {', '.join(more)}", np.isin(carrier, kinds) & np.isin(amplitude, more)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionWithMemory:
+    """Friction of one joint as `fit_with_memory` found it.
+
+    Attributes:
+        carriers: the grids.
+        weights: [N·m or N], those of load's columns without unit; shape (carriers.n_columns,).
+        family: which carriers and amplitudes the held-out rows asked for.
+        held_out_rms: error on rows that the weights were not fitted to, by family [N·m or N].
+    """
+
+    carriers: Carriers
+    weights: Array
+    family: str
+    held_out_rms: dict[str, float]
+
+    @property
+    def used(self) -> dict[str, float]:
+        """Weights that are not zero, by the names of their columns."""
+        return {name: float(w) for name, w in zip(self.carriers.names, self.weights, strict=True) if w > 0.0}
+
+    def torque(self, position: Array, velocity: Array, load: Array) -> Array:
+        """Friction of a motion [N·m or N], shape (n,); arguments as of `Carriers.columns`."""
+        return self.carriers.columns(position, velocity, load) @ self.weights
+
+    def steady(self, velocity: Array, load: Array) -> Array:
+        """Friction at steady velocity [N·m or N]: the curve to look at, shape (n,)."""
+        return self.carriers.steady_columns(velocity, load) @ self.weights
+
+
+class MemoryFit(NamedTuple):
+    """What `fit_with_memory` found: parameters of the unbounded columns, shape (n_free,), and the friction."""
+
+    free: Array
+    friction: FrictionWithMemory
+
+
+def fit_with_memory(carriers: Carriers, free: Array, columns: Array, torque: Array) -> MemoryFit:
+    """Least squares of torque = free @ p + columns @ w, w >= 0, over all rows alike.
+
+    A family of columns is taken where it errs less on held-out rows than every simpler one by more than chance: the
+    simplest whose mean square, fold by fold, is within one standard error of the least.
+
+    Args:
+        carriers: whose columns they are.
+        free: columns of any sign, filtered as the torque was, shape (n_rows, n_free).
+        columns: of `carriers.columns`, filtered alike, shape (n_rows, n_columns).
+        torque: [N·m or N], shape (n_rows,), rows in order of time.
+
+    Raises:
+        FitError: fewer rows than a fold needs.
+    """
+    n, n_free = free.shape
+    if n < _FOLDS * (n_free + 2):
+        raise FitError(
+            f"{n} rows are too few for friction with memory, which holds a fifth of them out in turn; at least "
+            f"{_FOLDS * (n_free + 2)} are needed: record a longer motion"
+        )
+    table = np.column_stack([free, columns, torque])
+    triangles = [_stacked([part]) for part in np.array_split(table, _FOLDS)]
+    counts = [len(part) for part in np.array_split(torque, _FOLDS)]
+    families = list(carriers.candidates())
+    others = [_stacked(triangles[:fold] + triangles[fold + 1 :]) for fold in range(_FOLDS)]
+    squares = np.array(
+        [
+            [_mean_square(triangles[fold], _solve(others[fold], n_free, which), counts[fold]) for fold in range(_FOLDS)]
+            for _, which in families
+        ]
+    )
+    mean = squares.mean(axis=1)
+    best = int(np.argmin(mean))
+    chosen = next(
+        index
+        for index in range(len(families))
+        if mean[index] <= mean[best] + np.std(squares[index] - squares[best], ddof=1) / np.sqrt(_FOLDS)
+    )
+    name, which = families[chosen]
+    p, w = _solve(_stacked(triangles), n_free, which)
+    rms = {family: float(np.sqrt(value)) for (family, _), value in zip(families, mean, strict=True)}
+    return MemoryFit(p, FrictionWithMemory(carriers, w, name, rms))
+
+
+def _stacked(triangles: Sequence[Array]) -> Array:
+    """The triangle that stands for the rows of several."""
+    return cast(Array, np.linalg.qr(np.vstack(triangles), mode="r"))
+
+
+def _mean_square(triangle: Array, solution: tuple[Array, Array], count: int) -> float:
+    """What a solution leaves of the rows that a triangle stands for."""
+    left = triangle @ np.concatenate([*solution, [-1.0]])
+    return float(left @ left) / count
+
+
+def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """P and w of the rows that the triangle stands for; the unbounded columns are projected out first."""
+    free, columns, torque = triangle[:, :n_free], triangle[:, n_free:-1][:, which], triangle[:, -1]
+    scale = np.sqrt(np.sum(columns**2, axis=0))
+    scale[scale == 0.0] = 1.0
+    basis = np.linalg.qr(free)[0]
+    left = columns / scale - basis @ (basis.T @ (columns / scale))
+    weights = np.zeros(len(which))
+    found = nnls(left, torque - basis @ (basis.T @ torque), maxiter=100 * left.shape[1])[0]
+    weights[which] = found / scale
+    size = np.linalg.norm(free, axis=0)
+    size[size == 0.0] = 1.0
+    p = np.linalg.lstsq(free / size, torque - columns @ weights[which], rcond=_SINGULAR)[0] / size
+    return p, weights
+
+
+@compiled
+def _stops(moved: Array, thresholds: Array) -> Array:
+    """Stop operators of a position, over their thresholds, from the steps between samples, shape (n, n_thresholds)."""
+    out = np.empty((len(moved), len(thresholds)))
+    for j in range(len(thresholds)):
+        state, threshold = 0.0, thresholds[j]
+        for k in range(len(moved)):
+            state = min(max(state + moved[k], -threshold), threshold)
+            out[k, j] = state / threshold
+    return out
