@@ -12,8 +12,10 @@ from pyb import Pin, Timer
 from drivers.absolute_encoder import absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
+from drivers.errors import WiringError
 from drivers.joint import Joint
 from drivers.stm32_adc import SAMPLES, TimedAdc
+from drivers.stm32_heartbeat import Heartbeat
 from drivers.uart_line import BUFFER, UartLine
 
 CAUSES = {
@@ -44,6 +46,8 @@ class Board(Joint):
         baud = whole(config, "line.baud", 57600, 3000000, 921600)
         uart = UART(item(config, "line", "uart"), baudrate=baud, rxbuf=BUFFER, timeout=0)
         line = UartLine(uart, baud, self.period_us, False, whole(config, "line.patience_us", 50, 600, 300))
+        if "heartbeat" in config:
+            self._enable = self._make_heartbeat(motor_encoder)
         self.lead_us = self.time_measuring()
         self.facts["adc.window"] = SAMPLES * 1000000 // rate
         sync = config["pins"].get("sync")
@@ -66,6 +70,19 @@ class Board(Joint):
         for channel, name in ((1, "a"), (2, "b")):
             timer.channel(channel, Timer.ENC_AB, pin=Pin(item(config, "motor_encoder", name)))
         return TimerCounter(timer)
+
+    def _make_heartbeat(self, motor_encoder):
+        config = self.config
+        if config.get("charge_pump"):
+            raise WiringError("config.json: charge_pump and heartbeat: ENABLE can be one of them")
+        number, channel = whole(config, "heartbeat.timer", 2, 5), whole(config, "heartbeat.channel", 1, 4)
+        others = [config.get("analog_timer", 6), config["drive"].get("timer")]
+        if isinstance(motor_encoder, TimerCounter):
+            others.append(config["motor_encoder"]["timer"])
+        if number in others:
+            raise WiringError("config.json: heartbeat.timer is %d, which ADC, encoder or drive has already" % number)
+        function = whole(config, "heartbeat.function", 0, 15)
+        return Heartbeat(config["pins"]["enable"], number, channel, function, self.period_us)
 
     def _make_drive(self, zero):
         config = self.config

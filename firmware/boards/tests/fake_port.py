@@ -146,13 +146,15 @@ class DAC:
 
 
 class Timer:
-    ENC_AB, PWM, CENTER = range(3)
+    ENC_AB, PWM, CENTER, OC_FORCED_INACTIVE = range(4)
 
     def __init__(self, number, **settings):
         self.number = number
 
     def init(self, **settings):
         log.append(("timer", self.number, settings.get("deadtime")))
+        if "prescaler" in settings:
+            one_pulse.begin(settings["prescaler"] + 1, settings["period"])
         main_output[BDTR] = 0  # config_deadtime() of the port's timer.c: neither OSSI nor OSSR
 
     def source_freq(self):
@@ -165,6 +167,9 @@ class Timer:
         return 65533
 
     def channel(self, number, mode, pin=None, pulse_width=None):
+        if mode == self.OC_FORCED_INACTIVE:
+            one_pulse.force_low(number)
+            log.append(("one pulse", self.number, number))
         if mode == self.PWM and self.number == 1:  # as the port does: idle levels of 1, main output on
             main_output[CR2] |= 0x300 << 2 * (number - 1)
             main_output[BDTR] |= 0x8000
@@ -192,6 +197,48 @@ class CAN:
         log.append((id, bytes(data)))
 
 
+class OnePulse:
+    """A general-purpose timer's registers, counting by the reference manual (RM0390, 17.3.10 and OCxM): one channel."""
+
+    CR1, CCMR1, CNT, PSC, ARR, CCR1 = 0, 6, 9, 10, 11, 13
+
+    def __init__(self):
+        self.registers = array("I", [0] * 32)
+        self.channel = 1
+
+    def begin(self, divider, period):
+        self.registers[self.PSC], self.registers[self.ARR] = divider - 1, period
+
+    def force_low(self, channel):
+        """What the port's channel() does: OCxM forced inactive, the counter free."""
+        self.channel = channel
+        self.registers[self.CCMR1 + (channel - 1) // 2] |= 4 << self._shift()
+        self.registers[self.CR1] |= 1
+
+    def _shift(self):
+        return 4 + 8 * ((self.channel - 1) % 2)
+
+    def level(self):
+        mode = self.registers[self.CCMR1 + (self.channel - 1) // 2] >> self._shift() & 7
+        count, compare = self.registers[self.CNT], self.registers[self.CCR1 + self.channel - 1]
+        return {4: 0, 7: int(count >= compare)}.get(mode, 0)
+
+    def pass_us(self, us):
+        """Time goes on: levels of each microsecond."""
+        levels = []
+        for _ in range(us):
+            levels.append(self.level())
+            if not self.registers[self.CR1] & 1:
+                continue
+            if self.registers[self.CNT] == self.registers[self.ARR]:
+                self.registers[self.CNT] = 0
+                if self.registers[self.CR1] & 8:  # OPM: the update event ends it
+                    self.registers[self.CR1] &= 0xFFFFFFFE
+            else:
+                self.registers[self.CNT] += 1
+        return levels
+
+
 class Clock:
     """A microsecond counter that goes on by 20 with each look at it."""
 
@@ -205,7 +252,9 @@ class Clock:
 clock = Clock()
 module("os", dupterm=lambda stream: log.append("console"), dupterm_notify="notify")
 module("time", ticks_us=lambda: clock.ticks_us(), ticks_diff=lambda a, b: a - b)
-module("stm", TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44, TIM_CR2=0x04)
+one_pulse = OnePulse()
+TIMERS = {"TIM%d" % k: addressof(one_pulse.registers) for k in range(2, 6)}
+module("stm", **TIMERS, TIM1=addressof(main_output), TIM8=addressof(main_output), TIM_BDTR=0x44, TIM_CR2=0x04)
 causes = {"PWRON_RESET": 1, "HARD_RESET": 2, "WDT_RESET": 3, "DEEPSLEEP_RESET": 4, "SOFT_RESET": 0}
 parts = {"Pin": Pin, "UART": UART, "WDT": WDT, "PWM": PWM, "SPI": SPI, "I2C": I2C, "ADC": ADC, "DAC": DAC}
 facts = {"unique_id": lambda: b"abcdefgh", "reset_cause": lambda: 1, "freq": lambda: 1}

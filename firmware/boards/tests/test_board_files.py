@@ -14,30 +14,34 @@ from firmware.boards.tests.interpreter import run
 PROGRAM = """
 import sys, json, os, struct
 sys.path.append(tests)
-from fake_port import log, outputs, tell, main_output
+from fake_port import log, one_pulse, outputs, tell, main_output
 import drivers.configuration
 drivers.configuration.FILE = folder + "/config.json"
 from drivers.errors import WiringError
 try:
     board = __import__(port).Board()
     built = len(log)
+    beats = [one_pulse.pass_us(2)[-1]]
     inputs = []
     for _ in range(3):
         received = board.wait_tick()
         board.apply()
         inputs.append(list(struct.unpack_from("<8i32H", board.inputs)))
     disarmed = len(log)
+    beats.append(one_pulse.pass_us(2)[-1])
     outputs(board, 1, 500)
     board.watchdog(500)
     board.wait_tick()
     board.apply()
     armed = len(log)
+    beats.append(one_pulse.pass_us(2)[-1])
     moe = main_output[17]
     board.disable()
+    beats.append(one_pulse.pass_us(2)[-1])
     board.flush()
     spans = log[:built], log[built:disarmed], log[disarmed:armed], log[armed:]
     spans = [[tell(event) for event in span] for span in spans]
-    answer = [spans, inputs, board.facts, list(board.outputs[:12]), board.room(), moe, main_output[17]]
+    answer = [spans, inputs, board.facts, list(board.outputs[:12]), board.room(), moe, main_output[17], beats]
 except WiringError as error:
     answer = str(error)
 """
@@ -82,7 +86,8 @@ def test_a_board_from_its_example(port: str, drive: dict[str, Any] | None, tmp_p
     enable = config["pins"]["enable"]
     if drive:
         config["drive"] = drive
-    (built, disarmed, armed, ended), inputs, facts, outputs, room, moe, moe_after = start(port, config, tmp_path)
+    config.pop("heartbeat", None)  # test_stm32_heartbeat.py
+    (built, disarmed, armed, ended), inputs, facts, outputs, room, moe, moe_after, _ = start(port, config, tmp_path)
     assert built[0] == [enable, 0]  # before anything else is touched
     assert [enable, 1] not in built + disarmed
     assert armed[-1] == [enable, 1]
