@@ -50,6 +50,8 @@ class Board(Joint):
                 "config.json: pins.enable is 15, of which an RP2040 lets go for 1 ms while USB comes up (erratum "
                 "RP2040-E5); take another pin"
             )
+        if config.get("charge_pump"):
+            raise WiringError("config.json: charge_pump: ENABLE of an RP2 is a heartbeat by itself; wire it directly")
         # From now on whoever lets the motor go by not turning does so. In the other PIO: the counter fills its own.
         self._enable = Heartbeat(config["pins"]["enable"], 1 - min(pio, 1), self.period_us)
         motor_encoder = self._make_motor_encoder(pio)

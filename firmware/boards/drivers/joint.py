@@ -9,6 +9,7 @@ from time import ticks_diff, ticks_us
 import micropython
 from micropython import const
 
+from drivers.charge_pump import ChargePump
 from drivers.clock import Clock
 from drivers.configuration import enable_low, whole
 from drivers.current_sense import block_sum, zero_offset
@@ -48,6 +49,8 @@ class Joint:
 
     def __init__(self, pin_class, dog_class):
         self._enable, self.config = enable_low(pin_class)
+        if self.config.get("charge_pump"):
+            self._enable = ChargePump(self._enable)
         self.inputs = self.incoming = rooms.buffer(INPUTS + LINE)
         self.outputs = self.outgoing = rooms.buffer(OUTPUTS + LINE)
         self._received = memoryview(self.incoming)[INPUTS:]

@@ -96,6 +96,11 @@ def test_an_rp2350_takes_no_sync_line_that_nothing_outside_holds_low(
         assert board.held_low(SYNC).pull == board.Pin.PULL_DOWN
 
 
+def test_a_chip_that_has_its_own_heartbeat_takes_no_charge_pump(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="charge_pump: ENABLE of an RP2 is a heartbeat by itself; wire it directly"):
+        start(rp2040, tmp_path, charge_pump=True)
+
+
 def test_the_drive_follows_the_current_and_ends_off(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
     chip, board = rp2040[0], start(rp2040, tmp_path)
     chip.log.clear()
