@@ -19,7 +19,8 @@ from tools.truth import deviations_from_truth
 
 PAPER = "E · Zhang & Ding, Information and Control 52(3):292, 2023"
 ASSUMED = (
-    "The paper prints no inertias, limits or noise: links are of the size of a UR5's, 5 to 15 % off in the plant.",
+    "The paper's two tables are its geometry and a1 … a5; inertias, limits and noise are not in its text: links are of "
+    "the size of a UR5's, 5 to 15 % off in the plant.",
     "The plant's friction is Coulomb, viscous and Stribeck at the motor, with a part that grows with the torque of the "
     "gear; the published law lets it grow with that of the motor.",
     "Ours is the friction with memory of docs/friction.md, its columns filtered as the torque was; the published five "

@@ -29,11 +29,12 @@ OWN, JUDGED = "own", "waypoints_slow"
 
 LEAST_OWN, LEAST_UNSEEN = 90.0, 60.0
 ASSUMED = (
-    "The paper's missions and its solid model are not printed. The own mission is a random Fourier series of 20 s; the "
-    "unseen ones are two more series, of 9.6 and of 8 s, and three through way points, of 12 to 20 s.",
+    "The paper shows its mission and the response of its solid model as figures alone. The own mission is a random "
+    "Fourier series of 20 s; the unseen ones are two more series, of 9.6 and of 8 s, and three through way points, of"
+    " 12 to 20 s.",
     "The solid model is the plant: links 5 to 15 % off the printed ones, link 4 a body that can be, flexible gears, "
-    "rotors, and Coulomb, viscous, Stribeck and load friction, none of which the printed Kane model has. The residual "
-    "of the state has terms for all but the flexible gears, and learns from the own mission how large they are.",
+    "rotors, and Coulomb, viscous, Stribeck and load friction, none of which the printed Kane model has. The residual"
+    " of the state has terms for all but the flexible gears, and learns from the own mission how large they are.",
     "A gain is the share of the root mean square error that is gone, over all of a mission, rest at its ends and way "
     "points included: taken to be what the paper's word means.",
 )

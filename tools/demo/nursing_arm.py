@@ -32,7 +32,8 @@ ASSUMED = (
     "0.13 s each one after the other and back the same way, instead of a stroke of ±90° and a pause of 5 s for "
     "each. Rotations go together, then pitches, while the others stay where gravity turns nothing; the shoulder's own "
     "pitch carries gravity all the same, and its friction is told apart from what grows with the load.",
-    "The paper's workspace is not printed: the palm stays inside a box of 0.9 × 1.0 × 0.76 m in front of the shoulder.",
+    "Our copy lacks the cells of the paper's tables: of its motion limits, excitation, friction and identified "
+    "parameters, too. The palm stays inside a box of 0.9 × 1.0 × 0.76 m in front of the shoulder.",
     "The printed low-pass of 15 Hz is of order 4, run forwards and backwards; its pass-band ripple is not.",
 )
 PRINTED_RMSE = {"j1": "14.372 N·m", "j6": "3.152 N·m"}

@@ -18,8 +18,8 @@ from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import PaperLine, Stage, Story
 
 ASSUMED = (
-    "Each arm is that of nursing_arm, the left one mirrored; how far apart the shoulders are the paper does not print. "
-    "Friction of the plant's two arms differs by up to 7 %.",
+    "Each arm is that of nursing_arm, the left one mirrored; how far apart the shoulders are, the text of our copy "
+    "does not say. Friction of the plant's two arms differs by up to 7 %.",
     "The friction experiment is shown on one arm; here Stribeck's law is fitted with all else.",
 )
 REPEATS = 2

@@ -21,7 +21,7 @@ from tools.truth import Truth
 
 PAPER = "B · Tong et al., Intelligence & Robotics 4:125, 2024"
 ASSUMED = (
-    "Geometry, inertias, drives and limits of the arm: the paper prints none.",
+    "Geometry, inertias, drives and limits of the arm: our copy is the first of the paper's 21 pages and shows none.",
     "What E is: a balancer at joint 2, which goes by the sine of its position, and springs at joints 3 and 4, which go "
     "by theirs. The fit is told where they are, not how strong.",
     "Friction of the drives: Stribeck's, with a part that goes by the load. The fit is told this law, too, but in the "

@@ -48,7 +48,7 @@ class PaperLine:
 
     Attributes:
         quantity: what it is, such as "friction R², rotation".
-        paper: as printed, NOT_PRINTED where it prints none.
+        paper: as printed, NOT_PRINTED where its text has none.
         ours: as measured, with its unit.
         check: what ours is held to, where there is a limit.
     """

@@ -27,8 +27,8 @@ class Case:
 def cases(count: int, seed: int, *, like_paper: bool = False) -> list[Case]:
     """Joints with random Makkar laws, 120 rows each: 60 speeds of the nursing robot's sweep in either direction.
 
-    The paper prints no parameters. Assumed are joints with γ1 of 2 to 12, γ4 of 5 to 20 N·m, γ6 of 2 to 30 N·m·s/rad,
-    γ3 of 2 to 20 and γ5 of 10 to 200 s/rad, evenly in their logarithms, and γ2 2 to 20 times γ3.
+    Our copy lacks the cells of its table of parameters. Assumed are joints with γ1 of 2 to 12, γ4 of 5 to 20 N·m, γ6 of
+    2 to 30 N·m·s/rad, γ3 of 2 to 20 and γ5 of 10 to 200 s/rad, evenly in their logarithms, and γ2 2 to 20 times γ3.
 
     Args:
         count: how many.
