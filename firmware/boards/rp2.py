@@ -113,6 +113,8 @@ class Board(Joint):
             self._adc.complain()
 
     def watchdog(self, timeout_ms):
+        if timeout_ms == self._dog_ms:  # as at each ARM but the first, which waits for it
+            return
         super().watchdog(timeout_ms)
         if self._fused:
             self._fused.watch(self._dog_ms)

@@ -170,9 +170,10 @@ def _loop_of_kernels(board):
                 tell(line, table, described)
             elif found:
                 receive(found)
-                after_errands(0)
-                if requests.leaving:
-                    return
+                if not armed <= cells[state] <= running:
+                    after_errands(0)
+                    if requests.leaving:
+                        return
         encode(line, budget)
 
 
@@ -185,7 +186,9 @@ def _not_as_usual(board, found):
 
 
 def _of_its_own():
-    """A late sample is a block of its own, which tells how late."""
+    """A late sample is a block of its own, which tells how late; of a tick that took none there is nothing to tell."""
+    if not _motors[0].cells[tick.COUNT]:
+        return 0
     line = _links[0].line
     line[framing.LATE] = line[framing.LATE_BY]
     return tick.EVENT_BLOCK

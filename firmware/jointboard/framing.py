@@ -62,7 +62,7 @@ LENGTH = const(38)  # decoded so far
 REQUEST = const(39)  # of the request in FRAME: bytes of its body
 GOOD = const(40)  # frames that asked something of this board
 BAD = const(41)
-PONG_AT = const(42)  # buffer for the answer to a PING
+PONG_AT = const(42)  # buffer for the answer to a PING, and for an ACK
 # What a STATUS tells besides.
 SAMPLES_TAKEN = const(43)
 SAMPLES_DROPPED = const(44)
@@ -109,6 +109,7 @@ MESSAGE_DATA = const(32)
 MESSAGE_STATUS = const(33)
 MESSAGE_SYNC = const(35)
 MESSAGE_YIELD = const(36)
+MESSAGE_ACK = const(64)
 MESSAGE_PONG = const(67)
 FIRST_FROM_BOARD = const(32)
 BROADCAST_NODE = const(255)
@@ -250,6 +251,57 @@ def post(line: ptr32, cells: ptr32, what: int) -> int:
             cells[COUNT] = 0
             cells[SAMPLE] = line[BLOCK_AT] + SAMPLES
     return refused
+
+
+@micropython.viper
+def acknowledge(line: ptr32, cells: ptr32, answer: int, value: int):
+    """Describe for post() the ACK of the request in FRAME; `answer`: its type, and a refusal above the lowest byte."""
+    frame = ptr32(line[FRAME])
+    ack = ptr32(line[PONG_AT])
+    ack[3] = answer | (frame[1] << 16)
+    ack[4] = value
+    line[SOURCE] = line[PONG_AT]
+    line[BODY_LENGTH] = 8
+    line[KIND] = MESSAGE_ACK
+    line[NODE] = cells[BOARD_NODE]
+    line[TIME] = ptr32(cells[INPUTS])[1]
+    line[SEED] = 0
+    line[RESERVE] = LEFT_BY_ANSWERS
+
+
+@micropython.viper
+def recall(line: ptr32, last: ptr32) -> int:
+    """Whether the request in FRAME is that of the three words `last`, by type, sequence number, node and body; they are
+    its own afterwards. A PING may come between a request and its repetition.
+    """
+    frame = ptr32(line[FRAME])
+    kind = (frame[0] >> 8) & 0xFF
+    one = frame[0] & 0xFFFF00
+    two = frame[1]
+    end = line[REQUEST]
+    crc = -1
+    none = ptr32(line[TABLES_AT])
+    near = ptr32(line[TABLES_AT] + 1024)
+    far = ptr32(line[TABLES_AT] + 2048)
+    farthest = ptr32(line[TABLES_AT] + 3072)
+    words = ptr32(int(frame) + BODY)
+    k = 0
+    while k < end >> 2:
+        crc = crc ^ words[k]
+        k += 1
+        crc = farthest[crc & 255] ^ far[(crc >> 8) & 255] ^ near[(crc >> 16) & 255] ^ none[(crc >> 24) & 255]
+    k = k << 2
+    rest = ptr8(words)
+    while k < end:
+        crc = none[(crc ^ rest[k]) & 255] ^ ((crc >> 8) & 0xFFFFFF)
+        k += 1
+    if last[0] == one and last[1] == two and last[2] == crc:
+        return 1
+    if kind != MESSAGE_PING:
+        last[0] = one
+        last[1] = two
+        last[2] = crc
+    return 0
 
 
 @micropython.viper

@@ -67,6 +67,11 @@ class Publisher:
         wire.pack(kind, self._reply, BODY, *fields)
         self._send(kind, self._reply, wire.BODIES[kind][1] + items, LEFT_BY_ANSWERS)
 
+    def answer_by(self, kind, body):
+        """The same by a body that stands elsewhere."""
+        self._reply[BODY : BODY + len(body)] = body
+        self._send(kind, self._reply, len(body), LEFT_BY_ANSWERS)
+
     def answer_values(self, first, count):
         for k in range(count):
             struct.pack_into("<i", self._reply, BODY + 4 + 4 * k, self._cells[first + k])

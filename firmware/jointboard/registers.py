@@ -5,7 +5,6 @@ the tick path: big integers allocate.
 """
 
 from array import array
-from binascii import crc32
 
 from micropython import const
 
@@ -107,8 +106,3 @@ def derive(cells):
     """What the tick needs of the registers in its own terms: limits in the units it compares, channels by tick."""
     bounds.derive(cells)
     sampling.plan(cells)
-
-
-def config_crc(cells, trajectory):
-    """CRC-32 of all registers, going on from the trajectory's: a host that knows it knows what it arms."""
-    return crc32(memoryview(cells)[: wire.REGISTER_COUNT], trajectory)

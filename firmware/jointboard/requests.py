@@ -11,12 +11,14 @@ no answer. (A PING takes no memory and never comes here.)
 
 import gc
 import struct
+from array import array
 from binascii import crc32
 
 from micropython import const
 
-from jointboard import homing, identity, image, registers, settings, states, tick, wire
-from jointboard.framing import BODY
+from jointboard import framing, homing, identity, image, registers, settings, states, tick, wire
+from jointboard.framing import recall
+from jointboard.link import address
 
 WATCHDOG_MS = const(1000)  # from ARM on; an erasure of flash may take longer (before_erasing())
 
@@ -24,6 +26,45 @@ MOST_WHILE_ARMED = const(400)  # errands (link.py): a request is one, its answer
 ROOM_FOR_ONE = const(256)  # bytes; an errand takes 100 to 200
 ROOM_LEFT = const(8192)  # for what a trip has to tell
 FEW = const(32)
+
+# As framing.py, tick.py and wire.py have them: what another file says is looked up whenever it is used, which takes an
+# RP2040 2 to 16 us. By them ARM and START are served within a tick.
+BODY = const(12)
+STATE = const(133)
+TICK = const(132)
+POSITION = const(206)
+REFERENCE = const(218)
+REFERENCE_VELOCITY = const(219)
+INTEGRAL = const(216)
+STUCK = const(156)
+LIMIT_POSITION_MIN = const(33)
+LIMIT_POSITION_MAX = const(34)
+LIMIT_FOLLOWING = const(36)
+CHANNELS = const(13)  # registers.py's bit of them: every board with a motor has it
+MOTOR_CURRENT = const(1)
+MESSAGE_STOP = const(8)
+MESSAGE_PING = const(10)
+STATE_DISARMED = const(1)
+STATE_ARMED = const(3)
+STATE_RUNNING = const(4)
+REFUSAL_OK = const(0)
+REFUSAL_BAD_LENGTH = const(1)
+REFUSAL_WRONG_STATE = const(3)
+MOTOR = const(1)  # what a request is: for a motor, longer than a tick, of bodies that may grow
+BOARD = const(2)
+FROZEN = const(4)
+
+assert (BODY, CHANNELS, MOTOR_CURRENT) == (framing.BODY, wire.REGISTER_BOARD_CHANNELS, registers.MOTOR_CURRENT)
+for _name in (
+    "STATE", "TICK", "POSITION", "REFERENCE", "REFERENCE_VELOCITY", "INTEGRAL", "STUCK", "LIMIT_POSITION_MIN",
+    "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING",
+):  # fmt: skip
+    assert globals()[_name] == getattr(tick, _name)
+for _name in (
+    "MESSAGE_STOP", "MESSAGE_PING", "STATE_DISARMED", "STATE_ARMED", "STATE_RUNNING", "REFUSAL_OK",
+    "REFUSAL_BAD_LENGTH", "REFUSAL_WRONG_STATE",
+):  # fmt: skip
+    assert globals()[_name] == getattr(wire, _name)
 
 
 class Requests:
@@ -42,44 +83,50 @@ class Requests:
         self._most = 0  # errands that may be run while armed
         self._token = None  # what ARM must carry; None: no host of this protocol has said HELLO since the last ARM
         self._tokens = 0
-        self._last = None  # (type, sequence, node, CRC-32 of the body) of the last request
-        self._answer = None  # what it was answered; None: by its own message
+        self._last = array("i", bytes(12))  # of the last request, as framing.recall() keeps it
+        self._last_at = address(self._last)
+        self._answer = None  # what it was answered; None: by its own message, or not to its end
         self._repeated = False
+        self._registers = memoryview(motor.cells)[: wire.REGISTER_COUNT]
+        self._checked = None  # CRC of registers and trajectory, of which every knot is known to be within the limits
 
     def serve(self, length):
         """Answer the frame in the link's `received`, whose body has so many bytes."""
-        received = self._link.received
-        kind = received[1]
-        if kind != wire.MESSAGE_STOP and not gc.isenabled() and self._link.errands > self._most:
+        link = self._link
+        kind = link.received[1]
+        if kind != MESSAGE_STOP and not gc.isenabled() and link.errands > self._most:
             return
-        sequence = struct.unpack_from("<H", received, 4)[0]
-        body = memoryview(received)[BODY : BODY + length]
-        request = kind, sequence, received[2], crc32(body)
-        self._repeated = self._last == request
+        self._repeated = repeated = recall(link.line_at, self._last_at)
         answer = self._answer
-        if not self._repeated or answer is None:
-            answer = self._carry_out(kind, length)
-            if kind != wire.MESSAGE_PING:  # which may come between a request and its repetition
-                self._last, self._answer = request, answer
+        if not repeated or answer is None:
+            if kind == MESSAGE_PING:  # one that is too long; it may come between a request and its repetition
+                answer = self._carry_out(kind, length)
+            else:
+                self._answer = None  # should it raise
+                self._answer = answer = self._carry_out(kind, length)
         if answer:
-            self._publisher.answer(wire.MESSAGE_ACK, kind, answer[0], sequence, answer[1])
+            link.acknowledge(kind, answer[0], answer[1])
 
     def _carry_out(self, kind, given):
-        cells = self._cells
-        if kind not in HANDLERS:
+        what = KINDS.get(kind)
+        if what is None:
             return wire.REFUSAL_UNKNOWN_MESSAGE, kind
+        head, size, item, allowed, traits = what
         length = given
-        if kind in wire.FROZEN:  # a later version may have appended fields
-            length = min(length, wire.BODIES[kind][1])
-        fields = wire.unpack(kind, self._link.received, BODY, length)
-        if fields is None:
-            return wire.REFUSAL_BAD_LENGTH, given
-        if kind in states.FOR_A_MOTOR and not registers.has_motor(cells):
-            return wire.REFUSAL_NO_MOTOR, cells[wire.REGISTER_BOARD_CHANNELS]
-        if not states.allowed(kind, cells[tick.STATE]):
-            return wire.REFUSAL_WRONG_STATE, cells[tick.STATE]
-        if kind in states.OF_THE_BOARD and states.driving(self.neighbour[tick.STATE]):
-            return wire.REFUSAL_WRONG_STATE, self.neighbour[tick.STATE]
+        if traits & FROZEN:  # a later version may have appended fields
+            length = min(length, size)
+        if length < size:
+            return REFUSAL_BAD_LENGTH, given
+        fields = struct.unpack_from(head, self._link.received, BODY)
+        if length != (size + fields[-1] * item if item else size):
+            return REFUSAL_BAD_LENGTH, given
+        cells = self._cells
+        if traits & MOTOR and not cells[CHANNELS] & MOTOR_CURRENT:
+            return wire.REFUSAL_NO_MOTOR, cells[CHANNELS]
+        if not (allowed >> cells[STATE]) & 1:
+            return REFUSAL_WRONG_STATE, cells[STATE]
+        if traits & BOARD and states.driving(self.neighbour[STATE]):
+            return REFUSAL_WRONG_STATE, self.neighbour[STATE]
         return HANDLERS[kind](self, *fields)
 
     def _hello(self, major, minor):
@@ -115,6 +162,7 @@ class Requests:
         cells = self._cells
         self._publisher.close_block()  # its samples were taken with the old channels
         before = cells[id] if registers.exists(id) else 0
+        self._motor.introduction = None
         answer = registers.write(cells, id, value, not states.at_rest(cells[tick.STATE]))
         if id == wire.REGISTER_ENCODER_LINK_ZERO and answer[0] == wire.REFUSAL_OK:
             try:
@@ -139,7 +187,9 @@ class Requests:
 
     def _load(self, count, repeats, crc):
         answer = self._playback.load(count, repeats, crc)
+        self._checked = crc32(self._registers, self._playback.identity)
         self._cells[tick.STATE] = wire.STATE_LOADED if self._playback.loaded() else wire.STATE_DISARMED
+        identity.describe(self._motor)  # the HELLO before ARM has to be answered within a tick
         self._collect()
         return answer
 
@@ -152,43 +202,45 @@ class Requests:
         cells, playback = self._cells, self._playback
         if token != self._token:
             return wire.REFUSAL_BAD_TOKEN, 0
-        known = registers.config_crc(cells, playback.identity)
+        known = crc32(self._registers, playback.identity)  # a host that knows it knows what it arms
         if config_crc != known:
-            return wire.REFUSAL_BAD_CONFIG, registers.word(known)
-        position = cells[tick.POSITION]
-        if not cells[tick.LIMIT_POSITION_MIN] <= position <= cells[tick.LIMIT_POSITION_MAX]:
+            return wire.REFUSAL_BAD_CONFIG, known
+        position = cells[POSITION]
+        if not cells[LIMIT_POSITION_MIN] <= position <= cells[LIMIT_POSITION_MAX]:
             return wire.REFUSAL_OUTSIDE_LIMITS, position
-        bad = playback.recheck()
-        if bad >= 0:  # limits were changed since LOAD: it has to be loaded again
-            playback.unload()
-            cells[tick.STATE] = wire.STATE_DISARMED
-            return wire.REFUSAL_INCOMPLETE, bad
+        if known != self._checked:  # registers, which limits are among, were changed since LOAD
+            bad = playback.recheck()
+            if bad >= 0:  # it has to be loaded again
+                playback.unload()
+                cells[STATE] = STATE_DISARMED
+                return wire.REFUSAL_INCOMPLETE, bad
         self._token = None
-        if self._link.errands > FEW and not states.driving(self.neighbour[tick.STATE]):
+        if self._link.errands > FEW and not states.driving(self.neighbour[STATE]):
             self._collect()
             self._publisher.excuse_gap()
         gc.disable()
-        cells[tick.REFERENCE] = position
-        cells[tick.REFERENCE_VELOCITY] = cells[tick.INTEGRAL] = cells[tick.STUCK] = 0
+        cells[REFERENCE] = position
+        cells[REFERENCE_VELOCITY] = cells[INTEGRAL] = cells[STUCK] = 0
         self._board.watchdog(WATCHDOG_MS)
-        cells[tick.STATE] = wire.STATE_ARMED
-        return wire.REFUSAL_OK, position
+        cells[STATE] = STATE_ARMED
+        return REFUSAL_OK, position
 
     def _start(self, at_tick):
-        cells = self._cells
-        ahead = (at_tick - self._publisher.now_tick()) & 0xFFFFFFFF if at_tick else 1
-        if ahead == 0 or ahead >= 1 << 31:
-            return wire.REFUSAL_TOO_LATE, cells[tick.TICK]
-        distance = self._playback.distance_to_start()
-        if abs(distance) > cells[tick.LIMIT_FOLLOWING]:
+        cells, playback = self._cells, self._playback
+        now = self._publisher.now_tick()
+        ahead = (at_tick - now) & 0xFFFFFFFF if at_tick else 1
+        if ahead == 0 or ahead >= 0x80000000:
+            return wire.REFUSAL_TOO_LATE, cells[TICK]
+        distance = playback.distance_to_start()
+        if abs(distance) > cells[LIMIT_FOLLOWING]:
             return wire.REFUSAL_NOT_AT_START, distance
-        if ahead >= 1 << 30:
-            return wire.REFUSAL_OUT_OF_RANGE, (1 << 30) - 1
+        if ahead >= 0x40000000:
+            return wire.REFUSAL_OUT_OF_RANGE, 0x3FFFFFFF
         if ahead == 1:
             self._publisher.close_block()  # a block is played from its first sample to its last, or not at all
-        self._playback.begin(ahead - 1)
-        cells[tick.STATE] = wire.STATE_RUNNING
-        return wire.REFUSAL_OK, registers.word(self._publisher.now_tick() + ahead)
+        playback.begin(ahead - 1)
+        cells[STATE] = STATE_RUNNING
+        return REFUSAL_OK, now + ahead
 
     def _stop(self):
         cells = self._cells
@@ -240,3 +292,14 @@ HANDLERS = {
     wire.MESSAGE_REPL: Requests._repl,
     wire.MESSAGE_CONFIRM: Requests._confirm,
 }
+
+def _traits(kind):
+    return (
+        (MOTOR if kind in states.FOR_A_MOTOR else 0)
+        | (BOARD if kind in states.OF_THE_BOARD else 0)
+        | (FROZEN if kind in wire.FROZEN else 0)
+    )
+
+
+# Of each request: its body as wire.BODIES has it, the states it is allowed in, and what it is.
+KINDS = {kind: wire.BODIES[kind] + (states.ALLOWED[kind], _traits(kind)) for kind in HANDLERS}

@@ -39,10 +39,6 @@ FOR_A_MOTOR = (wire.MESSAGE_KNOTS, wire.MESSAGE_LOAD, wire.MESSAGE_ARM, wire.MES
 OF_THE_BOARD = (wire.MESSAGE_LOAD, wire.MESSAGE_SAVE, wire.MESSAGE_REPL, wire.MESSAGE_CONFIRM)
 
 
-def allowed(kind, state):
-    return (ALLOWED[kind] >> state) & 1
-
-
 def at_rest(state):
     """The motor cannot move, and no fault waits to be cleared: registers may change."""
     return (AT_REST >> state) & 1

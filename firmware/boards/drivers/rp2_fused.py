@@ -86,10 +86,8 @@ class Fused:
 
     def watch(self, timeout_ms):
         """The watchdog has begun: each tick feeds it."""
-        self._put(0, {
-            rp2_turn.DOG: rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD,
-            rp2_turn.DOG_LOAD: rp2_chip.WATCHDOG_COUNTS * timeout_ms,
-        })  # fmt: skip
+        self.t[rp2_turn.DOG_LOAD] = rp2_chip.WATCHDOG_COUNTS * timeout_ms
+        self.t[rp2_turn.DOG] = rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD
 
     def edge(self, _pin):
         """The SYNC line's interrupt, a hard one."""
