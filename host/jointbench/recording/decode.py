@@ -188,6 +188,10 @@ class _Heard:
         except BodyError as error:
             self._warnings.append(f"{self._joint}: {error}; the frame is left out")
             return
+        if frame.body.count != 1:
+            said = f"a block of {frame.body.count} samples says that its only one was late"
+            self._warnings.append(f"{self._joint}: {said}; the frame is left out")
+            return
         self._note_played(frame, tick)
         values = {name: int(column[0]) for name, column in columns.items() if len(column)}
         self._late.append(LateSample(tick, frame.body.late_us, values))

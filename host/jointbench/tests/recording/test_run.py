@@ -130,6 +130,20 @@ def test_late_samples_in_a_row_after_a_missed_tick_are_joined_to_each_other(tmp_
     assert counts[BLOCK + 2] == pytest.approx((BLOCK + 2) ** 2, abs=0.3 * 0.3 + 0.5)
 
 
+def test_a_late_block_of_several_samples_is_left_out_and_named(tmp_path: Path) -> None:
+    start = 5000
+    stream = [
+        status(1, 0, start - 20, State.LOADED, 0),
+        data(1, 1, start, BLOCK, 0),
+        data(1, 2, start + BLOCK, 2, BLOCK, late_us=500),
+        data(1, 3, start + BLOCK + 2, BLOCK, BLOCK + 2),
+        status(1, 4, start + 2 * BLOCK + 2, State.DONE, 2 * BLOCK + 2, sent=4),
+    ]
+    run = open_run(record(tmp_path / "run", [stream]))
+    assert np.flatnonzero(~run.samples.valid[:, 0]).tolist() == [BLOCK, BLOCK + 1]
+    assert [words for words in run.warnings if "a block of 2 samples" in words]
+
+
 def test_a_late_sample_after_a_gap_is_left_out(tmp_path: Path) -> None:
     start, at = 5000, 5000 + BLOCK
     stream = [
