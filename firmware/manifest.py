@@ -2,10 +2,13 @@
 
 From a manifest of yours: include("…/firmware/manifest.py"). docs/flash.md says what a board needs besides.
 
+The emulated boards stay out: no chip needs them, and the assembler of one does not compile for every chip.
+`emulated=True` takes them in.
+
 What a slot has as files is a module here: jointboard/frozen.py, made now, holds the schema, and the digest that HELLO
 says: over the same files as where mip put them (jointboard/image.py).
 """
-# ruff: noqa: F821 - `package` is MicroPython's
+# ruff: noqa: F821 - `package` and `options` are MicroPython's
 
 import atexit
 import os
@@ -25,7 +28,9 @@ def content(path):
         return file.read()
 
 
-boards, drivers, core = modules("boards"), modules("boards/drivers"), modules("jointboard")
+options.defaults(emulated=False)
+boards = [name for name in modules("boards") if options.emulated or name not in ("mps2.py", "unix.py")]
+drivers, core = modules("boards/drivers"), modules("jointboard")
 package("boards", files=boards)
 package("drivers", files=drivers, base_path="boards")
 package("jointboard", files=core)

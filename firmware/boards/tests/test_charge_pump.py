@@ -42,7 +42,8 @@ def enable(pin: list[int], tick_s: float, resistance: float, parts: tuple[float,
     """
     factor_1, factor_2, factor_r, diode, supply = parts
     c1, c2, r2, dt = C1 * factor_1, C2 * factor_2, resistance * factor_r, tick_s / steps
-    across, held, levels = 0.0, 0.0, [False]
+    across, held = 0.0, 0.0
+    levels = [False]
     for level in pin:
         driven = supply * level
         if driven - across - diode > held:  # D2 conducts: C1 gives C2 of its charge

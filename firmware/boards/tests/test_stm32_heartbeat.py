@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ except WiringError as error:
 TESTS = str(ROOT / "firmware/boards/tests")
 
 
-def pulses(actions: list[tuple[int | None, int]], channel: int = 3, period: int = 1000) -> Any:
+def pulses(actions: Sequence[tuple[int | None, int]], channel: int = 3, period: int = 1000) -> Any:
     return run(PROGRAM, tests=TESTS, actions=actions, channel=channel, period=period)
 
 

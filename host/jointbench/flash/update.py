@@ -296,8 +296,8 @@ def _last_words(entry: BoardEntry, outcome: Outcome, said: Identity | None) -> t
             "trial.log on the board says why, unless the new image hung: `jointbench repl`, then "
             f"`mpremote connect {entry.url} cat :trial.log`",
         )
-    said = FolderFiles(entry.flash).read("trial.log")
-    return (f"it ended with {said.decode(errors='replace').strip().splitlines()[-1]}" if said else "it hung",)
+    words = FolderFiles(entry.flash).read("trial.log")
+    return (f"it ended with {words.decode(errors='replace').strip().splitlines()[-1]}" if words else "it hung",)
 
 
 def _unknown_keys(config: Mapping[str, Any], image: Image, options: FlashOptions) -> tuple[str, ...]:

@@ -128,6 +128,13 @@ def test_a_board_in_another_state(board: Board, words: str) -> None:
     assert words in troubles["state"]
 
 
+def test_a_board_whose_loader_has_refused_an_image() -> None:
+    refused = replace(identity(), features=("SIGNED_ONLY", "IMAGE_REFUSED"))
+    troubles = wrong(heard(), Board(FACTS, refused))
+    assert list(troubles) == ["firmware"]
+    assert "its loader refused an image for its signature" in troubles["firmware"]
+
+
 def test_the_board_of_another_joint() -> None:
     other = Board(Facts({**FACTS.registers, "drive.ratio": 50_000}), identity())
     assert "is this the board of another joint?" in wrong(heard(), other)["identity"]
