@@ -196,7 +196,7 @@ def test_a_bench_of_chips_has_clocks_of_their_own_and_can_be_put_on_them(tmp_pat
 def test_a_wiring_that_is_not_emulated_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wiring.json"
     for text, match in (
-        ('{"line": {"kind": "usb"}}', r"line.kind = 'usb' is not emulated; there are uart"),
+        ('{"line": {"kind": "can"}}', r"line.kind = 'can' is not emulated; there are uart, usb"),
         ('{"valve": 1}', "must be an object with some of pins, line"),
         ("[1", "cannot be read"),
     ):

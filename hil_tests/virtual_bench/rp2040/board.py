@@ -68,6 +68,7 @@ class Rp2040Board:
         self._time_ns = told["time"]
         self.enable_changes = [(at, level) for at, level in told["changes"]]
         self.resets = told["resets"]
+        self.ports: list[str] = told.get("ports") or []
         if told["lockup"] and not told["watchdog"]:
             self._die(f"its core stands: {told['lockup']}")
         on = int(told["enable"] and told["duty"] is not None)

@@ -2,10 +2,12 @@
 // and the power stage. The plant tells a stretch of time at once; here it happens at the chip's pins at its times.
 import { attachAs5047p, attachAs5600 } from './encoders.mjs';
 import { wakePio } from './pio.mjs';
+import { UsbHost } from './usb.mjs';
 
 const FIRST_ANALOG = 26, MIDDLE = 2048, CONVERSION_NS = 2000;
 const PULSE_NS = 100e3; // of SYNC
 const BITS = 10; // on the line for a byte
+const USB_BYTE_NS = 1e3; // about what full speed leaves
 const PWM = 4; // function of a pin
 const HIGH = 1; // what GPIOPin.value says of a pin that is driven so
 
@@ -34,14 +36,15 @@ export class Pins {
     this.inputs = { beginNs: 0, endNs: 1, analog: {}, link: 0 };
     this.count = null; // of the motor encoder at the end of what was told, with its fraction
     this.roles = new Map(Object.entries(config.analog).map(([role, pin]) => [pin - FIRST_ANALOG, role]));
-    this.byteNs = 1e9 * BITS / config.line.baud;
+    this.usb = config.line.kind === 'usb' ? new UsbHost((bytes) => this.sent.push(...bytes)) : null;
+    this.byteNs = this.usb ? USB_BYTE_NS : 1e9 * BITS / config.line.baud;
     this.lineFreeNs = 0;
     this.sent = [];
     this.enable = false;
     this.changes = []; // of ENABLE: when, and to what
     const { a } = config.motor_encoder, { sda, scl } = config.link_encoder ?? {};
     for (const pulledUp of [sda, scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
-    this.line = new Timetable((byte) => this.chip.rp2040.uart[config.line.uart].feedByte(byte));
+    this.line = new Timetable((byte) => (this.usb ?? this.chip.rp2040.uart[config.line.uart]).feedByte(byte));
     this.edges = new Timetable((count) => this.show(a, count));
     this.sync = new Timetable((level) => this.drive(config.pins.sync, level));
   }
@@ -57,7 +60,8 @@ export class Pins {
     rp2040.gpio.forEach((pin, number) => { if (this.levels >> number & 1) pin.setInputValue(true); });
     rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
     this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
-    rp2040.uart[config.line.uart].onByte = (byte) => this.sent.push(byte);
+    if (this.usb) this.usb.attach(chip);
+    else rp2040.uart[config.line.uart].onByte = (byte) => this.sent.push(byte);
     const { adc } = rp2040;
     adc.onADCRead = (input) => {
       adc.currentChannel = input;
@@ -71,10 +75,12 @@ export class Pins {
 
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
   // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
-  // which pulses begin, `line` those at which bytes set out, with the bytes in hexadecimal.
-  tell({ to, analog = {}, count = 0, link = 0, sync = [], line = [] }) {
+  // which pulses begin, `line` those at which bytes set out, with the bytes in hexadecimal; `usb` is an order to
+  // the host at the chip's USB port.
+  tell({ to, analog = {}, count = 0, link = 0, sync = [], line = [], usb = null }) {
     const beginNs = this.inputs.endNs > 1 ? this.inputs.endNs : this.chip.nanos;
     this.inputs = { beginNs, endNs: to, analog, link };
+    if (usb) this.usb.tell(usb);
     for (const nanos of sync) {
       this.sync.add(nanos, true);
       this.sync.add(nanos + PULSE_NS, false);
@@ -96,7 +102,7 @@ export class Pins {
     const { sent, changes } = this;
     this.sent = [];
     this.changes = [];
-    return { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, duty: this.duty() };
+    return { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, duty: this.duty(), ports: this.usb?.names };
   }
 
   note(enable) {

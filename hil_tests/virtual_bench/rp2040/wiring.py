@@ -18,7 +18,7 @@ _WIRING: dict[str, Any] = {
     "drive": {"kind": "pwm_direction", "pwm": 16, "direction": 17, "frequency_Hz": 20000},
 }
 _EMULATED = {  # what is at the pins, by its entry in config.json
-    "line": ("uart",),
+    "line": ("uart", "usb"),
     "motor_encoder": ("quadrature",),
     "link_encoder": ("as5047p", "as5600"),
     "drive": ("pwm_direction", "half_bridges"),
