@@ -10,6 +10,7 @@ from typing import Any
 from jointbench.errors import BoardLost, BoardSilent
 from jointbench.link.clock import Clock
 from jointbench.link.line import Line
+from jointbench.link.usb_ports import line_beside
 from jointwire import FROZEN, BodyError, Chunk, Frame, MessageType, Noise, Refusal, encode_frame
 
 ANSWER_TIMEOUT_US = 100_000
@@ -165,6 +166,8 @@ class Conversation:
         port = self.line.port
         if received == 0:
             text += f", and not one byte on {port.url}; is it powered, is this its port, does its program run?"
+            if beside := line_beside(port.url):
+                text += f" This port is the board's console; its line is {beside}"
         elif frames == 0:
             text += (
                 f"; {received} bytes came and none was a frame of node {self.node}: {self._stray[:_SHOWN]!r}. "
