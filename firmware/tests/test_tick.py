@@ -333,8 +333,8 @@ def test_tick_equals_its_twin_on_a_cortex_in_many_ticks() -> None:
 
 
 @pytest.mark.slow
-def test_tick_equals_its_twin_on_a_risc_v() -> None:
-    run_in_qemu(make_cases(MANY_IN_QEMU, random.Random(SEED + 2)), on_a_riscv)
+def test_tick_equals_its_twin_on_a_risc_v(few_cases: Cases) -> None:
+    run_in_qemu(few_cases, on_a_riscv)
 
 
 @pytest.mark.slow
