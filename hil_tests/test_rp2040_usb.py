@@ -52,6 +52,16 @@ class UsbBoard(BoardProcess):
         """Let a millisecond pass, with an order to the host."""
         self.step(usb=order)
 
+    def greet(self) -> State:
+        """Say HELLO until the port is open and the board answers: its state."""
+        known = len(self.of(MessageType.HELLO_ACK))
+        for _ in range(STARTS_MS // 100):
+            self.send(MessageType.HELLO, major=1, minor=1)
+            self.run(100)
+            if len(self.of(MessageType.HELLO_ACK)) > known:
+                return State(self.of(MessageType.HELLO_ACK)[-1].body.state)
+        raise AssertionError("no answer to HELLO")
+
     def is_enabled_all(self, ticks: int) -> bool:
         """Ask it for a while; whether ENABLE was high all the time."""
         high = True
@@ -89,11 +99,7 @@ def usb_board(tmp_path: Path) -> Iterator[UsbBoard]:
 @pytest.mark.slow
 def test_a_motor_runs_over_usb_whether_or_not_the_host_reads_and_stops_when_unplugged(usb_board: UsbBoard) -> None:
     board = usb_board
-    for _ in range(STARTS_MS // 100):
-        board.send(MessageType.HELLO, major=1, minor=1)
-        board.run(100)
-        if board.of(MessageType.HELLO_ACK):
-            break
+    board.greet()
     assert board.chip.board.ports == ["Board CDC", LINE_NAME]
     assert board.write("limit.link_timeout", TIMEOUT) is Refusal.OK
     board.upload([(0, 0)] * 128)
@@ -122,8 +128,7 @@ def test_a_motor_runs_over_usb_whether_or_not_the_host_reads_and_stops_when_unpl
         assert board.tick < begun + TIMEOUT + 5
     assert board.tick - begun > TIMEOUT - 2 * PING_EVERY
     board.host("plug")
-    board.run(50)
-    assert board.state is State.FAULT
+    assert board.greet() is State.FAULT
     assert Trip(board.of(MessageType.STATUS)[-1].body.trip) is Trip.LINK_LOSS
 
     # The line becomes a console as well, so that a board is flashed over it.

@@ -1,6 +1,6 @@
-// A host at a chip's USB port, which opens the serial port (CDC) with the firmware's name for it, and of the console fetches
-// what it says. rp2040js has the controller; here is the bus: a packet takes its time, one that nobody fetches stays where
-// it is, and of two buffers the first goes first.
+// A host at a chip's USB port, which opens the serial port (CDC) with the firmware's name for it, and of the console
+// fetches what it says. rp2040js has the controller; here is the bus: a packet takes its time, one that nobody fetches
+// stays where it is, and of two buffers the first goes first.
 const NAME = 'Jointbench line'; // usb_line.py
 const SETUP_BYTES = 8, PACKET = 64;
 const PACKET_NS = 50e3, POLL_NS = 125e3; // of a full packet on the bus with its handshake; of a host that has to send
@@ -15,13 +15,15 @@ export class UsbHost {
   constructor(heard) {
     this.heard = heard;
     this.reads = true; // or what the port has to say stays there
-    this.plugged = true;
+    this.wired = true;
+    this.plugged = false; // seen by the host, which has reset the bus
     this.names = []; // of the serial ports' interfaces, once they are known
   }
 
   attach(chip) {
     const usb = chip.rp2040.usbCtrl, { clock } = chip;
     Object.assign(this, { chip, usb, waiting: [], packets: [], control: [], ready: {}, asked: null, port: null });
+    Object.assign(this, { fetching: null, offered: false, isAnswered: false, canReturn: false });
     this.view = chip.rp2040.usbDPRAMView;
     const original = usb.DPRAMUpdated.bind(usb);
     usb.DPRAMUpdated = (offset, value) => {
@@ -36,8 +38,8 @@ export class UsbHost {
     usb.handleSieCtrlWrite = (value) => {
       const was = usb.sieCtrl & PULL_UP;
       control(value);
-      if (was && !(value & PULL_UP)) this.port = null;
-      if (!was && value & PULL_UP && this.plugged) usb.resetDevice();
+      if (was && !(value & PULL_UP)) { this.plugged = false; this.port = null; }
+      if (!was && value & PULL_UP && this.wired) usb.resetDevice();
     };
     usb.onResetReceived = () => this.enumerate();
     usb.onEndpointWrite = (endpoint, bytes) => { if (endpoint === 0) this.controlIn(bytes); };
@@ -49,8 +51,8 @@ export class UsbHost {
 
   // 'read' and 'ignore': whether what the port has to say is fetched; 'unplug' and 'plug'.
   tell(order) {
-    if (order === 'unplug') { this.plugged = false; this.port = null; this.waiting = []; }
-    if (order === 'plug') { this.plugged = true; this.usb.resetDevice(); }
+    if (order === 'unplug') { this.wired = this.plugged = false; this.port = null; this.waiting = []; }
+    if (order === 'plug') { this.wired = true; this.usb.resetDevice(); }
     if (order === 'read' || order === 'ignore') this.reads = order === 'read';
     this.fetch();
   }
@@ -73,13 +75,14 @@ export class UsbHost {
 
   fetch() {
     if (this.fetching || !this.plugged) return;
-    this.fetching = this.packets.find((offset) => !this.isOurs(offset) || this.reads);
+    this.fetching = this.packets.find((offset) => !this.isOurs(offset) || this.reads) ?? null;
     if (this.fetching) this.fetched.schedule(PACKET_NS);
   }
 
   isOurs(offset) { return (offset - FIRST_CONTROL) >> 3 === this.port?.in; }
 
   finishFetch() {
+    if (this.fetching === null) return; // the bus was reset meanwhile
     const offset = this.fetching, endpoint = (offset - FIRST_CONTROL) >> 3, { view } = this;
     this.fetching = null;
     this.packets.splice(this.packets.indexOf(offset), 1);
@@ -99,7 +102,9 @@ export class UsbHost {
 
   // Requests at endpoint 0, one after the other: [type, request, value, index, length or bytes to send, what then].
   enumerate() {
+    this.plugged = true;
     Object.assign(this, { control: [], asked: null, packets: [], fetching: null, port: null, ready: {}, names: [] });
+    this.isAnswered = this.canReturn = false;
     this.ask(0, SET_ADDRESS, 1, 0, 0);
     this.ask(0x80, GET_DESCRIPTOR, CONFIGURATION << 8, 0, 9, (head) => {
       this.ask(0x80, GET_DESCRIPTOR, CONFIGURATION << 8, 0, head[2] | head[3] << 8, (all) => this.configure(all));
