@@ -88,7 +88,7 @@ def test_a_pin_that_stands_or_moves_once_does_not_raise_enable(level: int) -> No
 
 @pytest.mark.parametrize("port", ["esp32", "stm32"])
 def test_a_board_with_a_charge_pump(port: str, tmp_path: Any) -> None:
-    config = examples()[port] | {"charge_pump": True}
+    config: dict[str, Any] = examples()[port] | {"charge_pump": True}
     config.pop("heartbeat", None)
     enable_pin = config["pins"]["enable"]
     (built, disarmed, armed, ended), *_ = start(port, config, tmp_path)
