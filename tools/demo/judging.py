@@ -20,14 +20,25 @@ def say_judgement(stage: Stage, model: Model, judged: Validation) -> None:
 
 
 def joint_table(model: Model, judged: Validation) -> str:
-    """A line per joint: error of the fit, error on the other motion, verdict; of a joint not modelled, no errors."""
+    """A line per joint: error of the fit and on the other motion over all rows, then where it moves, and the verdict.
+
+    Of a joint not modelled there are no errors.
+    """
+    everywhere = judged.error_all
     rows: list[list[str]] = []
-    for name, fitted, rms, relative, verdict in zip(
-        judged.joint_names, model.fit_rms, judged.rms, judged.relative, judged.joint_verdicts, strict=True
+    for name, fitted, rms, relative, moving, verdict in zip(
+        judged.joint_names,
+        model.error_all.rms,
+        everywhere.rms,
+        everywhere.relative,
+        judged.relative,
+        judged.joint_verdicts,
+        strict=True,
     ):
-        figures = [f"{fitted:.3f}", f"{rms:.3f}", f"{relative:.2%}"] if math.isfinite(rms) else 3 * ["–"]
-        rows.append([name, *figures, verdict.word])
-    return table(("joint", "fit rms [N·m]", "verification rms [N·m]", "relative", "verdict"), rows)
+        figures = [f"{fitted:.3f}", f"{rms:.3f}", f"{relative:.2%}", f"{moving:.2%}"]
+        rows.append([name, *(figures if math.isfinite(rms) else len(figures) * ["–"]), verdict.word])
+    heads = ("joint", "fit rms [N·m]", "verification rms", "relative", "moving", "verdict")
+    return table(heads, rows)
 
 
 def write_files(

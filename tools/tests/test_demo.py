@@ -106,8 +106,11 @@ def test_tables_of_the_demos_fit_on_a_terminal() -> None:
     for robot in map(load_robot, ROBOTS):
         wide = np.full(robot.n_joints, 123.456)
         verdicts = [Verdict(name, "identified", "") for name in robot.joint_names]
-        judged: Any = SimpleNamespace(joint_names=robot.joint_names, rms=wide, relative=wide, joint_verdicts=verdicts)
-        tables.append(joint_table(cast(Model, SimpleNamespace(fit_rms=wide)), cast(Validation, judged)))
+        error = SimpleNamespace(rms=wide, relative=wide)
+        judged: Any = SimpleNamespace(
+            joint_names=robot.joint_names, error_all=error, relative=wide, joint_verdicts=verdicts
+        )
+        tables.append(joint_table(cast(Model, SimpleNamespace(error_all=error)), cast(Validation, judged)))
     law: Any = SimpleNamespace(law=SimpleNamespace(name="makkar+load"), r_squared=0.99)
     tables.append(friction_table({"j1": JointFriction("j1", law, law, 1.2345, 1.2345)}))
     gain: Any = SimpleNamespace(average=-12.345, verdict=SimpleNamespace(word="identified"))

@@ -62,20 +62,20 @@ def validation_fields(validation: Validation) -> dict[str, object]:
 
 
 def validation_table(validation: Validation) -> str:
-    """Torque error a joint, and its verdict."""
+    """Torque error a joint over all rows, then where it moves, and its verdict."""
     rows = [
-        [name, f"{rms:.3f}", f"{relative:.1%}", f"{r2:.4f}", f"{share:.0%}", f"{everywhere:.1%}", word, verdict.word]
-        for name, rms, relative, r2, share, everywhere, word, verdict in zip(
+        [name, f"{rms:.3f}", f"{relative:.1%}", f"{moving:.1%}", f"{share:.0%}", f"{r2:.4f}", word, verdict.word]
+        for name, rms, relative, moving, share, r2, word, verdict in zip(
             validation.joint_names,
-            validation.rms,
-            validation.relative,
-            validation.r_squared,
-            validation.error.share,
+            validation.error_all.rms,
             validation.error_all.relative,
+            validation.relative,
+            validation.error.share,
+            validation.r_squared,
             validation.whiteness.words,
             validation.joint_verdicts,
             strict=True,
         )
     ]
-    heads = ("joint", "rms [N·m]", "relative", "R²", "of the time", "relative, all rows", "residual", "verdict")
+    heads = ("joint", "rms [N·m]", "relative", "moving: relative", "of the time", "R²", "residual", "verdict")
     return table(heads, rows)

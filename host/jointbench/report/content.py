@@ -17,13 +17,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class JointRow:
-    """One joint in the table under the verdict."""
+    """One joint in the table under the verdict: errors over all rows, and the relative one where it moves."""
 
     name: str
     fit_rms: str
     verification_rms: str
     relative: str
-    relative_all: str
+    relative_moving: str
     r_squared: str
     residual: str
     verdict: str

@@ -20,8 +20,8 @@ def torque_note(evidence: Evidence) -> str:
     averaged = f", the mean of its {periods} periods" if settings.average_periods and periods > 1 else ""
     return (
         f"The motion of run “{evidence.verification_run.path.name}”{averaged}. Both torques went through the same "
-        f"low-pass at {settings.cutoff_Hz:.3g} Hz. Errors count where a joint moves ({span} of the time); "
-        f"the table of joints also has those with rest included."
+        f"low-pass at {settings.cutoff_Hz:.3g} Hz. The fit and its verdict count where a joint moves "
+        f"({span} of the time); the table of joints has the errors over all rows first, then those where it moves."
     )
 
 

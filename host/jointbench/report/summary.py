@@ -53,18 +53,18 @@ def joint_rows(model: Model, validation: Validation) -> tuple[JointRow, ...]:
             fit_rms=fit_rms,
             verification_rms=rms,
             relative=relative,
-            relative_all=relative_all,
+            relative_moving=relative_moving,
             r_squared=r_squared,
             residual=residual,
             verdict=verdict.word,
             reason="" if verdict.word == "identified" else typeset(verdict.reason),
         )
-        for verdict, fit_rms, rms, relative, relative_all, r_squared, residual in zip(
+        for verdict, fit_rms, rms, relative, relative_moving, r_squared, residual in zip(
             validation.joint_verdicts,
-            column(model.fit_rms.tolist()),
-            column(validation.rms.tolist()),
-            column((100.0 * validation.relative).tolist()),
+            column(model.error_all.rms.tolist()),
+            column(validation.error_all.rms.tolist()),
             column((100.0 * validation.error_all.relative).tolist()),
+            column((100.0 * validation.relative).tolist()),
             (fixed(value, _R_SQUARED_DECIMALS) for value in validation.r_squared.tolist()),
             validation.whiteness.words,
             strict=True,

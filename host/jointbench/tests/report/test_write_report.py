@@ -73,10 +73,10 @@ def test_table_of_joints_holds_the_errors_of_model_and_validation(page: Page, ex
     shown = {row[0]: row for row in page.rows if len(row) == 8 and row[0] in names}
     for joint, name in enumerate(names):
         expected = (
-            example.model.fit_rms[joint],
-            example.validation.rms[joint],
-            100.0 * example.validation.relative[joint],
+            example.model.error_all.rms[joint],
+            example.validation.error_all.rms[joint],
             100.0 * example.validation.error_all.relative[joint],
+            100.0 * example.validation.relative[joint],
         )
         # Four decimals at most, two significant digits at least: half a unit of the second digit is 5 %.
         assert [number(cell) for cell in shown[name][1:5]] == pytest.approx(expected, rel=0.05)
