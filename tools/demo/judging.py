@@ -37,7 +37,7 @@ def joint_table(model: Model, judged: Validation) -> str:
     ):
         figures = [f"{fitted:.3f}", f"{rms:.3f}", f"{relative:.2%}", f"{moving:.2%}"]
         rows.append([name, *(figures if math.isfinite(rms) else len(figures) * ["–"]), verdict.word])
-    heads = ("joint", "fit rms [N·m]", "verification rms", "relative", "moving", "verdict")
+    heads = ("joint", "fit rms [N·m]", "verification", "relative", "moving", "verdict")
     return table(heads, rows)
 
 
