@@ -676,7 +676,7 @@ def tick(cells: ptr32) -> int:
         if mask & 16:
             sample[i] = command
             i = i + 1
-        if mask & 0xFE0:
+        if mask & 0x7FE0:
             if mask & 32:
                 sample[i] = inputs[6]
                 i = i + 1
@@ -699,6 +699,15 @@ def tick(cells: ptr32) -> int:
                 sample[i] = velocity
                 sample[i + 1] = velocity >> 16
                 i = i + 2
+            if mask & 4096:
+                sample[i] = inputs[24]
+                i = i + 1
+            if mask & 8192:
+                sample[i] = inputs[25]
+                i = i + 1
+            if mask & 16384:
+                sample[i] = inputs[7]
+                i = i + 1
         near[SAMPLE - CONTROL] = near[SAMPLE - CONTROL] + (i << 1)
         word = motion[COUNT - MOTION] + 1
         motion[COUNT - MOTION] = word

@@ -9,7 +9,7 @@ PROTOCOL_MAJOR = const(1)
 PROTOCOL_MINOR = const(1)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x2B93A449)
+SCHEMA_HASH = const(0xCF0F9C01)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -271,7 +271,7 @@ MINIMUM = array("i", (
 MAXIMUM = array("i", (
     0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 2, 1, 256, 1023, 32767, 0, 1073741824, 0,
     32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824, 1073741824, 1048576,
-    65535, 2000, 0, 0, 4095, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6, 32000, 1048576, 32000, 60000, 32767, 32000, 2000, 100000,
+    65535, 2000, 0, 0, 32767, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6, 32000, 1048576, 32000, 60000, 32767, 32000, 2000, 100000,
     100000, 50000, 1000, 0, 0, 536870912, 536870912, 536870912, 268435455, 134217728, 536870912, 536870912, 536870912,
     268435455, 134217728,
 ))
@@ -307,9 +307,10 @@ FACTS = {
 }
 
 # Of channel 0, 1, …: motor_current, motor_position, link_position, joint_torque, current_command, bus_voltage,
-# temperature, foot_force_1, foot_force_2, foot_force_3, foot_force_4, motor_velocity.
-CHANNEL_KINDS = bytes((0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 1))
-CHANNEL_SIZES = bytes((2, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 4))  # in a sample
+# temperature, foot_force_1, foot_force_2, foot_force_3, foot_force_4, motor_velocity, bridge_torque, torque_age,
+# force_age.
+CHANNEL_KINDS = bytes((0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 1, 3, 3, 7))
+CHANNEL_SIZES = bytes((2, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 4, 2, 2, 2))  # in a sample
 
 def pack(kind, buffer, at, *fields):
     """Body (or its head, before repeated items) of message `kind` into `buffer` from byte `at`."""

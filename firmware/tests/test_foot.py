@@ -8,7 +8,7 @@ from firmware.tests.joint import swing
 from jointwire import CHANNELS, ChannelKind, Feature, MessageType, Refusal, State, decode_samples
 
 M, R, S = MessageType, Refusal, State
-FEET = sum(1 << channel.bit for channel in CHANNELS if channel.kind is ChannelKind.FOOT_FORCE)
+FEET = sum(1 << channel.bit for channel in CHANNELS if channel.kind is ChannelKind.FOOT_FORCE)  # and their age
 
 
 @pytest.fixture
@@ -20,11 +20,12 @@ def foot(start_board: StartBoard) -> BoardProcess:
 def test_a_foot_streams_its_forces(foot: BoardProcess) -> None:
     assert foot.read("stream.channels") == FEET
     assert foot.write("stream.always", 1) is R.OK
-    foot.forces = (100, -200, 32767, -32768)
+    foot.forces, foot.temperature = (100, -200, 32767, -32768), 3  # where a motor has its temperature: their age
     foot.run(300)
     block = decode_samples(foot.of(M.DATA)[-1])
     assert {name: set(map(int, values)) for name, values in block.columns.items()} == {
-        "foot_force_1": {100}, "foot_force_2": {-200}, "foot_force_3": {32767}, "foot_force_4": {-32768}
+        "foot_force_1": {100}, "foot_force_2": {-200}, "foot_force_3": {32767}, "foot_force_4": {-32768},
+        "force_age": {3},
     }  # fmt: skip
     assert block.count == 64
 

@@ -25,7 +25,7 @@ IN_QEMU = 12
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
 PACKAGE = {f"jointboard/{path.name}": path.read_bytes() for path in FIRMWARE.glob("jointboard/*.py")}
 CELL = constants("jointboard/tick")
-MAX_SAMPLE = 30  # all channels at once
+MAX_SAMPLE = 36  # all channels at once
 WORDS = CELL["DUE"] - CELL["INPUTS"]  # what a tick may change: all cells but the registers and the plan
 STATES = (State.DISARMED, State.ARMED, State.RUNNING)
 
@@ -36,7 +36,7 @@ import struct
 from array import array
 from uctypes import addressof, bytearray_at
 from jointboard import tick
-TICKS, INPUTS, SAMPLE = 50, 116, 30
+TICKS, INPUTS, SAMPLE = 50, 116, 36
 size = 8 + 4 * (tick.DUE - tick.INPUTS) + 12 + SAMPLE
 results = bytearray(TICKS * size)  # compiling what comes next leaves the heap in pieces
 from jointboard import sampling

@@ -154,6 +154,9 @@ class Twin:
             "temperature": inputs.temperature,
             **{f"foot_force_{k + 1}": force for k, force in enumerate(inputs.forces)},
             "motor_velocity": velocity,
+            "bridge_torque": inputs.forces[0],
+            "torque_age": inputs.forces[1],
+            "force_age": inputs.temperature,
         }
         due = [c for c in self.channels() if inputs.tick % self.every(c) == 0]
         packed = b"".join(struct.pack("<" + c.format, values[c.name]) for c in due)

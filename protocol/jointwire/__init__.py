@@ -2,6 +2,7 @@
 
 from jointwire.channels import (
     ALL_CHANNELS,
+    BRIDGE_CHANNELS,
     CHANNEL_BY_NAME,
     CHANNELS,
     HIGHEST_DIVIDER,
@@ -41,6 +42,7 @@ __all__ = [
     "ALL_CHANNELS",
     "ANSWERS",
     "BODIES",
+    "BRIDGE_CHANNELS",
     "BROADCAST_NODE",
     "BY_NAME",
     "CHANNELS",

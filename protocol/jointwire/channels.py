@@ -51,11 +51,16 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(9, "foot_force_3", _K.FOOT_FORCE, "h", "N", "rear right corner", "force.scale", "force.zero_3"),
     Channel(10, "foot_force_4", _K.FOOT_FORCE, "h", "N", "rear left corner", "force.scale", "force.zero_4"),
     Channel(11, "motor_velocity", _K.MOTOR_ENCODER, "i", "rad/s", "as the board estimates it, counts/tick Q8"),
+    Channel(12, "bridge_torque", _K.TORQUE_SENSOR, "h", "N·m", "counts of a torque sensor's own converter, unfiltered",
+            "torque.scale", "torque.zero"),
+    Channel(13, "torque_age", _K.TORQUE_SENSOR, "h", "tick", "ticks for which bridge_torque has been held, 0: new"),
+    Channel(14, "force_age", _K.FOOT_FORCE, "h", "tick", "ticks for which the foot's forces have been held, 0: new"),
 )  # fmt: skip
 
 CHANNEL_BY_NAME: dict[str, Channel] = {channel.name: channel for channel in CHANNELS}
 ALL_CHANNELS = sum(1 << channel.bit for channel in CHANNELS)
 JOINT_CHANNELS = 0x7F  # those a joint's board streams unless told otherwise
+BRIDGE_CHANNELS = 0x3000  # in place of joint_torque where the torque sensor has a converter with a clock of its own
 JOINT_BOARD_CHANNELS = 0x87F  # those it has: motor_velocity, too, which would not fit a block of 64 ticks
 HIGHEST_DIVIDER = 6  # 2^6 ticks: the longest block holds one sample at least
 

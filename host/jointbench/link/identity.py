@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from jointwire import BY_NAME, CHANNEL_BY_NAME, CHANNELS, ChannelKind, EncoderSource, Feature, ResetCause, schema_hash
+from jointwire import BY_NAME, CHANNEL_BY_NAME, CHANNELS, EncoderSource, Feature, ResetCause, schema_hash
 from jointwire.bodies import HelloAck
 
-FOOT_CHANNELS = tuple(channel.name for channel in CHANNELS if channel.kind is ChannelKind.FOOT_FORCE)
+FOOT_CHANNELS = tuple(channel.name for channel in CHANNELS if channel.name.startswith("foot_force_"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import cast
 from jointbench.errors import BenchFileError
 from jointbench.link.client import RegisterName
 from jointbench.link.identity import Facts
-from jointwire import BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
+from jointwire import BRIDGE_CHANNELS, BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
 
 SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))  # ticks
 _UNSTREAMED = 1 << CHANNEL_BY_NAME["motor_velocity"].bit  # with it a block of 64 ticks would not fit a frame
@@ -32,7 +32,7 @@ def stream_registers(facts: Facts, sample_every: int) -> dict[RegisterName, int]
     kinds = [kind for kind in ChannelKind if kind not in _SLOW]
     channels = facts.registers["board.channels"]
     raw: dict[RegisterName, int] = {
-        "stream.channels": channels & (JOINT_CHANNELS if facts.has_motor else ~_UNSTREAMED),
+        "stream.channels": channels & (JOINT_CHANNELS | BRIDGE_CHANNELS if facts.has_motor else ~_UNSTREAMED),
         "stream.block": BY_NAME["stream.block"].maximum,
         "stream.always": 0,
     }

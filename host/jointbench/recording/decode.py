@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.link.identity import FOOT_CHANNELS
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.sync import Exchange, Pulse
 from jointbench.link.tally import Tally
@@ -31,6 +32,7 @@ from jointwire import (
     decode_stream,
 )
 
+_AGES = {"bridge_torque": "torque_age", **dict.fromkeys(FOOT_CHANNELS, "force_age")}
 _TOGETHER = 2048
 """Records that are decoded together: some 2 MB, which one to six boards take some seconds to send."""
 
@@ -207,7 +209,8 @@ class _Heard:
         # A block's ticks follow its first one, which stands in the frame without what was above its 32 bits.
         over = first - blocks.heads["first_tick"].astype(np.int64)
         self._ticks.append(Ticks(first, blocks.heads["count"].astype(np.int64), np.ones_like(first)))
-        for name, values in blocks.columns.items():
+        for name, raw in blocks.columns.items():
+            values = _new_values(blocks, name, raw)
             self._channels.setdefault(name, TrackSpool()).append(_ticks(blocks, name, over), values)
         self._data.clear()
 
@@ -251,6 +254,18 @@ class _Heard:
                     self._warnings.append(f"{self._joint}: {error}; the frame is left out")
             self._data = good
             return self._blocks()
+
+
+def _new_values(blocks: Blocks, name: str, raw: NDArray[np.int32]) -> NDArray[np.int32] | NDArray[np.float64]:
+    """Values of a channel, NaN where its converter had nothing new since the value that was sent before.
+
+    A board says for how many ticks it has held a value: one that is as old as the last sample was told with that.
+    """
+    age = blocks.columns.get(_AGES.get(name, ""))
+    if age is None or len(age) != len(raw):  # all are new, or some blocks say nothing of their age
+        return raw
+    spaced = _ticks(blocks, name, np.zeros(len(blocks.heads), dtype=np.int64))
+    return np.where(age < np.repeat(spaced.steps, spaced.counts), raw, np.nan)
 
 
 def _ticks(blocks: Blocks, name: str, over: NDArray[np.int64]) -> Ticks:

@@ -97,7 +97,8 @@ def _sensors(facts: BoardFacts, drive: Drive, said: Mapping[str, Any]) -> Iterat
         reported, told = "drives a motor" if facts.has_motor else "has no motor", "a" if driven else "no"
         yield f"its board {reported}, the robot file has {told} drive for it"
     for name, channel in _SENSORS:
-        if getattr(drive, name) and not facts.has(channel):
+        own = channel == "joint_torque" and facts.has("bridge_torque")
+        if getattr(drive, name) and not facts.has(channel) and not own:
             yield f"the robot file has {name} = true, its board measures no {channel} (board.channels)"
     for side in ("motor", "link"):
         counts, register = said.get(f"{side}_counts"), facts.registers.get(f"encoder.{side}_counts")

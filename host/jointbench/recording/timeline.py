@@ -98,11 +98,24 @@ class _Rows:
             return values
         if self.clocks is not None:
             master, own = self.clocks
+            if track.has_gaps:
+                return self._nearest(track, values, first)
             due = np.arange(-first % track.ticks.every, len(values), track.ticks.every)
             values[due] = _interpolated(track, np.asarray(own.ticks_at(master.tick_host_us(first + due))))
             return values
         ticks, found = track.between(first, end)
         values[ticks - first] = found
+        return values
+
+    def _nearest(self, track: Track, values: Array, first: int) -> Array:
+        """Put what was measured now and then into the rows that are nearest in time: between them nothing is known."""
+        assert self.clocks is not None
+        master, own = self.clocks
+        ends = np.asarray(own.ticks_at(master.tick_host_us(np.array([first, first + len(values)]))))
+        ticks, found = track.between(int(np.floor(ends[0])) - 1, int(np.ceil(ends[1])) + 1)
+        rows = np.rint(np.asarray(master.ticks_at(own.tick_host_us(ticks)))).astype(np.int64) - first
+        known = np.isfinite(found) & (rows >= 0) & (rows < len(values))
+        values[rows[known]] = found[known]
         return values
 
     def sampled(self, ticks: Ticks, part: slice) -> NDArray[np.bool_]:
@@ -297,7 +310,7 @@ def _streamed(
                     f"{_CHANNELS[name].bit} set and run again"
                 )
     drivers = [record for fact, record in joints if fact.has_motor] or [record for _, record in joints]
-    names = [name for name in _OF_ALL if all(name in record.channels for record in drivers)]
+    names = [name for name in _OF_ALL if all(_source(record, name) in record.channels for record in drivers)]
     return names + [name for name in _OF_ANY if any(name in record.channels for _, record in joints)]
 
 
@@ -310,6 +323,11 @@ def _forces(feet: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows
     return np.moveaxis(np.array(corners), 2, 0)
 
 
+def _source(record: BoardRecord, name: str) -> str:
+    """The channel that says what a name means, as a board has it: a torque sensor may have a converter of its own."""
+    return "bridge_torque" if name == "joint_torque" and "bridge_torque" in record.channels else name
+
+
 def _scaled(
     boards: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows], names: Sequence[str], part: slice
 ) -> dict[str, Array]:
@@ -318,7 +336,7 @@ def _scaled(
 
     def column(name: str, fact: BoardFacts, record: BoardRecord, row: _Rows) -> Array:
         # Where a joint has no motor, what would be its motor's position is what its own encoder says.
-        source = fact.position_channel if name == "motor_position" else name
+        source = fact.position_channel if name == "motor_position" else _source(record, name)
         return fact.scaled(source, row.take(record.channels[source], part)) if source in record.channels else nothing
 
     return {

@@ -79,11 +79,15 @@ class Ticks:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Values of one channel, raw, at its ticks; `late` are those at ticks whose samples were taken after them."""
+    """Values of one channel, raw, at its ticks; `late` are those at ticks whose samples were taken after them.
+
+    `has_gaps` where NaN stands for values that were told before.
+    """
 
     ticks: Ticks
     values: NDArray[np.generic]
     late: Track | None = None
+    has_gaps: bool = False
 
     def between(self, low: int, high: int) -> tuple[NDArray[np.int64], NDArray[np.generic]]:
         """Ticks from `low` up to but without `high`, in the order they came, and the values at them."""
@@ -120,4 +124,4 @@ class TrackSpool:
         ticks = self.ticks()
         values = np.empty(0) if self._values is None else self._values.all()
         give_back(values)
-        return Track(ticks, values)
+        return Track(ticks, values, has_gaps=self._values is not None and values.dtype.kind == "f")

@@ -4,6 +4,7 @@ import pytest
 
 from jointwire.channels import (
     ALL_CHANNELS,
+    BRIDGE_CHANNELS,
     CHANNELS,
     HIGHEST_DIVIDER,
     JOINT_BOARD_CHANNELS,
@@ -62,7 +63,8 @@ def test_channels_name_registers_that_exist_and_kinds_have_a_divider_each() -> N
         register = BY_NAME[f"stream.every_{kind.name.lower()}"]
         assert (register.minimum, register.maximum) == (0, HIGHEST_DIVIDER)
         assert 4 * kind + 4 <= 32  # bits of `dividers`
-    assert all((JOINT_BOARD_CHANNELS >> c.bit & 1) == (c.kind is not ChannelKind.FOOT_FORCE) for c in CHANNELS)
+    other = BRIDGE_CHANNELS | sum(1 << c.bit for c in CHANNELS if c.kind is ChannelKind.FOOT_FORCE)
+    assert ALL_CHANNELS & ~other == JOINT_BOARD_CHANNELS
     assert JOINT_CHANNELS & JOINT_BOARD_CHANNELS == JOINT_CHANNELS
 
 

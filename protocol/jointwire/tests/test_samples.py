@@ -107,7 +107,7 @@ def test_samples_of_another_length_are_refused(
 
 def test_an_unknown_channel_is_refused() -> None:
     body = _HEAD.pack(0, 0, -1, 1 << len(CHANNELS), 0, 0, 1, 0)
-    with pytest.raises(BodyError, match="channels 0x1000"):
+    with pytest.raises(BodyError, match="channels 0x8000"):
         decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
 
 

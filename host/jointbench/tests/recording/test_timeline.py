@@ -328,6 +328,29 @@ def test_feet_and_joints_share_a_run_and_an_archive(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(again, name), getattr(run.samples, name))
 
 
+def held(tick: int, node: int) -> dict[str, int]:
+    """A torque of a converter with 80 values a second, told at each tick with its age."""
+    age = (tick - 5000) % 12
+    own = {"bridge_torque": (tick - age) % 1000, "torque_age": age}
+    return {name: value for name, value in sample(tick, node).items() if name != "joint_torque"} | own
+
+
+@pytest.mark.parametrize("exponent", [0, 3])
+def test_a_torque_that_was_held_is_told_once(tmp_path: Path, exponent: int) -> None:
+    """Rows between two conversions are NaN: 80 values a second are no 1000, however often they are sent."""
+    dividers = DIVIDERS | exponent << 4 * ChannelKind.TORQUE_SENSOR
+    stream = [status(1, 0, 4990, State.LOADED, 0),
+              *(data(1, 1 + k, 5000 + 64 * k, 64, raw=held, dividers=dividers) for k in range(5)),
+              status(1, 6, 5330, State.DONE, 320, sent=6)]  # fmt: skip
+    torque = open_run(record(tmp_path / "run", [stream])).samples.joint_torque
+    assert torque is not None
+    rows, every = np.arange(320), 1 << exponent
+    fresh = (rows % every == 0) & (rows % 12 < every)
+    assert np.array_equal(np.isfinite(torque[:, 0]), fresh)
+    np.testing.assert_allclose(torque[fresh, 0], 1e-3 * ((5000 + rows[fresh] - rows[fresh] % 12) % 1000), rtol=1e-12)
+    assert fresh.sum() == 27  # one for each conversion, none lost
+
+
 def test_a_joint_without_a_motor_is_where_its_encoder_says(tmp_path: Path) -> None:
     def measured(tick: int, node: int) -> dict[str, int]:
         return {name: sample(tick, node)[name] for name in ("link_position", "bus_voltage")}
