@@ -11,40 +11,47 @@ from micropython import const
 from drivers.errors import SensorFault
 from drivers.failures import Failures
 
-BAUD = const(8000000)  # the sensor takes 10 MHz
+BAUD = const(8000000)
+FASTEST_BAUD = const(10000000)
 POLARITY = const(0)  # SPI mode 1
 PHASE = const(1)
 
 # Requests: address, bit 14 to read, bit 15 for even parity over all 16.
 ANGLE = b"\xff\xff"  # ANGLECOM 0x3FFF: corrected for the time the sensor takes
-DIAGNOSTICS = b"\xff\xfc"  # DIAAGC 0x3FFC
 ERRORS = b"\x40\x01"  # ERRFL 0x0001; reading clears it
 NOTHING = b"\xc0\x00"  # NOP 0x0000
 
 ERROR_FLAG = const(0x4000)
 VALUE = const(0x3FFF)
 ERROR_NAMES = ("framing", "invalid command", "parity of a request")
-READY = const(0x100)  # LF: the offset loop has settled
-OVERFLOW = const(0x200)  # COF
-TOO_STRONG = const(0x400)  # MAGH
-TOO_WEAK = const(0x800)  # MAGL
 
 
 class As5047p:
     """The absolute angle as counts 0 … COUNTS - 1.
+
+    A sensor that speaks alike differs in NAME, the request DIAGNOSTICS, and what FLAGS its answer tells: each a mask,
+    whether that bit must be set, and what is wrong where it is not so.
 
     Args: a bus with write_readinto(), set up as BAUD, POLARITY and PHASE say; the sensor's select pin.
     Raises SensorFault when it does not answer, or its magnet will not do.
     """
 
     COUNTS = 16384
+    NAME = "AS5047P"
+    DIAGNOSTICS = b"\xff\xfc"  # DIAAGC 0x3FFC
+    FLAGS = (
+        (0x100, True, "not ready (no sensor on the line?)"),  # LF: the offset loop has settled
+        (0x200, False, "angle overflow"),  # COF
+        (0x400, False, "magnet too strong or too near"),  # MAGH
+        (0x800, False, "magnet too weak, too far or missing"),  # MAGL
+    )
 
     def __init__(self, spi, select):
         self._spi = spi
         self._select = select
         self._answer = bytearray(2)
         self._angle = 0
-        self.failures = Failures("AS5047P")
+        self.failures = Failures(self.NAME)
         select.value(1)
         self._ask(ERRORS)  # what happened before is not of interest
         self.check()
@@ -63,12 +70,12 @@ class As5047p:
 
     def complain(self, answer):
         """Raise what three bad frames in a row mean, the last of which is this one."""
-        raise SensorFault("AS5047P: 3 bad readings in a row, the last 0x%04x: %s" % (
-            answer, "parity" if parity(answer) else "the error flag"))  # fmt: skip
+        raise SensorFault("%s: 3 bad readings in a row, the last 0x%04x: %s" % (
+            self.NAME, answer, "parity" if parity(answer) else "the error flag"))  # fmt: skip
 
     def check(self):
         """Raise SensorFault with what the sensor says is wrong with itself, its magnet or the line."""
-        answer = self._ask(DIAGNOSTICS)
+        answer = self._ask(self.DIAGNOSTICS)
         wrong = []
         if parity(answer):
             wrong.append("parity of the answer")
@@ -76,16 +83,9 @@ class As5047p:
             errors = self._ask(ERRORS)
             wrong += [name for k, name in enumerate(ERROR_NAMES) if errors >> k & 1] or ["error flag"]
         else:
-            if not answer & READY:
-                wrong.append("not ready (no sensor on the line?)")
-            if answer & OVERFLOW:
-                wrong.append("angle overflow")
-            if answer & TOO_STRONG:
-                wrong.append("magnet too strong or too near")
-            if answer & TOO_WEAK:
-                wrong.append("magnet too weak, too far or missing")
+            wrong += [what for mask, must, what in self.FLAGS if bool(answer & mask) != must]
         if wrong:
-            raise SensorFault("AS5047P: %s (0x%04x)" % (", ".join(wrong), answer))
+            raise SensorFault("%s: %s (0x%04x)" % (self.NAME, ", ".join(wrong), answer))
 
     def _ask(self, request):
         self._frame(request)

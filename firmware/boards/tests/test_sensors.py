@@ -221,6 +221,116 @@ answer = tell(As5600, bus)
     assert what in run(program, status=status)
 
 
+def test_as5048_is_an_as5047p_with_another_diagnostics_register() -> None:
+    """Every angle in one reading; bits of 0x3FFD; a register of the AS5047P alone is never asked for."""
+    program = (
+        AS5047P
+        + """
+from drivers.as5048 import As5048
+sensor = Sensor()
+del sensor.registers[0x3FFC]
+sensor.registers[0x3FFD] = 0x0180
+encoder = As5048(sensor, sensor)
+wrong = []
+for angle in range(0, 16384, 5):
+    sensor.registers[0x3FFF] = angle
+    if encoder.read() != angle:
+        wrong.append(angle)
+answer = [wrong]
+for diagnostics in (0x0080, 0x0380, 0x0580, 0x0980):
+    sensor.registers[0x3FFD] = diagnostics
+    answer.append(tell(encoder.check))
+"""
+    )
+    wrong, *told = run(program)
+    assert wrong == []
+    for words, what in zip(told, ("not ready", "overflow", "too strong", "too weak"), strict=True):
+        assert words.startswith("AS5048: ")
+        assert what in words
+
+
+MT6701 = '''
+from drivers.mt6701 import Mt6701
+from drivers.errors import SensorFault
+
+class Sensor:
+    """MT6701's SSI as its data sheet describes it, the CRC by long division bit by bit."""
+    def __init__(self):
+        self.angle, self.status, self.selected = 0, 0, False
+        self.damage = lambda frame: frame
+    def value(self, level):
+        self.selected = not level
+    def readinto(self, into):
+        assert self.selected and len(into) == 3
+        told, crc = self.angle << 4 | self.status, 0
+        for k in range(17, -1, -1):
+            fed = crc >> 5 ^ told >> k & 1
+            crc = crc << 1 & 0x3F ^ 3 * fed
+        frame = self.damage(told << 6 | crc)
+        into[0], into[1], into[2] = frame >> 16, frame >> 8 & 255, frame & 255
+
+def tell(function, *args):
+    try:
+        return function(*args)
+    except SensorFault as error:
+        return str(error)
+'''
+
+
+def test_mt6701_reads_every_angle_and_no_single_wrong_bit_passes() -> None:
+    program = (
+        MT6701
+        + """
+sensor = Sensor()
+encoder = Mt6701(sensor, sensor)
+wrong = []
+for angle in range(16384):
+    sensor.angle = angle
+    if encoder.read() != angle:
+        wrong.append(angle)
+sensor.status = 4  # its push button, which is no fault
+answer = [wrong, encoder.read(), encoder.failures.total]
+sensor.status, sensor.angle = 0, 5000
+encoder.read()
+passed = 0
+for bit in range(24):
+    sensor.damage = lambda frame: frame ^ 1 << bit
+    passed += encoder.read() != 5000
+    sensor.damage = lambda frame: frame
+    encoder.read()
+answer += [passed, encoder.failures.total]
+"""
+    )
+    assert run(program) == [[], 16383, 0, 0, 24]
+
+
+@pytest.mark.parametrize(
+    ("status", "what"), [(8, "loss of track"), (1, "too strong"), (2, "too weak"), (None, "wrong CRC")]
+)
+def test_mt6701_tells_what_is_wrong_and_gives_up_after_three(status: int | None, what: str) -> None:
+    """At boot, and while it runs: None is a cut line, which its pull-up holds at 1."""
+    program = (
+        MT6701
+        + """
+sensor = Sensor()
+encoder = Mt6701(sensor, sensor)
+sensor.angle = 77
+encoder.read()
+if status is None:
+    sensor.damage = lambda frame: 0xFFFFFF
+else:
+    sensor.status = status
+sensor.angle = 78
+answer = [encoder.read(), encoder.read(), tell(encoder.read), encoder.read(), tell(Mt6701, sensor, sensor)]
+"""
+    )
+    first, second, fault, after, boot = run(program, status=status)
+    assert (first, second, after) == (77, 77, 77)
+    assert fault.startswith("MT6701: 3 bad readings in a row")
+    assert boot.startswith("MT6701: ")
+    assert what in boot
+
+
 @pytest.mark.parametrize("counts", [4096, 16384])
 def test_an_absolute_encoder_counts_on_over_its_zero(counts: int) -> None:
     """Random moves of less than half a turn, 20 turns to and fro; the count is modulo 2^16."""
