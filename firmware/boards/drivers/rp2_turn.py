@@ -102,6 +102,9 @@ def before(_t) -> int:
                 given = given + count
                 dma[7] = count  # it goes on where it stopped
         late = timer[0] - due
+    spi = ptr32(t[LINK])
+    if t[LINK]:  # 350 ns before its clock may begin (data sheet: tL), as below
+        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
     t[GIVEN] = given
     line[GONE] = given - dma[2]
     missed = 0
@@ -124,9 +127,7 @@ def before(_t) -> int:
     inputs[2] = edges
 
     # An AS5047P tells in a frame of 16 bits what it was asked for in the one before: the first asks for the angle.
-    spi = ptr32(t[LINK])
     if t[LINK]:
-        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
         spi[DATA] = 0xFF
         spi[DATA] = 0xFF
 
@@ -163,6 +164,8 @@ def before(_t) -> int:
     two = at + t[TORQUE_SLOT]
     pair = ptr32(int(inputs) + 32)
     twice = slots << 1
+    if t[LINK]:
+        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
     k = 0
     if t[TORQUE_SLOT] < 0:
         while k < 8:
@@ -185,7 +188,6 @@ def before(_t) -> int:
         found |= LOST_SAMPLE
 
     if t[LINK]:
-        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
         spi[DATA] = 0xC0  # nothing more is asked for
         spi[DATA] = 0x00
 
