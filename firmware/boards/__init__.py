@@ -19,7 +19,9 @@ Attributes
                        8 int32: tick, time in us, SYNC edges since boot, time of the last edge in us,
                        motor counter 0..65535, link encoder, supply, motor temperature
                        16 uint16 motor current, then 16 uint16 joint torque: 12-bit, spread over the window ending now
-                       4 int32: forces at the corners of a foot
+                       4 int32: forces at the corners of a foot; of a joint whose torque sensor has a converter with a
+                       clock of its own, its count and for how many ticks that has been held. For how many the forces
+                       have stands in place of a motor's temperature
                        int32: time of the motor encoder's newest edge, in counts of the fact encoder.capture_clock that
                        wrap at 2^32
                      The link encoder's count is absolute within a turn: 0 … encoder.link_counts - 1. Supply,

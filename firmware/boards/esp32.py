@@ -5,11 +5,14 @@ told some 10 us late, now and then much more. Wiring and an example of config.js
 hardware.
 """
 
+import sys
+
 import machine
 from machine import ADC, PWM, UART, WDT, Encoder, Pin
 
-from drivers.absolute_encoder import absolute_encoder
+from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.configuration import choice, item, whole
+from drivers.errors import WiringError
 from drivers.joint import Joint
 from drivers.single_adc import SingleAdc
 from drivers.uart_line import BUFFER, UartLine
@@ -19,6 +22,7 @@ class Board(Joint):
     """The chip as a joint's Hal (boards/__init__.py says what each part means)."""
 
     kind = "esp32"
+    _adc = None
     shortest_watchdog_ms = 1000
     longest_watchdog_ms = 3600000
 
@@ -29,29 +33,42 @@ class Board(Joint):
         cause = machine.reset_cause()  # this port's numbers are those of RESET_CAUSE_*
         self.reset_cause = cause if 1 <= cause <= 5 else 0
         self.clock_Hz = int(machine.freq())
+        sync = config["pins"].get("sync")
+        sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
+        if "foot" in config:
+            self.adc, self.encoder_source = (0, 0, 0), 0
+            self.add_sensors(registers)
+            self.begin(self._make_line(), None, None, sync_pin)
+            self.complete(self._make_drive)
+            return
         adcs = {role: ADC(Pin(pin), atten=ADC.ATTN_11DB) for role, pin in item(config, "analog").items()}
         samples = config.get("analog_samples", 1)
         self._adc = SingleAdc(adcs, samples)
         self.adc = (1000000 * samples // self.period_us, 12, 3100)
         motor_encoder = self._make_motor_encoder()
-        baud = whole(config, "line.baud", 57600, 3000000, 921600)
-        line = UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us, wake=UART.IRQ_RX)
+        line = self._make_line()
+        self.add_sensors(registers)
         self.lead_us = self.facts["adc.window"] = self.time_measuring()
-        sync = config["pins"].get("sync")
-        sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin)
         self.complete(self._make_drive)
 
     def measure(self, inputs):
-        self._adc.measure(inputs)
+        if self._adc:
+            self._adc.measure(inputs)
+
+    def _make_line(self):
+        baud = whole(self.config, "line.baud", 57600, 3000000, 921600)
+        return UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us, wake=UART.IRQ_RX)
 
     def _make_motor_encoder(self):
         config = self.config
-        if choice(config, "motor_encoder.kind", ("quadrature", "as5047p", "as5600")) != "quadrature":
+        if choice(config, "motor_encoder.kind", MOTOR_KINDS) != "quadrature":
             from drivers.turns import Turns
 
             self.encoder_source = 3  # software
             return Turns(absolute_encoder(config, "motor_encoder"))
+        if "index" in config["motor_encoder"]:
+            raise WiringError("config.json: motor_encoder.index: this port's interrupts are too slow for it")
         self.encoder_source = 1  # a counter of the chip
         a, b = (Pin(item(config, "motor_encoder", name), Pin.IN, Pin.PULL_UP) for name in ("a", "b"))
         filter_ns = whole(config, "motor_encoder.filter_ns", 0, 12000, 100)
@@ -92,3 +109,13 @@ class PulseCounter:
 
     def read(self):
         return self._encoder.value() & 0xFFFF
+
+
+def registers(_pin, number):
+    """Addresses and bits that set, clear and read a pin below 32: OUT_W1TS, OUT_W1TC, IN."""
+    if not 0 <= number < 32:
+        raise WiringError("config.json: pin %r of an HX711; on this port it must be one of 0 to 31" % number)
+    name = sys.implementation._machine
+    base = 0x60004000 if "ESP32S3" in name or "ESP32C" in name else 0x3F404000 if "ESP32S2" in name else 0x3FF44000
+    bit = 1 << number
+    return base + 0x08, bit, base + 0x0C, bit, base + 0x3C, bit

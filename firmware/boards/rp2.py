@@ -12,7 +12,7 @@ import machine
 from machine import PWM, UART, WDT, Pin
 
 from drivers import rp2_chip
-from drivers.absolute_encoder import absolute_encoder
+from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
@@ -34,7 +34,7 @@ class Board(Joint):
 
     kind = "rp2"
     longest_watchdog_ms = 8388
-    _fused = None
+    _fused = _adc = None
 
     def __init__(self):
         super().__init__(Pin, WDT)  # ENABLE low
@@ -42,6 +42,14 @@ class Board(Joint):
         self.uid = machine.unique_id()[:12]
         self.reset_cause = CAUSES.get(machine.reset_cause(), 0)
         self.clock_Hz = machine.freq()
+        sync = config["pins"].get("sync")
+        sync_pin = None if sync is None else held_low(sync)
+        if "foot" in config:
+            self.adc, self.encoder_source = (0, 0, 0), 0
+            self.add_sensors(registers)
+            self.begin(self._make_line(), None, None, sync_pin, hard=True)
+            self.complete(self._make_drive)
+            return
         self._adc = RoundRobinAdc(item(config, "analog"), self.period_us)
         self.adc = (self._adc.rate_Hz, 12, 3300)
         pio = whole(config, "motor_encoder.pio", 0, 2, 0)
@@ -56,14 +64,14 @@ class Board(Joint):
         self._enable = Heartbeat(config["pins"]["enable"], 1 - min(pio, 1), self.period_us)
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
-        sync = config["pins"].get("sync")
-        sync_pin = None if sync is None else held_low(sync)
+        self.add_sensors(registers)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
         self._fuse(sync_pin)
 
     def measure(self, inputs):
-        self._adc.measure(inputs)
+        if self._adc:
+            self._adc.measure(inputs)
 
     def calm(self, dog_class):
         machine.mem32[rp2_chip.WATCHDOG + rp2_chip.CLEAR] = WATCHDOG_ON
@@ -73,7 +81,8 @@ class Board(Joint):
         config, encoder = self.config, self.motor_encoder
         link = config.get("link_encoder", {"kind": "as5047p", "baud": FAST})
         plain = "sim_joint" not in config and config["drive"]["kind"] == "pwm_direction"
-        plain = plain and link["kind"] == "as5047p" and link.get("baud", FAST) >= FAST
+        plain = plain and not self.bridges and not self.ntc
+        plain = plain and link["kind"] in ("as5047p", "as5048") and link.get("baud", FAST) >= FAST
         if not (plain and encoder and self.encoder_source == 2 and config["line"]["kind"] == "uart"):
             return
         from drivers.rp2_fused import Fused
@@ -109,7 +118,7 @@ class Board(Joint):
             self.motor_encoder.complain()
         if found & LOST_LINK and self.link_encoder and self._fused:
             self.link_encoder.complain(self._fused.bad_reading)
-        if found & LOST_SAMPLE:
+        if found & LOST_SAMPLE and self._adc:
             self._adc.complain()
 
     def watchdog(self, timeout_ms):
@@ -126,7 +135,7 @@ class Board(Joint):
 
     def _make_motor_encoder(self, pio):
         config = self.config
-        if choice(config, "motor_encoder.kind", ("quadrature", "as5047p", "as5600")) != "quadrature":
+        if choice(config, "motor_encoder.kind", MOTOR_KINDS) != "quadrature":
             from drivers.turns import Turns
 
             self.encoder_source = 3  # software
@@ -136,6 +145,11 @@ class Board(Joint):
         self.encoder_source = 2  # PIO
         encoder = Quadrature(item(config, "motor_encoder", "a"), pio, self.inputs)
         self.facts["encoder.capture_clock"] = encoder.clock_Hz
+        if "index" in config["motor_encoder"]:
+            from drivers.index_pulse import IndexPulse
+
+            pulse = IndexPulse(config, self.facts.get("encoder.motor_counts", 4096))
+            encoder.watch_index(item(config, "motor_encoder", "index"), 1 - min(pio, 1), pulse)
         return encoder
 
     def _make_line(self):
@@ -200,3 +214,9 @@ def held_low(sync):
                 "(erratum RP2350-E9); put 4.7 kOhm from it to ground, or leave pins.sync out" % sync
             )
     return Pin(sync, Pin.IN, Pin.PULL_DOWN)
+
+
+def registers(_pin, number):
+    """Addresses and bits that set, clear and read a pin."""
+    bit = 1 << number
+    return rp2_chip.PIN_SET, bit, rp2_chip.PIN_CLEAR, bit, rp2_chip.PIN_LOOK, bit

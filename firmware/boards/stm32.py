@@ -9,7 +9,7 @@ import pyb
 from machine import UART, WDT
 from pyb import Pin, Timer
 
-from drivers.absolute_encoder import absolute_encoder
+from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
@@ -18,6 +18,7 @@ from drivers.stm32_adc import SAMPLES, TimedAdc
 from drivers.stm32_heartbeat import Heartbeat
 from drivers.uart_line import BUFFER, UartLine
 
+IDR, BSRR = 0x10, 0x18  # registers of a GPIO port, alike in all STM32 that MicroPython knows but the F1
 CAUSES = {
     machine.PWRON_RESET: 1,
     machine.HARD_RESET: 2,
@@ -31,6 +32,7 @@ class Board(Joint):
     """The chip as a joint's Hal (boards/__init__.py says what each part means)."""
 
     kind = "stm32"
+    _adc = None
     longest_watchdog_ms = 26000  # of an IWDG with the slowest clock of the family
 
     def __init__(self):
@@ -39,28 +41,40 @@ class Board(Joint):
         self.uid = machine.unique_id()[:12]
         self.reset_cause = CAUSES.get(machine.reset_cause(), 0)
         self.clock_Hz = pyb.freq()[0]
+        sync = config["pins"].get("sync")
+        sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
+        if "foot" in config:
+            self.adc, self.encoder_source = (0, 0, 0), 0
+            self.add_sensors(registers)
+            self.begin(self._make_line(), None, None, sync_pin, hard=True)
+            self.complete(self._make_drive)
+            return
         rate = whole(config, "analog_rate_Hz", 50000, 200000, 80000)
         self._adc = TimedAdc(item(config, "analog"), rate, whole(config, "analog_timer", 1, 17, 6))
         self.adc = (rate, 12, 3300)
         motor_encoder = self._make_motor_encoder()
-        baud = whole(config, "line.baud", 57600, 3000000, 921600)
-        uart = UART(item(config, "line", "uart"), baudrate=baud, rxbuf=BUFFER, timeout=0)
-        line = UartLine(uart, baud, self.period_us, False, whole(config, "line.patience_us", 50, 600, 300))
+        line = self._make_line()
+        self.add_sensors(registers)
         if "heartbeat" in config:
             self._enable = self._make_heartbeat(motor_encoder)
         self.lead_us = self.time_measuring()
         self.facts["adc.window"] = SAMPLES * 1000000 // rate
-        sync = config["pins"].get("sync")
-        sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
 
     def measure(self, inputs):
-        self._adc.measure(inputs)
+        if self._adc:
+            self._adc.measure(inputs)
+
+    def _make_line(self):
+        config = self.config
+        baud = whole(config, "line.baud", 57600, 3000000, 921600)
+        uart = UART(item(config, "line", "uart"), baudrate=baud, rxbuf=BUFFER, timeout=0)
+        return UartLine(uart, baud, self.period_us, False, whole(config, "line.patience_us", 50, 600, 300))
 
     def _make_motor_encoder(self):
         config = self.config
-        if choice(config, "motor_encoder.kind", ("quadrature", "as5047p", "as5600")) != "quadrature":
+        if choice(config, "motor_encoder.kind", MOTOR_KINDS) != "quadrature":
             from drivers.turns import Turns
 
             self.encoder_source = 3  # software
@@ -69,7 +83,13 @@ class Board(Joint):
         timer = Timer(whole(config, "motor_encoder.timer", 1, 8), prescaler=0, period=0xFFFF)
         for channel, name in ((1, "a"), (2, "b")):
             timer.channel(channel, Timer.ENC_AB, pin=Pin(item(config, "motor_encoder", name)))
-        return TimerCounter(timer)
+        counter = TimerCounter(timer)
+        if "index" in config["motor_encoder"]:
+            from drivers.index_pulse import IndexPulse
+
+            pin = Pin(item(config, "motor_encoder", "index"), Pin.IN, Pin.PULL_UP)
+            counter.watch_index(pin, IndexPulse(config, self.facts.get("encoder.motor_counts", 4096)))
+        return counter
 
     def _make_heartbeat(self, motor_encoder):
         config = self.config
@@ -128,11 +148,24 @@ class Board(Joint):
 class TimerCounter:
     """A timer in encoder mode as the Hal's 16-bit count."""
 
+    _pulse = None
+
     def __init__(self, timer):
         self._timer = timer
 
     def read(self):
+        if self._pulse and self._pulse.is_off():
+            self._pulse.complain()
         return self._timer.counter() & 0xFFFF
+
+    def watch_index(self, pin, pulse):
+        """Have each index pulse judged (index_pulse.py), us after it: below 100 000 counts a second no count."""
+        self._pulse = pulse
+        pin.irq(self._judge, pin.IRQ_RISING, hard=True)
+
+    def _judge(self, _pin):
+        if self._pulse:
+            self._pulse.judge(self._timer.counter() & 0xFFFF)
 
 
 class TimerPwm:
@@ -145,3 +178,9 @@ class TimerPwm:
     def duty_u16(self, duty):
         # 14 bits of duty: the product fits a small int.
         self._channel.pulse_width((duty >> 2) * self._scale >> 14 if duty < 65535 else self._scale)
+
+
+def registers(pin, _name):
+    """Addresses and bits that set, clear and read a pin: BSRR twice, IDR."""
+    bit = 1 << pin.pin()
+    return pin.gpio() + BSRR, bit, pin.gpio() + BSRR, bit << 16, pin.gpio() + IDR, bit

@@ -46,6 +46,8 @@ class Joint:
     lead_us = 0  # how long before the tick measuring begins
     shortest_watchdog_ms = 1
     longest_watchdog_ms = 30000
+    bridges = ntc = None
+    clock_Hz = 0
 
     def __init__(self, pin_class, dog_class):
         self._enable, self.config = enable_low(pin_class)
@@ -63,7 +65,7 @@ class Joint:
     def begin(self, line, motor_encoder, link_encoder, sync_pin, **irq):
         """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
         if "sim_joint" in self.config:  # a bare board: nothing answers on its pins
-            motor_encoder = link_encoder = None
+            motor_encoder = link_encoder = self.bridges = self.ntc = None
         self.line, self.motor_encoder, self.link_encoder = line, motor_encoder, link_encoder
         self.receive_buffer, self.budget = line.receive_buffer, line.budget
         if link_encoder:
@@ -74,9 +76,36 @@ class Joint:
             sync_pin.irq(self._clock.edge, sync_pin.IRQ_RISING, **irq)
             self.sync_input = True
 
+    def add_sensors(self, registers):
+        """What any port reads alike: "torque", "foot" and "ntc" of config.json; registers() as hx711.py has it.
+
+        To be called before begin().
+        """
+        config, facts = self.config, self.facts
+        if "sim_joint" in config:
+            return
+        if "torque" in config or "foot" in config:
+            from drivers import bridges
+
+            if "foot" in config:
+                self.bridges = bridges.foot_bridges(config, registers, self.clock_Hz, self.period_us)
+                facts["board.channels"] = bridges.FOOT_CHANNELS
+            else:
+                self.bridges = bridges.torque_bridge(config, registers, self.clock_Hz, self.period_us)
+                channels = facts.get("board.channels", bridges.JOINT_CHANNELS) & ~bridges.ANALOG_TORQUE
+                facts["board.channels"] = channels | bridges.TORQUE_CHANNELS
+            self.bridges.start()
+        if "ntc" in config:
+            from drivers.ntc import Ntc
+
+            if "temperature" not in config.get("analog", {}):
+                raise WiringError("config.json: ntc is given, but no analog.temperature, the pin of its divider")
+            self.ntc = Ntc(config)
+            facts.update(self.ntc.facts())
+
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
-        if "sim_joint" in self.config:
+        if "sim_joint" in self.config or "foot" in self.config:
             self.drive = NoDrive()
             return
         self.facts["current.zero"] = zero = zero_offset(self._block, self._motor_count)  # a saved one replaces it
@@ -123,6 +152,10 @@ class Joint:
             put(inputs, 4, self.motor_encoder.read())
         if self.link_encoder:
             put(inputs, 5, self.link_encoder.read())
+        if self.bridges:
+            self.bridges.read(inputs)
+        if self.ntc:
+            put(inputs, 7, self.ntc.to_centidegrees(get(inputs, 7)))
         clock.tick(inputs)
         received = self.line.receive(self._received, LINE)
         clock.look()

@@ -24,6 +24,8 @@ class Quadrature:
     Args: A's pin number; which PIO (0, 1, on the RP2350 also 2); the Hal's inputs.
     """
 
+    _index = None
+
     def __init__(self, pin_a, pio, inputs):
         pins = [Pin(pin, Pin.IN, Pin.PULL_UP) for pin in (pin_a, pin_a + 1)]
         base = rp2_chip.PIO + pio * rp2_chip.PIO_STEP
@@ -43,8 +45,16 @@ class Quadrature:
             self.complain()
         return newest(self._ring.address, self._inputs)
 
+    def watch_index(self, number, pio, pulse):
+        """Have each index pulse judged (index_pulse.py): its pin's number; a PIO beside the counter's."""
+        from drivers.rp2_index import Index
+
+        self._index = Index(number, pio, self._ring.address, self._flags, pulse)
+
     def complain(self):
         mem32[self._flags] = 1
+        if self._index and self._index.pulse.is_off():
+            self._index.pulse.complain()
         raise SensorFault("motor encoder: A and B changed at once; noise, a loose wire, or faster than it can be")
 
     def cells(self):
