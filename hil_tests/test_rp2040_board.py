@@ -93,10 +93,16 @@ def start_chip(tmp_path: Path) -> Iterator[StartChip]:
     need_rp2040()
     boards: list[Rp2040Board] = []
 
-    def start(program: str, wiring: dict[str, Any] | None = None, drivers: Sequence[str] = ()) -> Chip:
+    def start(
+        program: str,
+        wiring: dict[str, Any] | None = None,
+        drivers: Sequence[str] = (),
+        more: dict[str, Any] | None = None,
+    ) -> Chip:
         path = tmp_path / "wiring.json"
         path.write_text(json.dumps(wiring or {}))
         config = board_config({"node": 1, "uid": "0123456789abcdef", "facts": FACTS}, read_wiring(path), POWER, 921600)
+        config |= more or {}
         files = {name: DRIVERS[name] for name in (f"drivers/{driver}.py" for driver in ("__init__", *drivers))}
         files |= {"main.py": (LINE + program).encode(), "config.json": json.dumps(config).encode()}
         chip = Chip(Rp2040Board(find_rp2040(), tmp_path / "board", files, config))

@@ -1,7 +1,8 @@
 """Boards that are chips: what happens at their pins in a tick of the plant, of which their own clocks know nothing."""
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,14 +99,33 @@ class PinCohort:
                 "current": current,
                 "torque": torque,
                 "supply": slow["bus_voltage"],
-                "temperature": slow["temperature"],
+                "temperature": [_divider_count(board.config["ntc"], inputs["temperature"])]
+                if "ntc" in board.config
+                else slow["temperature"],
             },
             "count": count,
+            "bridges": _bridges(board.config, torque),
             "link": int(inputs["link_count"]) * board.link_counts // self._link_counts,
             "sync": [_own_time(seat, pulse) for pulse in pulses],
             "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
         }
         return json.dumps(message).encode() + b"\n"
+
+
+def _bridges(config: Mapping[str, Any], samples: Sequence[int]) -> list[float]:
+    """What a torque sensor's bridge gives in counts of 24 bits at a gain of 128, on average over a tick."""
+    if "torque" not in config:
+        return []
+    gain, shift = config["torque"].get("gain", 128), config["torque"].get("shift", 8)
+    return [(sum(samples) - (_TOP + 1) * len(samples) // 2) * 2**shift * 128 / gain]
+
+
+def _divider_count(ntc: Mapping[str, Any], temperature: int) -> int:
+    """The count of a 12-bit converter at a thermistor's divider, at a temperature [0.01 degC]."""
+    kelvin = 0.01 * temperature + 273.15
+    ohm = ntc["ohm_25"] * math.exp(ntc["beta_K"] * (1.0 / kelvin - 1.0 / 298.15))
+    own, other = (ohm, ntc["resistor_ohm"]) if ntc["side"] == "low" else (ntc["resistor_ohm"], ohm)
+    return min(round((_TOP + 1) * own / (own + other)), _TOP)
 
 
 def _slow_count(count: int) -> int:

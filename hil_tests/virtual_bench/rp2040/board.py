@@ -27,6 +27,7 @@ class Rp2040Board:
     Attributes:
         config: its config.json.
         enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went.
+        violations: of the timing that sensors' data sheets ask for, since it got power.
         resets: of the chip since it got power.
     """
 
@@ -67,6 +68,7 @@ class Rp2040Board:
         told = self._hear()
         self._time_ns = told["time"]
         self.enable_changes = [(at, level) for at, level in told["changes"]]
+        self.violations += told["violations"]
         self.resets = told["resets"]
         self.ports: list[str] = told.get("ports") or []
         if told["lockup"] and not told["watchdog"]:
@@ -87,6 +89,7 @@ class Rp2040Board:
     def _power_on(self) -> None:
         self.death: str | None = None
         self.enable_changes: list[tuple[int, bool]] = []
+        self.violations: list[str] = []
         self.resets = 0
         try:
             with (self._folder / "emulator.log").open("ab") as log:

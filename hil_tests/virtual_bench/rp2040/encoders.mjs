@@ -1,29 +1,46 @@
-// Absolute encoders on the buses of the chip, as their data sheets (ams) have them, with a magnet that is as it should
+// Absolute encoders on the buses of the chip, as their data sheets (ams, MagnTek) have them, with a magnet that is as it should
 // be. angle() gives the count now; a bus takes its time.
 import { CYCLE_NS } from './core.mjs';
+import { attachSpi } from './spi.mjs';
 
 const BYTE_BITS = 8, ACKNOWLEDGED_BITS = 9;
 
-// AS5047P on SPI: frames of 16 bits, each answering the one before.
+// AS5047P and AS5048A on SPI: frames of 16 bits, each answering the one before. 10 MHz, 350 ns from select to the first
+// edge, and 350 ns of select high between frames.
 export const AS5047P_COUNTS = 16384;
-const ERRFL = 0x0001, DIAAGC = 0x3ffc, ANGLECOM = 0x3fff, ADDRESS = 0x3fff;
-const SETTLED = 0x0180; // DIAAGC: the offset loop has settled, the gain is in its middle
+const ERRFL = 0x0001, DIAAGC = { as5047p: 0x3ffc, as5048: 0x3ffd }, ANGLE = 0x3fff, ADDRESS = 0x3fff;
+const SETTLED = 0x0180; // the offset loop has settled, the gain is in its middle
+const FRAMES = { hz: 10e6, setupNs: 350, highNs: 350 };
 
-export function attachAs5047p(chip, { spi, select }, angle) {
-  const bus = chip.rp2040.spi[spi], pin = chip.rp2040.gpio[select];
-  let answer = 0, request = 0, bytes = 0, received = 0;
-  const registers = new Map([[ERRFL, () => 0], [DIAAGC, () => SETTLED], [ANGLECOM, angle]]);
-  const done = chip.clock.createAlarm(() => bus.completeTransmit(received));
-  pin.addListener((state) => {
-    if (state !== 0 && bytes === 2) answer = withParity(registers.get(request & ADDRESS)?.() ?? 0);
-    bytes = request = 0;
-  });
-  bus.onTransmit = (value) => {
-    const selected = pin.value === 0;
-    received = selected && bytes < 2 ? (answer >> (BYTE_BITS * (1 - bytes))) & 255 : 255; // the pull-up's
-    if (selected) { request = (request << BYTE_BITS) | value; bytes++; }
-    done.schedule(1e9 * BYTE_BITS / bus.clockFrequency);
-  };
+export function attachAs5047p(chip, wiring, angle, complain) {
+  let answer = 0, request = 0;
+  const registers = new Map([[ERRFL, () => 0], [DIAAGC[wiring.kind], () => SETTLED], [ANGLE, angle]]);
+  attachSpi(chip, wiring, wiring.kind.toUpperCase(), FRAMES, {
+    begin() { request = 0; },
+    exchange(byte, number) {
+      request = (request << BYTE_BITS) | byte;
+      return number < 2 ? (answer >> (BYTE_BITS * (1 - number))) & 255 : 255;
+    },
+    end(bytes) { if (bytes === 2) answer = withParity(registers.get(request & ADDRESS)?.() ?? 0); },
+  }, complain);
+}
+
+// MT6701 on its SSI: 14 bits of angle, four of status, CRC-6; 15.6 MHz. status() is Mg[3:0].
+const SSI = { hz: 15.6e6 }, ANGLE_BITS = 14, STATUS_BITS = 4, CRC_BITS = 6, POLYNOMIAL = 0x43;
+
+export function attachMt6701(chip, wiring, angle, complain, status = () => 0) {
+  let frame = 0;
+  attachSpi(chip, wiring, 'MT6701', SSI, {
+    begin() {
+      const told = angle() << STATUS_BITS | status();
+      let rest = told << CRC_BITS;
+      for (let bit = ANGLE_BITS + STATUS_BITS + CRC_BITS - 1; bit >= CRC_BITS; bit--) {
+        if (rest >> bit & 1) rest ^= POLYNOMIAL << (bit - CRC_BITS);
+      }
+      frame = told << CRC_BITS | rest;
+    },
+    exchange(byte, number) { return number < 3 ? frame >> (BYTE_BITS * (2 - number)) & 255 : 255; },
+  }, complain);
 }
 
 function withParity(value) {

@@ -1,6 +1,7 @@
 // What is wired to a chip's pins, as its config.json says (docs/boards.md): the plant's sensors, the line to the host,
 // and the power stage. The plant tells a stretch of time at once; here it happens at the chip's pins at its times.
-import { attachAs5047p, attachAs5600 } from './encoders.mjs';
+import { attachAds1220, attachHx711 } from './bridge_converters.mjs';
+import { attachAs5047p, attachAs5600, attachMt6701 } from './encoders.mjs';
 import { wakePio } from './pio.mjs';
 import { UsbHost } from './usb.mjs';
 
@@ -9,6 +10,8 @@ const PULSE_NS = 100e3; // of SYNC
 const BITS = 10; // on the line for a byte
 const USB_BYTE_NS = 1e3; // about what full speed leaves
 const PWM = 4; // function of a pin
+const ENCODERS = { as5047p: attachAs5047p, as5048: attachAs5047p, mt6701: attachMt6701, as5600: attachAs5600 };
+const CONVERTERS = { hx711: attachHx711, ads1220: attachAds1220 };
 const HIGH = 1; // what GPIOPin.value says of a pin that is driven so
 
 // Things that happen at their times, whatever the chip's clock has begun with.
@@ -29,20 +32,24 @@ class Timetable {
   arm() { if (this.events.length) this.alarm.schedule(Math.max(0, this.events[0][0] - this.chip.nanos)); }
 }
 
+const DRIFTS = [0.02, -0.03, 0.05, -0.01]; // of converters' oscillators, of which none is like another
+const wrapped = (count, turn) => ((Math.floor(count) % turn) + turn) % turn;
+
 export class Pins {
   constructor(config) {
     this.config = config;
     this.levels = 0; // of all pins that something outside drives
-    this.inputs = { beginNs: 0, endNs: 1, analog: {}, link: 0 };
+    this.inputs = { beginNs: 0, endNs: 1, analog: {}, link: 0, bridges: [], slip: 0 };
     this.count = null; // of the motor encoder at the end of what was told, with its fraction
-    this.roles = new Map(Object.entries(config.analog).map(([role, pin]) => [pin - FIRST_ANALOG, role]));
+    this.roles = new Map(Object.entries(config.analog ?? {}).map(([role, pin]) => [pin - FIRST_ANALOG, role]));
     this.usb = config.line.kind === 'usb' ? new UsbHost((bytes) => this.sent.push(...bytes)) : null;
     this.byteNs = this.usb ? USB_BYTE_NS : 1e9 * BITS / config.line.baud;
     this.lineFreeNs = 0;
     this.sent = [];
     this.enable = false;
     this.changes = []; // of ENABLE: when, and to what
-    const { a } = config.motor_encoder, { sda, scl } = config.link_encoder ?? {};
+    this.violations = []; // of what sensors' data sheets ask for
+    const { a } = config.motor_encoder ?? {}, { sda, scl } = config.link_encoder ?? {};
     for (const pulledUp of [sda, scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
     this.line = new Timetable((byte) => (this.usb ?? this.chip.rp2040.uart[config.line.uart]).feedByte(byte));
     this.edges = new Timetable((count) => this.show(a, count));
@@ -68,18 +75,29 @@ export class Pins {
       adc.channelValues[input] = this.sample(input);
       adc.sampleAlarm.schedule(CONVERSION_NS);
     };
-    const link = config.link_encoder, angle = () => this.inputs.link;
-    if (link) (link.kind === 'as5600' ? attachAs5600 : attachAs5047p)(chip, link, angle);
+    const complain = (words) => this.violations.push(words);
+    const { link_encoder: link, motor_encoder: motor } = config;
+    if (link) ENCODERS[link.kind](chip, link, () => this.inputs.link, complain);
+    if (motor?.kind in ENCODERS) {
+      ENCODERS[motor.kind](chip, motor, () => wrapped(this.count ?? 0, config.facts['encoder.motor_counts']), complain);
+    }
+    const cells = config.foot ? config.foot.cells.map((cell) => ({ ...config.foot, ...cell })) : [config.torque ?? {}];
+    cells.forEach((cell, number) => {
+      const level = (high) => this.drive(cell.data ?? cell.ready, high);
+      const bridge = () => this.inputs.bridges[number] ?? 0;
+      if (cell.kind) CONVERTERS[cell.kind](chip, { ...cell, drift: DRIFTS[number] }, bridge, level, complain);
+    });
     for (const timetable of [this.line, this.edges, this.sync]) timetable.attach(chip);
   }
 
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
   // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
-  // which pulses begin, `line` those at which bytes set out, with the bytes in hexadecimal; `usb` is an order to
-  // the host at the chip's USB port.
-  tell({ to, analog = {}, count = 0, link = 0, sync = [], line = [], usb = null }) {
+  // which pulses begin, `bridges` what strain gauges give, `slip` how many counts the motor encoder's A and B have lost,
+  // `line` the times at which bytes set out, with the bytes in hexadecimal; `usb` is an order to the host at the chip's
+  // USB port.
+  tell({ to, analog = {}, count = 0, link = 0, bridges = [], slip = 0, sync = [], line = [], usb = null }) {
     const beginNs = this.inputs.endNs > 1 ? this.inputs.endNs : this.chip.nanos;
-    this.inputs = { beginNs, endNs: to, analog, link };
+    this.inputs = { beginNs, endNs: to, analog, link, bridges, slip };
     if (usb) this.usb.tell(usb);
     for (const nanos of sync) {
       this.sync.add(nanos, true);
@@ -92,17 +110,22 @@ export class Pins {
         this.line.add(this.lineFreeNs, byte);
       }
     }
-    if (this.count === null) this.show(this.config.motor_encoder.a, Math.floor(count));
-    else this.turn(this.count, count, beginNs, to);
+    const { kind, a } = this.config.motor_encoder ?? {};
+    if (kind === 'quadrature') {
+      if (this.count === null) this.show(a, Math.floor(count));
+      else this.turn(this.count, count, beginNs, to);
+    }
     this.count = count;
   }
 
   // What the chip did since this was last asked.
   told() {
-    const { sent, changes } = this;
+    const { sent, changes, violations } = this;
     this.sent = [];
     this.changes = [];
-    return { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, duty: this.duty(), ports: this.usb?.names };
+    this.violations = [];
+    const said = { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, violations };
+    return { ...said, duty: this.duty(), ports: this.usb?.names };
   }
 
   note(enable) {
@@ -135,12 +158,18 @@ export class Pins {
     const [levelA, levelB] = [((count + 1) & 2) !== 0, (count & 2) !== 0];
     if (levelA !== !!(this.levels >> a & 1)) this.drive(a, levelA);
     if (levelB !== !!(this.levels >> a + 1 & 1)) this.drive(a + 1, levelB);
+    const { index, index_width: width = 4 } = this.config.motor_encoder;
+    if (index !== undefined) {
+      const within = wrapped(count + this.inputs.slip, this.config.facts['encoder.motor_counts']) < width;
+      if (within !== !!(this.levels >> index & 1)) this.drive(index, within);
+    }
     wakePio(this.chip);
   }
 
   // What the power stage makes of its pins: voltage by the supply's, -1 to 1; null where all switches are open.
   duty() {
     const { drive } = this.config;
+    if (!drive) return null;
     if (drive.kind === 'pwm_direction') {
       return this.high(drive.pwm) * (this.chip.rp2040.gpio[drive.direction].value === HIGH ? 1 : -1);
     }

@@ -5,12 +5,18 @@
 // firmware/boards/drivers/rp2_quadrature_program.py costs time at edges only, and tells their times to a turn, 160 ns.
 import { CYCLE_NS } from './core.mjs';
 
-const SLOW = 16;
+const SLOW = 16, IRQ_FORCE = 0x34;
 const LONGEST = 256; // steps until a fast machine must have come around; one that never rests is not emulated
 
 export function clockPio(chip) {
   for (const pio of chip.rp2040.pio) {
     pio.run = () => {};
+    const write = pio.writeUint32.bind(pio); // IRQ_FORCE is missing
+    pio.writeUint32 = (offset, value) => {
+      if (offset !== IRQ_FORCE) { write(offset, value); return; }
+      pio.irq |= value & 255;
+      pio.irqUpdated();
+    };
     for (const machine of pio.machines) clockMachine(chip, pio, machine);
   }
 }

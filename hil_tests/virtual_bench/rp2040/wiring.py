@@ -17,14 +17,17 @@ _WIRING: dict[str, Any] = {
     "analog": {"current": 26, "torque": 27, "supply": 28, "temperature": 29},
     "drive": {"kind": "pwm_direction", "pwm": 16, "direction": 17, "frequency_Hz": 20000},
 }
+_OTHERS = ("torque", "ntc", "foot")  # entries that the example has not; a foot's board has no other sensors
 _EMULATED = {  # what is at the pins, by its entry in config.json
     "line": ("uart", "usb"),
-    "motor_encoder": ("quadrature",),
-    "link_encoder": ("as5047p", "as5600"),
+    "motor_encoder": ("quadrature", "as5047p", "as5048", "mt6701"),
+    "link_encoder": ("as5047p", "as5048", "mt6701", "as5600"),
+    "torque": ("hx711", "ads1220"),
+    "foot": ("hx711", "ads1220"),
     "drive": ("pwm_direction", "half_bridges"),
 }
 LINK_POSITION = 1 << CHANNEL_BY_NAME["link_position"].bit  # of the fact board.channels
-LINK_COUNTS = {"as5047p": 16384, "as5600": 4096}
+LINK_COUNTS = {"as5047p": 16384, "as5048": 16384, "mt6701": 16384, "as5600": 4096}
 # The bench's counts of supply and temperature have 15 bits and begin at 0 V and 0 degC; a chip's converter has 12.
 SLOW_SHIFT = 3
 _SLOW_STEPS = 1 << SLOW_SHIFT
@@ -44,11 +47,14 @@ def read_wiring(path: Path | None) -> dict[str, Any]:
             own = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise BenchFileError(f"wiring {path} cannot be read: {error}") from error
-    if not isinstance(own, dict) or not own.keys() <= _WIRING.keys():
-        raise BenchFileError(f"wiring {path} must be an object with some of {', '.join(_WIRING)}")
+    known = (*_WIRING, *_OTHERS)
+    if not isinstance(own, dict) or not own.keys() <= set(known):
+        raise BenchFileError(f"wiring {path} must be an object with some of {', '.join(known)}")
     wiring: dict[str, Any] = {**_WIRING, **own}
+    if wiring.get("torque") and "analog" not in own:
+        wiring["analog"] = {role: pin for role, pin in _WIRING["analog"].items() if role != "torque"}
     for entry, kinds in _EMULATED.items():
-        if entry == "link_encoder" and wiring[entry] is None:
+        if wiring.get(entry) is None and entry in ("link_encoder", *_OTHERS):
             continue
         if (kind := wiring[entry].get("kind")) not in kinds:
             raise BenchFileError(
@@ -65,8 +71,16 @@ def board_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: Po
         wiring: entries about its pins.
         power: supply and winding, which the board's current loop is told.
         baud: speed of its line.
+
+    Raises:
+        BenchFileError: an absolute encoder on the motor has not the counts that the plant's has.
     """
     facts = dict(config["facts"])
+    kind, counts = wiring["motor_encoder"]["kind"], facts.get("encoder.motor_counts", 4096)
+    if (own := LINK_COUNTS.get(kind, counts)) != counts:
+        raise BenchFileError(
+            f"motor_encoder.kind = {kind!r} has {own} counts a turn, the plant's motor encoder {counts}"
+        )
     del facts["encoder.capture_clock"]  # the board's own PIO makes the edge times
     if wiring["link_encoder"] is None:
         facts["encoder.link_zero"] = 0  # the joint is at zero wherever it starts
