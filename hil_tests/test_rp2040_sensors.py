@@ -52,9 +52,9 @@ def torque():
     while True:
         while not bridge.ready():
             pass
-        start, settling = time.ticks_us(), bridge.settling
+        start = time.ticks_us()
         value = bridge.read()
-        if not settling:
+        if bridge.fresh:
             return value, time.ticks_diff(time.ticks_us(), start)
 say("ready")
 while True:
@@ -265,5 +265,5 @@ def test_a_torque_sensors_own_converter_takes_the_place_of_the_analogue_one(tmp_
     path.write_text(json.dumps({"torque": {"kind": "hx711", "clock": 2, "data": 3}}))
     assert read_wiring(path)["analog"] == {"current": 26, "supply": 28, "temperature": 29}
     path.write_text(json.dumps({"torque": {"kind": "ad7190"}}))
-    with pytest.raises(BenchFileError, match="torque.kind = 'ad7190' is not emulated; there are hx711, ads1220"):
+    with pytest.raises(BenchFileError, match=r"torque\.kind = 'ad7190' is not emulated; there are hx711, ads1220"):
         read_wiring(path)

@@ -40,10 +40,12 @@ class Ads1220:
     Raises SensorFault when it does not keep what is written to it.
     """
 
+    fresh = True
+
     def __init__(self, config, common, spi, select, ready):
         self._spi, self._select, self._ready = spi, select, ready
         self._answer = bytearray(3)
-        self._value = self.settling = 0
+        self._value = self.look_us = 0  # it keeps a conversion until the next is there, and so may wait
         self.failures = Failures("ADS1220")
         gain = whole(config, common + ".gain", 1, 128, 128)
         if gain & (gain - 1):

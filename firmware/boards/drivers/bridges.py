@@ -51,6 +51,13 @@ class Bridges:
         self._age = OLDEST
         slowest = max(converter.period_us for converter in converters)
         self._patience = PATIENCE * slowest // period_us + 1
+        for converter in converters:
+            if 0 < converter.look_us < self._count * period_us:
+                raise WiringError(
+                    "config.json: %d converters at %d conversions a second, of which a tick of %d us looks at one: "
+                    "each must be looked at every %d us; take a shorter board.tick_period or a lower rate"
+                    % (self._count, 1000000 // converter.period_us, period_us, converter.look_us)
+                )
         self._waited = 0
         self.failures = Failures("bridge converters")
 
@@ -88,9 +95,8 @@ class Bridges:
         k = self._next
         converter = self._converters[k]
         if converter.ready():
-            settling = converter.settling
             value = converter.read()
-            if not settling:
+            if converter.fresh:
                 self._values[k] = value
                 self._missing &= ~(1 << k)
         k += 1

@@ -9,7 +9,7 @@ DOUT needs no pull-up besides the chip's own: a cut line is never ready, which i
 """
 
 from array import array
-from time import sleep_us
+from time import sleep_us, ticks_diff, ticks_us
 
 import machine
 import micropython
@@ -42,6 +42,8 @@ class Hx711:
     the addresses and bits that set, clear and read it; the processor's clock.
     """
 
+    fresh = False
+
     def __init__(self, config, name, common, registers, clock_Hz):
         gain = whole(config, common + ".gain", 32, 128, 128)
         if gain not in PULSES:
@@ -59,23 +61,36 @@ class Hx711:
         into = registers(Pin(data, Pin.IN, Pin.PULL_UP), data)
         self._pins = array("I", list(out[:4]) + list(into[4:]) + [clock_Hz // 80000000])
         self._pulses = PULSES[gain]
-        self.settling = 0 if gain == 128 else SETTLING
+        self._settling = 0 if gain == 128 else SETTLING
+        self._high_us = ticks_us()
         self.period_us = 1000000 // rate
+        self.look_us = self.period_us // 2  # it must be looked at that often
+        self._soon_us = self.period_us * 3 // 4
         self.failures = Failures("HX711 at %s" % data)
         self._value = 0
 
     def ready(self):
-        return not level(self._pins)
+        if level(self._pins):
+            self._high_us = ticks_us()
+            return False
+        return True
 
     def read(self):
-        """The newest conversion; the one before in place of a bad one. Allocates nothing."""
+        """The newest conversion; the one before in place of a bad one. Allocates nothing.
+
+        `fresh` says whether it is to be used: not while the gain settles, nor when nobody has looked for so long that
+        the next conversion may have ended meanwhile, which would be a mixture of two.
+        """
+        self.fresh = not self._settling and ticks_diff(ticks_us(), self._high_us) < self._soon_us
         state = machine.disable_irq()
         value = clock_out(self._pins, self._pulses)
         machine.enable_irq(state)
         if not level(self._pins):  # the last pulses take it up
             self.failures.one("DOUT stays low", value & 0xFFFFFF)
-        elif self.settling:
-            self.settling -= 1
+        elif self._settling:
+            self._settling -= 1
+        elif not self.fresh:
+            pass
         elif value == LOWEST or value == HIGHEST:
             self.failures.one("out of range", value & 0xFFFFFF)
         else:

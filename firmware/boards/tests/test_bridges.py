@@ -41,7 +41,7 @@ CONVERTERS = """
 from drivers.bridges import Bridges
 class Converter:
     # Converts at each `period`-th look.
-    settling = 0
+    fresh, look_us = True, 0
     def __init__(self, period, value=0):
         self.period, self.value, self.looks, self.period_us = period, value, 0, 1000 * period
     def ready(self):
@@ -138,6 +138,21 @@ answer = tell(Bridges([Converter(1), Converter(0)], 24, 7, 8, 1000).start)
 """
     )
     assert run(program) == "bridge converter 2: no conversion in 2 s; check its supply and wiring"
+
+
+def test_a_tick_too_slow_for_its_converters_is_refused() -> None:
+    program = (
+        MACHINE
+        + CONVERTERS
+        + """
+cells = [Converter(12) for _ in range(4)]
+for cell in cells:
+    cell.look_us = 6250
+Bridges(cells, 24, 7, 8, 1000)
+answer = tell(Bridges, cells, 24, 7, 8, 2000)
+"""
+    )
+    assert "each must be looked at every 6250 us; take a shorter board.tick_period or a lower rate" in run(program)
 
 
 BUS = """

@@ -19,7 +19,6 @@ export function attachHx711(chip, { clock, data, rate = 10, drift = 0 }, value, 
   const show = chip.clock.createAlarm(() => level(coming));
   const convert = chip.clock.createAlarm(() => {
     convert.schedule(period);
-    if (pulses > 0 && pulses < BITS + 1) note('a conversion ended while the last was read');
     held = clip(value() * gain / GAIN);
     pulses = 0;
     ready = true;
