@@ -58,7 +58,13 @@ class UartLine:
         self.uart.flush()
 
     def become_console(self):
-        """From now on what arrives is typed at the interpreter, until the board's next reset."""
+        """From now on what arrives is typed at the interpreter, until the board's next reset.
+
+        Nothing that came before is: the port still has what a host said while the board started, before DMA took the
+        line, and the first byte of most frames is a Ctrl-D or the like.
+        """
+        while self.uart.any():
+            self.uart.read(self.uart.any())
         os.dupterm(self.uart)
         if self._wake is not None:
             self.uart.irq(os.dupterm_notify, self._wake)

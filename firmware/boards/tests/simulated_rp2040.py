@@ -270,11 +270,17 @@ def _machine(chip: Chip) -> types.ModuleType:
             chip.log.append((self.number, duty))
 
     class Uart:
+        unread = b""
+
         def __init__(self, number: int, **settings: Any) -> None:
             chip.log.append(("uart", number, settings["baudrate"]))
 
         def any(self) -> int:
-            return 0
+            return len(self.unread)
+
+        def read(self, count: int) -> bytes:
+            data, self.unread = self.unread[:count], self.unread[count:]
+            return data
 
         def flush(self) -> None:
             chip.log.append(("flushed",))

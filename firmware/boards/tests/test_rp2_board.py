@@ -159,6 +159,14 @@ def test_the_watchdog_is_stopped_when_the_program_ends(rp2040: tuple[Chip, Any],
     assert chip.log[-2:] == [("flushed",), ("console", "Uart")]  # over which the host now flashes it
 
 
+def test_what_was_said_while_the_board_started_is_not_typed(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
+    """The first byte of a frame is its COBS code, and 4 is the Ctrl-D that resets the interpreter."""
+    board = start(rp2040, tmp_path)
+    board.line.uart.unread = b"\x04\x01C\x01\x00"
+    board.flush()
+    assert board.line.uart.unread == b""
+
+
 def test_a_line_that_other_boards_share_is_no_console(rp2040: tuple[Chip, Any], tmp_path: Path) -> None:
     chip, board = rp2040[0], start(rp2040, tmp_path, facts={"board.shared_line": 1})
     board.flush()
