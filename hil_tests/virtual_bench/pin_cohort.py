@@ -134,4 +134,6 @@ def _slow_count(count: int) -> int:
 
 def _own_time(seat: Seat, time_us: int) -> int:
     """What the crystal of a board has counted [ns] at a true time [µs]."""
-    return seat.clock.reads(_NS * time_us)
+    board = seat.board
+    assert isinstance(board, Rp2040Board)
+    return seat.clock.reads(_NS * time_us) + board.lead_ns

@@ -29,10 +29,22 @@ class Rp2040Board:
         enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went.
         violations: of the timing that sensors' data sheets ask for, since it got power.
         resets: of the chip since it got power.
+        lead_ns: by which its crystal is ahead of the bench's time, since it has run by itself.
     """
 
-    def __init__(self, parts: Rp2040, folder: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
-        """Put files into a new flash, and start.
+    lead_ns = 0
+
+    def __init__(
+        self,
+        parts: Rp2040,
+        folder: Path,
+        files: Mapping[str, bytes] | bytes,
+        config: Mapping[str, Any],
+        note_reads: bool = False,
+    ) -> None:
+        """Put files into a new flash, or take all that one holds, and start.
+
+        `note_reads`: that `reads` can be asked for, which takes time.
 
         Raises:
             BoardStartError: the folder cannot be written, the flash is too small, or the emulator cannot be started.
@@ -41,10 +53,16 @@ class Rp2040Board:
         self._folder = folder
         self.config = config
         self.flash = folder / "flash.bin"
+        self._note_reads = note_reads
         self._time_ns = 0
+        self._message = b'{"chip": 0}'  # that it was sent last: what its pins see
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_flash(self.flash, parts.firmware, files)
+            if isinstance(files, bytes):
+                self.flash.write_bytes(files)
+            else:
+                write_flash(self.flash, parts.firmware, files)
+            self.flash_log.unlink(missing_ok=True)
         except OSError as error:
             raise BoardStartError(f"board folder {folder} cannot be written: {error}") from error
         self._power_on()
@@ -55,12 +73,23 @@ class Rp2040Board:
         return self._process.pid
 
     @property
+    def flash_log(self) -> Path:
+        """What its flash was given to do, in order."""
+        return self.flash.with_name(f"{self.flash.name}.log")
+
+    def reads(self) -> frozenset[int]:
+        """Sectors of its files that it has read since it got power, by number from the flash's begin."""
+        self._say(b'{"reads": 0}\n')
+        return frozenset(self._hear()["reads"])
+
+    @property
     def link_counts(self) -> int:
         """Counts a turn of its link encoder."""
         return self.config["facts"]["encoder.link_counts"]
 
     def send_tick(self, message: bytes) -> None:
         """Let the chip run to the time that a line says (PinCohort makes them)."""
+        self._message = message
         self._say(message)
 
     def receive_tick(self, tick: int) -> Answer:
@@ -75,6 +104,23 @@ class Rp2040Board:
             self._die(f"its core stands: {told['lockup']}")
         on = int(told["enable"] and told["duty"] is not None)
         return Answer((on,), (round(FULL_DUTY * (told["duty"] or 0.0)),), bytes.fromhex(told["sent"]))
+
+    def see(self, inputs: Mapping[str, Any]) -> None:
+        """Have its pins see this, as of `main.mjs`, while it runs alone."""
+        self._message = json.dumps({"chip": 0, **inputs}).encode()
+
+    def run_alone(self, nanos: int, typed: bytes = b"") -> bytes:
+        """Let the chip run while the bench's time stands; its line brings what is typed, and returned is what it sends.
+
+        Raises:
+            BoardDied: its core stands, or the emulator has gone.
+        """
+        start, seen = self._time_ns, json.loads(self._message)
+        seen |= {"to": start + nanos, "sync": [], "line": [(start, typed.hex())] if typed else []}
+        self._say(json.dumps(seen).encode() + b"\n")
+        sent = self.receive_tick(0).sent
+        self.lead_ns += self._time_ns - start
+        return sent
 
     def restart(self) -> None:
         """Take the power and give it back."""
@@ -105,7 +151,7 @@ class Rp2040Board:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
-        power = {"flash": str(self.flash), "config": self.config, "at": self._time_ns}
+        power = {"flash": str(self.flash), "config": self.config, "at": self._time_ns, "note": self._note_reads}
         try:
             self._say(json.dumps(power).encode() + b"\n")
             self._hear()

@@ -1,10 +1,12 @@
 // The flash: a file that outlives resets and power cuts. rp2040js cannot write flash, so the two routines of the
 // bootrom that erase and program become breakpoints, and the flash does it: as long as a Pico's W25Q16JV typically
-// takes, with the processor standing.
+// takes, with the processor standing. What it did lies beside its file, sector by sector and page by page: FILE.log has
+// lines of "erase OFFSET" and "program OFFSET BYTES", bytes in hexadecimal.
 import fs from 'node:fs';
 import { Lockup } from './core.mjs';
 
 const SECTOR = 4096, SECTOR_NS = 45e6, PAGE = 256, PAGE_NS = 4e5;
+const XIP = 4, MIRROR = 0xffffff, FILES = 0xa0000; // upper 6 bits of flash's addresses, and where its files begin
 const FUNCTIONS = 0x14; // where the bootrom keeps the address of its table of functions: codes and entries
 const ERASE = code('RE'), PROGRAM = code('RP');
 const SSI = 0x18000, DATA = 0x60, READ_ID = 0x4b, BEFORE_ID = 5, ID = 8; // a command and four bytes without meaning
@@ -15,6 +17,7 @@ function code(letters) { return letters.charCodeAt(0) | (letters.charCodeAt(1) <
 export class Flash {
   constructor(path) {
     this.file = fs.openSync(path, 'r+');
+    this.log = fs.openSync(`${path}.log`, 'a');
     this.content = fs.readFileSync(path);
   }
 
@@ -23,10 +26,18 @@ export class Flash {
     memory.set(this.content);
   }
 
-  erase(at, count) { this.write(at, Buffer.alloc(count, 0xff)); }
+  erase(at, count) {
+    this.write(at, Buffer.alloc(count, 0xff));
+    for (let k = at; k < at + count; k += SECTOR) fs.writeSync(this.log, `erase ${k}\n`);
+  }
 
   // Programming clears bits, and sets none.
-  program(at, data) { this.write(at, data.map((byte, k) => byte & this.content[at + k])); }
+  program(at, data) {
+    this.write(at, data.map((byte, k) => byte & this.content[at + k]));
+    for (let k = 0; k < data.length; k += PAGE) {
+      fs.writeSync(this.log, `program ${at + k} ${data.subarray(k, k + PAGE).toString('hex')}\n`);
+    }
+  }
 
   write(at, data) {
     const { length } = this.content;
@@ -50,6 +61,18 @@ export function identify(chip, uid) {
     if (offset !== DATA || place >= BEFORE_ID + ID) return read(offset);
     return bytes[place++ - BEFORE_ID] ?? 0;
   };
+}
+
+// Add to a set the numbers of sectors behind the image that are read from now on, until the chip starts anew.
+export function noteReads({ rp2040 }, sectors) {
+  for (const name of ['readUint8', 'readUint16', 'readUint32']) {
+    const read = rp2040[name].bind(rp2040);
+    rp2040[name] = (address) => {
+      const place = address & MIRROR; // flash is there four times, cached or not
+      if (address >>> 26 === XIP && place >= FILES) sectors.add(place / SECTOR | 0);
+      return read(address);
+    };
+  }
 }
 
 export function trapBootrom(chip) {

@@ -2,6 +2,8 @@
 // Each line of standard input is a request in JSON, and each has a line of JSON as its answer:
 //   {"flash": FILE, "config": config.json, "at": NS}
 //       a chip gets power at that time; {"chip": number}
+//   {"reads": number}
+//       the sectors of its files that a chip has read since it got power; only where "note" was in the request for that
 //   {"chip": number, "to": NS, …}
 //       a chip runs to a time; its "time", what pins.mjs tells, how many "resets" there were, "lockup" with the reason
 //       where its core stands, and whether a "watchdog" will see to that
@@ -10,6 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Chip } from './chip.mjs';
+import { noteReads } from './flash.mjs';
 import { Pins } from './pins.mjs';
 
 const [folder, rom] = process.argv.slice(2);
@@ -19,11 +22,15 @@ const boards = [];
 
 function answer(request) {
   if ('flash' in request) {
-    const { flash: path, config, at: startNs } = request, pins = new Pins(config);
-    const attach = (chip) => pins.attach(chip);
+    const { flash: path, config, at: startNs, note } = request, pins = new Pins(config), reads = new Set();
+    const attach = (chip) => {
+      pins.attach(chip);
+      if (note) noteReads(chip, reads);
+    };
     const chip = new Chip({ library, bootrom, path, uid: config.uid, attach, startNs });
-    return { chip: boards.push({ chip, pins }) - 1 };
+    return { chip: boards.push({ chip, pins, reads }) - 1 };
   }
+  if ('reads' in request) return { reads: [...boards[request.reads].reads] };
   const { chip, pins } = boards[request.chip];
   pins.tell(request);
   chip.runTo(request.to);
