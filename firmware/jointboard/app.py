@@ -87,6 +87,8 @@ def _boot(board):
     else:
         _motors = (Motor(board, image.digest()),)
     _links = tuple([one.link for one in _motors])
+    if hasattr(gc, "threshold"):
+        gc.threshold(-1)  # rooms.py has lowered it
     gc.collect()
     for one in _motors:
         one.link.line[framing.HEAP_FREE] = gc.mem_free()

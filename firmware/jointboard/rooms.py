@@ -4,6 +4,7 @@ Viper stores through addresses, and nothing stops it at a buffer's end. So behin
 `intact` looks for: the tests do after each run of the real loop, and a board does before it is armed.
 """
 
+import gc
 import json
 
 from micropython import const
@@ -13,6 +14,11 @@ KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more
 RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
 ENCODED = const(4096)  # bytes in which the ring of encoded ones lies
 CANARY = b"\xca\x5e\x1a\x7e\xca\x5e\x1a\x7e"
+
+WHILE_LOADING = const(8192)  # bytes: so often is memory collected until the board has started (app.py)
+
+if hasattr(gc, "threshold"):  # else what is loaded lies scattered among what loading it left, with no room between
+    gc.threshold(WHILE_LOADING)
 
 _rooms = []
 
