@@ -154,7 +154,7 @@ class Board(Joint):
 
     def _make_line(self):
         if choice(self.config, "line.kind", ("uart", "usb")) == "usb":
-            from drivers.usb_line import UsbLine
+            from drivers.rp2_usb_line import UsbLine
 
             return UsbLine()
         from drivers.uart_line import BUFFER, UartLine

@@ -7,7 +7,7 @@ import os
 from serial.tools import list_ports
 
 LINE_NAME = "Jointbench line"
-"""The line's interface, as the firmware names it (boards/drivers/usb_line.py)."""
+"""The line's interface, as the firmware names it (boards/drivers/rp2_usb_line.py)."""
 
 
 def line_beside(url: str) -> str | None:

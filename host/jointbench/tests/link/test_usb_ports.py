@@ -8,7 +8,7 @@ from serial.tools.list_ports_common import ListPortInfo
 
 from jointbench.link.usb_ports import LINE_NAME, line_beside
 
-USB_LINE = Path(__file__).parents[4] / "firmware" / "boards" / "drivers" / "usb_line.py"
+USB_LINE = Path(__file__).parents[4] / "firmware" / "boards" / "drivers" / "rp2_usb_line.py"
 
 
 def port(path: Path, location: str | None, interface: str | None) -> ListPortInfo:

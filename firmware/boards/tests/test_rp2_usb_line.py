@@ -29,7 +29,7 @@ class Machine:
 usb, endpoints = USBDevice(), (4, 0x84)
 sys.modules["machine"] = Machine
 Machine.USBDevice = staticmethod(lambda: usb)
-from drivers.usb_line import UsbLine
+from drivers.rp2_usb_line import UsbLine
 line = UsbLine()
 opened, reset, control = usb.parts[3:6]
 def arrive(data):
@@ -140,7 +140,7 @@ def test_as_a_console_it_is_read_and_written_a_piece_at_a_time() -> None:
         USB
         + """
 opened(None)
-from drivers.usb_line import Console
+from drivers.rp2_usb_line import Console
 console, into, sent = Console(line), bytearray(8), b""
 def flush():
     global sent
