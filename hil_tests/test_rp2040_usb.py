@@ -59,6 +59,7 @@ class UsbBoard(BoardProcess):
             self.send(MessageType.HELLO, major=1, minor=1)
             self.run(100)
             if len(self.of(MessageType.HELLO_ACK)) > known:
+                self.run(200)  # the answers to those that the port kept until it was open
                 return State(self.of(MessageType.HELLO_ACK)[-1].body.state)
         raise AssertionError("no answer to HELLO")
 

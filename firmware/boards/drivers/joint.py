@@ -47,6 +47,7 @@ class Joint:
     shortest_watchdog_ms = 1
     longest_watchdog_ms = 30000
     bridges = ntc = None
+    slow_sensors = False
     clock_Hz = 0
 
     def __init__(self, pin_class, dog_class):
@@ -66,6 +67,7 @@ class Joint:
         """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
         if "sim_joint" in self.config:  # a bare board: nothing answers on its pins
             motor_encoder = link_encoder = self.bridges = self.ntc = None
+        self.slow_sensors = bool(self.bridges or self.ntc)
         self.line, self.motor_encoder, self.link_encoder = line, motor_encoder, link_encoder
         self.receive_buffer, self.budget = line.receive_buffer, line.budget
         if link_encoder:
@@ -152,14 +154,18 @@ class Joint:
             put(inputs, 4, self.motor_encoder.read())
         if self.link_encoder:
             put(inputs, 5, self.link_encoder.read())
-        if self.bridges:
-            self.bridges.read(inputs)
-        if self.ntc:
-            put(inputs, 7, self.ntc.to_centidegrees(get(inputs, 7)))
+        if self.slow_sensors:
+            self._read_slow_sensors(inputs)
         clock.tick(inputs)
         received = self.line.receive(self._received, LINE)
         clock.look()
         return received
+
+    def _read_slow_sensors(self, inputs):
+        if self.bridges:
+            self.bridges.read(inputs)
+        if self.ntc:
+            put(inputs, 7, self.ntc.to_centidegrees(get(inputs, 7)))
 
     def now_us(self):
         return self._clock.now_us()
