@@ -146,7 +146,7 @@ def test_a_bench_that_ends_while_moving(tmp_path: Path) -> None:
 
 
 def test_a_trip_stops_all_is_told_in_words_and_must_be_cleared(tmp_path: Path) -> None:
-    with ready(COBOT, tmp_path / "sim", modules=3) as bench:
+    with ready(COBOT, tmp_path / "sim", modules=2) as bench:
         bench.boards[1].write_register("limit.following", 100)
         with pytest.raises(BoardFault) as caught:
             record_wave(bench, tmp_path / "run", repeats=3)
@@ -201,7 +201,7 @@ def test_a_bad_cable_is_accounted_to_the_sample(tmp_path: Path, kind, modules: i
             # Of these seeds none damages all four answers to a request; whether commands get through is another test's.
             deliver, damage = board.port.sink, kind(random.Random(SEED + board.node))
             board.port.sink = lambda data, time_us, deliver=deliver, damage=damage: deliver(damage(data), time_us)
-        run = record_wave(bench, tmp_path / "run", repeats=2 if modules else 6)
+        run = record_wave(bench, tmp_path / "run", repeats=1 if modules else 6)
     assert run.ledger is not None
     assert run.ledger.closes, run.ledger.text()
     assert run.ledger.samples_lost > 0
