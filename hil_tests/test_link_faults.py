@@ -145,6 +145,7 @@ def test_a_bench_that_ends_while_moving(tmp_path: Path) -> None:
     assert any("stopped by" in warning for warning in run.warnings)
 
 
+@pytest.mark.slow  # quickly: test_safety.py has the trips and clears them
 def test_a_trip_stops_all_is_told_in_words_and_must_be_cleared(tmp_path: Path) -> None:
     with ready(COBOT, tmp_path / "sim", modules=2) as bench:
         bench.boards[1].write_register("limit.following", 100)
