@@ -22,7 +22,6 @@ class Board(Joint):
     """The chip as a joint's Hal (boards/__init__.py says what each part means)."""
 
     kind = "esp32"
-    _adc = None
     shortest_watchdog_ms = 1000
     longest_watchdog_ms = 3600000
 
@@ -36,10 +35,7 @@ class Board(Joint):
         sync = config["pins"].get("sync")
         sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
         if "foot" in config:
-            self.adc, self.encoder_source = (0, 0, 0), 0
-            self.add_sensors(registers)
-            self.begin(self._make_line(), None, None, sync_pin)
-            self.complete(self._make_drive)
+            self.begin_at_a_foot(self._make_line(), registers, sync_pin)
             return
         adcs = {role: ADC(Pin(pin), atten=ADC.ATTN_11DB) for role, pin in item(config, "analog").items()}
         samples = config.get("analog_samples", 1)
@@ -51,10 +47,6 @@ class Board(Joint):
         self.lead_us = self.facts["adc.window"] = self.time_measuring()
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin)
         self.complete(self._make_drive)
-
-    def measure(self, inputs):
-        if self._adc:
-            self._adc.measure(inputs)
 
     def _make_line(self):
         baud = whole(self.config, "line.baud", 57600, 3000000, 921600)

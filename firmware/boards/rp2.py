@@ -34,7 +34,7 @@ class Board(Joint):
 
     kind = "rp2"
     longest_watchdog_ms = 8388
-    _fused = _adc = None
+    _fused = None
 
     def __init__(self):
         super().__init__(Pin, WDT)  # ENABLE low
@@ -45,10 +45,7 @@ class Board(Joint):
         sync = config["pins"].get("sync")
         sync_pin = None if sync is None else held_low(sync)
         if "foot" in config:
-            self.adc, self.encoder_source = (0, 0, 0), 0
-            self.add_sensors(registers)
-            self.begin(self._make_line(), None, None, sync_pin, hard=True)
-            self.complete(self._make_drive)
+            self.begin_at_a_foot(self._make_line(), registers, sync_pin, hard=True)
             return
         self._adc = RoundRobinAdc(item(config, "analog"), self.period_us)
         self.adc = (self._adc.rate_Hz, 12, 3300)
@@ -68,10 +65,6 @@ class Board(Joint):
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
         self._fuse(sync_pin)
-
-    def measure(self, inputs):
-        if self._adc:
-            self._adc.measure(inputs)
 
     def calm(self, dog_class):
         machine.mem32[rp2_chip.WATCHDOG + rp2_chip.CLEAR] = WATCHDOG_ON

@@ -32,7 +32,6 @@ class Board(Joint):
     """The chip as a joint's Hal (boards/__init__.py says what each part means)."""
 
     kind = "stm32"
-    _adc = None
     longest_watchdog_ms = 26000  # of an IWDG with the slowest clock of the family
 
     def __init__(self):
@@ -44,10 +43,7 @@ class Board(Joint):
         sync = config["pins"].get("sync")
         sync_pin = None if sync is None else Pin(sync, Pin.IN, Pin.PULL_DOWN)
         if "foot" in config:
-            self.adc, self.encoder_source = (0, 0, 0), 0
-            self.add_sensors(registers)
-            self.begin(self._make_line(), None, None, sync_pin, hard=True)
-            self.complete(self._make_drive)
+            self.begin_at_a_foot(self._make_line(), registers, sync_pin, hard=True)
             return
         rate = whole(config, "analog_rate_Hz", 50000, 200000, 80000)
         self._adc = TimedAdc(item(config, "analog"), rate, whole(config, "analog_timer", 1, 17, 6))
@@ -61,10 +57,6 @@ class Board(Joint):
         self.facts["adc.window"] = SAMPLES * 1000000 // rate
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
-
-    def measure(self, inputs):
-        if self._adc:
-            self._adc.measure(inputs)
 
     def _make_line(self):
         config = self.config

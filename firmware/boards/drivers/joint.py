@@ -47,6 +47,7 @@ class Joint:
     shortest_watchdog_ms = 1
     longest_watchdog_ms = 30000
     bridges = ntc = None
+    _adc = None  # measure(inputs)
     slow_sensors = False
     clock_Hz = 0
 
@@ -78,6 +79,13 @@ class Joint:
             sync_pin.irq(self._clock.edge, sync_pin.IRQ_RISING, **irq)
             self.sync_input = True
 
+    def begin_at_a_foot(self, line, registers, sync_pin, **irq):
+        """A foot's board has no motor, and reads nothing but the cells of add_sensors(): all of its start."""
+        self.adc, self.encoder_source = (0, 0, 0), 0
+        self.add_sensors(registers)
+        self.begin(line, None, None, sync_pin, **irq)
+        self.drive = NoDrive()
+
     def add_sensors(self, registers):
         """What any port reads alike: "torque", "foot" and "ntc" of config.json; registers() as hx711.py has it.
 
@@ -107,7 +115,7 @@ class Joint:
 
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
-        if "sim_joint" in self.config or "foot" in self.config:
+        if "sim_joint" in self.config:
             self.drive = NoDrive()
             return
         self.facts["current.zero"] = zero = zero_offset(self._block, self._motor_count)  # a saved one replaces it
@@ -118,7 +126,8 @@ class Joint:
 
     def measure(self, inputs):
         """Fill in the ADC's blocks, supply and temperature as of now."""
-        raise NotImplementedError  # abstract: MicroPython has no abc
+        if self._adc:
+            self._adc.measure(inputs)
 
     def time_measuring(self):
         """How long measuring takes here, in us: the longest of some tries. It is begun that long before the tick."""

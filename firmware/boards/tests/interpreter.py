@@ -12,6 +12,21 @@ from firmware.tests.driver import micropython
 
 BOARDS = Path(__file__).resolve().parents[1]
 PATIENCE_S = 60  # against a program that hangs
+# allocated(function): bytes that 500 calls of it take, beyond those of a function that does nothing.
+ALLOCATED = """
+import gc
+calls = range(500)
+def taken(function):
+    function()
+    gc.collect()
+    gc.disable()
+    before = gc.mem_alloc()
+    for _ in calls:
+        function()
+    return gc.mem_alloc() - before
+def allocated(function):
+    return taken(function) - taken(lambda: None)
+"""
 ANSWER = "\nimport json\nprint(json.dumps(answer))\n"
 
 

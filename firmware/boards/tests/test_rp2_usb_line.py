@@ -1,6 +1,6 @@
 """The line on USB on MicroPython, over a USBDevice whose transfers the test ends."""
 
-from firmware.boards.tests.interpreter import run
+from firmware.boards.tests.interpreter import ALLOCATED, run
 
 USB = """
 import sys, gc
@@ -109,6 +109,7 @@ answer += [len(taken), taken == b"".join([bytes([k]) * 64 for k in range(1, 60)]
 def test_a_turn_of_it_allocates_nothing() -> None:
     program = (
         USB
+        + ALLOCATED
         + """
 opened(None)
 data, into = bytes(128), memoryview(bytearray(512))
@@ -118,16 +119,7 @@ def turn():
         usb.end(1, 100)
     usb.end(0, 64)
     line.receive(into, 512)
-def allocated(function):
-    function()
-    gc.collect()
-    gc.disable()
-    before = gc.mem_alloc()
-    for _ in loop:
-        function()
-    return gc.mem_alloc() - before
-loop = range(300)
-answer = [allocated(turn) - allocated(lambda: None), allocated(lambda: [1]) - allocated(lambda: None)]
+answer = [allocated(turn), allocated(lambda: [1])]
 """
     )
     turns, careless = run(program)
