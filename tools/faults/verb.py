@@ -20,6 +20,7 @@ from jointbench.errors import JointbenchError
 from jointbench.testing.requirements import load
 from tools.faults.campaign import run_campaign, side_by_side
 from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults.chip_cuts import CutVerdict, cut_power, cut_table, take_down_update
 from tools.faults.commands import make_store
 from tools.faults.disk import disk_cells, disk_table, run_disk_cell
 from tools.faults.errors import UnknownCell
@@ -33,6 +34,7 @@ from tools.requirements.page import FOLDER
 
 ERRORS = (JointbenchError, BenchError)
 SAMPLE = 13  # of the cells, each so many-th is run on a QEMU board, too
+_CUTS_A_PART = 12  # in a process of its own: neighbours mostly read the same
 OUT = Path(tempfile.gettempdir()) / "jointbench-faults"
 
 
@@ -54,6 +56,13 @@ def parser() -> argparse.ArgumentParser:
         "--kills", type=int, metavar="N",
         help="instead kill record, fit, export and flash N times, by KILL, TERM, HUP and cut power, at random moments",
     )  # fmt: skip
+    options.add_argument(
+        "--cuts", choices=("rp2040",),
+        help="instead cut the power at every write of a flash of an emulated chip: a whole image starts",
+    )  # fmt: skip
+    options.add_argument(
+        "--every", type=int, default=1, metavar="N", help="with --cuts, each N-th of the writes (%(default)s)"
+    )
     options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
     options.add_argument("--workers", type=int, default=2, help="cells at a time (%(default)s)")
     options.add_argument("--out", default=str(OUT), metavar="DIR", help="where cells that fail are kept (%(default)s)")
@@ -74,6 +83,8 @@ def faults(options: argparse.Namespace, console: Console) -> Result:
         return Result("faults")
     if options.kills is not None:
         return kills(options, console)
+    if options.cuts:
+        return cuts(options, console)
     return mutations(options, console) if options.mutations else matrix(options, console)
 
 
@@ -136,6 +147,38 @@ def kills(options: argparse.Namespace, console: Console) -> Result:
     console.say(kill_table(verdicts))
     fields = {"kills": [verdict.to_dict() for verdict in verdicts]}
     return said("faults --kills", options, console, kill_checks(verdicts), fields)
+
+
+def cuts(options: argparse.Namespace, console: Console) -> Result:
+    """Power cuts of a chip that is being flashed."""
+    if options.every < 1:
+        raise UnknownCell(f"--every {options.every}: give a number of writes, 1 or more")
+    out = Path(options.out) / "chip"
+    console.progress("a flash of a chip, whose writes are taken down")
+    update = take_down_update(out / "update")
+    chosen = [cut for cut in update.cuts if cut.number % options.every == 0]
+    erases = sum(write.data is None for write in update.writes)
+    console.say(
+        f"{len(update.writes)} writes: {erases} sectors erased, {len(update.writes) - erases} pages programmed; "
+        f"{len(chosen)} cuts, {options.workers} at a time"
+    )
+    parts = [chosen[start : start + _CUTS_A_PART] for start in range(0, len(chosen), _CUTS_A_PART)]
+    count = 0
+
+    def note(verdicts: list[CutVerdict]) -> None:
+        nonlocal count
+        count += len(verdicts)
+        console.progress(f"{count} of {len(chosen)} cuts", count / len(chosen))
+        for verdict in verdicts:
+            if verdict.problem:
+                console.say(f"NO  {verdict.cut.name}: {verdict.problem}")
+
+    act = partial(cut_power, update=update, out=out, seed=options.seed)
+    verdicts = [verdict for part in side_by_side(act, parts, options.workers, note) for verdict in part]
+    console.say(cut_table(verdicts, update))
+    fields = {"writes": len(update.writes), "cuts": [verdict.to_dict() for verdict in verdicts]}
+    bad = load(FOLDER)["flash.chip_cuts"].check(sum(bool(verdict.problem) for verdict in verdicts))
+    return said("faults --cuts", options, console, (bad,), fields)
 
 
 def mutations(options: argparse.Namespace, console: Console) -> Result:
