@@ -89,15 +89,23 @@ def compare_laws(
         raise FitError(f"{data.n_rows} rows are too few to compare friction laws; record more speeds")
     fits = tuple(fit_friction(data, law, method=method, seed=seed) for law in laws)
     held_out = np.array([_held_out_squares(data, law, method, seed) for law in laws])
-    means = held_out.mean(axis=1)
-    rms = np.sqrt(means)
+    rms = np.sqrt(held_out.mean(axis=1))
     if not data.in_time:
         return Comparison(fits, rms, "bic", int(np.argmin([fit.bic for fit in fits])))
+    return Comparison(fits, rms, "held_out", simplest_near_the_least(held_out))
+
+
+def simplest_near_the_least(held_out: Array) -> int:
+    """Return the first candidate whose mean error is within one standard error of the least.
+
+    Args:
+        held_out: mean square error of each candidate on each fold, the simplest first, shape (n, n_folds).
+    """
+    means = held_out.mean(axis=1)
     least = int(np.argmin(means))
     apart = held_out - held_out[least]
-    standard_error = apart.std(axis=1, ddof=1) / FOLDS**0.5
-    near = means - means[least] <= standard_error
-    return Comparison(fits, rms, "held_out", int(np.flatnonzero(near)[0]))
+    standard_error = apart.std(axis=1, ddof=1) / held_out.shape[1] ** 0.5
+    return int(np.flatnonzero(means - means[least] <= standard_error)[0])
 
 
 def _held_out_squares(data: FrictionData, law: Law, method: Method, seed: int) -> Array:

@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from jointbench.errors import FitError
+from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
 from jointbench.robot import Array
 from jointbench.signals.compiled import compiled
-
-_FOLDS = 5
-"""Of the rows in order of time, each held out once."""
 
 _GONE = 40.0
 """exp(-40) is less than rounding beside 1."""
@@ -160,8 +158,8 @@ class MemoryFit(NamedTuple):
 def fit_with_memory(carriers: Carriers, free: Array, columns: Array, torque: Array) -> MemoryFit:
     """Least squares of torque = free @ p + columns @ w, w >= 0, over all rows alike.
 
-    A family of columns is taken where it errs less on held-out rows than every simpler one by more than chance: the
-    simplest whose mean square, fold by fold, is within one standard error of the least.
+    A family of columns is taken where it errs less on held-out rows than every simpler one by more than chance, as
+    `compare_laws` chooses a law; folds are stretches of time.
 
     Args:
         carriers: whose columns they are.
@@ -173,32 +171,25 @@ def fit_with_memory(carriers: Carriers, free: Array, columns: Array, torque: Arr
         FitError: fewer rows than a fold needs.
     """
     n, n_free = free.shape
-    if n < _FOLDS * (n_free + 2):
+    if n < FOLDS * (n_free + 2):
         raise FitError(
             f"{n} rows are too few for friction with memory, which holds a fifth of them out in turn; at least "
-            f"{_FOLDS * (n_free + 2)} are needed: record a longer motion"
+            f"{FOLDS * (n_free + 2)} are needed: record a longer motion"
         )
     table = np.column_stack([free, columns, torque])
-    triangles = [_stacked([part]) for part in np.array_split(table, _FOLDS)]
-    counts = [len(part) for part in np.array_split(torque, _FOLDS)]
+    triangles = [_stacked([part]) for part in np.array_split(table, FOLDS)]
+    counts = [len(part) for part in np.array_split(torque, FOLDS)]
     families = list(carriers.candidates())
-    others = [_stacked(triangles[:fold] + triangles[fold + 1 :]) for fold in range(_FOLDS)]
+    others = [_stacked(triangles[:fold] + triangles[fold + 1 :]) for fold in range(FOLDS)]
     squares = np.array(
         [
-            [_mean_square(triangles[fold], _solve(others[fold], n_free, which), counts[fold]) for fold in range(_FOLDS)]
+            [_mean_square(triangles[fold], _solve(others[fold], n_free, which), counts[fold]) for fold in range(FOLDS)]
             for _, which in families
         ]
     )
-    mean = squares.mean(axis=1)
-    best = int(np.argmin(mean))
-    chosen = next(
-        index
-        for index in range(len(families))
-        if mean[index] <= mean[best] + np.std(squares[index] - squares[best], ddof=1) / np.sqrt(_FOLDS)
-    )
-    name, which = families[chosen]
+    name, which = families[simplest_near_the_least(squares)]
     p, w = _solve(_stacked(triangles), n_free, which)
-    rms = {family: float(np.sqrt(value)) for (family, _), value in zip(families, mean, strict=True)}
+    rms = {family: float(np.sqrt(np.mean(each))) for (family, _), each in zip(families, squares, strict=True)}
     return MemoryFit(p, FrictionWithMemory(carriers, w, name, rms))
 
 
