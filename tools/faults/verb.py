@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -154,6 +155,7 @@ def cuts(options: argparse.Namespace, console: Console) -> Result:
     if options.every < 1:
         raise UnknownCell(f"--every {options.every}: give a number of writes, 1 or more")
     out = Path(options.out) / "chip"
+    shutil.rmtree(out, ignore_errors=True)  # of an earlier run
     console.progress("a flash of a chip, whose writes are taken down")
     update = take_down_update(out / "update")
     chosen = [cut for cut in update.cuts if cut.number % options.every == 0]
