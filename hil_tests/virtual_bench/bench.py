@@ -5,6 +5,7 @@ import itertools
 import select
 import time
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.cohort import Seat
 from hil_tests.virtual_bench.consoles import Consoles
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
+from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.errors import BenchError, BoardStartError, ControlError
 from hil_tests.virtual_bench.features import features_of
@@ -55,6 +57,7 @@ class Bench:
         Raises:
             BenchError: the interpreter is missing or wrong, or a board cannot be started.
         """
+        description = replace(description, plant=plant_of_seed(description.plant, description.robot, seed))
         emulators = Emulators(description.plant.power)
         robot = description.robot
         self.description = description

@@ -8,6 +8,7 @@ from jointwire import CHANNELS
 
 Array = NDArray[np.float64]
 _TOP_COUNT = 2**15 - 1  # of a sample's 16 bits
+_LOOPS = np.array([1.0 / 9.0, 1.0 / 3.0, 1.0]).reshape(3, 1, 1)
 _DRAWN_TICKS = 64  # noise is drawn for many ticks at once, which is faster
 _CHANNELS = sum(1 << channel.bit for channel in CHANNELS if channel.name.startswith("foot_force_"))
 
@@ -17,6 +18,11 @@ class FootSensors:
 
     A cell's gain and offset are drawn once. The board's facts hold the nominal step and the zero as a laboratory would
     have found it on the unloaded foot.
+
+    Of two things no calibration knows. A cell reads less while its force grows than while it shrinks, by loops of all
+    sizes: f - Σ (width / 6 r) s_r over stop operators s_r[k] = clip(s_r[k-1] + f[k] - f[k-1], ±r) of the reaches
+    reach / 9, reach / 3 and reach. And its zero goes with the warmth of the board: drift (1 - exp(-t / warming)), t
+    since the bench began.
 
     Attributes:
         gain: shape (n_feet, 4).
@@ -40,8 +46,16 @@ class FootSensors:
         self._offset = boards.uniform(-truth.offset_spread, truth.offset_spread, shape) / truth.step
         calibrations = truth.zero_calibration / truth.step * boards.standard_normal(shape)
         self._zero = np.rint(self._offset + calibrations).astype(int)
-        self._at_rest = np.empty((_DRAWN_TICKS, *shape))  # offset and noise of the ticks to come
+        self._at_rest = np.empty((_DRAWN_TICKS, *shape))  # offset, drift and noise of the ticks to come
         self._used = _DRAWN_TICKS
+        width = truth.hysteresis_width * boards.uniform(0.5, 1.5, shape)
+        self._has_loops = truth.hysteresis_width > 0.0
+        self._reaches = truth.hysteresis_reach * _LOOPS
+        self._loop = width * self.gain / truth.step / (2.0 * len(_LOOPS))
+        self._stops, self._before = np.zeros((len(_LOOPS), *shape)), np.zeros(shape)
+        self._drift = truth.drift / truth.step * boards.standard_normal(shape)
+        self._warming_ticks = truth.warming / tick
+        self._ticks = np.arange(_DRAWN_TICKS, dtype=np.float64)[:, None, None]
 
     @property
     def zero_error(self) -> Array:
@@ -54,10 +68,17 @@ class FootSensors:
             self._noise.standard_normal(out=self._at_rest)
             self._at_rest *= self._noise_rms
             self._at_rest += self._offset
+            self._at_rest += self._drift * -np.expm1(-self._ticks / self._warming_ticks)
+            self._ticks += _DRAWN_TICKS
             self._used = 0
         counts = self._at_rest[self._used]
         self._used += 1
         counts += self.gain / self._step * force
+        if self._has_loops:
+            self._stops += force - self._before
+            np.clip(self._stops, -self._reaches, self._reaches, out=self._stops)
+            self._before[:] = force
+            counts -= self._loop * np.sum(self._stops / self._reaches, axis=0)
         np.rint(counts, counts)
         np.minimum(counts, self._top, out=counts)
         return np.maximum(counts, -self._top, out=counts).astype(np.int32)

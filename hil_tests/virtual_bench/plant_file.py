@@ -63,11 +63,50 @@ class JointTruth:
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """How much plants of two seeds differ from the file, each about it: standard deviations of normal draws.
+
+    Attributes:
+        mass, inertia: of links, as shares; links of one kind of the robot's have one draw.
+        center: of links' centres of mass, along each axis of the frame, of kinds along their own axis [m].
+        rotor, friction: of a joint's motor and of all its friction, as shares.
+        cable_pull: of each component of a foot's cable [N].
+    """
+
+    mass: float = 0.0
+    inertia: float = 0.0
+    center: float = 0.0
+    rotor: float = 0.0
+    friction: float = 0.0
+    cable_pull: float = 0.0
+
+
+def read_scatter(table: Table) -> Scatter:
+    """Read the table `drawn` of a plant file."""
+    scatter = Scatter(
+        mass=_not_negative(table, "mass_share", 0.0),
+        inertia=_not_negative(table, "inertia_share", 0.0),
+        center=1e-3 * _not_negative(table, "center_mm", 0.0),
+        rotor=_not_negative(table, "rotor_share", 0.0),
+        friction=_not_negative(table, "friction_share", 0.0),
+        cable_pull=_not_negative(table, "cable_pull_N", 0.0),
+    )
+    table.finish()
+    return scatter
+
+
+@dataclass(frozen=True)
 class FootTruth:
-    """A foot as it is: a cable pulls at the origin of its link's frame, `cable_pull` [N] in the world's axes."""
+    """A foot as it is: a cable pulls at the origin of its link's frame.
+
+    Attributes:
+        cable_pull: in the world's axes, where the robot stands at home [N].
+        cable_stiffness: how much more it pulls back for each way from there [N/m].
+    """
 
     name: str
     cable_pull: Vector3
+    cable_stiffness: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +119,9 @@ class ForceTruth:
         zero_calibration: what the calibration of the unloaded foot leaves of the zero, one sigma.
         range: of a corner, where it saturates.
         step: of one count.
+        hysteresis_width: what a corner reads less on the way up than on the way down, by half of it to three halves.
+        hysteresis_reach: half the way of the force over which the widest loop turns from one to the other.
+        drift: where a corner's zero goes as its board grows warm, one sigma; warming: time constant of that [s].
     """
 
     noise: float
@@ -88,6 +130,10 @@ class ForceTruth:
     zero_calibration: float
     range: float
     step: float
+    hysteresis_width: float = 0.0
+    hysteresis_reach: float = 1.0
+    drift: float = 0.0
+    warming: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -147,6 +193,7 @@ class PlantFile:
         mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
         base_link: true inertia of the base where it is free to move, None where it stands still.
         feet: in the robot's order; floor_friction: coefficient of the floor under them.
+        scatter: how much the plant of one seed differs from that of another.
     """
 
     steps_per_tick: int
@@ -163,6 +210,7 @@ class PlantFile:
     feet: tuple[FootTruth, ...] = ()
     floor_friction: float = 0.0
     tick: float = TICK
+    scatter: Scatter = Scatter()
 
     def of_chain(self, robot: Robot) -> "PlantFile":
         """The same of a robot that ends behind some of its joints."""
@@ -205,6 +253,7 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
     table.text("name")
     drive, friction = table.table("drive"), table.table("friction")
+    scatter = read_scatter(table.table("drawn")) if table.has("drawn") else Scatter()
     entries = {entry.text("name"): entry for entry in table.tables("joints")}
     if tuple(entries) != robot.joint_names:
         table.fault(
@@ -223,6 +272,7 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         ideal_transition=friction.positive("ideal_transition_rad_s"),
         mesh_ripple=_not_negative(friction, "mesh_ripple", 0.0),
         mesh_teeth=whole(friction, "mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
+        scatter=scatter,
         sensors=sensors,
         joints=tuple(
             _joint(entry, name, drive, law, sensors.has_torque, table.where) for (name, entry), drive in described
@@ -277,6 +327,10 @@ def _force(table: Table) -> ForceTruth:
         zero_calibration=_not_negative(table, "force_zero_calibration_N"),
         range=table.positive("force_range_N"),
         step=table.positive("force_step_N"),
+        hysteresis_width=_not_negative(table, "force_hysteresis_N", 0.0),
+        hysteresis_reach=table.positive("force_hysteresis_reach_N", 1.0),
+        drift=_not_negative(table, "force_drift_N", 0.0),
+        warming=table.positive("force_warming_s", 1.0),
     )
 
 
@@ -287,7 +341,7 @@ def _standing(plant: PlantFile, table: Table, robot: Robot) -> PlantFile:
     feet: list[FootTruth] = []
     for entry in entries:
         pull = cast(Vector3, entry.numbers("cable_pull_N", 3))
-        feet.append(FootTruth(entry.text("name"), pull))
+        feet.append(FootTruth(entry.text("name"), pull, _not_negative(entry, "cable_stiffness_N_m", 0.0)))
         entry.finish()
     if [foot.name for foot in feet] != [foot.name for foot in robot.feet]:
         table.fault(

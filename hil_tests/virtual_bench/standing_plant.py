@@ -74,8 +74,10 @@ class StandingPlant:
         self._damping = self.model.dof_damping[_BASE::every]
         self._acceleration = data.qacc[_BASE::every]
         self._bodies = [self.model.body(name).id for name in (BASE, *robot.joint_names)]
-        for foot in truth.feet:
-            data.xfrc_applied[self.model.body(cable_of(foot.name)).id, :3] = foot.cable_pull
+        self._cables = [self.model.body(cable_of(foot.name)).id for foot in truth.feet]
+        self._pulls = np.array([foot.cable_pull for foot in truth.feet])
+        self._cable_stiffness = np.array([[foot.cable_stiffness] for foot in truth.feet])
+        data.xfrc_applied[self._cables, :3] = self._pulls
         self._power = truth.power
         self._windings = Windings(truth.power, robot.n_joints, truth.tick)
         self._tick = truth.tick
@@ -83,6 +85,7 @@ class StandingPlant:
         self._touch = data.sensordata.reshape(len(robot.feet), 4)
         self._each_instant = np.ones((OVERSAMPLES, 1))
         self._stand(np.array(robot.home))
+        self._cables_at_home = data.xpos[self._cables].copy()
 
     @property
     def time(self) -> float:
@@ -117,6 +120,9 @@ class StandingPlant:
         self.drives.begin_tick(start, enabled, command, self._motor_position)
         if force is not None:
             self._data.xfrc_applied[self._bodies, :3] = force
+        if self._cable_stiffness.any():
+            away = self._data.xpos[self._cables] - self._cables_at_home
+            self._data.xfrc_applied[self._cables, :3] = self._pulls - self._cable_stiffness * away
         self._step(torque)
         if self.drives.any_braked:
             self.drives.slip(self._motor_position)
