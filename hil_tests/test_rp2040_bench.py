@@ -15,6 +15,7 @@ from hil_tests.link_helpers import inject, record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.raw_client import RawClient
 from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
+from hil_tests.test_safety_pair import last_driven, outputs
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.bench_file import RP2040, read_bench_file
 from hil_tests.virtual_bench.board_clock import BoardClock
@@ -23,13 +24,22 @@ from hil_tests.virtual_bench.errors import BenchFileError, ControlError
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults, Injection
 from hil_tests.virtual_bench.pin_cohort import PinCohort
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
+from hil_tests.virtual_bench.rp2040.wiring import board_config, channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Readings
-from jointbench.errors import BenchLost
+from jointbench.errors import BenchLost, BoardFault
 from jointbench.link import open_bench
-from jointwire import BY_NAME, Frame, FrameReader, MessageType, encode_frame
+from jointwire import BY_NAME, CHANNEL_BY_NAME, Frame, FrameReader, MessageType, Trip, encode_frame
 
 LINK_COUNTS = 524288
+PAIR = f"""version = 1
+name = "pair"
+robot = "cobot6:2"
+plant = {json.dumps(str(COBOT6_PLANT))}
+[[board]]
+nodes = [1, 2]
+joints = ["j1", "j2"]
+url = "{RP2040}"
+"""
 
 
 def bench_file(folder: Path, entries: str = "", robot: str = "cobot6:1", end: str = "") -> Path:
@@ -167,7 +177,7 @@ def test_without_its_parts_a_chip_is_refused_by_name(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("entries", "robot", "match"),
     [
-        ('line = "bus"', "cobot6:1", r"board 1 at 'rp2040:' has one motor and a line of its own"),
+        ('line = "bus"', "cobot6:1", r"board 1 at 'rp2040:' has a line of its own"),
         ("clock_offset_s = 1.0", "cobot6:1", "takes no clock_offset_s"),
     ],
 )
@@ -278,3 +288,50 @@ def test_a_chip_cannot_miss_ticks_that_it_is_not_given() -> None:
             ControlError, match=f"node 7 is a chip, with its own time and voltage; it cannot have {fault}"
         ):
             Pins(Injection(7, fault, 1.0))
+
+
+def test_a_chip_may_have_two_motors_whose_converters_inputs_are_both_currents_and_torques(tmp_path: Path) -> None:
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR, encoding="utf-8")
+    (board,) = read_bench_file(path).boards
+    assert [motor.joint for motor in board.motors] == ["j1", "j2"]
+    wiring = read_wiring(None, 2)
+    unseen = sum(1 << CHANNEL_BY_NAME[name].bit for name in ("bus_voltage", "temperature"))
+    assert channels_missing(wiring) == channels_missing(wiring["partner"]) == unseen
+    config = {"node": 1, "facts": FACTS, "partner": {"node": 2, "facts": FACTS}}
+    made = board_config(config, wiring, POWER, 921600)
+    assert made["partner"]["drive"]["loop"] == made["drive"]["loop"]
+    assert "line" not in made["partner"]
+    one = [*made["analog"].values(), *made["pins"].values()]
+    assert not set(one) & {*made["partner"]["analog"].values(), *made["partner"]["pins"].values()}
+    own = tmp_path / "wiring.json"
+    own.write_text('{"partner": {"line": {}}}')
+    with pytest.raises(BenchFileError, match=r"wiring .*: partner must be an object with some of pins, motor_encoder"):
+        read_wiring(own, 2)
+
+
+@pytest.mark.slow
+def test_what_strikes_one_motor_of_a_chip_takes_both(tmp_path: Path) -> None:
+    need_rp2040()
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR, encoding="utf-8")
+    with virtual_bench(path, plant="ideal", seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        struck: list[bool] = []
+
+        def progress(_: Any) -> None:
+            if not struck:
+                struck.append(True)
+                for node in (1, 2):
+                    outputs(bench, node)
+                inject(bench, "encoder_jump", 2, counts=9000)
+
+        with pytest.raises(BoardFault, match=r"^j2 \(node 2\): tripped at tick \d+, motor encoder jumped"):
+            record_wave(bench, tmp_path / "run", repeats=5, motion=wave(bench, way=0.03), progress=progress)
+        bench.clock.wait(20_000)
+        assert last_driven(bench, 1) == last_driven(bench, 2)
+        partner = bench.boards[0]
+        partner.hello()
+        assert partner.fault is not None
+        assert (Trip(partner.fault.trip), partner.fault.value) == (Trip.PARTNER, Trip.ENCODER_JUMP)

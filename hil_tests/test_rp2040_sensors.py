@@ -34,7 +34,6 @@ with open("config.json") as file:
 from drivers import hx711, rp2_chip
 from drivers.absolute_encoder import absolute_encoder
 from drivers.errors import SensorFault
-from drivers.index_pulse import IndexPulse
 from drivers.rp2_quadrature import Quadrature
 def registers(pin, number):
     bit = 1 << number
@@ -47,7 +46,7 @@ def told(function, *args):
 link = absolute_encoder(config, "link_encoder")
 bridge = hx711.Hx711(config, "torque", "torque", registers, machine.freq())
 motor = Quadrature(6, 0, bytearray(116))
-motor.watch_index(8, 1, IndexPulse(config, 16384))
+motor.watch_index(config, config["facts"], 0)
 def torque():
     while True:
         while not bridge.ready():

@@ -38,7 +38,8 @@ A board may do its part of a turn by kernels. It then has the attributes `budget
 wait_tick() and one in place of apply(), viper both, and their argument), and the methods join(line), which is given the
 cells of framing.py, whose rings it reads and writes itself, and complain(found), called with what the first function
 gives beyond 0xFFFF: raises what is wrong with a sensor. 0x40000 of it means that the tick's sample was late, by LATE_BY
-of the line's cells.
+of the line's cells. Of two motors, whose ticks the same two functions do, partner has a join(line) of its own, and
+speaking[0] is the address of those cells of the line whose frames are sent now.
 
 Methods; only now_us(), stopwatch_us(), watchdog() and before_erasing() may allocate
     disable()        motors off at once, on the pins and in `outputs`; called first at boot, on STOP, after an error and

@@ -8,6 +8,9 @@ hardware.
 
 from time import sleep_us
 
+# First what needs a large piece of the heap: what is loaded after it leaves only small ones.
+from jointboard import rooms, crc_tables  # noqa: F401
+
 import machine
 from machine import PWM, UART, WDT, Pin
 
@@ -21,7 +24,7 @@ from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat
 
 WATCHDOG_ON = 1 << 30
-LOST_SAMPLE, LOST_EDGE, LOST_LINK = 0x10000, 0x20000, 0x80000  # as rp2_turn.py tells it
+LOST_SAMPLE = 0x10000  # as rp2_turn.py tells it
 TRIES = 40  # looks at a SYNC line, PULL_US apart: 20 ms, longer than a pulse on it
 PULL_US = 500
 ERRATUM_E5 = 15  # the pin that its work-around in the SDK uses
@@ -35,6 +38,7 @@ class Board(Joint):
     kind = "rp2"
     longest_watchdog_ms = 8388
     _fused = None
+    _motors = ()
 
     def __init__(self):
         super().__init__(Pin, WDT)  # ENABLE low
@@ -47,10 +51,11 @@ class Board(Joint):
         if "foot" in config:
             self.begin_at_a_foot(self._make_line(), registers, sync_pin, hard=True)
             return
-        self._adc = RoundRobinAdc(item(config, "analog"), self.period_us)
+        motors = (config, item(config, "partner")) if "partner" in config else (config,)
+        self._adc = RoundRobinAdc([item(motor, "analog") for motor in motors], self.period_us)
         self.adc = (self._adc.rate_Hz, 12, 3300)
         pio = whole(config, "motor_encoder.pio", 0, 2, 0)
-        if config["pins"]["enable"] == ERRATUM_E5 and not rp2_chip.IS_RP2350:
+        if ERRATUM_E5 in [item(motor, "pins", "enable") for motor in motors] and not rp2_chip.IS_RP2350:
             raise WiringError(
                 "config.json: pins.enable is 15, of which an RP2040 lets go for 1 ms while USB comes up (erratum "
                 "RP2040-E5); take another pin"
@@ -64,40 +69,72 @@ class Board(Joint):
         self.add_sensors(registers)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
-        self._fuse(sync_pin)
+        self._fuse(sync_pin, pio)
+
+    def disable(self):
+        super().disable()
+        if hasattr(self, "partner"):
+            self.partner.disable()
 
     def calm(self, dog_class):
         machine.mem32[rp2_chip.WATCHDOG + rp2_chip.CLEAR] = WATCHDOG_ON
 
-    def _fuse(self, sync_pin):
+    def _fuse(self, sync_pin, pio):
         """Let kernels do the ticks, where there are some for all parts."""
-        config, encoder = self.config, self.motor_encoder
-        link = config.get("link_encoder", {"kind": "as5047p", "baud": FAST})
-        plain = "sim_joint" not in config and config["drive"]["kind"] == "pwm_direction"
-        plain = plain and not self.bridges and not self.ntc
-        plain = plain and link["kind"] in ("as5047p", "as5048") and link.get("baud", FAST) >= FAST
-        if not (plain and encoder and self.encoder_source == 2 and config["line"]["kind"] == "uart"):
+        config = self.config
+        known = self.encoder_source == 2 and self.motor_encoder and config["line"]["kind"] == "uart"
+        known = known and config["drive"]["kind"] == "pwm_direction"
+        for motor in (config, config.get("partner", {})):
+            link = motor.get("link_encoder", {"kind": "as5047p"})
+            known = known and link["kind"] in ("as5047p", "as5048") and link.get("baud", FAST) >= FAST
+            known = known and "torque" not in motor and "ntc" not in motor
+        if not known:
+            if "partner" in config:
+                raise WiringError(
+                    "config.json: with a partner both motors need motor_encoder.kind quadrature, drive.kind "
+                    "pwm_direction, line.kind uart, as link_encoder an as5047p or as5048 of %d baud or more, or none, "
+                    "and neither torque nor ntc" % FAST
+                )
             return
-        from drivers.rp2_fused import Fused
-        from drivers.rp2_turn import after, before
+        from drivers.rp2_fused import FusedLine
+        from drivers.rp2_turn import SPEAKER, after, before
 
-        drive = config["drive"]
-        self._fused = fused = Fused(
-            self.inputs, self.outputs, self.period_us, self._adc, encoder, self._loop, self._enable, drive["pwm"],
-            drive["direction"], config["line"]["uart"],
-        )  # fmt: skip
-        if self.link_encoder:
-            fused.add_link_encoder(link["spi"], link["select"])
-        self.kernels = before, after, fused.address
+        self._motors = motors = [self._fuse_motor(self, 0, self._loop, self._enable)]
+        if "partner" in config:
+            from drivers.rp2_partner import SecondMotor
+
+            self.partner = second = SecondMotor(
+                config, pio, self.period_us, self._adc, self._pass_a_tick, lambda line: self.join(line, 1)
+            )
+            motors.append(self._fuse_motor(second, 1, second.loop, second.enable))
+            self.speaking = memoryview(motors[0].t)[SPEAKER:]
+        self._fused = FusedLine(motors, self.period_us, config["line"]["uart"])
+        self.kernels = before, after, motors[0].address
         self.clock_at = rp2_chip.TIMER
         self._sync_pin = sync_pin
 
-    def join(self, line):
-        """The firmware's cells of the line, of which DMA reads and writes the rings."""
+    def _pass_a_tick(self):
+        self._clock.wait(self.lead_us)
+        self._clock.tick(self.inputs)
+
+    def _fuse_motor(self, motor, place, loop, enable):
+        from drivers.rp2_fused import Fused
+
+        drive, link = motor.config["drive"], motor.config.get("link_encoder")
+        fused = Fused(
+            motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive["pwm"],
+            drive["direction"],
+        )  # fmt: skip
+        if motor.link_encoder:
+            fused.add_link_encoder(motor.link_encoder, link["spi"], link["select"])
+        return fused
+
+    def join(self, line, place=0):
+        """The firmware's cells of a motor's line, of which DMA reads and writes the rings."""
         fused = self._fused
         if not fused:
             return
-        fused.join(line)
+        fused.join(place, line)
         before, after, address = self.kernels
         self.wait_tick, self.apply = lambda: before(address), lambda: after(address)
         self.now_us = self.stopwatch_us = lambda: machine.mem32[rp2_chip.TIMER]
@@ -107,10 +144,8 @@ class Board(Joint):
 
     def complain(self, found):
         """Raise what the kernels have found of sensors."""
-        if found & LOST_EDGE and self.motor_encoder:
-            self.motor_encoder.complain()
-        if found & LOST_LINK and self.link_encoder and self._fused:
-            self.link_encoder.complain(self._fused.bad_reading)
+        for fused in self._motors:
+            fused.complain(found)
         if found & LOST_SAMPLE and self._adc:
             self._adc.complain()
 
@@ -138,11 +173,7 @@ class Board(Joint):
         self.encoder_source = 2  # PIO
         encoder = Quadrature(item(config, "motor_encoder", "a"), pio, self.inputs)
         self.facts["encoder.capture_clock"] = encoder.clock_Hz
-        if "index" in config["motor_encoder"]:
-            from drivers.index_pulse import IndexPulse
-
-            pulse = IndexPulse(config, self.facts.get("encoder.motor_counts", 4096))
-            encoder.watch_index(item(config, "motor_encoder", "index"), 1 - min(pio, 1), pulse)
+        encoder.watch_index(config, self.facts, pio)
         return encoder
 
     def _make_line(self):

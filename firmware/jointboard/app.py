@@ -13,7 +13,7 @@ import sys
 import micropython
 from micropython import const
 
-from jointboard import rooms  # noqa: F401 - before what is compiled leaves the heap in pieces
+from jointboard import rooms, crc_tables  # noqa: F401 - before what is compiled leaves the heap in pieces
 from jointboard import framing, image, link, motor, states, tick, wire
 from jointboard.framing import drain, encode, hear
 from jointboard.motor import Motor
@@ -148,6 +148,8 @@ def _loop_of_kernels(board):
     only = _motors[0]
     go, table, line, budget, tell = step, only.link.cells_at, only.link.line_at, board.budget, framing.post
     gap, plain, pinged, described = tick.EVENT_GAP, tick.EVENT_BLOCK, framing.PINGED, framing.DESCRIBED
+    if only.link.shared:
+        described |= framing.YIELD
     state, armed, running, unusual = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING, motor.FOR_PYTHON
     cells, go_on, requests = only.cells, only.go_on_after_a_gap, only.requests
     see_to, receive, after_errands = only.see_to, only.receive, _after_errands
@@ -183,7 +185,8 @@ def _not_as_usual(board, found):
     """Raise what is wrong with a sensor; True when the tick's sample is late. The block before it is closed."""
     board.complain(found)
     if found & LATE:
-        _motors[0].publisher.close_block()
+        for one in _motors:
+            one.publisher.close_block()
     return found & LATE
 
 
@@ -199,7 +202,10 @@ def _of_its_own():
 def _loop_of_two(board):
     from jointboard import partner
 
-    partner.loop(board, _motors[0], _motors[1], _after_errands)
+    if hasattr(board, "kernels"):
+        partner.loop_of_kernels(board, _motors[0], _motors[1], _after_errands, _not_as_usual)
+    else:
+        partner.loop(board, _motors[0], _motors[1], _after_errands)
 
 
 def _leaving():

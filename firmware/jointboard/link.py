@@ -27,7 +27,7 @@ FRAME_DESCRIBED = const(1)
 REQUESTED = const(1)
 REQUEST_LENGTH = const(39)
 
-assert (rooms.RING, rooms.ENCODED) == (RING + SPILL, 2 * ENCODED)
+assert (rooms.RING, rooms.ENCODED, rooms.FRAME) == (RING + SPILL, 2 * ENCODED, LARGEST)
 assert (BODY, LARGEST) == (wire.HEADER_SIZE, BODY + wire.MAX_BODY + 4)
 assert min(SPILL, LEFT_BY_REPORTS) >= framing.HEAD_SIZE + LARGEST
 assert (SAMPLES, FIRST_ANSWER) == (BODY + wire.BODIES[wire.MESSAGE_DATA][1], wire.MESSAGE_ACK)
@@ -66,15 +66,15 @@ class Link:
 
     def __init__(self, cells):
         self.cells = cells
-        self.received = rooms.buffer(LARGEST)
-        self.reply = rooms.buffer(LARGEST)  # frames are built here; DATA, STATUS, SYNC and PONG have their own buffers
+        self.received = rooms.frames.pop()
+        self.reply = rooms.frames.pop()  # frames are built here; DATA, STATUS, SYNC and PONG have their own buffers
         self.errands = 0  # since memory was last collected, as app.py counts
         self.shared = False  # the line has other boards: speak only when it is given
         self._answering = True  # nobody answers a frame to every board of a shared line
         self.line = line = array("i", bytes(4 * framing.LINE_CELLS))
         line[ENCODED_AT] = aligned(rooms.encoded.pop(), ENCODED)
         line[FRAME] = address(self.received)
-        line[BLOCK_AT] = address(rooms.buffer(LARGEST))
+        line[BLOCK_AT] = address(rooms.frames.pop())
         line[REPORT_AT] = address(rooms.buffer(68))
         line[PONG_AT] = address(rooms.buffer(24))
         line[RING_AT] = address(rooms.rings.pop())

@@ -11,11 +11,12 @@ takes 30 kB of heap, nearly all of it buffers.
 from micropython import const
 
 from jointboard import framing, tick, wire
-from jointboard.framing import encode
+from jointboard.framing import encode, hear
 from jointboard.link import BUDGET
-from jointboard.motor import Motor
+from jointboard.motor import FOR_PYTHON, Motor
 from jointboard.tick import tick as step
 
+MOST_RECEIVED = const(0xFFFF)  # as app.py has it
 SETTINGS = "partner"  # what the second motor's files are called
 
 FIRST = const(1)  # bits of motors
@@ -45,6 +46,8 @@ class Half:
         self.outgoing, self.OUTGOING_AT = board.outgoing, board.OUTGOING_AT
         self.clock_at, self.watchdog, self.now_us = board.clock_at, board.watchdog, board.now_us
         self.before_erasing = board.before_erasing
+        if hasattr(own, "join"):
+            self.join = own.join
 
     def disable(self):
         global stopped
@@ -156,3 +159,86 @@ def loop(board, first, second, after_errands):
             after_errands(events)  # the first one's STATUS comes once a second, and the other's with it
             if first.requests.leaving or second.requests.leaving:
                 return
+
+
+def _of_its_own(motor):
+    """A late sample is a block of its own, which tells how late; of a tick that took none there is nothing to tell."""
+    if not motor.cells[tick.COUNT]:
+        return 0
+    motor.link.line[framing.LATE] = motor.link.line[framing.LATE_BY]
+    return tick.EVENT_BLOCK
+
+
+def loop_of_kernels(board, first, second, after_errands, not_as_usual):
+    """The same where the Hal's part of a turn is kernels, which see to both motors."""
+    global stopped
+    before, after, hal = board.kernels
+    go, both_guarded, gap, tripped = step, guard, tick.EVENT_GAP, tick.EVENT_TRIP
+    table, line = first.link.cells_at, first.link.line_at
+    other_table, other_line = second.link.cells_at, second.link.line_at
+    tell, listen, code, budget, plain = framing.post, hear, encode, board.budget, tick.EVENT_BLOCK
+    pinged, described = framing.PINGED, framing.DESCRIBED | framing.YIELD
+    cells, other_cells, unusual, speaking = first.cells, second.cells, FOR_PYTHON, board.speaking
+    state, armed, running, most_received = tick.STATE, wire.STATE_ARMED, wire.STATE_RUNNING, MOST_RECEIVED
+    while True:
+        received = before(hal)
+        late = received > most_received and not_as_usual(board, received)
+        events = go(table)
+        others = go(other_table)
+        if (events | others) & gap:  # of both, or of the one whose tick before came to an error
+            if events & gap:
+                events = first.go_on_after_a_gap()
+            if others & gap:
+                others = second.go_on_after_a_gap()
+        parted = both_guarded(table, other_table, False)
+        if parted:
+            trip(board, first, second, parted)
+            if parted & FIRST:
+                events |= tripped
+            if parted & SECOND:
+                others |= tripped
+        after(hal)
+        if late:
+            events |= _of_its_own(first)
+            others |= _of_its_own(second)
+        if events:
+            if events == plain or (armed <= cells[state] <= running and not events & unusual):
+                tell(line, table, events)
+            else:
+                first.see_to(events)
+                after_errands(events)
+        if others:
+            if others == plain or (armed <= other_cells[state] <= running and not others & unusual):
+                tell(other_line, other_table, others)
+            else:
+                second.see_to(others)
+                after_errands(others)
+        if received:
+            served = False
+            found = listen(line, table)
+            if found == pinged:
+                tell(line, table, described)
+            elif found:
+                first.receive(found)
+                served = True
+            if not first.requests.leaving:  # what comes after REPL is the interpreter's and arms no motor
+                found = listen(other_line, other_table)
+                if found == pinged:
+                    tell(other_line, other_table, described)
+                elif found:
+                    second.receive(found)
+                    served = True
+            if served:
+                parted = both_guarded(table, other_table, stopped)
+                stopped = False
+                if parted:
+                    trip(board, first, second, parted)
+                    if parted & FIRST:
+                        first.see_to(tripped)
+                    if parted & SECOND:
+                        second.see_to(tripped)
+                if not (armed <= cells[state] <= running or armed <= other_cells[state] <= running):
+                    after_errands(0)
+                    if first.requests.leaving or second.requests.leaving:
+                        return
+        code(speaking[0], budget)

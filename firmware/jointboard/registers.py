@@ -4,11 +4,10 @@ Writing checks id, access, range and state; what the tick needs in its own terms
 the tick path: big integers allocate.
 """
 
-from array import array
 
 from micropython import const
 
-from jointboard import bounds, sampling, tick, wire
+from jointboard import rooms, bounds, sampling, tick, wire
 
 READ_ONLY = const(1)
 ALWAYS = const(2)
@@ -23,10 +22,12 @@ POSITIVE = (
     "board.tick_period", "encoder.link_counts", "voltage.scale", "temperature.scale", "hard.current", "hard.velocity"
 )  # fmt: skip
 
+assert rooms.CELLS == tick.CELLS
+
 
 def new_cells():
     """The cells of a motor, all registers as they are by default."""
-    cells = array("i", bytes(4 * tick.CELLS))
+    cells = rooms.cells.pop()
     for id in range(wire.REGISTER_COUNT):
         cells[id] = wire.DEFAULT[id]
     return cells

@@ -4,6 +4,7 @@ Viper stores through addresses, and nothing stops it at a buffer's end. So behin
 `intact` looks for: the tests do after each run of the real loop, and a board does before it is armed.
 """
 
+from array import array
 import gc
 import json
 
@@ -12,6 +13,9 @@ from micropython import const
 KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
 KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more room
 RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
+CELLS = const(296)  # of a motor: tick.py
+FRAME = const(1120)  # bytes of the longest frame
+FRAMES = const(3)  # of a motor: the request that was heard, the answer that is built, the block that is filled
 ENCODED = const(4096)  # bytes in which the ring of encoded ones lies
 CANARY = b"\xca\x5e\x1a\x7e\xca\x5e\x1a\x7e"
 
@@ -53,3 +57,5 @@ def _motors():
 knots = [buffer(KNOTS_OF_TWO) for _ in range(2)] if _motors() == 2 else [buffer(KNOTS)]
 rings = [buffer(RING) for _ in knots]
 encoded = [buffer(ENCODED) for _ in knots]
+frames = [buffer(FRAME) for _ in range(FRAMES * len(knots))]
+cells = [array("i", bytes(4 * CELLS)) for _ in knots]

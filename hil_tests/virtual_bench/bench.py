@@ -27,7 +27,7 @@ from hil_tests.virtual_bench.live_file import write_live_file
 from hil_tests.virtual_bench.lockstep import Lockstep
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.ports import Port
-from hil_tests.virtual_bench.rp2040.wiring import LINK_POSITION, read_wiring
+from hil_tests.virtual_bench.rp2040.wiring import channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.serial_link import SerialLink
 from hil_tests.virtual_bench.standing_plant import StandingPlant
@@ -87,8 +87,10 @@ class Bench:
                         if entry.on_foot and sensors.feet
                         else sensors.facts(motor.joint_index)
                     )
-                    if entry.url == RP2040 and read_wiring(entry.wiring)["link_encoder"] is None:
-                        board_facts[motor.node]["board.channels"] &= ~LINK_POSITION
+                    if entry.url == RP2040:
+                        wiring = read_wiring(entry.wiring, len(entry.motors))
+                        missing = channels_missing(wiring if motor.node == entry.node else wiring["partner"])
+                        board_facts[motor.node]["board.channels"] &= ~missing
                     configs.append({"node": motor.node, "facts": board_facts[motor.node]})
                 config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
                 if configs[1:]:

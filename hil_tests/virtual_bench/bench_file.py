@@ -288,7 +288,7 @@ def _misfit_of_chips(boards: Sequence[BoardEntry], robot: Robot) -> str:
                 return f"board {board.node} has a wiring; only one at {RP2040!r} has pins"
             continue
         reasons = {
-            "has one motor and a line of its own": board.shares_line,
+            "has a line of its own": board.line is not None,
             "sits on a joint of a robot whose base is fixed": board.on_foot or robot.base_link or robot.feet,
             "starts with the bench, so it takes no clock_offset_s": board.clock.offset_us,
         }

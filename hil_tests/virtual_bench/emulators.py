@@ -43,7 +43,8 @@ class Emulators:
             return QemuBoard(self._qemu, folder, files, len(entry.motors))
         if entry.url == RP2040:
             assert self._power is not None
-            config = board_config(config, read_wiring(entry.wiring), self._power, entry.baud or BAUD)
+            wiring = read_wiring(entry.wiring, len(entry.motors))
+            config = board_config(config, wiring, self._power, entry.baud or BAUD)
             return Rp2040Board(self._rp2040, folder, self._files(self._rp2040_image, config, entry.program), config)
         prepare_flash(folder, config, entry.program)
         return EmulatedBoard(self._interpreter, folder, len(entry.motors))

@@ -170,9 +170,8 @@ class Lockstep:
                 self._switch_off(seat)
         for seat, _ in living:
             self._take(seat, time_us // self.tick_us, time_us, lines[seat.node])
-            if self.trace.asked:
-                joint = seat.joints[0]
-                self.trace.note(seat.node, time_us // self.tick_us, self._enabled[joint], self._command_mA[joint])
+            for node, joint in zip(seat.nodes, seat.joints, strict=True) if self.trace.asked else ():
+                self.trace.note(node, time_us // self.tick_us, self._enabled[joint], self._command_mA[joint])
 
     def _give(self, cohort: Cohort, lines: Mapping[int, SerialLine], missing: set[int]) -> None:
         part = 1.0 - (self._plant_us - cohort.due_us) / self.tick_us

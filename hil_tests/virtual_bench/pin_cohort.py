@@ -27,14 +27,14 @@ class PinCohort:
 
     Attributes:
         seats: the boards.
-        joints: where they sit, shape (n,).
+        joints: where their motors sit, shape (n,), board by board.
     """
 
     def __init__(self, seats: Sequence[Seat], faults: HardwareFaults, link_counts: int, sync_us: int) -> None:
         """Start at true time zero.
 
         Args:
-            seats: boards with one motor each.
+            seats: boards with a motor or two each.
             faults: what is wrong with the hardware around them.
             link_counts: counts a turn of link encoders, as `Readings` has them.
             sync_us: period of SYNC pulses, 0 for none.
@@ -43,9 +43,10 @@ class PinCohort:
         self._faults = faults
         self._link_counts = link_counts
         self._sync_us = sync_us
-        self.joints = np.array([seat.joints[0] for seat in seats], dtype=int)
-        self._inputs = np.zeros(len(seats), TICK_IN)
-        self._counts = np.zeros(len(seats), dtype=np.int64)  # that motor encoders show, without wrapping
+        self.joints = np.array([joint for seat in seats for joint in seat.joints], dtype=int)
+        self._nodes = [node for seat in seats for node in seat.nodes]
+        self._inputs = np.zeros(len(self._nodes), TICK_IN)
+        self._counts = np.zeros(len(self._nodes), dtype=np.int64)  # that motor encoders show, without wrapping
         self._edges = 0  # of SYNC
 
     def messages(
@@ -62,54 +63,56 @@ class PinCohort:
         before = inputs.copy()
         for field in ("motor_count", "link_count", "bus_voltage", "temperature", "adc"):
             inputs[field] = getattr(readings, field)[joints]
-        for place, seat in enumerate(self.seats):
-            if seat.node in self._faults.struck:
-                self._faults.alter(seat.node, inputs[place], before[place])
+        for place, node in enumerate(self._nodes):
+            if node in self._faults.struck:
+                self._faults.alter(node, inputs[place], before[place])
         # A fault has the encoder count otherwise; where it is between two counts stays as it is.
         self._counts += (inputs["motor_count"] - self._counts + 2**15) % 2**16 - 2**15
         counts = self._counts + readings.motor_exact[joints] % 1.0
         pulses = self._pulses(time_us)
-        return [
-            self._line(seat, inputs[place], float(counts[place]), pulses if seat.on_sync else [], arrived, time_us)
-            for place, (seat, arrived) in enumerate(zip(self.seats, arrivals, strict=True))
-        ]
+        lines: list[bytes] = []
+        place = 0
+        for seat, arrived in zip(self.seats, arrivals, strict=True):
+            assert isinstance(seat.board, Rp2040Board)
+            motors = [
+                self._motor(config, inputs[place + k], float(counts[place + k]))
+                for k, config in enumerate(seat.board.motors)
+            ]
+            place += len(motors)
+            message: dict[str, Any] = {
+                "chip": 0,
+                "to": _own_time(seat, time_us),
+                "sync": [_own_time(seat, pulse) for pulse in (pulses if seat.on_sync else [])],
+                "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
+                **motors[0],
+            }
+            if motors[1:]:
+                message["partner"] = motors[1]
+            lines.append(json.dumps(message).encode() + b"\n")
+        return lines
 
     def _pulses(self, time_us: int) -> list[int]:
         """True times [µs] at which SYNC pulses begin in the tick until `time_us`."""
         first, self._edges = self._edges, time_us // self._sync_us if self._sync_us else 0
         return [self._sync_us * number for number in range(first + 1, self._edges + 1)]
 
-    def _line(
-        self,
-        seat: Seat,
-        inputs: np.void,
-        count: float,
-        pulses: Sequence[int],
-        arrived: Sequence[tuple[int, bytes]],
-        time_us: int,
-    ) -> bytes:
+    def _motor(self, config: Mapping[str, Any], inputs: np.void, count: float) -> dict[str, Any]:
+        """What a motor's sensors show at the tick's end, by its part of config.json."""
         current, torque = inputs["adc"].tolist()
         slow = {name: [_slow_count(inputs[name])] for name in ("bus_voltage", "temperature")}
-        board = seat.board
-        assert isinstance(board, Rp2040Board)
-        message: dict[str, Any] = {
-            "chip": 0,
-            "to": _own_time(seat, time_us),
+        return {
             "analog": {
                 "current": current,
                 "torque": torque,
                 "supply": slow["bus_voltage"],
-                "temperature": [_divider_count(board.config["ntc"], inputs["temperature"])]
-                if "ntc" in board.config
+                "temperature": [_divider_count(config["ntc"], inputs["temperature"])]
+                if "ntc" in config
                 else slow["temperature"],
             },
             "count": count,
-            "bridges": _bridges(board.config, torque),
-            "link": int(inputs["link_count"]) * board.link_counts // self._link_counts,
-            "sync": [_own_time(seat, pulse) for pulse in pulses],
-            "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
+            "bridges": _bridges(config, torque),
+            "link": int(inputs["link_count"]) * config["facts"]["encoder.link_counts"] // self._link_counts,
         }
-        return json.dumps(message).encode() + b"\n"
 
 
 def _bridges(config: Mapping[str, Any], samples: Sequence[int]) -> list[float]:

@@ -42,15 +42,18 @@ ROLE_SLOTS = const(5)  # then the place of each role in the round, -1 where it h
 
 
 class RoundRobinAdc:
-    """Args: the pins by role ({"current": 26, "torque": 27, …}); the tick in us."""
+    """Args: the pins by role ({"current": 26, "torque": 27, …}), of each motor; the tick in us."""
 
-    def __init__(self, pins, period_us):
-        check_roles(pins)
-        inputs = [pins[role] - FIRST_PIN for role in ROLES if role in pins]
+    def __init__(self, motors, period_us):
+        inputs = []
+        for pins in motors:
+            check_roles(pins)
+            inputs += [pins[role] - FIRST_PIN for role in ROLES if role in pins]
         if len(set(inputs)) < len(inputs) or not all(0 <= k <= 3 for k in inputs):
-            raise WiringError("config.json: analog pins are %s; they must differ and be of 26 to 29" % pins)
-        for pin in pins.values():
-            ADC(Pin(pin))
+            said = " and ".join([str(pins) for pins in motors])
+            raise WiringError("config.json: analog pins are %s; they must differ and be of 26 to 29" % said)
+        for k in inputs:
+            ADC(Pin(FIRST_PIN + k))
         for k in range(4):  # the ring's size is a power of 2: three inputs take a fourth along
             if len(inputs) == 3 and k not in inputs:
                 inputs.append(k)
@@ -61,9 +64,11 @@ class RoundRobinAdc:
             raise WiringError("config.json: %d inputs in a tick of %d us: the ADC cannot" % (len(inputs), period_us))
         size = 2 * conversions * 2  # two ticks
         self._ring = Ring(rp2_chip.ADC + FIFO, rp2_chip.ADC_REQUEST, 2, size)
-        slots = [inputs.index(pins[role] - FIRST_PIN) if role in pins else -1 for role in ROLES]
-        words = [self._ring.address] + self._ring.channels + [rp2_chip.DMA_BUSY, len(inputs)] + slots
-        self._state = array("I", [word & 0xFFFFFFFF for word in words])
+        self._states = []
+        for pins in motors:
+            slots = [inputs.index(pins[role] - FIRST_PIN) if role in pins else -1 for role in ROLES]
+            words = [self._ring.address] + self._ring.channels + [rp2_chip.DMA_BUSY, len(inputs)] + slots
+            self._states.append(array("I", [word & 0xFFFFFFFF for word in words]))
         self.rate_Hz = 1000000 * ROUNDS // period_us
         self._fcs = rp2_chip.ADC + FCS
         self._spare = False
@@ -77,9 +82,9 @@ class RoundRobinAdc:
         self._ring.start()
         mem32[rp2_chip.ADC + CS] = ENABLE | RUN | inputs[0] << 12 | sum(1 << k for k in inputs) << 16
 
-    def measure(self, inputs):
-        """The last 16 samples of current and torque, the newest of supply and temperature."""
-        if latest(self._state, inputs, self._fcs) & OVERFLOW:
+    def measure(self, inputs, motor=0):
+        """A motor's last 16 samples of current and torque, its newest of supply and temperature."""
+        if latest(self._states[motor], inputs, self._fcs) & OVERFLOW:
             self.complain()
 
     def complain(self):
@@ -89,9 +94,9 @@ class RoundRobinAdc:
             return
         raise SensorFault("ADC: a sample was lost, so the inputs are no longer told apart; reset the board")
 
-    def cells(self):
+    def cells(self, motor=0):
         """For rp2_turn.py: ring, two DMA channels, FCS, inputs in a round, each role's place in it."""
-        state = self._state
+        state = self._states[motor]
         return [state[RING], state[FIRST_DMA], state[SECOND_DMA], self._fcs] + list(state[SLOTS:])
 
 

@@ -1,4 +1,4 @@
-"""A board's tick by the kernels of rp2_turn.py: fills their cells, and is the line's DMA.
+"""A board's tick by the kernels of rp2_turn.py: their cells, a motor's and a line's, and the line's DMA.
 
 For the parts of a tick that have kernels: quadrature motor encoder, AS5047P at the link, current loop with PWM and
 direction, UART. A board with others runs drivers/joint.py's, which are slower.
@@ -23,36 +23,30 @@ UART_BUSY = const(8)
 COMPARE, TOP, SLICE = const(0x0C), const(0x10), const(0x14)  # of a PWM slice, and its size
 LATER = const(2000)  # us: the first tick
 
+assert rp2_turn.GIVEN_UP_TO == framing.GIVEN
+for _name in ("TAIL", "ENCODED_AT", "ENCODED"):
+    assert getattr(rp2_turn, _name) == getattr(framing, _name)
 for _name in ("CODE", "GONE", "NEXT", "END", "LONGEST_TICK", "SPENT", "TURNS", "LATE_BY"):
     assert getattr(rp2_turn, _name) == getattr(framing, _name)
 assert framing.ENCODED == 1 << ENCODED_BITS
 
 
 class Fused:
-    """The kernels' cells, `t`, of which `address` is the address.
+    """The kernels' cells of a motor, `t`, of which `address` is the address.
 
-    Args: the board's inputs and outputs; the tick in us; its RoundRobinAdc, Quadrature, CurrentLoop, Heartbeat; the
-    pins of PWM and direction; the UART's number.
+    Args: the motor's inputs and outputs; what RoundRobinAdc.cells() gives for it; its Quadrature, CurrentLoop and
+    Heartbeat; the pins of PWM and direction.
     """
 
-    def __init__(self, inputs, outputs, period_us, adc, encoder, loop, heartbeat, pwm, direction, number):
+    def __init__(self, inputs, outputs, adc, encoder, loop, heartbeat, pwm, direction):
+        self._encoder, self._link_encoder = encoder, None
         self.t = t = array("i", bytes(4 * rp2_turn.CELLS))
         self.address = addressof(t)
-        self._base, self._interrupts = rp2_chip.UART[number], None
-        request = rp2_chip.UART_TX_REQUEST + 2 * number
-        self.ring = Ring(self._base, request + 1, 1, RECEIVED)
-        self._sender, self._request = rp2.DMA(), request
-        self._sender_at = addressof(self._sender.registers)  # pyright: ignore[reportAttributeAccessIssue] (the stubs lack it)
-        self._put(0, {
-            rp2_turn.INPUTS: addressof(inputs), rp2_turn.TIMER: rp2_chip.TIMER, rp2_turn.PERIOD: period_us,
-            rp2_turn.DOG: self.address + 4 * (rp2_turn.CELLS - 1), rp2_turn.BUSY: 1 << rp2_chip.DMA_BUSY,
-            rp2_turn.RX_DMA: self.ring.channels[0], rp2_turn.RX_DMA_2: self.ring.channels[1],
-            rp2_turn.RX_RING: self.ring.address, rp2_turn.RX_MASK: RECEIVED - 1,
-            rp2_turn.TX_DMA: self._sender_at,
-        })  # fmt: skip
-        self._put(rp2_turn.ADC_RING, dict(enumerate(adc.cells())))
-        self._put(rp2_turn.ENCODER, dict(enumerate(encoder.cells())))
+        self._put(0, {rp2_turn.INPUTS: addressof(inputs)})
+        self._put(rp2_turn.ADC_RING, dict(enumerate(adc)))
+        position, flags, bit = encoder.cells()
         slice = rp2_chip.PWM + SLICE * (pwm >> 1 & 7)
+        self._put(0, {rp2_turn.ENCODER: position, rp2_turn.ENCODER_FLAGS: flags, rp2_turn.ENCODER_BIT: bit})
         self._put(OUT, {
             rp2_turn.OUTPUTS: addressof(outputs), rp2_turn.LOOP: addressof(loop.cells()),
             rp2_turn.PWM_COMPARE: slice + COMPARE, rp2_turn.PWM_TOP: mem32[slice + TOP], rp2_turn.SHIFT: 16 * (pwm & 1),
@@ -60,38 +54,88 @@ class Fused:
             rp2_turn.DIRECTION: 1 << direction, rp2_turn.KICK_AT: heartbeat.address, rp2_turn.KICK: heartbeat.kick,
         })  # fmt: skip
 
-    def add_link_encoder(self, number, select):
+    def add_link_encoder(self, sensor, number, select):
         """An AS5047P on this SPI, which is set up, with its select pin's number."""
+        self._link_encoder = sensor
         self._put(rp2_turn.LINK, dict(enumerate((rp2_chip.SPI[number], 1 << select, 0, 0))))
 
-    @property
-    def bad_reading(self):
-        return self.t[rp2_turn.BAD_WORD] & 0xFFFF
+    def complain(self, found):
+        """Raise what the kernels have found, where it is of this motor's sensors.
 
-    def join(self, line):
-        """Take over the UART for the line of these cells (framing.py), and begin to count ticks."""
+        Bad readings are then counted anew, so that the board, its motor off, can still be talked to.
+        """
+        t = self.t
+        if found & rp2_turn.LOST_EDGE:
+            self._encoder.check()
+        if self._link_encoder and t[rp2_turn.BAD] >= rp2_turn.MOST_BAD:
+            t[rp2_turn.BAD] = 0
+            self._link_encoder.complain(t[rp2_turn.BAD_WORD] & 0xFFFF)
+
+    def join(self, line, receiver):
+        """Take the motor's cells of the line (framing.py), which hears what this ring receives."""
         t = self.t
         t[rp2_turn.LINE] = word(addressof(line))
-        line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = word(self.ring.address), RECEIVED - 1
+        line[framing.RECEIVED_AT], line[framing.RECEIVED_MASK] = word(receiver.address), RECEIVED - 1
         line[framing.NEXT] = line[framing.END] = 0
         line[framing.CUT_AT] = t[OUT + rp2_turn.KICK_AT]  # a kick of 0 lets ENABLE go
+
+    def _put(self, at, values):
+        for k, value in values.items():
+            self.t[at + k] = word(value)
+
+
+class FusedLine:
+    """The UART's DMA, which the first motor's kernels see to; and their clock.
+
+    Args: the motors' Fused, one or two; the tick in us; the UART's number.
+    """
+
+    def __init__(self, motors, period_us, number):
+        self._motors = motors
+        self._base, self._interrupts = rp2_chip.UART[number], None
+        request = rp2_chip.UART_TX_REQUEST + 2 * number
+        self.ring = Ring(self._base, request + 1, 1, RECEIVED)
+        self._sender, self._request = rp2.DMA(), request
+        self._sender_at = addressof(self._sender.registers)  # pyright: ignore[reportAttributeAccessIssue] (the stubs lack it)
+        first = motors[0]
+        first._put(0, {
+            rp2_turn.TIMER: rp2_chip.TIMER, rp2_turn.PERIOD: period_us,
+            rp2_turn.DOG: first.address + 4 * (rp2_turn.CELLS - 1), rp2_turn.BUSY: 1 << rp2_chip.DMA_BUSY,
+            rp2_turn.RX_DMA: self.ring.channels[0], rp2_turn.RX_DMA_2: self.ring.channels[1],
+            rp2_turn.RX_RING: self.ring.address, rp2_turn.RX_MASK: RECEIVED - 1,
+            rp2_turn.TX_DMA: self._sender_at,
+        })  # fmt: skip
+        if motors[1:]:
+            first._put(0, {rp2_turn.NEXT_MOTOR: motors[1].address})
+
+    def join(self, place, line):
+        """Give the motor at this place its cells of the line; with the last one's take over the UART, and tick."""
+        self._motors[place].join(line, self.ring)
+        t = self._motors[0].t
+        if place:
+            t[rp2_turn.LISTENER] = word(addressof(line))
+        else:
+            t[rp2_turn.SPEAKER] = word(addressof(line))
+            self._encoded = line[framing.ENCODED_AT]
+        if place < len(self._motors) - 1:
+            return
         self._interrupts = mem32[self._base + INTERRUPTS]
         mem32[self._base + INTERRUPTS] = 0  # DMA gives and takes the bytes from now on
         mem32[self._base + DMA_CONTROL] = 3
         sender = self._sender
         ctrl = sender.pack_ctrl(size=0, inc_write=False, ring_size=ENCODED_BITS, ring_sel=False, treq_sel=self._request)
-        sender.config(read=line[framing.ENCODED_AT], write=self._base, count=0, ctrl=ctrl, trigger=False)
+        sender.config(read=self._encoded, write=self._base, count=0, ctrl=ctrl, trigger=False)
         self.ring.start()
         t[rp2_turn.DUE] = word(mem32[rp2_chip.TIMER] + LATER)
 
     def watch(self, timeout_ms):
         """The watchdog has begun: each tick feeds it."""
-        self.t[rp2_turn.DOG_LOAD] = rp2_chip.WATCHDOG_COUNTS * timeout_ms
-        self.t[rp2_turn.DOG] = rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD
+        self._motors[0].t[rp2_turn.DOG_LOAD] = rp2_chip.WATCHDOG_COUNTS * timeout_ms
+        self._motors[0].t[rp2_turn.DOG] = rp2_chip.WATCHDOG + rp2_chip.WATCHDOG_LOAD
 
     def edge(self, _pin):
         """The SYNC line's interrupt, a hard one."""
-        rp2_turn.note_edge(self.address)
+        rp2_turn.note_edge(self._motors[0].address)
 
     def flush(self):
         """Wait until all that was encoded is on the line, and give the UART back to the port, if it was taken."""
@@ -105,10 +149,6 @@ class Fused:
         self.ring.close()
         mem32[self._base + DMA_CONTROL] = 0
         mem32[self._base + INTERRUPTS] = self._interrupts
-
-    def _put(self, at, values):
-        for k, value in values.items():
-            self.t[at + k] = word(value)
 
 
 def word(number):

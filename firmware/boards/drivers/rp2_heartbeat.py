@@ -21,7 +21,7 @@ FREQUENCY_HZ = const(1000000)
 TURN_US = const(3)
 SHORTEST_US = const(4000)
 TX = const(0x10)  # FIFO of the first state machine
-MACHINE = const(3)  # of its PIO; the last one, which no other driver uses
+MACHINE = const(3)  # of its PIO; the last ones, which no other driver uses
 
 
 # fmt: off
@@ -45,12 +45,13 @@ def program():
 class Heartbeat:
     """ENABLE's pin: value(1) is a kick, value(0) lets go. `address` is where to write, `kick` what.
 
-    Args: the pin's number; which PIO; the tick in us, two of which may be missed.
+    Args: the pin's number; which PIO; the tick in us, two of which may be missed; which motor of the board.
     """
 
-    def __init__(self, pin, pio, period_us):
-        self._machine = rp2.StateMachine(4 * pio + MACHINE, program, freq=FREQUENCY_HZ, set_base=Pin(pin))
-        self.address = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + TX + 4 * MACHINE
+    def __init__(self, pin, pio, period_us, motor=0):
+        machine = MACHINE - motor
+        self._machine = rp2.StateMachine(4 * pio + machine, program, freq=FREQUENCY_HZ, set_base=Pin(pin))
+        self.address = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + TX + 4 * machine
         self.kick = max(SHORTEST_US, 3 * period_us) // TURN_US
         self._machine.active(1)
 

@@ -3,7 +3,7 @@
 
 Two DMA channels start each other: one waits for the PIO's word, the other copies the counter's. The interrupt, some
 us later, only judges what was latched, once a turn of the motor, and raises the flag that tells the tick of lost edges
-anyway, which kernels look at, too. 4 of the PIO's 32 words, beside the heartbeat's.
+anyway, which kernels look at, too. 4 of the PIO's 32 words, beside the heartbeats'.
 """
 
 from array import array
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rp2.asm_pio import *
 
 RX = const(0x20)  # FIFO of the first state machine
-MACHINE = const(2)  # of its PIO; the heartbeat has the one after it
+MACHINE = const(2)  # of its PIO, less the counter's flag, 1 or 2; the heartbeats have those after them
 ALWAYS = const(0x3F)  # DREQ that is always there
 IRQ_FORCE = const(4)  # after a PIO's IRQ register
 
@@ -40,16 +40,17 @@ def program():
 
 
 class Index:
-    """Args: Z's pin; which PIO; the addresses of the counter and its PIO's flags; what judges (index_pulse.py)."""
+    """Args: Z's pin; which PIO; the addresses of the counter and its PIO's flags; its flag; what judges."""
 
-    def __init__(self, number, pio, counter, flags, pulse):
+    def __init__(self, number, pio, counter, flags, flag, pulse):
         pin = Pin(number, Pin.IN, Pin.PULL_UP)
         self.pulse, self._state = pulse, pulse.state
-        self._force = flags + IRQ_FORCE
+        self._force, self._flag = flags + IRQ_FORCE, flag
+        machine = MACHINE - flag
         self._latch = array("I", [0, 0])  # the PIO's word, the counter
         first, second = self._dmas = rp2.DMA(), rp2.DMA()
-        request = rp2_chip.PIO_RX_REQUEST + pio * rp2_chip.PIO_REQUEST_STEP + MACHINE
-        fifo = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + RX + 4 * MACHINE
+        request = rp2_chip.PIO_RX_REQUEST + pio * rp2_chip.PIO_REQUEST_STEP + machine
+        fifo = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + RX + 4 * machine
         at = addressof(self._latch)
         for dma, other, source, target, paced in (
             (first, second, fifo, at, request),
@@ -64,13 +65,13 @@ class Index:
             )
             dma.config(read=source, write=target, count=1, ctrl=ctrl, trigger=False)
         first.active(1)
-        self._machine = rp2.StateMachine(4 * pio + MACHINE, program, in_base=pin)
+        self._machine = rp2.StateMachine(4 * pio + machine, program, in_base=pin)
         self._machine.active(1)
         pin.irq(self._judge, Pin.IRQ_RISING, hard=True)
 
     def _judge(self, _pin):
         if judge(self._state, latched(self._latch)):
-            mem32[self._force] = 1
+            mem32[self._force] = self._flag
 
 
 @micropython.viper

@@ -3,8 +3,8 @@
 
 A turn of it takes CYCLES whatever it finds, so its own turns are the clock: 6.25 MHz at 125 MHz, 7.5 MHz at 150 MHz. It
 looks at A and B once a turn, so a state of theirs must last longer than a turn: up to 6.25 million edges a second, less
-what their spacing jitters. A change of both at once is an edge missed, or noise: flag 0 tells that the position is no
-longer true.
+what their spacing jitters. A change of both at once is an edge missed, or noise: the state machine's flag tells that
+the position is no longer true.
 
 It fills the PIO's memory, and so stands at address 0, as its jump table needs.
 """
@@ -41,7 +41,7 @@ def program():
     jmp("forward")
     jmp("turn")      [13]
     label("both")
-    irq(0)           [12]
+    irq(rel(0))      [12]
     wrap_target()
     label("turn")
     jmp(x_dec, "on")        # x counts turns, down from 0: their number is ~x

@@ -3,6 +3,9 @@
     before(t)   keep the line busy and wait for the tick; clock, SYNC, ADC, encoder, received bytes -> the inputs
     after(t)    current loop, PWM, direction and ENABLE
 
+Both do so for each motor of the board, whose cells name the next motor's: one call for all. Of two motors each has a
+line's cells of its own, and what the one says goes out when the other has said all it may.
+
 All registers are reached by address: nothing is allocated, called or looked up. The line goes by DMA both ways, which
 reads the ring of encoded frames itself. Python's drivers around a tick took ten times as long as the tick.
 
@@ -14,7 +17,7 @@ from micropython import const
 
 INPUTS = const(0)  # addresses: the Hal's inputs
 TIMER = const(1)  # TIMERAWL
-DOG = const(2)  # the watchdog's LOAD, and what feeds it
+DOG = const(2)  # the watchdog's LOAD, and what feeds it; this, time, SYNC, RX and TX are the first motor's alone
 DOG_LOAD = const(3)
 DUE = const(4)  # when the coming tick is due [us], and its number
 TICK = const(5)
@@ -31,14 +34,14 @@ TORQUE_SLOT = const(15)
 SUPPLY_SLOT = const(16)
 TEMPERATURE_SLOT = const(17)
 ENCODER = const(18)  # two words that DMA keeps: position, time of the newest edge
-ENCODER_FLAGS = const(19)  # of its PIO
+ENCODER_FLAGS = const(19)  # of its PIO, of which its own is ENCODER_BIT
 RX_DMA = const(20)  # two channels, the ring they fill and its size less 1
 RX_DMA_2 = const(21)
 RX_RING = const(22)
 RX_MASK = const(23)
 TX_DMA = const(24)
 GIVEN = const(25)  # bytes that it was given
-LINE = const(26)  # cells of framing.py
+LINE = const(26)  # cells of framing.py, of this motor
 BUSY = const(27)  # mask of a DMA channel's flag
 LINK = const(28)  # SPI of an AS5047P at the link, 0: none; select pin's bit; bad readings in a row, and the last
 SELECT = const(29)
@@ -55,21 +58,29 @@ DIRECTION = const(6)  # bit
 KICK_AT = const(7)  # of the heartbeat
 KICK = const(8)
 SHIFT = const(9)  # of the compare value: channel B stands in the upper half
+ENCODER_BIT = const(42)
+NEXT_MOTOR = const(43)  # address of its cells, 0: none
+SPEAKER = const(44)  # cells of the line that is being sent, and those of the other one, 0 where there is none
+LISTENER = const(45)
 CELLS = const(48)
 
 OVERFLOW = const(0x800)  # of the ADC's FIFO
 DATA = const(2)  # registers of an SPI, as words, and what tells that it is at work
 FLAGS = const(3)
 SPI_BUSY = const(16)
-MOST_BAD = const(3)  # as drivers/failures.py has it
+MOST_BAD = const(3)  # as drivers/failures.py has it; whoever is told begins to count anew
 LOST_SAMPLE = const(0x10000)  # what before() returns beside the bytes that have arrived
 LOST_EDGE = const(0x20000)
 LOST_LINK = const(0x80000)
 LATE = const(0x40000)  # the sample was taken so much later than its tick that it must be told
 IN_TIME = const(20)  # us
 # As framing.py has them; viper folds a constant only when it stands in the same file. rp2.py compares them.
+TAIL = const(9)
+GIVEN_UP_TO = const(10)
 CODE = const(25)
 GONE = const(26)
+ENCODED_AT = const(27)
+ENCODED = const(2048)
 NEXT = const(32)
 END = const(33)
 LONGEST_TICK = const(48)
@@ -81,16 +92,11 @@ LATE_BY = const(53)
 @micropython.viper
 def before(_t) -> int:
     t = ptr32(_t)
-    inputs = ptr32(t[INPUTS])
     timer = ptr32(t[TIMER])
-    line = ptr32(t[LINE])
+    line = ptr32(t[SPEAKER])
     due = t[DUE]
     period = t[PERIOD]
     spent = timer[0] - due + period
-    line[SPENT] = line[SPENT] + spent
-    line[TURNS] = line[TURNS] + 1
-    if spent > line[LONGEST_TICK]:
-        line[LONGEST_TICK] = spent
     dma = ptr32(t[TX_DMA])
     busy = t[BUSY]
     given = t[GIVEN]
@@ -102,172 +108,206 @@ def before(_t) -> int:
                 given = given + count
                 dma[7] = count  # it goes on where it stopped
         late = timer[0] - due
-    spi = ptr32(t[LINK])
-    if t[LINK]:  # 350 ns before its clock may begin (data sheet: tL), as below
-        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
     t[GIVEN] = given
-    line[GONE] = given - dma[2]
+    next = given - dma[2]
+    line[GONE] = next
+    if t[LISTENER] and line[TAIL] == line[GIVEN_UP_TO] and line[CODE] == next:
+        one = t[LISTENER]
+        line = ptr32(one)
+        if line[TAIL] != line[GIVEN_UP_TO] or line[CODE] != line[GONE]:
+            t[LISTENER] = t[SPEAKER]
+            t[SPEAKER] = one
+            next = line[GONE]
+            t[GIVEN] = next
+            dma[0] = line[ENCODED_AT] + (next & (ENCODED - 1))
     missed = 0
     if late >= period:
         missed = late // period
         late -= missed * period
     found = 0
-    line[LATE_BY] = late
     if late > IN_TIME:
         found = LATE
-    inputs[0] = t[TICK] + missed
-    inputs[1] = due + missed * period
-    t[TICK] = inputs[0] + 1
-    t[DUE] = inputs[1] + period
+    number = t[TICK] + missed
+    due += missed * period
+    t[TICK] = number + 1
+    t[DUE] = due + period
     ptr32(t[DOG])[0] = t[DOG_LOAD]
-    edges = inputs[2]
+    edges = 0
+    edge_us = 0
     while edges != t[EDGES]:  # again when the interrupt came in between
         edges = t[EDGES]
-        inputs[3] = t[EDGE_US]
-    inputs[2] = edges
-
-    # An AS5047P tells in a frame of 16 bits what it was asked for in the one before: the first asks for the angle.
-    if t[LINK]:
-        spi[DATA] = 0xFF
-        spi[DATA] = 0xFF
-
-    pair = ptr32(t[ENCODER])
-    one = 0
-    two = 0
-    again = 1
-    while again:  # DMA writes the two words some cycles apart
-        one = pair[0]
-        two = pair[1]
-        again = (one ^ pair[0]) | (two ^ pair[1])
-    inputs[4] = one & 0xFFFF
-    inputs[28] = two
-    if ptr32(t[ENCODER_FLAGS])[0] & 1:
-        found |= LOST_EDGE
-
-    if t[LINK]:
-        while spi[FLAGS] & SPI_BUSY:
-            pass
-        ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
-        one = spi[DATA]
-        one = spi[DATA]
-
-    # The last 16 whole rounds of the ADC: two samples to a word.
-    dma = ptr32(t[ADC_DMA])
-    if not dma[3] & busy:
-        dma = ptr32(t[ADC_DMA_2])
-    ring = ptr16(t[ADC_RING])
-    slots = t[SLOTS]
-    mask = (slots << 5) - 1  # samples in the ring, less 1
-    written = (dma[1] - t[ADC_RING]) >> 1
-    at = written - written % slots - (slots << 4)
-    one = at + t[CURRENT_SLOT]
-    two = at + t[TORQUE_SLOT]
-    pair = ptr32(int(inputs) + 32)
-    twice = slots << 1
-    if t[LINK]:
-        ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
-    k = 0
-    if t[TORQUE_SLOT] < 0:
-        while k < 8:
-            pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
-            one += twice
-            k += 1
-    else:
-        while k < 8:
-            pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
-            pair[k + 8] = ring[two & mask] | (ring[(two + slots) & mask] << 16)
-            one += twice
-            two += twice
-            k += 1
-    at += 15 * slots
-    if t[SUPPLY_SLOT] >= 0:
-        inputs[6] = ring[(at + t[SUPPLY_SLOT]) & mask]
-    if t[TEMPERATURE_SLOT] >= 0:
-        inputs[7] = ring[(at + t[TEMPERATURE_SLOT]) & mask]
-    if ptr32(t[ADC_FCS])[0] & OVERFLOW:
-        found |= LOST_SAMPLE
-
-    if t[LINK]:
-        spi[DATA] = 0xC0  # nothing more is asked for
-        spi[DATA] = 0x00
-
+        edge_us = t[EDGE_US]
     dma = ptr32(t[RX_DMA])
     if not dma[3] & busy:
         dma = ptr32(t[RX_DMA_2])
-    next = line[NEXT]
-    count = (dma[1] - t[RX_RING] - next) & t[RX_MASK]
-    line[END] = next + count
+    come = dma[1] - t[RX_RING]
+    rx_mask = t[RX_MASK]
+    received = 0
 
-    if t[LINK]:
-        while spi[FLAGS] & SPI_BUSY:
-            pass
-        ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
-        word = spi[DATA] << 8
-        word |= spi[DATA]
-        one = word ^ (word >> 8)
-        one ^= one >> 4
-        one ^= one >> 2
-        one ^= one >> 1
-        if (one & 1) or (word & 0x4000):  # parity, or the sensor's error flag: the angle stays as it was
-            t[BAD_WORD] = word
-            t[BAD] = t[BAD] + 1
-            if t[BAD] >= MOST_BAD:
-                t[BAD] = 0  # so that the board, its motor off, can still be talked to
-                found |= LOST_LINK
+    first = int(t)
+    while int(t):  # all motors' positions before anything that takes time
+        inputs = ptr32(t[INPUTS])
+        pair = ptr32(t[ENCODER])
+        one = 0
+        two = 0
+        again = 1
+        while again:  # DMA writes the two words some cycles apart
+            one = pair[0]
+            two = pair[1]
+            again = (one ^ pair[0]) | (two ^ pair[1])
+        inputs[4] = one & 0xFFFF
+        inputs[28] = two
+        t = ptr32(t[NEXT_MOTOR])
+
+    t = ptr32(first)
+    while int(t):
+        # An AS5047P tells in a frame of 16 bits what it was asked for in the one before: the first asks for the angle.
+        # It is selected 350 ns before its clock may begin (data sheet: tL): what is done meanwhile takes longer.
+        spi = ptr32(t[LINK])
+        if t[LINK]:
+            ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
+
+        inputs = ptr32(t[INPUTS])
+        inputs[0] = number
+        inputs[1] = due
+        inputs[2] = edges
+        inputs[3] = edge_us
+        line = ptr32(t[LINE])
+        line[SPENT] = line[SPENT] + spent
+        line[TURNS] = line[TURNS] + 1
+        if t[LINK]:
+            spi[DATA] = 0xFF
+            spi[DATA] = 0xFF
+        if spent > line[LONGEST_TICK]:
+            line[LONGEST_TICK] = spent
+        line[LATE_BY] = late
+        if ptr32(t[ENCODER_FLAGS])[0] & t[ENCODER_BIT]:
+            found |= LOST_EDGE
+
+        if t[LINK]:
+            while spi[FLAGS] & SPI_BUSY:
+                pass
+            ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
+            one = spi[DATA]
+            one = spi[DATA]
+
+        # The last 16 whole rounds of the ADC: two samples to a word.
+        dma = ptr32(t[ADC_DMA])
+        if not dma[3] & busy:
+            dma = ptr32(t[ADC_DMA_2])
+        ring = ptr16(t[ADC_RING])
+        slots = t[SLOTS]
+        mask = (slots << 5) - 1  # samples in the ring, less 1
+        written = (dma[1] - t[ADC_RING]) >> 1
+        at = written - written % slots - (slots << 4)
+        one = at + t[CURRENT_SLOT]
+        two = at + t[TORQUE_SLOT]
+        pair = ptr32(int(inputs) + 32)
+        twice = slots << 1
+        if t[LINK]:
+            ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
+        k = 0
+        if t[TORQUE_SLOT] < 0:
+            while k < 8:
+                pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
+                one += twice
+                k += 1
         else:
-            t[BAD] = 0
-            inputs[5] = word & 0x3FFF
-    return found | count
+            while k < 8:
+                pair[k] = ring[one & mask] | (ring[(one + slots) & mask] << 16)
+                pair[k + 8] = ring[two & mask] | (ring[(two + slots) & mask] << 16)
+                one += twice
+                two += twice
+                k += 1
+        at += 15 * slots
+        if t[SUPPLY_SLOT] >= 0:
+            inputs[6] = ring[(at + t[SUPPLY_SLOT]) & mask]
+        if t[TEMPERATURE_SLOT] >= 0:
+            inputs[7] = ring[(at + t[TEMPERATURE_SLOT]) & mask]
+        if ptr32(t[ADC_FCS])[0] & OVERFLOW:
+            found |= LOST_SAMPLE
+
+        if t[LINK]:
+            spi[DATA] = 0xC0  # nothing more is asked for
+            spi[DATA] = 0x00
+
+        next = line[NEXT]
+        count = (come - next) & rx_mask
+        line[END] = next + count
+        received |= count
+
+        if t[LINK]:
+            while spi[FLAGS] & SPI_BUSY:
+                pass
+            ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
+            word = spi[DATA] << 8
+            word |= spi[DATA]
+            one = word ^ (word >> 8)
+            one ^= one >> 4
+            one ^= one >> 2
+            one ^= one >> 1
+            if (one & 1) or (word & 0x4000):  # parity, or the sensor's error flag: the angle stays as it was
+                t[BAD_WORD] = word
+                t[BAD] = t[BAD] + 1
+                if t[BAD] >= MOST_BAD:
+                    found |= LOST_LINK
+            else:
+                t[BAD] = 0
+                inputs[5] = word & 0x3FFF
+        t = ptr32(t[NEXT_MOTOR])
+    return found | received
 
 
 @micropython.viper
 def after(_t):
     t = ptr32(_t)
-    near = ptr32(int(t) + 4 * OUT)
-    outputs = ptr32(near[OUTPUTS])
-    loop = ptr32(near[LOOP])
-    if outputs[1]:
-        # As current_loop.step().
-        inputs = ptr32(t[INPUTS])
-        word = inputs[8] + inputs[9] + inputs[10] + inputs[11] + inputs[12] + inputs[13] + inputs[14] + inputs[15]
-        count = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) - 32768 - loop[3]
-        if count > 32767:
-            count = 32767
-        if count < -32767:
-            count = -32767
-        error = outputs[2] - ((count * loop[4]) >> 12)
-        if error > 65535:
-            error = 65535
-        if error < -65535:
-            error = -65535
-        integral = loop[5]
-        growth = error * loop[1]
-        limit = loop[2]
-        duty = (error * loop[0] + integral) >> 8
-        if (duty < limit or growth < 0) and (duty > 0 - limit or growth > 0):
-            integral = integral + growth
-            if integral > limit << 8:
-                integral = limit << 8
-            if integral < 0 - (limit << 8):
-                integral = 0 - (limit << 8)
-            loop[5] = integral
+    while int(t):
+        near = ptr32(int(t) + 4 * OUT)
+        outputs = ptr32(near[OUTPUTS])
+        loop = ptr32(near[LOOP])
+        if outputs[1]:
+            # As current_loop.step().
+            inputs = ptr32(t[INPUTS])
+            word = inputs[8] + inputs[9] + inputs[10] + inputs[11] + inputs[12] + inputs[13] + inputs[14] + inputs[15]
+            count = (word & 0xFFFF) + ((word >> 16) & 0xFFFF) - 32768 - loop[3]
+            if count > 32767:
+                count = 32767
+            if count < -32767:
+                count = -32767
+            error = outputs[2] - ((count * loop[4]) >> 12)
+            if error > 65535:
+                error = 65535
+            if error < -65535:
+                error = -65535
+            integral = loop[5]
+            growth = error * loop[1]
+            limit = loop[2]
             duty = (error * loop[0] + integral) >> 8
-        if duty > limit:
-            duty = limit
-        if duty < 0 - limit:
-            duty = 0 - limit
-        if duty < 0:
-            ptr32(near[PIN_CLEAR])[0] = near[DIRECTION]
-            duty = 0 - duty
+            if (duty < limit or growth < 0) and (duty > 0 - limit or growth > 0):
+                integral = integral + growth
+                if integral > limit << 8:
+                    integral = limit << 8
+                if integral < 0 - (limit << 8):
+                    integral = 0 - (limit << 8)
+                loop[5] = integral
+                duty = (error * loop[0] + integral) >> 8
+            if duty > limit:
+                duty = limit
+            if duty < 0 - limit:
+                duty = 0 - limit
+            if duty < 0:
+                ptr32(near[PIN_CLEAR])[0] = near[DIRECTION]
+                duty = 0 - duty
+            else:
+                ptr32(near[PIN_SET])[0] = near[DIRECTION]
+            # After the command: the power stage never acts on an old one.
+            ptr32(near[PWM_COMPARE])[0] = ((duty * (near[PWM_TOP] + 1)) >> 15) << near[SHIFT]
+            ptr32(near[KICK_AT])[0] = near[KICK]
         else:
-            ptr32(near[PIN_SET])[0] = near[DIRECTION]
-        # After the command: the power stage never acts on an old one.
-        ptr32(near[PWM_COMPARE])[0] = ((duty * (near[PWM_TOP] + 1)) >> 15) << near[SHIFT]
-        ptr32(near[KICK_AT])[0] = near[KICK]
-    else:
-        ptr32(near[KICK_AT])[0] = 0
-        ptr32(near[PWM_COMPARE])[0] = 0
-        loop[5] = 0
+            ptr32(near[KICK_AT])[0] = 0
+            ptr32(near[PWM_COMPARE])[0] = 0
+            loop[5] = 0
+        t = ptr32(t[NEXT_MOTOR])
 
 
 @micropython.viper

@@ -23,7 +23,7 @@ def block(chip: Chip, pin: int) -> list[int]:
 def test_each_block_holds_the_newest_samples_of_its_input(rp2040: tuple[Chip, Any], roles: list[str]) -> None:
     chip, load = rp2040
     load("rp2_ring").TRANSFERS = 256  # a multiple of every ring; changes over several times in this test
-    adc = load("rp2_adc").RoundRobinAdc({role: PINS[role] for role in roles}, 1000)
+    adc = load("rp2_adc").RoundRobinAdc([{role: PINS[role] for role in roles}], 1000)
     assert adc.rate_Hz == 16000
     for cycles in (2 * TICK, TICK, TICK, 3 * TICK + 4000, TICK - 1111, TICK, 5 * TICK):
         chip.run(cycles)
@@ -39,7 +39,7 @@ def test_each_block_holds_the_newest_samples_of_its_input(rp2040: tuple[Chip, An
 def test_a_tick_holds_sixteen_rounds(rp2040: tuple[Chip, Any]) -> None:
     """Three inputs take a fourth along."""
     chip, load = rp2040
-    load("rp2_adc").RoundRobinAdc({role: PINS[role] for role in ROLES[:3]}, 500)
+    load("rp2_adc").RoundRobinAdc([{role: PINS[role] for role in ROLES[:3]}], 500)
     chip.run(TICK)
     before = len(chip.converted)
     chip.run(10 * TICK)
@@ -48,7 +48,7 @@ def test_a_tick_holds_sixteen_rounds(rp2040: tuple[Chip, Any]) -> None:
 
 def test_a_lost_sample_is_a_fault(rp2040: tuple[Chip, Any]) -> None:
     chip, load = rp2040
-    adc = load("rp2_adc").RoundRobinAdc(PINS, 1000)
+    adc = load("rp2_adc").RoundRobinAdc([PINS], 1000)
     chip.run(TICK)
     adc.measure(bytearray(116))
     chip.mcu.dma.channels[0].abort()
@@ -71,4 +71,4 @@ def test_a_lost_sample_is_a_fault(rp2040: tuple[Chip, Any]) -> None:
 def test_pins_that_cannot_be(rp2040: tuple[Chip, Any], pins: dict[str, int], what: str) -> None:
     chip, load = rp2040
     with pytest.raises(load("errors").WiringError, match=what):
-        load("rp2_adc").RoundRobinAdc(pins, 1000)
+        load("rp2_adc").RoundRobinAdc([pins], 1000)

@@ -75,6 +75,28 @@ def test_a_pwm_whose_ripple_would_alias_into_the_current_is_refused(
         start(rp2040, tmp_path, drive={**LEGS, "pwm": PWM, "direction": DIRECTION, "kind": kind, **drive})
 
 
+PARTNER = {
+    "node": 2, "pins": {"enable": 3}, "motor_encoder": {"kind": "quadrature", "a": 8}, "analog": {"current": 29},
+    "drive": {"kind": "pwm_direction", "pwm": 4, "direction": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"drive": LEGS, "partner": PARTNER}, "with a partner both motors need .* drive.kind pwm_direction"),
+        ({"partner": {**PARTNER, "analog": {"current": 26}}}, "analog pins are .* and .*; they must differ"),
+        ({"partner": {**PARTNER, "pins": {"enable": 15}}}, r"erratum RP2040-E5"),
+        ({"partner": {**PARTNER, "drive": LEGS}}, r"partner: .*config.json: drive.kind is 'half_bridges'"),
+    ],
+)
+def test_a_second_motor_that_cannot_be_is_refused(
+    rp2040: tuple[Chip, Any], tmp_path: Path, changes: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(Exception, match=what):
+        start(rp2040, tmp_path, **changes)
+
+
 @pytest.mark.parametrize(("outside", "refused"), [(None, True), (0, False)], ids=["nothing", "a resistor"])
 def test_an_rp2350_takes_no_sync_line_that_nothing_outside_holds_low(
     rp2040: tuple[Chip, Any], outside: int | None, refused: bool

@@ -131,7 +131,8 @@ for slots, places, written, busy, pair, late, come in cases:
         rp2_turn.SUPPLY_SLOT: places[2], rp2_turn.TEMPERATURE_SLOT: places[3],
         rp2_turn.ENCODER: addressof(pairs), rp2_turn.ENCODER_FLAGS: at(quiet), rp2_turn.RX_DMA: at(rx),
         rp2_turn.RX_DMA_2: at(rx), rp2_turn.RX_RING: 1000, rp2_turn.RX_MASK: 2047, rp2_turn.TX_DMA: at(tx),
-        rp2_turn.GIVEN: 450, rp2_turn.LINE: at(line), rp2_turn.BUSY: 1 << 24,
+        rp2_turn.GIVEN: 450, rp2_turn.LINE: at(line), rp2_turn.SPEAKER: at(line),
+        rp2_turn.BUSY: 1 << 24, rp2_turn.ENCODER_BIT: 1,
     })
     found = rp2_turn.before(addressof(t))
     words = array("i", inputs)
@@ -210,3 +211,100 @@ for gains, steps in cases:
                 driven += 1
                 assert (high, low) == ((-1, 1 << 17) if duty < 0 else (1 << 17, -1))
     assert driven > 900
+
+
+def test_one_call_does_both_motors_of_a_board_each_with_its_own() -> None:
+    """Of two motors each has its ring's places, its encoder, its line's cells and its drive; time is one."""
+    program = (
+        TURN
+        + """
+from drivers.rp2_adc import latest
+ring = array("H", [(7 * k) & 4095 for k in range(128)])
+dma = array("I", [0, addressof(ring) + 2 * 41, 0, 1 << 24])
+quiet, tx, rx = array("I", [0] * 4), array("I", [0] * 8), array("I", [0, 1030, 0, 1 << 24])
+timer, flags = array("I", [5003]), array("I", [flag])
+lines = [cells({rp2_turn.NEXT: at_line}, 64) for at_line in (10, 25)]
+motors, inputs, outputs, kicks, again = [], [], [], [], []
+for k, places in enumerate(((0, 1, -1, -1), (2, 3, -1, -1))):
+    inputs.append(bytearray(128))
+    again.append(bytearray(128))
+    outputs.append(array("i", [0, k, 100]))
+    kicks.append(array("i", [-1]))
+    state = [addressof(ring), addressof(dma), addressof(dma), 24, 4] + [place & 0xFFFFFFFF for place in places]
+    latest(array("I", state), again[k], at(quiet))
+    t = cells({
+        rp2_turn.INPUTS: at(inputs[k]), rp2_turn.ADC_RING: addressof(ring), rp2_turn.ADC_DMA: addressof(dma),
+        rp2_turn.ADC_DMA_2: addressof(dma), rp2_turn.ADC_FCS: at(quiet), rp2_turn.SLOTS: 4,
+        rp2_turn.CURRENT_SLOT: places[0], rp2_turn.TORQUE_SLOT: places[1], rp2_turn.SUPPLY_SLOT: -1,
+        rp2_turn.TEMPERATURE_SLOT: -1, rp2_turn.ENCODER: at(array("I", [70 + k, 900 + k])),
+        rp2_turn.ENCODER_FLAGS: at(flags), rp2_turn.ENCODER_BIT: 1 << k, rp2_turn.LINE: at(lines[k]),
+        OUT + rp2_turn.OUTPUTS: at(outputs[k]), OUT + rp2_turn.LOOP: at(array("i", [9, 9, 32000, 0, 4096, 0])),
+        OUT + rp2_turn.PWM_COMPARE: at(array("i", [0])), OUT + rp2_turn.PWM_TOP: 6249,
+        OUT + rp2_turn.PIN_SET: at(array("i", [0])), OUT + rp2_turn.PIN_CLEAR: at(array("i", [0])),
+        OUT + rp2_turn.KICK_AT: at(kicks[k]), OUT + rp2_turn.KICK: 1333,
+    })
+    motors.append(t)
+first = motors[0]
+for k, value in {
+    rp2_turn.TIMER: at(timer), rp2_turn.DOG: at(array("I", [0])), rp2_turn.DUE: 5000, rp2_turn.TICK: 9,
+    rp2_turn.PERIOD: 1000, rp2_turn.RX_DMA: at(rx), rp2_turn.RX_DMA_2: at(rx), rp2_turn.RX_RING: 1000,
+    rp2_turn.RX_MASK: 2047, rp2_turn.TX_DMA: at(tx), rp2_turn.BUSY: 1 << 24, rp2_turn.SPEAKER: at(lines[0]),
+    rp2_turn.LISTENER: at(lines[1]), rp2_turn.NEXT_MOTOR: at(motors[1]),
+}.items():
+    first[k] = word(value)
+found = rp2_turn.before(addressof(first))
+rp2_turn.after(addressof(first))
+words = [array("i", memory) for memory in inputs]
+answer = [
+    found & 0xF0000, [list(one[:2]) + [one[4], one[28]] for one in words],
+    [one[32:96] == other[32:96] for one, other in zip(inputs, again)],
+    [line[rp2_turn.END] for line in lines], [line[rp2_turn.TURNS] for line in lines], [kick[0] for kick in kicks],
+]
+"""
+    )
+    for flag, lost in ((0, 0), (1, 0x20000), (2, 0x20000), (4, 0)):
+        found = run(program, flag=flag)
+        assert found[0] == lost
+        assert found[1] == [[9, 5000, 70, 900], [9, 5000, 71, 901]]
+        assert found[2:] == [[True, True], [30, 30], [1, 1], [0, 1333]]
+
+
+def test_the_other_motor_s_line_is_sent_when_the_one_has_said_all_it_may() -> None:
+    program = (
+        TURN
+        + """
+answer = []
+for given, code, tail, other_given, other_code in cases:
+    one = cells({rp2_turn.CODE: code, rp2_turn.TAIL: tail, rp2_turn.GIVEN_UP_TO: 40}, 64)
+    other = cells({
+        rp2_turn.CODE: other_code, rp2_turn.GONE: 4100, rp2_turn.TAIL: 8, rp2_turn.GIVEN_UP_TO: other_given,
+        rp2_turn.ENCODED_AT: 1 << 16,
+    }, 64)
+    zero, tx = array("I", [0] * 40), array("I", [0] * 8)
+    inputs, ring = bytearray(128), array("H", [0] * 32)
+    dma = array("I", [0, addressof(ring), 0, 1 << 24])
+    t = cells({
+        rp2_turn.INPUTS: at(inputs), rp2_turn.TIMER: at(array("I", [1000])), rp2_turn.DOG: at(zero),
+        rp2_turn.DUE: 1000, rp2_turn.PERIOD: 1000, rp2_turn.ADC_RING: addressof(ring),
+        rp2_turn.ADC_DMA: addressof(dma), rp2_turn.ADC_DMA_2: addressof(dma), rp2_turn.ADC_FCS: at(zero),
+        rp2_turn.SLOTS: 1, rp2_turn.TORQUE_SLOT: -1, rp2_turn.SUPPLY_SLOT: -1, rp2_turn.TEMPERATURE_SLOT: -1,
+        rp2_turn.ENCODER: at(array("I", [0, 0])), rp2_turn.ENCODER_FLAGS: at(zero), rp2_turn.RX_DMA: at(dma),
+        rp2_turn.RX_DMA_2: at(dma), rp2_turn.RX_RING: addressof(ring), rp2_turn.RX_MASK: 2047,
+        rp2_turn.TX_DMA: at(tx), rp2_turn.BUSY: 1 << 24, rp2_turn.GIVEN: given, rp2_turn.LINE: at(one),
+        rp2_turn.SPEAKER: at(one), rp2_turn.LISTENER: at(other),
+    })
+    rp2_turn.before(addressof(t))
+    turned = t[rp2_turn.SPEAKER] == word(addressof(other))
+    assert (t[rp2_turn.LISTENER] == word(addressof(one))) == turned
+    answer.append([turned, t[rp2_turn.GIVEN], tx[0]])
+"""
+    )
+    stays, turns = [False, 300, 0], [True, 4100, (1 << 16) + 4]
+    cases = {
+        (300, 300, 40, 24, 4100): turns,  # all is said, and the other has a frame
+        (300, 300, 40, 8, 4200): turns,  # or the rest of one
+        (300, 300, 40, 8, 4100): stays,  # or nothing
+        (300, 300, 12, 24, 4100): stays,  # a frame of its own waits
+    }
+    for case, found in zip(cases, run(program, cases=list(cases)), strict=True):
+        assert found == cases[case], case

@@ -26,7 +26,8 @@ class Rp2040Board:
 
     Attributes:
         config: its config.json.
-        enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went.
+        enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went; of two
+            motors the first one's, then the other's.
         violations: of the timing that sensors' data sheets ask for, since it got power.
         resets: of the chip since it got power.
         lead_ns: by which its crystal is ahead of the bench's time, since it has run by itself.
@@ -83,9 +84,9 @@ class Rp2040Board:
         return frozenset(self._hear()["reads"])
 
     @property
-    def link_counts(self) -> int:
-        """Counts a turn of its link encoder."""
-        return self.config["facts"]["encoder.link_counts"]
+    def motors(self) -> list[Mapping[str, Any]]:
+        """Each motor's part of config.json."""
+        return [self.config, self.config["partner"]] if "partner" in self.config else [self.config]
 
     def send_tick(self, message: bytes) -> None:
         """Let the chip run to the time that a line says (PinCohort makes them)."""
@@ -96,14 +97,16 @@ class Rp2040Board:
         """Wait until it has; a core that stands is waited for by its watchdog alone, without one the board is dead."""
         told = self._hear()
         self._time_ns = told["time"]
-        self.enable_changes = [(at, level) for at, level in told["changes"]]
+        motors = [told, told["partner"]] if "partner" in told else [told]
+        self.enable_changes = [(at, level) for motor in motors for at, level in motor["changes"]]
         self.violations += told["violations"]
         self.resets = told["resets"]
         self.ports: list[str] = told.get("ports") or []
         if told["lockup"] and not told["watchdog"]:
             self._die(f"its core stands: {told['lockup']}")
-        on = int(told["enable"] and told["duty"] is not None)
-        return Answer((on,), (round(FULL_DUTY * (told["duty"] or 0.0)),), bytes.fromhex(told["sent"]))
+        on = tuple(int(motor["enable"] and motor["duty"] is not None) for motor in motors)
+        duty = tuple(round(FULL_DUTY * (motor["duty"] or 0.0)) for motor in motors)
+        return Answer(on, duty, bytes.fromhex(told["sent"]))
 
     def see(self, inputs: Mapping[str, Any]) -> None:
         """Have its pins see this, as of `main.mjs`, while it runs alone."""

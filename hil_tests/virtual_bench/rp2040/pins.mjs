@@ -35,24 +35,95 @@ class Timetable {
 const DRIFTS = [0.02, -0.03, 0.05, -0.01]; // of converters' oscillators, of which none is like another
 const wrapped = (count, turn) => ((Math.floor(count) % turn) + turn) % turn;
 
+// What is wired to the chip of one of its motors, by that motor's part of config.json; of a foot's board the foot.
+class Motor {
+  constructor(pins, config) {
+    this.pins = pins;
+    this.config = config;
+    this.told = { analog: {}, link: 0, bridges: [], slip: 0 };
+    this.count = null; // of the motor encoder at the end of what was told, with its fraction
+    this.enable = false;
+    this.changes = []; // of ENABLE: when, and to what
+    this.edges = new Timetable((count) => this.show(count));
+  }
+
+  attach(chip) {
+    const { config, pins } = this, { link_encoder: link, motor_encoder: motor, foot } = config;
+    chip.rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
+    this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
+    const complain = (words) => pins.violations.push(words);
+    if (link) ENCODERS[link.kind](chip, link, () => this.told.link, complain);
+    if (motor?.kind in ENCODERS) {
+      ENCODERS[motor.kind](chip, motor, () => wrapped(this.count ?? 0, config.facts['encoder.motor_counts']), complain);
+    }
+    const cells = foot ? foot.cells.map((cell) => ({ ...foot, ...cell })) : [config.torque ?? {}];
+    cells.forEach((cell, number) => {
+      const level = (high) => pins.drive(cell.data ?? cell.ready, high);
+      const bridge = () => this.told.bridges[number] ?? 0;
+      if (cell.kind) CONVERTERS[cell.kind](chip, { ...cell, drift: DRIFTS[number] }, bridge, level, complain);
+    });
+    this.edges.attach(chip);
+  }
+
+  tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0 }, beginNs, endNs) {
+    this.told = { analog, link, bridges, slip };
+    if (this.config.motor_encoder?.kind === 'quadrature') {
+      if (this.count === null) this.show(Math.floor(count));
+      else this.turn(this.count, count, beginNs, endNs);
+    }
+    this.count = count;
+  }
+
+  answer() {
+    const { changes } = this;
+    this.changes = [];
+    return { enable: this.enable, changes, duty: this.pins.duty(this.config.drive) };
+  }
+
+  note(enable) {
+    if (enable !== this.enable) this.changes.push([this.pins.chip.nanos, enable]);
+    this.enable = enable;
+  }
+
+  // The edges on the way from one count to another, which is linear in time.
+  turn(from, to, beginNs, endNs) {
+    const first = Math.floor(from), last = Math.floor(to);
+    const at = (edge) => beginNs + (endNs - beginNs) * (edge - from) / (to - from);
+    for (let count = first + 1; count <= last; count++) this.edges.add(at(count), count);
+    for (let count = first; count > last; count--) this.edges.add(at(count), count - 1);
+  }
+
+  // A, B and the index pulse of a count; forward is A before B.
+  show(count) {
+    const { a, index, index_width: width = 4 } = this.config.motor_encoder, levels = new Map();
+    levels.set(a, ((count + 1) & 2) !== 0);
+    levels.set(a + 1, (count & 2) !== 0);
+    if (index !== undefined) {
+      levels.set(index, wrapped(count + this.told.slip, this.config.facts['encoder.motor_counts']) < width);
+    }
+    for (const [pin, level] of levels) if (level !== !!(this.pins.levels >> pin & 1)) this.pins.drive(pin, level);
+    wakePio(this.pins.chip);
+  }
+}
+
 export class Pins {
   constructor(config) {
     this.config = config;
     this.levels = 0; // of all pins that something outside drives
-    this.inputs = { beginNs: 0, endNs: 1, analog: {}, link: 0, bridges: [], slip: 0 };
-    this.count = null; // of the motor encoder at the end of what was told, with its fraction
-    this.roles = new Map(Object.entries(config.analog ?? {}).map(([role, pin]) => [pin - FIRST_ANALOG, role]));
+    this.beginNs = 0; // of what was told
+    this.endNs = 1;
+    this.motors = [config, config.partner].filter(Boolean).map((own) => new Motor(this, own));
+    this.roles = new Map(this.motors.flatMap((motor) => Object.entries(motor.config.analog ?? {})
+      .map(([role, pin]) => [pin - FIRST_ANALOG, [motor, role]])));
     this.usb = config.line.kind === 'usb' ? new UsbHost((bytes) => this.sent.push(...bytes)) : null;
     this.byteNs = this.usb ? USB_BYTE_NS : 1e9 * BITS / config.line.baud;
     this.lineFreeNs = 0;
     this.sent = [];
-    this.enable = false;
-    this.changes = []; // of ENABLE: when, and to what
     this.violations = []; // of what sensors' data sheets ask for
-    const { a } = config.motor_encoder ?? {}, { sda, scl } = config.link_encoder ?? {};
-    for (const pulledUp of [sda, scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
+    for (const { config: { link_encoder: link } } of this.motors) {
+      for (const pulledUp of [link?.sda, link?.scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
+    }
     this.line = new Timetable((byte) => (this.usb ?? this.chip.rp2040.uart[config.line.uart]).feedByte(byte));
-    this.edges = new Timetable((count) => this.show(a, count));
     this.sync = new Timetable((level) => this.drive(config.pins.sync, level));
   }
 
@@ -65,8 +136,6 @@ export class Pins {
       get: () => (this.levels & ~sio.gpioOutputEnable) | (sio.gpioValue & sio.gpioOutputEnable),
     });
     rp2040.gpio.forEach((pin, number) => { if (this.levels >> number & 1) pin.setInputValue(true); });
-    rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
-    this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
     if (this.usb) this.usb.attach(chip);
     else rp2040.uart[config.line.uart].onByte = (byte) => this.sent.push(byte);
     const { adc } = rp2040;
@@ -75,29 +144,17 @@ export class Pins {
       adc.channelValues[input] = this.sample(input);
       adc.sampleAlarm.schedule(CONVERSION_NS);
     };
-    const complain = (words) => this.violations.push(words);
-    const { link_encoder: link, motor_encoder: motor } = config;
-    if (link) ENCODERS[link.kind](chip, link, () => this.inputs.link, complain);
-    if (motor?.kind in ENCODERS) {
-      ENCODERS[motor.kind](chip, motor, () => wrapped(this.count ?? 0, config.facts['encoder.motor_counts']), complain);
-    }
-    const cells = config.foot ? config.foot.cells.map((cell) => ({ ...config.foot, ...cell })) : [config.torque ?? {}];
-    cells.forEach((cell, number) => {
-      const level = (high) => this.drive(cell.data ?? cell.ready, high);
-      const bridge = () => this.inputs.bridges[number] ?? 0;
-      if (cell.kind) CONVERTERS[cell.kind](chip, { ...cell, drift: DRIFTS[number] }, bridge, level, complain);
-    });
-    for (const timetable of [this.line, this.edges, this.sync]) timetable.attach(chip);
+    for (const part of [...this.motors, this.line, this.sync]) part.attach(chip);
   }
 
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
   // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
   // which pulses begin, `bridges` what strain gauges give, `slip` how many counts the motor encoder's A and B have lost,
   // `line` the times at which bytes set out, with the bytes in hexadecimal; `usb` is an order to the host at the chip's
-  // USB port.
-  tell({ to, analog = {}, count = 0, link = 0, bridges = [], slip = 0, sync = [], line = [], usb = null }) {
-    const beginNs = this.inputs.endNs > 1 ? this.inputs.endNs : this.chip.nanos;
-    this.inputs = { beginNs, endNs: to, analog, link, bridges, slip };
+  // USB port. `partner` has what is a motor's of a second motor.
+  tell({ to, partner = {}, sync = [], line = [], usb = null, ...first }) {
+    this.beginNs = this.endNs > 1 ? this.endNs : this.chip.nanos;
+    this.endNs = to;
     if (usb) this.usb.tell(usb);
     for (const nanos of sync) {
       this.sync.add(nanos, true);
@@ -110,27 +167,15 @@ export class Pins {
         this.line.add(this.lineFreeNs, byte);
       }
     }
-    const { kind, a } = this.config.motor_encoder ?? {};
-    if (kind === 'quadrature') {
-      if (this.count === null) this.show(a, Math.floor(count));
-      else this.turn(this.count, count, beginNs, to);
-    }
-    this.count = count;
+    this.motors.forEach((motor, place) => motor.tell(place ? partner : first, this.beginNs, to));
   }
 
-  // What the chip did since this was last asked.
+  // What the chip did since this was last asked; of a second motor in `partner`.
   told() {
-    const { sent, changes, violations } = this;
+    const { sent, violations } = this, [first, partner] = this.motors.map((motor) => motor.answer());
     this.sent = [];
-    this.changes = [];
     this.violations = [];
-    const said = { sent: Buffer.from(sent).toString('hex'), enable: this.enable, changes, violations };
-    return { ...said, duty: this.duty(), ports: this.usb?.names };
-  }
-
-  note(enable) {
-    if (enable !== this.enable) this.changes.push([this.chip.nanos, enable]);
-    this.enable = enable;
+    return { sent: Buffer.from(sent).toString('hex'), ...first, partner, violations, ports: this.usb?.names };
   }
 
   drive(number, level) {
@@ -139,36 +184,14 @@ export class Pins {
   }
 
   sample(input) {
-    const { beginNs, endNs, analog } = this.inputs, values = analog[this.roles.get(input)];
+    const { beginNs, endNs } = this, [motor, role] = this.roles.get(input) ?? [], values = motor?.told.analog[role];
     if (!values) return MIDDLE;
     const part = Math.floor((this.chip.nanos - beginNs) / (endNs - beginNs) * values.length);
     return values[Math.min(Math.max(part, 0), values.length - 1)];
   }
 
-  // The edges on the way from one count to another, which is linear in time.
-  turn(from, to, beginNs, endNs) {
-    const first = Math.floor(from), last = Math.floor(to);
-    const at = (edge) => beginNs + (endNs - beginNs) * (edge - from) / (to - from);
-    for (let count = first + 1; count <= last; count++) this.edges.add(at(count), count);
-    for (let count = first; count > last; count--) this.edges.add(at(count), count - 1);
-  }
-
-  // A and B of a count; forward is A before B.
-  show(a, count) {
-    const [levelA, levelB] = [((count + 1) & 2) !== 0, (count & 2) !== 0];
-    if (levelA !== !!(this.levels >> a & 1)) this.drive(a, levelA);
-    if (levelB !== !!(this.levels >> a + 1 & 1)) this.drive(a + 1, levelB);
-    const { index, index_width: width = 4 } = this.config.motor_encoder;
-    if (index !== undefined) {
-      const within = wrapped(count + this.inputs.slip, this.config.facts['encoder.motor_counts']) < width;
-      if (within !== !!(this.levels >> index & 1)) this.drive(index, within);
-    }
-    wakePio(this.chip);
-  }
-
-  // What the power stage makes of its pins: voltage by the supply's, -1 to 1; null where all switches are open.
-  duty() {
-    const { drive } = this.config;
+  // What a power stage makes of its pins: voltage by the supply's, -1 to 1; null where all switches are open.
+  duty(drive) {
     if (!drive) return null;
     if (drive.kind === 'pwm_direction') {
       return this.high(drive.pwm) * (this.chip.rp2040.gpio[drive.direction].value === HIGH ? 1 : -1);

@@ -18,6 +18,15 @@ _WIRING: dict[str, Any] = {
     "drive": {"kind": "pwm_direction", "pwm": 16, "direction": 17, "frequency_Hz": 20000},
 }
 _OTHERS = ("torque", "ntc", "foot")  # entries that the example has not; a foot's board has no other sensors
+# Of a board with two motors, which has no others: the converter's four inputs are both motors' current and torque.
+_PARTNER: dict[str, Any] = {
+    "pins": {"enable": 3},
+    "motor_encoder": {"kind": "quadrature", "a": 8},
+    "link_encoder": {"kind": "as5047p", "spi": 1, "sck": 10, "mosi": 11, "miso": 12, "select": 13},
+    "analog": {"current": 28, "torque": 29},
+    "drive": {"kind": "pwm_direction", "pwm": 4, "direction": 5, "frequency_Hz": 20000},
+}
+_OF_TWO: dict[str, Any] = {**_WIRING, "analog": {"current": 26, "torque": 27}, "partner": _PARTNER}
 _EMULATED = {  # what is at the pins, by its entry in config.json
     "line": ("uart", "usb"),
     "motor_encoder": ("quadrature", "as5047p", "as5048", "mt6701"),
@@ -26,17 +35,17 @@ _EMULATED = {  # what is at the pins, by its entry in config.json
     "foot": ("hx711", "ads1220"),
     "drive": ("pwm_direction", "half_bridges"),
 }
-LINK_POSITION = 1 << CHANNEL_BY_NAME["link_position"].bit  # of the fact board.channels
+_CHANNELS = {"torque": "joint_torque", "supply": "bus_voltage", "temperature": "temperature"}  # by analog role
 LINK_COUNTS = {"as5047p": 16384, "as5048": 16384, "mt6701": 16384, "as5600": 4096}
 # The bench's counts of supply and temperature have 15 bits and begin at 0 V and 0 degC; a chip's converter has 12.
 SLOW_SHIFT = 3
 _SLOW_STEPS = 1 << SLOW_SHIFT
 
 
-def read_wiring(path: Path | None) -> dict[str, Any]:
+def read_wiring(path: Path | None, motors: int = 1) -> dict[str, Any]:
     """Entries of config.json about pins: those of a JSON file, and for the others the example's.
 
-    The link encoder may be null, for a board that has none.
+    A link encoder may be null, for a motor that has none. Of two motors the second one's are in "partner".
 
     Raises:
         BenchFileError: the file cannot be read, or has what is not emulated.
@@ -47,20 +56,34 @@ def read_wiring(path: Path | None) -> dict[str, Any]:
             own = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise BenchFileError(f"wiring {path} cannot be read: {error}") from error
-    known = (*_WIRING, *_OTHERS)
+    if motors == 1:
+        return _with_example(own, _WIRING, _OTHERS, f"wiring {path}")
+    wiring = _with_example(own, _OF_TWO, (), f"wiring {path}")
+    wiring["partner"] = _with_example(own.get("partner", {}), _PARTNER, (), f"wiring {path}: partner")
+    return wiring
+
+
+def _with_example(own: Any, example: Mapping[str, Any], others: tuple[str, ...], where: str) -> dict[str, Any]:
+    known = (*example, *others)
     if not isinstance(own, dict) or not own.keys() <= set(known):
-        raise BenchFileError(f"wiring {path} must be an object with some of {', '.join(known)}")
-    wiring: dict[str, Any] = {**_WIRING, **own}
+        raise BenchFileError(f"{where} must be an object with some of {', '.join(known)}")
+    wiring: dict[str, Any] = {**example, **own}
     if wiring.get("torque") and "analog" not in own:
-        wiring["analog"] = {role: pin for role, pin in _WIRING["analog"].items() if role != "torque"}
+        wiring["analog"] = {role: pin for role, pin in example["analog"].items() if role != "torque"}
     for entry, kinds in _EMULATED.items():
-        if wiring.get(entry) is None and entry in ("link_encoder", *_OTHERS):
+        if entry not in known or (wiring.get(entry) is None and entry in ("link_encoder", *others)):
             continue
         if (kind := wiring[entry].get("kind")) not in kinds:
-            raise BenchFileError(
-                f"wiring {path}: {entry}.kind = {kind!r} is not emulated; there are {', '.join(kinds)}"
-            )
+            raise BenchFileError(f"{where}: {entry}.kind = {kind!r} is not emulated; there are {', '.join(kinds)}")
     return wiring
+
+
+def channels_missing(wiring: Mapping[str, Any]) -> int:
+    """Mask of the channels that nothing measures at a motor of this wiring."""
+    names = [name for role, name in _CHANNELS.items() if role not in wiring["analog"]]
+    if wiring["link_encoder"] is None:
+        names.append("link_position")
+    return sum(1 << CHANNEL_BY_NAME[name].bit for name in names)
 
 
 def board_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: PowerTruth, baud: int) -> dict[str, Any]:
@@ -75,6 +98,14 @@ def board_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: Po
     Raises:
         BenchFileError: an absolute encoder on the motor has not the counts that the plant's has.
     """
+    board = _motor_config(config, wiring, power)
+    board["line"] = {**wiring["line"], "baud": baud}
+    if "partner" in config:
+        board["partner"] = _motor_config(config["partner"], wiring["partner"], power)
+    return board
+
+
+def _motor_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: PowerTruth) -> dict[str, Any]:
     facts = dict(config["facts"])
     kind, counts = wiring["motor_encoder"]["kind"], facts.get("encoder.motor_counts", 4096)
     if (own := LINK_COUNTS.get(kind, counts)) != counts:
@@ -99,7 +130,6 @@ def board_config(config: Mapping[str, Any], wiring: Mapping[str, Any], power: Po
     return {
         **config,
         **{entry: value for entry, value in wiring.items() if value is not None},
-        "line": {**wiring["line"], "baud": baud},
         "drive": {**wiring["drive"], "loop": {**loop, **wiring["drive"].get("loop", {})}},
         "facts": facts,
     }
