@@ -44,7 +44,7 @@ class Turns:
         mean_us, longest_us: from a tick's instant to the end of its turn.
         missed: ticks.
         late: samples that were taken more than 20 µs after their tick.
-        lost: samples of those that were played.
+        lost: samples of those that were played, late ones included.
         lost_in_all: of the recording, which ARM and START are in: to serve one may take longer than a tick.
         pings: that were answered, by each node.
         bytes_per_s: of DATA bodies, of all nodes.
@@ -124,6 +124,7 @@ def judge(path: Path, tick_us: int, joints: int) -> Turns:
     ]
     assert recorded.ledger is not None
     seconds = 1e-6 * tick_us * (last - first)
+    late = sum(frame.body.count for frame in data if frame.body.late_us)  # the host leaves them out
     return Turns(
         joints=joints,
         tick_us=tick_us,
@@ -131,8 +132,8 @@ def judge(path: Path, tick_us: int, joints: int) -> Turns:
         mean_us=float(np.mean([frame.body.mean_tick_us for frame in running])),
         longest_us=max(frame.body.longest_tick_us for frame in running),
         missed=sum(frame.body.missed for frame in data if frame.body.first_tick > first),
-        late=sum(frame.body.count for frame in data if frame.body.late_us),
-        lost=int((~recorded.samples.valid[recorded.samples.play_tick >= 0]).sum()),
+        late=late,
+        lost=joints * (last - first) - sum(frame.body.count for frame in data) + late,
         lost_in_all=recorded.ledger.samples_lost,
         pings=sum(frame.type is MessageType.PONG for frame in frames) // joints,
         bytes_per_s=sum(len(frame.payload) for frame in data) / seconds,

@@ -34,6 +34,6 @@ def test_what_is_lost_while_running_is_told_from_what_is_lost_before() -> None:
 @pytest.mark.parametrize("joints", LIMITS_US)
 def test_turns_on_the_chip_keep_their_time(tmp_path: Path, joints: int) -> None:
     need_rp2040()
-    found = run(tmp_path, 1000, 3.0 / joints, 0, joints)
+    found = run(tmp_path, 1000, 3.0, 0, joints)
     missed = [str(check) for check in make_checks([found]) if not check.ok]
     assert not missed
