@@ -47,6 +47,8 @@ link = absolute_encoder(config, "link_encoder")
 bridge = hx711.Hx711(config, "torque", "torque", registers, machine.freq())
 motor = Quadrature(6, 0, bytearray(116))
 motor.watch_index(config, config["facts"], 0)
+other = Quadrature(10, 0, bytearray(116), 1)
+other.watch_index(config["partner"], config["partner"]["facts"], 0)
 def torque():
     while True:
         while not bridge.ready():
@@ -65,6 +67,8 @@ while True:
             say(*torque())
         if letter == b"m":
             say(told(motor.read))
+        if letter == b"o":
+            say(told(other.read))
         if letter == b"f":  # faster than either sensor takes
             fast = machine.SPI(0, 20000000, polarity=0, phase=1, sck=Pin(18), mosi=Pin(19), miso=Pin(20))
             link._spi = fast
@@ -91,15 +95,20 @@ def ask(chip: Chip, letter: str, **pins: Any) -> list[str]:
 
 @pytest.mark.slow
 def test_sensors_are_read_as_their_data_sheets_ask_and_what_breaks_that_is_caught(start_chip: StartChip) -> None:
-    """AS5048, HX711 at gain 64 and 80 a second, quadrature with an index pulse."""
+    """AS5048, HX711 at gain 64 and 80 a second, quadrature of two motors with index pulses."""
     wiring = {
         "link_encoder": {"kind": "as5048", **SPI0},
         "motor_encoder": {"kind": "quadrature", "a": 6, "pio": 0, "index": 8, "index_width": 4},
         "analog": {"current": 26},
         "torque": {"kind": "hx711", "clock": 2, "data": 3, "rate": 80, "gain": 64},
     }
-    chip = start_chip(READER, wiring, DRIVERS, {"facts": {"encoder.motor_counts": 16384}})
-    chip.inputs |= {"bridges": [0], "slip": 0}
+    partner = {
+        "pins": {"enable": 13},
+        "motor_encoder": {"kind": "quadrature", "a": 10, "index": 12},
+        "facts": {"encoder.motor_counts": 4096},
+    }
+    chip = start_chip(READER, wiring, DRIVERS, {"facts": {"encoder.motor_counts": 16384}, "partner": partner})
+    chip.inputs |= {"bridges": [0], "slip": 0, "partner": {"count": 0.5}}
     chip.run(count=0.5)
     chip.until("ready")
 
@@ -118,6 +127,10 @@ def test_sensors_are_read_as_their_data_sheets_ask_and_what_breaks_that_is_caugh
             position += way / 12
             chip.run(count=position)
         assert ask(chip, "m") == [str(int(position) % 65536)]
+    for count in range(1, 30):  # three turns and a half of the other motor, which this one knows nothing of
+        chip.run(partner={"count": 500.5 * count})
+    assert ask(chip, "o") == [str(int(500.5 * 29))]
+    assert ask(chip, "m") == [str(int(position) % 65536)]
     assert chip.board.violations == []
     for _ in range(12):  # 30 edges of A and B went past
         position += turn / 8
@@ -125,6 +138,11 @@ def test_sensors_are_read_as_their_data_sheets_ask_and_what_breaks_that_is_caugh
     said = " ".join(ask(chip, "m"))
     assert said.startswith("motor encoder: index pulse ")
     assert "counts from where it belongs" in said
+    assert ask(chip, "o") == [str(int(500.5 * 29))]
+    for count in range(30, 50):
+        chip.run(partner={"count": 500.5 * count, "slip": 30})
+    assert " ".join(ask(chip, "o")).startswith("motor encoder: index pulse ")
+    assert ask(chip, "m") == [str(int(position) % 65536)]
 
     assert ask(chip, "e") == ["-1"]  # DOUT was high all the time
     assert chip.board.violations[0] == "HX711 at 3: 28 pulses, 27 it knows"
