@@ -149,7 +149,7 @@ def test_converters_tell_the_sample_of_each_instant(start_chip: StartChip) -> No
         """
 from drivers.rp2_adc import RoundRobinAdc
 inputs = bytearray(116)
-adc = RoundRobinAdc({"current": 26, "torque": 27, "supply": 28, "temperature": 29}, 1000)
+adc = RoundRobinAdc([{"current": 26, "torque": 27, "supply": 28, "temperature": 29}], 1000)
 line.write("ready\\n")
 while not line.any():
     pass

@@ -10,7 +10,6 @@ from micropython import const
 from uctypes import addressof
 
 from drivers import rp2_chip
-from drivers.configuration import item
 from drivers.errors import SensorFault
 from drivers.rp2_quadrature_program import CYCLES, program
 from drivers.rp2_ring import Ring
@@ -53,7 +52,7 @@ class Quadrature:
             from drivers.rp2_index import Index
 
             pulse = IndexPulse(config, facts.get("encoder.motor_counts", 4096))
-            pin = item(config, "motor_encoder", "index")
+            pin = config["motor_encoder"]["index"]
             self._index = Index(pin, 1 - min(pio, 1), self._ring.address, self._flags, self._bit, pulse)
 
     def check(self):
