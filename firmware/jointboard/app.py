@@ -2,8 +2,8 @@
 
 Only the errands of link.py allocate. Memory is collected after every `COLLECT_EVERY` of them while the motor rests, at
 LOAD, and not at all from ARM on until it rests again: what may be asked meanwhile is bounded (requests.py). Any
-exception takes the power of the board's motor, or of both where it has two, latches INTERNAL and keeps the board
-talking.
+exception takes the power of the board's motor, or of both where it has two, latches INTERNAL, or HARDWARE where a
+device has failed (OSError), and keeps the board talking.
 """
 
 import gc
@@ -307,7 +307,7 @@ def _fail(board, error):
         return
     sys.print_exception(error, sys.stderr)
     for one in _motors:
-        one.trip(wire.TRIP_INTERNAL, 0)
+        one.trip(wire.TRIP_HARDWARE if isinstance(error, OSError) else wire.TRIP_INTERNAL, 0)
     for one in _motors:
         try:
             one.see_to(tick.EVENT_TRIP)

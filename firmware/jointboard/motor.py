@@ -94,6 +94,6 @@ class Motor:
         cells[tick.TRIP_LIMIT] = cells[tick.COMMAND] = 0
 
     def has_failed(self):
-        """INTERNAL is latched already."""
+        """INTERNAL or HARDWARE is latched already."""
         cells = self.cells
-        return cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] == wire.TRIP_INTERNAL
+        return cells[tick.STATE] == wire.STATE_FAULT and cells[tick.TRIP] in (wire.TRIP_INTERNAL, wire.TRIP_HARDWARE)

@@ -43,15 +43,15 @@ def test_ctrl_c_and_a_soft_reset_leave_the_motor_off(start_board: StartBoard, er
     assert (board.folder / "end.txt").read_text() == f"{error}, enable 0, command 0"
 
 
-@pytest.mark.parametrize("error", ["MemoryError()", "OSError(5)"])
-def test_any_other_error_leaves_it_off_and_latches(start_board: StartBoard, error: str) -> None:
+@pytest.mark.parametrize(("error", "trip"), [("MemoryError()", Trip.INTERNAL), ("OSError(5)", Trip.HARDWARE)])
+def test_any_other_error_leaves_it_off_and_latches(start_board: StartBoard, error: str, trip: Trip) -> None:
     board = start_board(program=ENDING.replace("{error}", error))
     prepare(board)
     board.arm()
     last = [board.step().enable for _ in range(20)]
     assert last == sorted(last, reverse=True)  # on, then off for good
     assert sum(last) < 12
-    assert [frame.body.trip for frame in board.of(M.FAULT)] == [Trip.INTERNAL]
+    assert [frame.body.trip for frame in board.of(M.FAULT)] == [trip]
 
 
 WATCHED = """

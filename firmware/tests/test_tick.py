@@ -370,7 +370,7 @@ def must_equal(results: bytes, cases: list[Expected]) -> None:
 
 def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     trips = {expected.cells["TRIP"] for expected in cases[1]}
-    assert trips == set(Trip) - {Trip.INTERNAL, Trip.PARTNER}  # which are app.py's and partner.py's
+    assert trips == set(Trip) - {Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}  # which are app.py's and partner.py's
     assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT} <= {e.cells["STATE"] for e in cases[1]}
     assert any(abs(e.outputs[2]) == 32000 for e in cases[1])
     assert len({e.sample for e in cases[1]}) > 10_000
@@ -383,6 +383,6 @@ def test_constants_of_the_tick_are_those_of_the_wire() -> None:
     assert set(registers) == set(list(CELL)[:first])  # every constant before the cells is a register
     for state in (State.ARMED, State.RUNNING, State.DONE, State.FAULT):
         assert CELL[f"STATE_{state.name}"] == state
-    for trip in set(Trip) - {Trip.NONE, Trip.INTERNAL, Trip.PARTNER}:
+    for trip in set(Trip) - {Trip.NONE, Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}:
         assert CELL[f"TRIP_{trip.name}"] == trip
     assert CELL["INPUTS"] > max(r.id for r in REGISTERS)

@@ -60,6 +60,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "COMMAND": "the reference itself is outside the position window",
         "PARTNER": "of a board with two motors: the other tripped, value: by what; or was stopped, or one of the two "
         "did not play; value: 0",
+        "HARDWARE": "a sensor or drive does not answer, or says what cannot be; the board's console says which",
     },
     Refusal: {
         "OK": "carried out",

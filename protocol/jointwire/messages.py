@@ -85,6 +85,7 @@ class Trip(IntEnum):
     OVERRUN = 12
     COMMAND = 13
     PARTNER = 14
+    HARDWARE = 19
 
 
 class Refusal(IntEnum):

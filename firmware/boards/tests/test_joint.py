@@ -13,7 +13,7 @@ import pytest
 from firmware.boards.tests.interpreter import BOARDS
 from firmware.tests.driver import BoardProcess, flash
 from firmware.tests.joint import SERVO, play, prepare, swing
-from jointwire import MessageType, Refusal, State, decode_samples
+from jointwire import MessageType, Refusal, State, Trip, decode_samples
 
 
 def start(folder: Path, **more: Any) -> BoardProcess:
@@ -94,6 +94,7 @@ def test_a_sensor_or_drive_that_fails_takes_the_power_at_once(board: BoardProces
     board.run(3)
     assert board.last.enable == 0
     assert board.state == State.FAULT
+    assert [frame.body.trip for frame in board.of(MessageType.FAULT)] == [Trip.HARDWARE]
 
 
 def test_missed_ticks_are_told(board: BoardProcess) -> None:

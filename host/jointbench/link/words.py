@@ -95,6 +95,10 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
         "the other motor of its board tripped, was stopped or did not play", None,
         "find out what became of that one"
     ),
+    Trip.HARDWARE: (
+        "a sensor or drive of the board does not answer, or says what cannot be", None,
+        "read on the board's console which, and check its wires and supply"
+    ),
 }  # fmt: skip
 
 
