@@ -383,6 +383,7 @@ def test_a_foot_can_be_shoved_wherever_it_is(feet: HardwareFaults) -> None:
         (1, "foot_force_2_stuck", "node 1 is no foot"),
         (2, "encoder_stuck", "node 2 is a foot; it cannot have encoder_stuck"),
         (3, "push", "node 3 is at the base, which no joint moves"),
+        (1, "encoder_wire_cut", "node 1 is told counts, and has no wires"),
     ],
 )
 def test_a_board_has_no_faults_of_what_it_lacks(feet: HardwareFaults, node: int, fault: str, words: str) -> None:

@@ -40,6 +40,7 @@ FAULTS: dict[str, Value | None] = {
     "encoder_reversed": None,
     "encoder_jump": Value("counts", -(2**15), 2**15 - 1),
     "encoder_noise": Value("counts", 1, 2**15 - 1),
+    "encoder_wire_cut": None,
     "link_stuck": None,
     "link_reversed": None,
     "link_jump": Value("counts", -(2**19), 2**19),
@@ -68,6 +69,7 @@ _OF_BOARD = frozenset({"supply", "ticks_missed", "pauses", "line_silent"})  # wh
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})  # those that it never gets over
 _OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
 _NOT_OF_CHIPS = _OF_DRIVE | {"ticks_missed", "pauses"}
+_OF_CHIPS = frozenset({"encoder_wire_cut"})  # the other boards are told counts
 _OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
 _OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
@@ -192,6 +194,8 @@ class HardwareFaults:
             raise ControlError(f"inject: node {node} is {'a foot' if on_foot else 'no foot'}; it cannot have {fault}")
         if node in self._chips and fault in _NOT_OF_CHIPS:
             raise ControlError(f"inject: node {node} is a chip, with its own time and voltage; it cannot have {fault}")
+        if node not in self._chips and fault in _OF_CHIPS:
+            raise ControlError(f"inject: node {node} is told counts, and has no wires; a chip can have {fault}")
         if fault == "push" and self._joints[node] < 0:
             raise ControlError(f"inject: node {node} is at the base, which no joint moves; a shove is a force")
 
@@ -269,6 +273,12 @@ class HardwareFaults:
             kelvin = faults["temperature"] - _ABSOLUTE_ZERO
             count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])
             inputs["temperature"] = min(count, _TOP_COUNT)
+
+    def has_wire_cut(self, node: int) -> bool:
+        """Whether in this tick the wire of a motor encoder's A is cut off."""
+        is_cut = "encoder_wire_cut" in self._present.get(node, ())
+        self._altered[node] += is_cut
+        return is_cut
 
     def misdrive(self, enabled: NDArray[np.bool_], current: NDArray[np.float64]) -> None:
         """Put what broken drives give their motors into the currents [A] that their boards ask for.

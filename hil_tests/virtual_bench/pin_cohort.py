@@ -75,7 +75,7 @@ class PinCohort:
         for seat, arrived in zip(self.seats, arrivals, strict=True):
             assert isinstance(seat.board, Rp2040Board)
             motors = [
-                self._motor(config, inputs[place + k], float(counts[place + k]))
+                self._motor(config, inputs[place + k], float(counts[place + k]), self._nodes[place + k])
                 for k, config in enumerate(seat.board.motors)
             ]
             place += len(motors)
@@ -96,7 +96,7 @@ class PinCohort:
         first, self._edges = self._edges, time_us // self._sync_us if self._sync_us else 0
         return [self._sync_us * number for number in range(first + 1, self._edges + 1)]
 
-    def _motor(self, config: Mapping[str, Any], inputs: np.void, count: float) -> dict[str, Any]:
+    def _motor(self, config: Mapping[str, Any], inputs: np.void, count: float, node: int) -> dict[str, Any]:
         """What a motor's sensors show at the tick's end, by its part of config.json."""
         current, torque = inputs["adc"].tolist()
         slow = {name: [_slow_count(inputs[name])] for name in ("bus_voltage", "temperature")}
@@ -110,6 +110,7 @@ class PinCohort:
                 else slow["temperature"],
             },
             "count": count,
+            "cut": self._faults.has_wire_cut(node),
             "bridges": _bridges(config, torque),
             "link": int(inputs["link_count"]) * config["facts"]["encoder.link_counts"] // self._link_counts,
         }

@@ -40,7 +40,7 @@ class Motor {
   constructor(pins, config) {
     this.pins = pins;
     this.config = config;
-    this.told = { analog: {}, link: 0, bridges: [], slip: 0 };
+    this.told = { analog: {}, link: 0, bridges: [], slip: 0, cut: false };
     this.count = null; // of the motor encoder at the end of what was told, with its fraction
     this.enable = false;
     this.changes = []; // of ENABLE: when, and to what
@@ -65,8 +65,12 @@ class Motor {
     this.edges.attach(chip);
   }
 
-  tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0 }, beginNs, endNs) {
-    this.told = { analog, link, bridges, slip };
+  tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0, cut = false }, beginNs, endNs) {
+    if (cut && !this.told.cut) { // at a moment of its own: B does not change with it
+      this.pins.drive(this.config.motor_encoder.a, true);
+      wakePio(this.pins.chip);
+    }
+    this.told = { analog, link, bridges, slip, cut };
     if (this.config.motor_encoder?.kind === 'quadrature') {
       if (this.count === null) this.show(Math.floor(count));
       else this.turn(this.count, count, beginNs, endNs);
@@ -96,7 +100,7 @@ class Motor {
   // A, B and the index pulse of a count; forward is A before B.
   show(count) {
     const { a, index, index_width: width = 4 } = this.config.motor_encoder, levels = new Map();
-    levels.set(a, ((count + 1) & 2) !== 0);
+    levels.set(a, this.told.cut || ((count + 1) & 2) !== 0);
     levels.set(a + 1, (count & 2) !== 0);
     if (index !== undefined) {
       levels.set(index, wrapped(count + this.told.slip, this.config.facts['encoder.motor_counts']) < width);
@@ -150,8 +154,9 @@ export class Pins {
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
   // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
   // which pulses begin, `bridges` what strain gauges give, `slip` how many counts the motor encoder's A and B have lost,
-  // `line` the times at which bytes set out, with the bytes in hexadecimal; `usb` is an order to the host at the chip's
-  // USB port. `partner` has what is a motor's of a second motor.
+  // `cut` whether the wire of its A is, whose pin is pulled up then, `line` the times at which bytes set out, with the
+  // bytes in hexadecimal; `usb` is an order to the host at the chip's USB port. `partner` has what is a motor's of a
+  // second motor.
   tell({ to, partner = {}, sync = [], line = [], usb = null, ...first }) {
     this.beginNs = this.endNs > 1 ? this.endNs : this.chip.nanos;
     this.endNs = to;
