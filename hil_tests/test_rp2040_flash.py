@@ -13,13 +13,14 @@ from hil_tests.virtual_bench.rp2040.flash_log import SECTOR, FlashWrite, flash_a
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.flash.image import build_image, factory_files
+from jointbench.testing.measured import Measured
 from tools.faults.chip_cuts import Cut, boot_chip, cut_power, take_down_update
 
 TORN = ("half", "bits")
 
 
 @pytest.mark.slow
-def test_a_chip_is_flashed_and_starts_a_whole_image_after_cuts(tmp_path: Path) -> None:
+def test_a_chip_is_flashed_and_starts_a_whole_image_after_cuts(tmp_path: Path, measured: Measured) -> None:
     """By mpremote's raw REPL over its UART; `./run faults --cuts rp2040` cuts at every write."""
     need_rp2040()
     update = take_down_update(tmp_path, is_used=False)
@@ -32,6 +33,7 @@ def test_a_chip_is_flashed_and_starts_a_whole_image_after_cuts(tmp_path: Path) -
     cuts = [Cut(len(update.writes) // 2, "bits"), Cut(last, "half")]
     verdicts = cut_power(cuts, update, tmp_path / "cuts")
     bad = [verdict for verdict in verdicts if verdict.problem]
+    measured("flash.chip_cuts", len(bad))
     assert not bad
     assert verdicts[0].image == update.old
     assert verdicts[0].booted
