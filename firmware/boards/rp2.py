@@ -19,7 +19,7 @@ from drivers.absolute_encoder import MOTOR_KINDS, absolute_encoder
 from drivers.analog import check_window
 from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
-from drivers.joint import Joint
+from drivers.joint import VOLTAGE_DRIVES, Joint
 from drivers.rp2_adc import RoundRobinAdc
 from drivers.rp2_heartbeat import Heartbeat
 
@@ -83,7 +83,7 @@ class Board(Joint):
         """Let kernels do the ticks, where there are some for all parts."""
         config = self.config
         known = self.encoder_source == 2 and self.motor_encoder and config["line"]["kind"] == "uart"
-        known = known and config["drive"]["kind"] == "pwm_direction"
+        known = known and config["drive"]["kind"] in VOLTAGE_DRIVES
         for motor in (config, config.get("partner", {})):
             link = motor.get("link_encoder", {"kind": "as5047p"})
             known = known and link["kind"] in ("as5047p", "as5048") and link.get("baud", FAST) >= FAST
@@ -92,8 +92,8 @@ class Board(Joint):
             if "partner" in config:
                 raise WiringError(
                     "config.json: with a partner both motors need motor_encoder.kind quadrature, drive.kind "
-                    "pwm_direction, line.kind uart, as link_encoder an as5047p or as5048 of %d baud or more, or none, "
-                    "and neither torque nor ntc" % FAST
+                    "pwm_direction or half_bridges, line.kind uart, as link_encoder an as5047p or as5048 of %d "
+                    "baud or more, or none, and neither torque nor ntc" % FAST
                 )
             return
         from drivers.rp2_fused import FusedLine
@@ -104,7 +104,7 @@ class Board(Joint):
             from drivers.rp2_partner import SecondMotor
 
             self.partner = second = SecondMotor(
-                config, pio, self.period_us, self._adc, self._pass_a_tick, lambda line: self.join(line, 1)
+                config, pio, self.period_us, self._adc, self._pass_a_tick, lambda line: self.join(line, 1), power_stage
             )
             motors.append(self._fuse_motor(second, 1, second.loop, second.enable))
             self.speaking = memoryview(motors[0].t)[SPEAKER:]
@@ -120,11 +120,8 @@ class Board(Joint):
     def _fuse_motor(self, motor, place, loop, enable):
         from drivers.rp2_fused import Fused
 
-        drive, link = motor.config["drive"], motor.config.get("link_encoder")
-        fused = Fused(
-            motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive["pwm"],
-            drive["direction"],
-        )  # fmt: skip
+        link, drive = motor.config.get("link_encoder"), motor.config["drive"]
+        fused = Fused(motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive)
         if motor.link_encoder:
             fused.add_link_encoder(motor.link_encoder, link["spi"], link["select"])
         return fused
@@ -193,7 +190,7 @@ class Board(Joint):
     def _make_drive(self, zero):
         config = self.config
         kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart"))
-        frequency = whole(config, "drive.frequency_Hz", 5000, 100000, 20000)
+        frequency = whole(config, "drive.frequency_Hz", 5000, 100000, rp2_chip.FREQUENCY_HZ)
         if kind == "uart":
             from drivers.uart_drive import UartDrive
 
@@ -208,15 +205,20 @@ class Board(Joint):
         check_window(frequency, self.period_us, 1000000)
         scale = self.facts.get("current.scale", 305176)
         self._loop = loop = CurrentLoop(config, self.inputs, self.period_us, scale, zero)
-        if kind == "half_bridges":
-            from drivers.rp2_half_bridges import HalfBridges
+        return power_stage(config, frequency, loop)
 
-            dead_ns = whole(config, "drive.dead_time_ns", 50, 5000)
-            return HalfBridges(item(config, "drive", "high"), frequency, dead_ns, loop)
-        from drivers.pwm_direction import PwmDirection
 
-        pwm = PWM(Pin(item(config, "drive", "pwm")), freq=frequency, duty_u16=0)
-        return PwmDirection(pwm, Pin(item(config, "drive", "direction"), Pin.OUT, value=0), loop)
+def power_stage(config, frequency, loop):
+    """The drive of a motor that is given a voltage, by its part of config.json."""
+    if config["drive"]["kind"] == "half_bridges":
+        from drivers.rp2_half_bridges import HalfBridges
+
+        dead_ns = whole(config, "drive.dead_time_ns", 50, 5000)
+        return HalfBridges(item(config, "drive", "high"), frequency, dead_ns, loop)
+    from drivers.pwm_direction import PwmDirection
+
+    pwm = PWM(Pin(item(config, "drive", "pwm")), freq=frequency, duty_u16=0)
+    return PwmDirection(pwm, Pin(item(config, "drive", "direction"), Pin.OUT, value=0), loop)
 
 
 def held_low(sync):

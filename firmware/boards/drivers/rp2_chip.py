@@ -22,6 +22,7 @@ PIO = 0x50200000  # of the first one
 PIO_STEP = const(0x100000)
 PIO_RX_REQUEST = const(4)  # DREQ of the first state machine's RX FIFO
 PIO_REQUEST_STEP = const(8)
+FREQUENCY_HZ = const(20000)  # of a drive's PWM where config.json has none
 WATCHDOG_LOAD = const(4)
 WATCHDOG_COUNTS = 1000 if IS_RP2350 else 2000  # of a millisecond; erratum RP2040-E1: it counts twice
 CLEAR = const(0x3000)  # a word written here clears its bits in the register

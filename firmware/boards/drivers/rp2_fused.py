@@ -1,7 +1,7 @@
 """A board's tick by the kernels of rp2_turn.py: their cells, a motor's and a line's, and the line's DMA.
 
 For the parts of a tick that have kernels: quadrature motor encoder, AS5047P at the link, current loop with PWM and
-direction, UART. A board with others runs drivers/joint.py's, which are slower.
+direction or with half bridges, UART. A board with others runs drivers/joint.py's, which are slower.
 """
 
 from array import array
@@ -35,24 +35,32 @@ class Fused:
     """The kernels' cells of a motor, `t`, of which `address` is the address.
 
     Args: the motor's inputs and outputs; what RoundRobinAdc.cells() gives for it; its Quadrature, CurrentLoop and
-    Heartbeat; the pins of PWM and direction.
+    Heartbeat; its part "drive" of config.json, whose PWM runs.
     """
 
-    def __init__(self, inputs, outputs, adc, encoder, loop, heartbeat, pwm, direction):
+    def __init__(self, inputs, outputs, adc, encoder, loop, heartbeat, drive):
         self._encoder, self._link_encoder = encoder, None
         self.t = t = array("i", bytes(4 * rp2_turn.CELLS))
         self.address = addressof(t)
         self._put(0, {rp2_turn.INPUTS: addressof(inputs)})
         self._put(rp2_turn.ADC_RING, dict(enumerate(adc)))
         position, flags, bit = encoder.cells()
-        slice = rp2_chip.PWM + SLICE * (pwm >> 1 & 7)
         self._put(0, {rp2_turn.ENCODER: position, rp2_turn.ENCODER_FLAGS: flags, rp2_turn.ENCODER_BIT: bit})
         self._put(OUT, {
             rp2_turn.OUTPUTS: addressof(outputs), rp2_turn.LOOP: addressof(loop.cells()),
-            rp2_turn.PWM_COMPARE: slice + COMPARE, rp2_turn.PWM_TOP: mem32[slice + TOP], rp2_turn.SHIFT: 16 * (pwm & 1),
             rp2_turn.PIN_SET: rp2_chip.PIN_SET, rp2_turn.PIN_CLEAR: rp2_chip.PIN_CLEAR,
-            rp2_turn.DIRECTION: 1 << direction, rp2_turn.KICK_AT: heartbeat.address, rp2_turn.KICK: heartbeat.kick,
+            rp2_turn.KICK_AT: heartbeat.address, rp2_turn.KICK: heartbeat.kick,
         })  # fmt: skip
+        legs = drive["high"] if drive["kind"] == "half_bridges" else [drive["pwm"]]
+        slices = [rp2_chip.PWM + SLICE * (pin >> 1 & 7) for pin in legs]
+        top = mem32[slices[0] + TOP]
+        self._put(OUT, {rp2_turn.PWM_COMPARE: slices[0] + COMPARE, rp2_turn.PWM_TOP: top})
+        if slices[1:]:
+            counts = drive["dead_time_ns"] * drive.get("frequency_Hz", rp2_chip.FREQUENCY_HZ) * 2 * (top + 1)
+            dead = (counts + 999999999) // 1000000000
+            self._put(OUT, {rp2_turn.DEAD: dead, rp2_turn.PWM_COMPARE_2: slices[1] + COMPARE})
+        else:
+            self._put(OUT, {rp2_turn.SHIFT: 16 * (legs[0] & 1), rp2_turn.DIRECTION: 1 << drive["direction"]})
 
     def add_link_encoder(self, sensor, number, select):
         """An AS5047P on this SPI, which is set up, with its select pin's number."""

@@ -1,10 +1,8 @@
 """The second motor of an RP2 board: its part of config.json under "partner", its sensors, ENABLE and drive.
 
-Kernels do its ticks (rp2_fused.py), so it has what they know: quadrature, PWM and direction, an AS5047P, AS5048 or
-no link encoder. The state machines are those beside the first motor's, in the same PIOs.
+Kernels do its ticks (rp2_fused.py), so it has what they know: quadrature, PWM and direction or half bridges, an
+AS5047P, AS5048 or no link encoder. The state machines are those beside the first motor's, in the same PIOs.
 """
-
-from machine import PWM, Pin
 
 from drivers import rp2_chip
 from drivers.absolute_encoder import absolute_encoder
@@ -13,8 +11,7 @@ from drivers.configuration import choice, item, whole
 from drivers.current_loop import CurrentLoop
 from drivers.current_sense import block_sum, zero_offset
 from drivers.errors import WiringError
-from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS
-from drivers.pwm_direction import PwmDirection
+from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES
 from drivers.rp2_heartbeat import Heartbeat
 from drivers.rp2_quadrature import Quadrature
 from jointboard import rooms
@@ -24,10 +21,10 @@ class SecondMotor:
     """What a Hal's `partner` has, ENABLE low.
 
     Args: config.json; the first motor's PIO; the tick in us; the board's RoundRobinAdc; what waits for a
-    tick; the board's join(line) for this motor.
+    tick; the board's join(line) for this motor; what makes its drive.
     """
 
-    def __init__(self, config, pio, period_us, adc, wait, join):
+    def __init__(self, config, pio, period_us, adc, wait, join, power_stage):
         self._adc, self._wait, self.join = adc, wait, join
         first, config = config["motor_encoder"], dict(config["partner"])
         if "index" in first and "index" in config.get("motor_encoder", {}) and not rp2_chip.IS_RP2350:
@@ -36,14 +33,14 @@ class SecondMotor:
                 "leave one of them out"
             )
         try:
-            self._set_up(config, pio, period_us)
+            self._set_up(config, pio, period_us, power_stage)
         except WiringError as error:
             raise WiringError("partner: %s" % error)
 
-    def _set_up(self, config, pio, period_us):
+    def _set_up(self, config, pio, period_us, power_stage):
         self.config = config
         choice(config, "motor_encoder.kind", ("quadrature",))
-        choice(config, "drive.kind", ("pwm_direction",))
+        choice(config, "drive.kind", VOLTAGE_DRIVES)
         self.node = whole(config, "node", 1, 254)
         self.facts = facts = dict(config.get("facts", {}))
         self.inputs, self.outputs = rooms.buffer(INPUTS), rooms.buffer(OUTPUTS)
@@ -54,12 +51,11 @@ class SecondMotor:
         self.link_encoder = absolute_encoder(config, "link_encoder")
         if self.link_encoder:
             facts.setdefault("encoder.link_counts", self.link_encoder.COUNTS)
-        frequency = whole(config, "drive.frequency_Hz", 5000, 100000, 20000)
+        frequency = whole(config, "drive.frequency_Hz", 5000, 100000, rp2_chip.FREQUENCY_HZ)
         check_window(frequency, period_us, 1000000)
         facts["current.zero"] = zero = zero_offset(self._block, self.motor_encoder.read)  # a saved one replaces it
         self.loop = CurrentLoop(config, self.inputs, period_us, facts.get("current.scale", 305176), zero)
-        pwm = PWM(Pin(item(config, "drive", "pwm")), freq=frequency, duty_u16=0)
-        self.drive = PwmDirection(pwm, Pin(item(config, "drive", "direction"), Pin.OUT, value=0), self.loop)
+        self.drive = power_stage(config, frequency, self.loop)
         facts["hard.missed_ticks"] = min(facts.get("hard.missed_ticks", MOST_MISSED), MOST_MISSED)
 
     def disable(self):

@@ -58,11 +58,13 @@ DIRECTION = const(6)  # bit
 KICK_AT = const(7)  # of the heartbeat
 KICK = const(8)
 SHIFT = const(9)  # of the compare value: channel B stands in the upper half
+DEAD = const(24)  # of half bridges: counts that the low switch's level is above the high one's; 0: PWM and direction
+PWM_COMPARE_2 = const(25)  # of the second leg
 ENCODER_BIT = const(42)
 NEXT_MOTOR = const(43)  # address of its cells, 0: none
 SPEAKER = const(44)  # cells of the line that is being sent, and those of the other one, 0 where there is none
 LISTENER = const(45)
-CELLS = const(48)
+CELLS = const(64)
 
 OVERFLOW = const(0x800)  # of the ADC's FIFO
 DATA = const(2)  # registers of an SPI, as words, and what tells that it is at work
@@ -295,17 +297,40 @@ def after(_t):
                 duty = limit
             if duty < 0 - limit:
                 duty = 0 - limit
-            if duty < 0:
-                ptr32(near[PIN_CLEAR])[0] = near[DIRECTION]
-                duty = 0 - duty
+            period = near[PWM_TOP] + 1
+            dead = near[DEAD]
+            if dead:
+                # As HalfBridges.command(); both levels of a leg are one word, so that no order can close the gap.
+                half = (duty * period) >> 16
+                middle = (period - dead) >> 1
+                count = middle + half
+                if count < 0:
+                    count = 0
+                if count > period - dead:
+                    count = period - dead
+                ptr32(near[PWM_COMPARE])[0] = count | ((count + dead) << 16)
+                count = middle - half
+                if count < 0:
+                    count = 0
+                if count > period - dead:
+                    count = period - dead
+                ptr32(near[PWM_COMPARE_2])[0] = count | ((count + dead) << 16)
             else:
-                ptr32(near[PIN_SET])[0] = near[DIRECTION]
+                if duty < 0:
+                    ptr32(near[PIN_CLEAR])[0] = near[DIRECTION]
+                    duty = 0 - duty
+                else:
+                    ptr32(near[PIN_SET])[0] = near[DIRECTION]
+                ptr32(near[PWM_COMPARE])[0] = ((duty * period) >> 15) << near[SHIFT]
             # After the command: the power stage never acts on an old one.
-            ptr32(near[PWM_COMPARE])[0] = ((duty * (near[PWM_TOP] + 1)) >> 15) << near[SHIFT]
             ptr32(near[KICK_AT])[0] = near[KICK]
         else:
             ptr32(near[KICK_AT])[0] = 0
-            ptr32(near[PWM_COMPARE])[0] = 0
+            if near[DEAD]:  # all four switches open
+                ptr32(near[PWM_COMPARE])[0] = (near[PWM_TOP] + 1) << 16
+                ptr32(near[PWM_COMPARE_2])[0] = (near[PWM_TOP] + 1) << 16
+            else:
+                ptr32(near[PWM_COMPARE])[0] = 0
             loop[5] = 0
         t = ptr32(t[NEXT_MOTOR])
 

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from firmware.boards.tests.interpreter import run
 
 # Neither chip nor port is here: what the drivers import of them at the top is given by name only.
@@ -211,6 +213,51 @@ for gains, steps in cases:
                 driven += 1
                 assert (high, low) == ((-1, 1 << 17) if duty < 0 else (1 << 17, -1))
     assert driven > 900
+
+
+def test_the_tick_s_kernel_drives_half_bridges_with_their_dead_time() -> None:
+    """Legs go opposite ways by half the duty, and no switch is told to close within the dead time of its partner."""
+    program = (
+        TURN
+        + """
+answer = []
+for top, dead, gain, steps in cases:
+    loop, outputs = array("i", [gain, 0, 32440, 0, 0, 0]), array("i", [0, 0, 0])
+    legs, kick = [array("i", [-1]), array("i", [-1])], array("i", [-1])
+    t = cells({rp2_turn.INPUTS: at(bytearray(128))})
+    for k, value in {
+        rp2_turn.OUTPUTS: at(outputs), rp2_turn.LOOP: at(loop), rp2_turn.PWM_COMPARE: at(legs[0]),
+        rp2_turn.PWM_COMPARE_2: at(legs[1]), rp2_turn.DEAD: dead, rp2_turn.PWM_TOP: top,
+        rp2_turn.KICK_AT: at(kick), rp2_turn.KICK: 1333,
+    }.items():
+        t[OUT + k] = word(value)
+    for enable, command in steps:
+        outputs[1], outputs[2] = enable, command
+        rp2_turn.after(addressof(t))
+        answer.append([[leg[0] & 0xFFFF for leg in legs], [leg[0] >> 16 & 0xFFFF for leg in legs], kick[0]])
+"""
+    )
+    generator = random.Random(10)
+    commands = [0, 1, -1, 32440, -32440, 65535, -65535, *(generator.randrange(-32440, 32440) for _ in range(40))]
+    cases = [
+        (top, dead, 256, [(1, command) for command in commands] + [(0, 0)])
+        for top, dead in ((3124, 63), (3124, 1), (624, 40), (12499, 625))
+    ]
+    found = iter(run(program, cases=cases))
+    for top, dead, _, steps in cases:
+        for enable, command in steps:
+            high, low, kick = next(found)
+            if not enable:
+                assert (high, low, kick) == ([0, 0], [top + 1, top + 1], 0)  # all four open
+                continue
+            duty = min(max(command, -32440), 32440) / 32768
+            assert kick == 1333
+            for level, other, share in zip(high, low, ((1 + duty) / 2, (1 - duty) / 2), strict=True):
+                assert other - level == dead
+                assert 0 <= level
+                assert other <= top + 1
+                wanted = min(max(share * (top + 1) - dead / 2, 0), top + 1 - dead)
+                assert level == pytest.approx(wanted, abs=1.5)  # each of three roundings less than 1
 
 
 def test_one_call_does_both_motors_of_a_board_each_with_its_own() -> None:
