@@ -9,11 +9,20 @@ from jointbench.cli import fit_options
 from jointbench.cli.console import Console
 from jointbench.cli.fleet import add_fleet_arguments, fit_many, is_fleet
 from jointbench.cli.friction_laws import friction_fields, friction_table
-from jointbench.cli.judgement import by_name, finite, information_fields, residual_fields, verdict_fields
+from jointbench.cli.judgement import (
+    by_name,
+    finite,
+    information_fields,
+    residual_fields,
+    two_errors_fields,
+    two_errors_sentence,
+    verdict_fields,
+)
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Model
 from jointbench.identification import fit as identify
+from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.log_check import check_log
 from jointbench.recording import Run, open_run
 from jointbench.robot import load_robot
@@ -64,6 +73,9 @@ def words(model: Model) -> list[str]:
     """What a model says about itself, line by line."""
     joints = model.robot.joint_names
     lines = [f"  {verdict}" for verdict in model.joint_verdicts]
+    lines.append(two_errors_sentence("together", TwoErrors(model.error_all, model.error)))
+    if model.memory is not None:
+        lines.append(two_errors_sentence("with Coulomb and viscous friction", model.memory.plain))
     lines.append(model.whiteness.sentence(joints))
     runs = [f" of {Path(run['run']).name}" for run in model.provenance.get("runs", ())] or [""]
     lines += [
@@ -89,6 +101,8 @@ def fit_fields(model: Model) -> dict[str, object]:
         "estimator": {"name": model.estimator, "options": model.options, "figures": model.figures},
         "notes": model.notes,
         "condition_number": finite(model.condition_number),
+        "fit_errors": two_errors_fields(joints, TwoErrors(model.error_all, model.error)),
+        "friction_with_memory": memory_fields(model),
         "fit_rms": by_name(joints, model.fit_rms),
         "fit_relative": by_name(joints, model.fit_relative),
         "fit_r_squared": by_name(joints, model.error.r_squared),
@@ -110,6 +124,22 @@ def fit_fields(model: Model) -> dict[str, object]:
             )
         },
         "friction": friction_fields(model.friction),
+    }
+
+
+def memory_fields(model: Model) -> dict[str, object] | None:
+    """What friction with memory is made of, and what it errs beside Coulomb and viscous friction, in JSON."""
+    memory, joints = model.memory, model.robot.joint_names
+    if memory is None:
+        return None
+    return {
+        "axes": {
+            axis.name: {"family": friction.family, "weights": friction.used, "held_out_rms": friction.held_out_rms}
+            for axis, friction in memory.axes
+        },
+        "held_out_rms": by_name(joints, memory.held_out_rms),
+        "coulomb_viscous_held_out_rms": by_name(joints, memory.plain_held_out_rms),
+        "coulomb_viscous": two_errors_fields(joints, memory.plain),
     }
 
 

@@ -16,7 +16,8 @@ def add_friction_argument(group: argparse._ArgumentGroup) -> None:  # pyright: i
     group.add_argument(
         "--friction", action="append", default=[], metavar="LAW|JOINT=LAW",
         help="a law for all joints, such as stribeck, makkar or makkar+load, or for one joint, repeatable; "
-        "choose: as the data advise (Coulomb and viscous)",
+        "choose: as the data advise; coulomb_viscous: that alone; memory: beside that friction with memory, which "
+        "predicts where it errs less on rows held out (memory)",
     )  # fmt: skip
 
 

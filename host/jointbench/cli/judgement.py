@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jointbench.identification import Verdict
+from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.judgement.torque_information import TorqueInformation
 from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.robot import Array
@@ -38,6 +39,30 @@ def information_fields(names: Sequence[str], information: TorqueInformation) -> 
         "torque_variation": by_name(names, information.variation),
         "torque_noise": by_name(names, information.noise),
     }
+
+
+def two_errors_fields(names: Sequence[str], errors: TwoErrors | None) -> dict[str, Any] | None:
+    """Torque errors over all rows and over those where the joints move; None where there are none."""
+    if errors is None:
+        return None
+    return {
+        which: {
+            "rms": by_name(names, error.rms),
+            "relative": by_name(names, error.relative),
+            "r_squared": by_name(names, error.r_squared),
+            "total_relative": finite(error.total_relative),
+        }
+        for which, error in zip(("all", "moving"), errors, strict=True)
+    }
+
+
+def two_errors_sentence(what: str, errors: TwoErrors) -> str:
+    """Both errors of all joints together."""
+    joints = ", ".join(f"{each:.1%}" for each in errors.all.relative if math.isfinite(each))
+    return (
+        f"{what}: torque error {errors.all.total_relative:.1%} over all samples (by joint {joints}), "
+        f"{errors.moving.total_relative:.1%} where the joints move"
+    )
 
 
 def by_name(names: Sequence[str], values: Array) -> dict[str, float | None]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 
 from jointbench.cli.console import Console
-from jointbench.cli.judgement import by_name, finite, information_fields, residual_fields, verdict_fields
+from jointbench.cli.judgement import (
+    by_name,
+    finite,
+    information_fields,
+    residual_fields,
+    two_errors_fields,
+    two_errors_sentence,
+    verdict_fields,
+)
 from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model
@@ -38,6 +46,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if not held_out:
         console.say("warning: the model was fitted to samples of this run: the errors say nothing about other motions")
     console.say(validation_table(validation))
+    if validation.coulomb_viscous is not None:
+        console.say(two_errors_sentence("with Coulomb and viscous friction", validation.coulomb_viscous))
     console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
     console.say(headline(evidence))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
@@ -52,8 +62,12 @@ def validation_fields(validation: Validation) -> dict[str, object]:
         "verification_rms": by_name(names, validation.rms),
         "verification_relative": by_name(names, validation.relative),
         "verification_relative_all_rows": by_name(names, validation.error_all.relative),
+        "verification_rms_all_rows": by_name(names, validation.error_all.rms),
         "verification_total_relative": finite(validation.total_relative),
+        "verification_total_relative_all_rows": finite(validation.error_all.total_relative),
+        "verification_coulomb_viscous": two_errors_fields(names, validation.coulomb_viscous),
         "verification_r_squared": by_name(names, validation.r_squared),
+        "verification_r_squared_all_rows": by_name(names, validation.error_all.r_squared),
         "verdicts": {verdict.name: verdict.word for verdict in validation.joint_verdicts},
         **verdict_fields(validation.verdict, validation.joint_verdicts),
         **residual_fields(names, validation.whiteness),
@@ -64,18 +78,24 @@ def validation_fields(validation: Validation) -> dict[str, object]:
 def validation_table(validation: Validation) -> str:
     """Torque error a joint over all rows, then where it moves, and its verdict."""
     rows = [
-        [name, f"{rms:.3f}", f"{relative:.1%}", f"{moving:.1%}", f"{share:.0%}", f"{r2:.4f}", word, verdict.word]
-        for name, rms, relative, moving, share, r2, word, verdict in zip(
+        [
+            *(name, f"{rms:.3f}", f"{relative:.1%}", f"{r2_all:.4f}"),
+            *(f"{rms_moving:.3f}", f"{moving:.1%}", f"{r2:.4f}", f"{share:.0%}", word, verdict.word),
+        ]
+        for name, rms, relative, r2_all, rms_moving, moving, r2, share, word, verdict in zip(
             validation.joint_names,
             validation.error_all.rms,
             validation.error_all.relative,
+            validation.error_all.r_squared,
+            validation.rms,
             validation.relative,
-            validation.error.share,
             validation.r_squared,
+            validation.error.share,
             validation.whiteness.words,
             validation.joint_verdicts,
             strict=True,
         )
     ]
-    heads = ("joint", "rms [N·m]", "relative", "moving: relative", "of the time", "R²", "residual", "verdict")
-    return table(heads, rows)
+    of_all = ("rms [N·m]", "relative", "R²")
+    of_moving = ("moving: rms", "relative", "R²", "of the time")
+    return table(("joint", *of_all, *of_moving, "residual", "verdict"), rows)

@@ -11,13 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ExportError
-from jointbench.exporting.c_source import FUNCTIONS, HEAD, SELF_TEST, TABLES
+from jointbench.exporting.c_source import (
+    FUNCTIONS,
+    HEAD,
+    HEAD_WITH,
+    HEAD_WITHOUT,
+    REMEMBERS,
+    SELF_TEST,
+    STATELESS,
+    TABLES,
+)
 from jointbench.identification.friction.element import FORMS, Element
+from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.robot import Array, Robot
 
 _CHECKED = 8
 """Samples of the self-test."""
+
+_CHECKED_IN_TIME = 40
+"""Where friction remembers; consecutive ones of one motion."""
 
 _HOME_SHARE = 0.4
 """How far the self-test moves from home, as a share of the way to the nearer limit and of the other limits."""
@@ -26,7 +39,7 @@ _HOME_SHARE = 0.4
 def c_header_text(
     robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
     compensation_parameters: ArrayLike = (), *,
-    laws: Sequence[tuple[int, Element]] = (), origin: str = "",
+    laws: Sequence[tuple[int, Element]] = (), memory: ModelMemory | None = None, origin: str = "",
 ) -> str:  # fmt: skip
     """The header's text: the torque that `Predictor` computes, friction included.
 
@@ -40,6 +53,7 @@ def c_header_text(
         drive_parameters: in the order of `drive_parameter_names`, nan where not known, which counts as zero.
         compensation_parameters: in the order of `compensation_parameter_names`, likewise.
         laws: joint and element of friction laws, as of `ModelFriction.elements`.
+        memory: friction with memory, beside which the parameters are.
         origin: where the numbers come from.
 
     Raises:
@@ -49,7 +63,7 @@ def c_header_text(
     links = np.asarray(standard_parameters, dtype=np.float64)
     drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
     more = np.nan_to_num(np.asarray(compensation_parameters, dtype=np.float64), nan=0.0)
-    predict = Predictor(robot, links, drives, more, laws)
+    predict = Predictor(robot, links, drives, more, laws, memory)
     name = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
     name = f"robot_{name}" if name[0].isdigit() else name
     said = {
@@ -57,15 +71,26 @@ def c_header_text(
         "origin": _words(origin or robot.source), "joints": _words(", ".join(robot.joint_names)),
         "zeros": int(np.count_nonzero(links == 0.0)), "n_parameters": links.size,
     }  # fmt: skip
+    remembers = memory is not None
+    said |= {
+        "given": f"const {name}_friction *state, " if remembers else "", "passed": "state, " if remembers else "",
+        "kept": "_from" if remembers else "", "tested": "&state, " if remembers else "",
+        "remembering": f"    {name}_remember(state, q, dq);\n" if remembers else "",
+        "declared": f"    {name}_friction state = {{0}};\n" if remembers else "",
+    }  # fmt: skip
+    texts = {"remembers": REMEMBERS, "head": HEAD_WITH, "stateless": STATELESS} if remembers else {"head": HEAD_WITHOUT}
+    said |= {key: Template(text).substitute(said) for key, text in texts.items()}
+    said = {"remembers": "", "stateless": ""} | said
     parts = [
         Template(HEAD).substitute(said),
         *_tables(robot, links, name),
         *_drive_tables(robot, DriveTorque.of(robot, drives), name),
         *_law_tables(laws, name),
+        *_memory_tables(memory, name),
         Template(FUNCTIONS).substitute(
             said | {"passive": _passive_code(robot), "compensations": _compensation_code(robot, more, name)}
         ),
-        Template(SELF_TEST).substitute(said | _checked(robot, predict)),
+        Template(SELF_TEST).substitute(said | _checked(robot, predict, in_time=remembers)),
     ]
     return "\n".join(parts)
 
@@ -119,6 +144,35 @@ def _law_tables(laws: Sequence[tuple[int, Element]], name: str) -> list[str]:
     ]
 
 
+def _memory_tables(memory: ModelMemory | None, name: str) -> list[str]:
+    if memory is None:
+        return [f"#define {name.upper()}_AXES 0"]
+    shares, joints, stops, terms = memory.terms
+    sizes = {"AXES": len(shares), "STOPS": len(stops), "TERMS": len(terms)}
+    text = [
+        "/* Friction with memory. Axes: by the joints that turn them, and the joint whose load they carry, or -1. */",
+        *(f"#define {name.upper()}_{key} {size}" for key, size in sizes.items()),
+        _table(f"{name}_real", f"{name}_axis_shares", shares),
+        _table("int", f"{name}_axis_joint", joints.astype(np.intp)),
+    ]
+    if len(stops):
+        text += [
+            "/* Stops, each clipped at its threshold: axis; threshold. */",
+            _table("int", f"{name}_stop_axis", stops[:, 0].astype(np.intp)),
+            _table(f"{name}_real", f"{name}_threshold", stops[:, 1]),
+        ]
+    return [
+        *text,
+        "/* Terms: axis, stop or -1: tanh(v / width), amplitude (0: 1, 1: |load|, 2: exp(-(v / s)^2));",
+        " * width, s, weight. */",
+        _table("int", f"{name}_term_kind", terms[:, [0, 1, 3]].astype(np.intp)),
+        _table(f"{name}_real", f"{name}_term", terms[:, [2, 4, 5]]),
+        "/* What friction remembers: stops over their thresholds. */",
+        f"typedef struct {{ int begun; {name}_real position[{shares.shape[1]}], stop[{max(1, len(stops))}]; }} "
+        f"{name}_friction;",
+    ]
+
+
 def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
     lines: list[str] = []
     values = iter(parameters.tolist())
@@ -144,8 +198,8 @@ def _passive_code(robot: Robot) -> str:
     return "".join(f"    tau[{j}] = 0; /* passive */\n" for j in passive)
 
 
-def _checked(robot: Robot, predict: Predictor) -> dict[str, str]:
-    """Motions within the limits, and their torques."""
+def _checked(robot: Robot, predict: Predictor, *, in_time: bool) -> dict[str, str]:
+    """Samples within the limits, of one motion where friction remembers, and their torques."""
     rng = np.random.default_rng(0)
     low, high = robot.position_limits.T
     home = np.array(robot.home)
@@ -153,9 +207,19 @@ def _checked(robot: Robot, predict: Predictor) -> dict[str, str]:
     scales = (reach, robot.velocity_limits, robot.acceleration_limits)
     q, dq, ddq = (_HOME_SHARE * scale * rng.uniform(-1.0, 1.0, (_CHECKED, robot.n_joints)) for scale in scales)
     q = q + home
+    if in_time:
+        q, dq, ddq = _motion(rng, home, reach, robot)
     tau = np.array([predict(*each) for each in zip(q, dq, ddq, strict=True)])
-    rows = np.stack([q, dq, ddq, tau], axis=1).reshape(_CHECKED, -1)
-    return {"n_checked": str(_CHECKED), "checked": _braces(rows)}
+    rows = np.stack([q, dq, ddq, tau], axis=1).reshape(len(q), -1)
+    return {"n_checked": str(len(q)), "checked": _braces(rows)}
+
+
+def _motion(rng: np.random.Generator, home: Array, reach: Array, robot: Robot) -> tuple[Array, Array, Array]:
+    """A motion with a reversal of each joint, within the limits."""
+    turns, at = np.pi * rng.uniform(0.5, 1.5, robot.n_joints), np.linspace(0.0, 2.0, _CHECKED_IN_TIME)[:, None]
+    size = _HOME_SHARE * np.minimum(reach, np.minimum(robot.velocity_limits, np.sqrt(robot.acceleration_limits)))
+    swing = turns * at
+    return home + size * np.sin(swing), size * turns * np.cos(swing), -size * turns**2 * np.sin(swing)
 
 
 def _table(kind: str, name: str, values: Array | NDArray[np.integer]) -> str:

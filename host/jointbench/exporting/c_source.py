@@ -9,8 +9,8 @@ HEAD = """\
  *     double q[$n_joints], dq[$n_joints], ddq[$n_joints], tau[$n_joints];
  *     ${name}_inverse_dynamics(q, dq, ddq, tau);
  *
- * Written by Jointbench. Newton-Euler recursion over $n_links links (Luh, Walker & Paul 1980), rotor inertia and
- * friction of the drives; the base at rest. Of $n_parameters parameters of the links $zeros are zero. C99, nothing
+$remembers * Written by Jointbench. Newton-Euler recursion over $n_links links (Luh, Walker & Paul 1980), rotor inertia
+ * and friction of the drives; the base at rest. Of $n_parameters parameters of the links $zeros are zero. C99, nothing
  * allocated; about 180 multiplications, a sine and a cosine a link, and 27 numbers of it on the stack.
  * Define before including:
  *   ${NAME}_FLOAT       for float instead of double
@@ -120,17 +120,71 @@ static inline void ${name}_add_laws(const ${name}_real dq[$n_joints], ${name}_re
 }
 #endif
 
+#if ${NAME}_AXES > 0
+/* Let each stop go with its axis, and clip it; a fresh state is that of a motion that had gone on for long. */
+static inline void ${name}_remember(${name}_friction *state, const ${name}_real q[$n_joints],
+                                    const ${name}_real dq[$n_joints])
+{
+    int i, j;
+#if ${NAME}_STOPS > 0
+    for (i = 0; i < ${NAME}_STOPS; i++) {
+        const ${name}_real *shares = ${name}_axis_shares[${name}_stop_axis[i]];
+        ${name}_real moved = 0, stop;
+        for (j = 0; j < $n_joints; j++)
+            moved += shares[j] * (state->begun ? q[j] - state->position[j] : dq[j]);
+        stop = state->begun ? state->stop[i] + moved / ${name}_threshold[i] : (${name}_real)((moved > 0) - (moved < 0));
+        state->stop[i] = stop > 1 ? 1 : stop < -1 ? -1 : stop;
+    }
+#endif
+    for (j = 0; j < $n_joints; j++)
+        state->position[j] = q[j];
+    (void)i;
+    (void)dq;
+    state->begun = 1;
+}
+
+/* Torque of friction with memory, added to tau; load is tau before friction. */
+static inline void ${name}_add_memory(const ${name}_friction *state, const ${name}_real dq[$n_joints],
+                                      const ${name}_real load[$n_joints], ${name}_real tau[$n_joints])
+{
+    int i, j;
+    for (i = 0; i < ${NAME}_TERMS; i++) {
+        const int axis = ${name}_term_kind[i][0], stop = ${name}_term_kind[i][1], by = ${name}_term_kind[i][2];
+        const int joint = ${name}_axis_joint[axis];
+        const ${name}_real *term = ${name}_term[i];
+        ${name}_real v = 0, torque;
+        for (j = 0; j < $n_joints; j++)
+            v += ${name}_axis_shares[axis][j] * dq[j];
+        torque = term[2] * (stop < 0 ? ${NAME}_TANH(v / term[0]) : state->stop[stop]);
+        if (by == 1)
+            torque *= joint < 0 ? 0 : load[joint] < 0 ? -load[joint] : load[joint];
+        else if (by == 2)
+            torque *= ${NAME}_EXP(-(v / term[1]) * (v / term[1]));
+        for (j = 0; j < $n_joints; j++)
+            tau[j] += ${name}_axis_shares[axis][j] * torque;
+    }
+}
+#endif
+
 /* Torque of rotor inertia and friction, added to tau. */
-static inline void ${name}_add_drives(const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
+static inline void ${name}_add_drives(${given}const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
                                       ${name}_real tau[$n_joints])
 {
     int j, k;
+#if ${NAME}_AXES > 0
+    ${name}_real load[$n_joints];
+#endif
     for (j = 0; j < $n_joints; j++) {
         const ${name}_real *d = ${name}_drive[j];
         tau[j] += d[0];
         for (k = 0; k < $n_joints; k++)
             tau[j] += d[1 + k] * ddq[k];
     }
+#if ${NAME}_AXES > 0
+    for (j = 0; j < $n_joints; j++)
+        load[j] = tau[j];
+    ${name}_add_memory(state, dq, load, tau);
+#endif
 #if ${NAME}_LAWS > 0
     ${name}_add_laws(dq, tau);
 #endif
@@ -147,8 +201,7 @@ static inline void ${name}_add_drives(const ${name}_real dq[$n_joints], const ${
 #endif
 }
 
-static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
-                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])
+$head
 {
     static const ${name}_real still[3] = {0, 0, 0};
     const ${name}_real up[3] = {-${name}_gravity[0], -${name}_gravity[1], -${name}_gravity[2]};
@@ -205,8 +258,36 @@ static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], con
         for (k = 0; k < 3; k++)
             force[parent][k] += carried[k];
     }
-$compensations    ${name}_add_drives(dq, ddq, tau);
+$compensations$remembering    ${name}_add_drives(${passed}dq, ddq, tau);
 $passive}
+$stateless"""
+
+HEAD_WITHOUT = """\
+static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])"""
+
+HEAD_WITH = """\
+/* One sample after the other of a motion; the state is zero before the first. */
+static inline void ${name}_inverse_dynamics_from(${name}_friction *state, const ${name}_real q[$n_joints],
+                                                 const ${name}_real dq[$n_joints], const ${name}_real ddq[$n_joints],
+                                                 ${name}_real tau[$n_joints])"""
+
+STATELESS = """
+/* A sample by itself, with the friction of steady velocity. */
+static inline void ${name}_inverse_dynamics(const ${name}_real q[$n_joints], const ${name}_real dq[$n_joints],
+                                            const ${name}_real ddq[$n_joints], ${name}_real tau[$n_joints])
+{
+    ${name}_friction state = {0};
+    ${name}_inverse_dynamics_from(&state, q, dq, ddq, tau);
+}
+"""
+
+REMEMBERS = """\
+ * Friction remembers where each joint turned over; in a control loop keep its state, zero before the first sample:
+ *
+ *     ${name}_friction state = {0};
+ *     ${name}_inverse_dynamics_from(&state, q, dq, ddq, tau);
+ *
 """
 
 SELF_TEST = """\
@@ -222,12 +303,12 @@ int main(void)
     const double allowed = sizeof(${name}_real) == sizeof(double) ? 1e-12 : 1e-4;
     double worst = 0, largest = 0;
     int i, j;
-    for (i = 0; i < $n_checked; i++) {
+$declared    for (i = 0; i < $n_checked; i++) {
         ${name}_real motion[3][$n_joints], tau[$n_joints];
         const double *row = ${name}_checked[i];
         for (j = 0; j < 3 * $n_joints; j++)
             motion[j / $n_joints][j % $n_joints] = (${name}_real)row[j];
-        ${name}_inverse_dynamics(motion[0], motion[1], motion[2], tau);
+        ${name}_inverse_dynamics$kept(${tested}motion[0], motion[1], motion[2], tau);
         for (j = 0; j < $n_joints; j++) {
             const double wanted = row[3 * $n_joints + j], error = fabs((double)tau[j] - wanted);
             worst = error > worst || error != error ? error : worst; /* also what is not a number, which stays */

@@ -119,9 +119,15 @@ def _header(what: Model | FullModel | Robot) -> str:
     if isinstance(what, Model):
         laws = () if what.friction is None else what.friction.elements
         origin = f"fitted, verdict {what.verdict.word}"
-        return c_header_text(what.robot, *leading_parameters(what), laws=laws, origin=origin)
+        return c_header_text(what.robot, *leading_parameters(what), laws=laws, memory=what.memory, origin=origin)
     full = _full(what)
     laws = () if full.friction is None else full.friction.elements
+    origin = "" if full.fitted is None else f"{full.robot.source}; {'; '.join(full.unsaid)}".removesuffix("; ")
     return c_header_text(
-        full.robot, full.standard_parameters, full.drive_parameters, full.compensation_parameters, laws=laws
+        full.robot,
+        full.standard_parameters,
+        full.drive_parameters,
+        full.compensation_parameters,
+        laws=laws,
+        origin=origin,
     )

@@ -15,6 +15,7 @@ from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.robot import Array, Link, Robot
 from jointbench.robot.arrays import Matrix3
@@ -158,6 +159,18 @@ class FullModel:
         )
 
     @property
+    def fitted_errors(self) -> tuple[TwoErrors, TwoErrors]:
+        """Of the fitted model, and of it with Coulomb and viscous friction, which drives here have.
+
+        Raises:
+            ExportError: it was not fitted.
+        """
+        if self.fitted is None:
+            raise ExportError(f"the model of robot {self.robot.name!r} was not fitted, so it has no error")
+        own, plain = self.fitted, self.fitted.coulomb_viscous
+        return TwoErrors(own.error_all, own.error), TwoErrors(plain.error_all, plain.error)
+
+    @property
     def unsaid(self) -> tuple[str, ...]:
         """What is left out in files that know links, Coulomb and viscous friction alone."""
         known = dict(zip(compensation_parameter_names(self.robot), self.compensation_parameters.tolist(), strict=True))
@@ -166,6 +179,16 @@ class FullModel:
             f"{_values({name: known[f'{each.name}.{name}'] for name in each.parameters})} [SI]: its torque is not here"
             for each in self.robot.compensations
         )
+        memory = None if self.fitted is None else self.fitted.memory
+        if memory is not None:
+            ours, plain = self.fitted_errors
+            beside += (
+                f"friction with memory of {', '.join(axis.name for axis, _ in memory.axes)}, whose state this format "
+                f"cannot carry, is not here; here stands Coulomb and viscous friction, with a torque error "
+                f"of {plain.all.total_relative:.1%} over all samples and {plain.moving.total_relative:.1%} where the "
+                f"joints move, instead of {ours.all.total_relative:.1%} and {ours.moving.total_relative:.1%}: "
+                f"take .h, .json or .toml",
+            )
         if self.friction is None:
             return beside
         friction = self.friction

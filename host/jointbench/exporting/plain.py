@@ -14,7 +14,7 @@ from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model
 from jointbench.identification.friction.element import FORMS
-from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
 from jointbench.recording.toml_text import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
 from jointbench.robot import PARAMETER_NAMES, Array, Joint, Robot
@@ -119,7 +119,11 @@ def _fitted(model: Model) -> dict[str, Any]:
         strict=True,
     )  # fmt: skip
     error, robot = model.error, model.robot
-    joints = zip(robot.joint_names, error.rms.tolist(), error.relative.tolist(), model.joint_verdicts, strict=True)
+    every = model.error_all
+    joints = zip(
+        robot.joint_names, every.rms.tolist(), every.relative.tolist(), error.rms.tolist(), error.relative.tolist(),
+        model.joint_verdicts, strict=True,
+    )  # fmt: skip
     return {
         "base_parameters": [
             {
@@ -135,19 +139,22 @@ def _fitted(model: Model) -> dict[str, Any]:
         ],
         "covariance": model.covariance.tolist(),
         "friction": [] if model.friction is None else _friction(model.friction),
+        "friction_with_memory": None if model.memory is None else _memory(model.memory),
         "condition_number": model.condition_number,
         "estimator": model.estimator,
         "verdict": {"word": model.verdict.word, "reason": model.verdict.reason},
         "joints": [
             {
                 "name": name,
+                "torque_error_rms_all": rms_all,
+                "relative_all": relative_all,
                 "torque_error_rms": rms,
                 "unit": torque_unit(robot, j),
                 "relative": relative,
                 "verdict": verdict.word,
                 "reason": verdict.reason,
             }
-            for j, (name, rms, relative, verdict) in enumerate(joints)
+            for j, (name, rms_all, relative_all, rms, relative, verdict) in enumerate(joints)
         ],
         "settings": model.settings.to_dict(),
         "provenance": dict(model.provenance),
@@ -190,6 +197,36 @@ def _friction(friction: ModelFriction) -> list[dict[str, Any]]:
             friction.laws.laws.items(), friction.laws.parts.values(), friction.law_verdicts, strict=True
         )
     ]
+
+
+def _memory(memory: ModelMemory) -> dict[str, Any]:
+    """Friction with memory, with the base parameters beside it."""
+    return {
+        "torque": "base parameters, then share * sum(weight * carrier * amplitude) of each axis, at each joint",
+        "carriers": "tanh(v / width); stop / threshold, stop = min(max(stop + x - x_before, -threshold), threshold)",
+        "amplitudes": "1; |load|, the joint's torque before friction; exp(-(v / s)^2)",
+        "x_and_v": "shares @ position and shares @ velocity of the joints",
+        "state": f"{memory.n_stops} stops and the positions of the sample before",
+        "base_parameters": [
+            {"name": name, "value": value, "unit": parameter_unit(memory.base.robot, name)}
+            for name, value in zip(memory.base.leading_names, memory.parameters.tolist(), strict=True)
+        ],
+        "axes": [
+            {
+                "name": axis.name,
+                "shares": axis.shares.tolist(),
+                "widths": list(friction.carriers.widths),
+                "thresholds": list(friction.carriers.thresholds),
+                "stribeck_speeds": list(friction.carriers.stribeck_speeds),
+                "load": friction.carriers.load,
+                "weights_order": list(friction.carriers.names),
+                "weights": friction.weights.tolist(),
+            }
+            for axis, friction in memory.axes
+        ],
+        "coulomb_viscous_relative_all": memory.plain.all.relative.tolist(),
+        "coulomb_viscous_relative": memory.plain.moving.relative.tolist(),
+    }
 
 
 def _finite(value: Any) -> Any:

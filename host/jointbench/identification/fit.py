@@ -16,7 +16,9 @@ from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
 from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
-from jointbench.identification.judgement.torque_error import ErrorSums, TorqueError
+from jointbench.identification.friction_in_model.memory_fit import ESTIMATORS as MEMORY_BESIDE
+from jointbench.identification.friction_in_model.memory_fit import MEMORY, fit_memory
+from jointbench.identification.judgement.torque_error import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.judgement.whiteness import Whiteness, WhitenessSums
 from jointbench.identification.model import Model
 from jointbench.identification.observations import observe
@@ -56,9 +58,11 @@ def fit(
         options: of the estimator by name, such as {"loss": "bisquare"}; they are the fields of its record.
         settings: for all runs, or one for each. None: those of a run's mapping where it was imported with some, else
             `FitSettings()`; a mapping, such as {"cutoff_Hz": 30.0}: the same but for these.
-        friction: a law for all joints, such as "stribeck" or "makkar+load", or laws by joint, in place of Coulomb and
-            viscous friction; "choose" leaves a joint's to the data. Fits of a friction experiment by joint are held as
-            they are, and all else is fitted beside them. None: none.
+        friction: None: parameters beside Coulomb and viscous friction, and of motors' torques friction with memory,
+            too, fitted to all rows, which predicts where it errs less on rows held out; "memory": the same, refused
+            where it cannot be; "coulomb_viscous": none but that. A law for all joints, such as "stribeck" or
+            "makkar+load", or laws by joint, in place of Coulomb and viscous friction; "choose" leaves a joint's to the
+            data. Fits of a friction experiment by joint are held as they are, and all else is fitted beside them.
 
     Returns:
         The model; look at its verdicts before using it.
@@ -97,7 +101,9 @@ def fit(
         "look for spikes and dead joints with `jointbench doctor RUN`, or leave their time out by interval",
         (LinAlgError,),
     ):
-        estimate, laws = (chosen(problem), None) if friction is None else fit_with_laws(chosen, problem, friction)
+        estimate, laws = (
+            (chosen(problem), None) if friction in (None, MEMORY) else fit_with_laws(chosen, problem, friction)
+        )
     judged = [each for each in recorded if each.torque == side]
     measured: list[Rows] = [each.measured(base) for each in judged]
     values = estimate.parameters
@@ -107,6 +113,17 @@ def fit(
         ]
         values = np.ones(1)
     error, error_all, white = _errors(judged, measured, robot.modelled, values)
+    memory, notes = None, tuple(_notes(given, recorded, base))
+    if friction == MEMORY:
+        _check_memory(side, chosen.name)
+    if friction in (None, MEMORY) and side == "motor" and chosen.name in MEMORY_BESIDE:
+        memory, why = fit_memory(base, judged, measured, estimate, TwoErrors(error_all, error))
+        notes += (why,)
+        if memory is not None:
+            measured = [
+                memory.predicted(rows, each.observations) for rows, each in zip(measured, judged, strict=True)
+            ]
+            error, error_all, white = _errors(judged, measured, robot.modelled, np.ones(1))
     return Model(
         robot=robot,
         base=base,
@@ -123,13 +140,14 @@ def fit(
         estimator=chosen.name,
         options=estimator_options(chosen),
         figures=estimate.figures,
-        notes=(*estimate.notes, *_notes(given, recorded, base)),
+        notes=(*estimate.notes, *notes),
         settings=judged[0].observations.settings,
         delays=tuple(each.observations.delay for each in recorded),
         outliers=np.array([each.observations.outliers for each in recorded]).sum(axis=0),
         provenance=provenance_of_all(given, [each.observations.settings for each in recorded]),
         made_physical=estimate.physical,
         friction=laws,
+        memory=memory,
     )
 
 
@@ -152,6 +170,20 @@ def _chosen(run: Run, settings: Settings) -> FitSettings:
     if isinstance(settings, FitSettings):
         return settings
     return FitSettings.from_dict(run_settings(run).to_dict() | dict(settings or {}))
+
+
+def _check_memory(side: str, estimator: str) -> None:
+    """Refuse what cannot have friction with memory."""
+    if side != "motor":
+        raise FitError(
+            "friction with memory was asked for, but it lies before the joints' torque sensors, whose torque is "
+            'modelled; fit with torque = "motor", or leave friction out'
+        )
+    if estimator not in MEMORY_BESIDE:
+        raise FitError(
+            f"estimator {estimator!r} fits no friction with memory beside its parameters; take one of "
+            f"{', '.join(MEMORY_BESIDE)}, or leave friction out"
+        )
 
 
 def _errors(

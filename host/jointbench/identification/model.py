@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from jointbench.dynamics import BaseParameters, model_columns
+from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError, JointbenchError
+from jointbench.identification.friction_state import FrictionState, Prediction
 from jointbench.identification.judgement.torque_error import TorqueError
 from jointbench.identification.judgement.torque_information import TorqueInformation, unseen_parameters
 from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_parameters, judge_whole
@@ -25,7 +27,7 @@ from jointbench.recording.seal import edit_sentence
 from jointbench.robot import Array, Robot
 
 if TYPE_CHECKING:
-    from jointbench.identification.friction_in_model import ModelFriction
+    from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
     from jointbench.identification.physical import PhysicalParameters
 
 _BEFORE_SENSOR = "the rotor turns before the joint's torque sensor, which does not feel its inertia"
@@ -61,6 +63,8 @@ class Model:
         provenance: the runs, their hashes, and the versions of what computed this.
         made_physical: the physically possible parameters, where the estimator made them.
         friction: laws that joints have in place of their Coulomb and viscous friction, where there are any.
+        memory: friction with memory that predicts in place of Coulomb and viscous friction, where it errs less on rows
+            held out: `error` and `error_all` are with it, `parameters` beside Coulomb and viscous friction.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> [verdict.name for verdict in model.parameter_verdicts if verdict.word != "identified"]
@@ -94,6 +98,7 @@ class Model:
     notes: tuple[str, ...] = ()
     made_physical: PhysicalParameters | None = None
     friction: ModelFriction | None = None
+    memory: ModelMemory | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +174,12 @@ class Model:
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque over the fitted motion."""
         return judge_joints(
-            self.robot.joint_names, self.error.relative, self.error.share, self.robot.modelled, self.uninformative
+            self.robot.joint_names,
+            self.error.relative,
+            self.error.share,
+            self.robot.modelled,
+            self.uninformative,
+            self.error_all.relative,
         )
 
     @property
@@ -207,6 +217,9 @@ class Model:
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Joint torque of a motion, drives included.
 
+        Where friction has memory, rows are one motion, sample after sample, that had gone on for long as it begins;
+        one row alone has the friction of steady velocity. `coulomb_viscous` predicts without memory.
+
         Args:
             q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n, n_joints).
 
@@ -216,10 +229,42 @@ class Model:
         Raises:
             ShapeError: the arrays differ in shape or do not match the robot.
         """
+        return self.predict_from(None, q, dq, ddq).torque
+
+    def predict_from(
+        self, state: FrictionState | None, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike
+    ) -> Prediction:
+        """Joint torque of a motion that goes on from another one, and what friction remembers after it.
+
+        Args:
+            state: what friction remembers of before, as the prediction before gave it; None: as of a motion that had
+                gone on for long as this one begins.
+            q, dq, ddq: as of `predict`.
+
+        Raises:
+            ShapeError: the arrays differ in shape or do not match the robot; or the state is of another model.
+        """
+        q, dq, ddq = motion_arrays(self.robot, q=q, dq=dq, ddq=ddq)
         columns, _ = model_columns(self.robot, q, dq, ddq)
         projected = self.base.project(columns)
+        if self.memory is not None and len(q):
+            own = projected @ np.stack([self.memory.parameters, self.memory.load], axis=1)
+            torque, load = np.moveaxis(own.reshape(*q.shape, 2), 2, 0)
+            friction = self.memory.torque(q, dq, load, self.memory.at(q[0], dq[0]) if state is None else state)
+            return Prediction(torque + friction.torque, friction.state)
         torque = (projected @ self.parameters).reshape(-1, self.robot.n_joints)
-        return torque if self.friction is None else torque + self.friction.torque(projected, self.parameters, dq)
+        if self.friction is not None:
+            torque = torque + self.friction.torque(projected, self.parameters, dq)
+        last = q[-1].copy() if len(q) else np.zeros(self.robot.n_joints)
+        return Prediction(torque, FrictionState(last, np.zeros(0)))
+
+    @property
+    def coulomb_viscous(self) -> Model:
+        """The same without memory: Coulomb and viscous friction, which `parameters` are beside, and their errors."""
+        if self.memory is None:
+            return self
+        moving, everywhere = self.memory.plain.moving, self.memory.plain.all
+        return replace(self, memory=None, error=moving, error_all=everywhere)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON; `load_model` reads it."""

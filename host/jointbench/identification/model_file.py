@@ -14,7 +14,7 @@ from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
-from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
 from jointbench.identification.judgement.torque_error import TorqueError
 from jointbench.identification.judgement.torque_information import TorqueInformation
 from jointbench.identification.judgement.whiteness import Whiteness
@@ -34,10 +34,10 @@ _Kind = TypeVar("_Kind", Whiteness, TorqueInformation)
 _Judgement = TypeVar("_Judgement", Whiteness, TorqueInformation, TorqueError)
 
 FORMAT = "jointbench model"
-VERSION = 5
-_READ = (2, 3, 4, 5)
+VERSION = 6
+_READ = (2, 3, 4, 5, 6)
 """Version 2 knew of no estimator but one, and nothing of delays, outliers, whiteness and information; 3 of no
-compensations; 4 had no digest."""
+compensations; 4 had no digest; 5 no friction with memory."""
 _SEALED = 5
 
 
@@ -70,6 +70,7 @@ def write_model(model: Model, path: Path) -> Path:
         "outliers": model.outliers,
         "robot": robot_values(model.robot),
         "friction": None if model.friction is None else model.friction.to_dict(),
+        "memory": None if model.memory is None else model.memory.to_dict(),
         "provenance": model.provenance,
     }
     return write_file(path, sealed_json(plain(values)))
@@ -169,6 +170,7 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
         outliers=outliers,
         provenance=values["provenance"],
         friction=ModelFriction.from_dict(laws, base) if (laws := values.get("friction")) else None,
+        memory=ModelMemory.from_dict(memory, base) if (memory := values.get("memory")) else None,
     )
 
 

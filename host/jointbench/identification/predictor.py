@@ -17,6 +17,8 @@ from jointbench.dynamics.shapes import parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.element import Element
+from jointbench.identification.friction_in_model.model_memory import ModelMemory, no_memory
+from jointbench.identification.friction_state import FrictionState
 from jointbench.identification.model import Model
 from jointbench.robot import Array, Robot
 
@@ -38,11 +40,12 @@ class FullParameters(NamedTuple):
 def leading_parameters(model: Model) -> FullParameters:
     """Full parameters with a model's torques: its base parameters where they lead, and zero elsewhere.
 
-    [W | D | C] @ full == project([W | D | C]) @ parameters for every motion; what friction laws add comes beside it. No
-    body has such values; but most of them are zero, and the model need not be physically possible.
+    [W | D | C] @ full == project([W | D | C]) @ parameters for every motion; what friction laws and friction with
+    memory add comes beside it, and the parameters are those beside them. No body has such values; but most of them are
+    zero, and the model need not be physically possible.
     """
     full = np.zeros(model.base.n_full)
-    full[model.base.columns] = model.parameters
+    full[model.base.columns] = model.parameters if model.memory is None else model.memory.parameters
     links = 10 * model.robot.n_links
     return FullParameters(*np.split(full, [links, links + len(drive_parameter_names(model.robot))]))
 
@@ -107,6 +110,7 @@ class Predictor:
     """Joint torque of one sample per call, with everything made beforehand; for one thread.
 
     The same torque as `Model.predict`, by the Newton-Euler recursion instead of a regressor: about 20 times as fast.
+    Friction with memory goes on from call to call: `restart` before another motion.
 
     >>> from jointbench.robot import load_robot
     >>> robot = load_robot("cobot6")
@@ -118,6 +122,7 @@ class Predictor:
     def __init__(
         self, robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
         compensation_parameters: ArrayLike = (), laws: Sequence[tuple[int, Element]] = (),
+        memory: ModelMemory | None = None,
     ) -> None:  # fmt: skip
         """Prepare for a robot with these parameters.
 
@@ -128,6 +133,7 @@ class Predictor:
             compensation_parameters: in the order of `compensation_parameter_names`. Compensations are computed in
                 Python, which takes longer than all the rest.
             laws: joint and element of friction laws, as of `ModelFriction.elements`.
+            memory: friction with memory, beside which the parameters are.
 
         Raises:
             ShapeError: the parameters do not match the robot.
@@ -144,20 +150,47 @@ class Predictor:
         elements = np.array([(joint, *each) for joint, each in laws], dtype=np.float64).reshape(
             -1, 1 + len(Element._fields)
         )
-        self._constants = tree_of(robot), links, columns, elements
+        terms = no_memory(n) if memory is None else memory.terms
+        self._memory = memory
+        self._constants = tree_of(robot), links, columns, elements, *map(plain_array, terms)
+        self._state = np.zeros(n + len(terms.stops))
         self._compensation = checked_compensations(robot, compensation_parameters)
         self._offset = drives.offset
+        self._fresh = True
         # A kernel takes eight samples: the one that is asked for, and seven at rest.
         self._work = np.zeros((4, LANES, n)), new_counters()
         self._passive = np.flatnonzero(~robot.modelled)
         self._shape = (n,)
         self(*np.zeros((3, n)))  # compiled before the first control cycle, not in it
+        self._fresh = True
 
     @classmethod
     def of(cls, model: Model) -> Predictor:
         """Prepare for a model."""
         laws = () if model.friction is None else model.friction.elements
-        return cls(model.robot, *leading_parameters(model), laws=laws)
+        return cls(model.robot, *leading_parameters(model), laws=laws, memory=model.memory)
+
+    @property
+    def state(self) -> FrictionState:
+        """What friction remembers of the last sample."""
+        n = len(self._offset)
+        return FrictionState(self._state[:n].copy(), self._state[n:].copy())
+
+    def restart(self, state: FrictionState | None = None) -> None:
+        """Begin another motion.
+
+        Args:
+            state: what friction remembers of before; None: as of a motion that had gone on for long as it begins.
+
+        Raises:
+            ShapeError: the state is of another model.
+        """
+        self._fresh = state is None
+        if state is not None:
+            whole = np.concatenate(state)
+            if whole.shape != self._state.shape:
+                raise ShapeError(f"the friction state has {whole.size} numbers; this model's has {self._state.size}")
+            self._state[:] = whole
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Joint torque of one sample.
@@ -174,11 +207,14 @@ class Predictor:
         """
         q, dq, ddq = self._vector("q", q), self._vector("dq", dq), self._vector("ddq", ddq)
         torque = np.empty(self._shape)
+        if self._fresh and self._memory is not None:
+            self._state[:] = np.concatenate(self._memory.at(q, dq))
+            self._fresh = False
         if len(self._compensation):
             more, _ = compensation_columns(self._robot, q[None], dq[None], ddq[None])
             # Friction that goes by the load feels them as it does an offset.
             self._constants[2][0] = self._offset + more @ self._compensation
-        self._compute(*self._constants, q, dq, ddq, *self._work, torque)
+        self._compute(*self._constants, q, dq, ddq, self._state, *self._work, torque)
         if len(self._passive):
             torque[self._passive] = 0.0
         return torque

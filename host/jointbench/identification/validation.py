@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import FitError
-from jointbench.identification.judgement.torque_error import TorqueError, torque_error
+from jointbench.identification.judgement.torque_error import TorqueError, TwoErrors, torque_error
 from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
 from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
 from jointbench.identification.judgement.whiteness import Whiteness, whiteness
 from jointbench.identification.model import Model
-from jointbench.identification.observations import observe
+from jointbench.identification.observations import Observations, observe
 from jointbench.identification.provenance import provenance
+from jointbench.identification.rows import Rows
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Array
@@ -37,6 +38,7 @@ class Validation:
         moving: rows of joints away from rest, shape (n, n_joints).
         error: over the moving rows; its `share` says how many of the complete ones they are.
         error_all: over all complete rows.
+        coulomb_viscous: both errors of the model without memory, None where its friction has none.
         information: whether each joint's measured torque varies more than its noise.
         reasons: of the joints whose torque does not, by name: why nothing can be judged by it.
         provenance: of the run it was judged on.
@@ -57,6 +59,7 @@ class Validation:
     moving: NDArray[np.bool_]
     error: TorqueError
     error_all: TorqueError
+    coulomb_viscous: TwoErrors | None
     information: TorqueInformation
     reasons: Mapping[str, str]
     provenance: Mapping[str, Any]
@@ -89,7 +92,14 @@ class Validation:
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's torque."""
-        return judge_joints(self.joint_names, self.error.relative, self.error.share, self.modelled, self.reasons)
+        return judge_joints(
+            self.joint_names,
+            self.error.relative,
+            self.error.share,
+            self.modelled,
+            self.reasons,
+            self.error_all.relative,
+        )
 
     @property
     def verdict(self) -> Verdict:
@@ -122,19 +132,18 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     used = settings or dataclasses.replace(model.settings, interval=None)
     rows = observe(run, model.robot, model.base, used)
     shape = (rows.n_rows, rows.n_joints)
-    measured, predicted = np.zeros((2, *shape))
+    measured, predicted, plain = np.zeros((3, *shape))
     moving, complete = np.zeros(shape, dtype=np.bool_), np.zeros(rows.n_rows, dtype=np.bool_)
     sums = InformationSums(rows.n_joints)
-    modelled, values = (
-        (rows, model.parameters)
-        if model.friction is None
-        else (model.friction.predicted(rows, rows, model.parameters), np.ones(1))
-    )
+    modelled, values = _predicted(model, rows)
     for block in modelled.blocks():
         part = slice(block.start, block.stop)
         measured[part], predicted[part] = block.torque, block.predict(values)
         moving[part], complete[part] = block.used, block.complete
         sums.add(block.start, block.torque, block.used)
+    for block in rows.blocks() if model.memory is not None else ():
+        plain[block.start : block.stop] = block.predict(model.parameters)
+    everywhere = complete[:, None] & model.robot.modelled
     if not moving.any():
         raise FitError(f"run {run.path}: no joint moves faster than its threshold; validate on a run with motion")
     information = sums.result(noise_in_band(rows.noise, rows.filter.low_pass))
@@ -147,8 +156,22 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
         complete=complete,
         moving=moving,
         error=torque_error(measured, predicted, moving, complete),
-        error_all=torque_error(measured, predicted, complete[:, None] & model.robot.modelled, complete),
+        error_all=torque_error(measured, predicted, everywhere, complete),
+        coulomb_viscous=None
+        if model.memory is None
+        else TwoErrors(
+            torque_error(measured, plain, everywhere, complete), torque_error(measured, plain, moving, complete)
+        ),
         information=information,
         reasons=information.reasons(model.robot, rows.settings.torque),
         provenance=provenance(run),
     )
+
+
+def _predicted(model: Model, rows: Observations) -> tuple[Rows, Array]:
+    """Rows and the parameters that predict their torque."""
+    if model.memory is not None:
+        return model.memory.predicted(rows, rows), np.ones(1)
+    if model.friction is not None:
+        return model.friction.predicted(rows, rows, model.parameters), np.ones(1)
+    return rows, model.parameters

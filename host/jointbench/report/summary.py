@@ -26,8 +26,9 @@ def sentence(evidence: Evidence) -> str:
 def headline(evidence: Evidence) -> str:
     """Say how large the error of all joints' torques together is: on the page and on the terminal alike."""
     motion = "a motion it was not fitted to" if evidence.held_out else "the motion it was fitted to"
-    total = percent(evidence.validation.total_relative)
-    return f"The model predicts the torques of {motion} with an error of {total}"
+    total = percent(evidence.validation.error_all.total_relative)
+    moving = percent(evidence.validation.total_relative)
+    return f"The model predicts the torques of {motion} with an error of {total}, {moving} where the joints move"
 
 
 def facts(evidence: Evidence) -> tuple[Fact, ...]:
@@ -36,7 +37,8 @@ def facts(evidence: Evidence) -> tuple[Fact, ...]:
     words = [verdict.word for verdict in shown_verdicts(model)]
     ledgers = [run.ledger for _, run in evidence.runs if run.ledger is not None]
     numbers = [
-        Fact(percent(evidence.validation.total_relative), "torque error on verification"),
+        Fact(percent(evidence.validation.error_all.total_relative), "torque error on verification, all samples"),
+        Fact(percent(evidence.validation.total_relative), "torque error where the joints move"),
         Fact(f"{words.count('identified')} of {len(words)}", "parameters identified"),
         Fact(f"{model.condition_number:.3g}", "condition number of the fit"),
     ]

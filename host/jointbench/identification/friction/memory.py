@@ -71,22 +71,34 @@ class Carriers:
         amplitudes = ["", *(["·|load|"] if self.load else []), *(f"·exp(-(v/{v:.3g})²)" for v in self.stribeck_speeds)]
         return tuple(carrier + amplitude for carrier, amplitude in product(carriers, amplitudes))
 
-    def columns(self, position: Array, velocity: Array, load: Array) -> Array:
+    def columns(self, position: Array, velocity: Array, load: Array, stops: Array | None = None) -> Array:
         """Torque per unit of each weight.
 
         Args:
             position: of one joint, at every sample of a stretch without gaps [rad or m], shape (n,).
             velocity: [rad/s or m/s], shape (n,).
             load: torque that the gear carries [N·m or N], shape (n,).
+            stops: as `stops` gives them, where they do not begin in their middle.
 
         Returns:
             Shape (n, n_columns). Stops begin in their middle, and are right once the joint has gone one way by twice
             the threshold.
         """
-        moved = np.diff(position, prepend=position[:1])
-        turning = np.tanh(velocity[:, None] / np.array(self.widths)) if self.widths else np.empty((len(moved), 0))
-        stops = _stops(moved, np.array(self.thresholds))
+        turning = np.tanh(velocity[:, None] / np.array(self.widths)) if self.widths else np.empty((len(velocity), 0))
+        stops = self.stops(position) if stops is None else stops
         return self._products(np.hstack([turning, stops]), velocity, load)
+
+    def stops(self, position: Array, start: Array | None = None, before: float | None = None) -> Array:
+        """Stop operators over their thresholds, in [-1, 1], shape (n, n_thresholds).
+
+        Args:
+            position: [rad or m], shape (n,).
+            start: of the stops before the first sample, shape (n_thresholds,); None: in their middle.
+            before: position at which they were so; None: that of the first sample.
+        """
+        thresholds = np.array(self.thresholds)
+        moved = np.diff(position, prepend=position[:1] if before is None else [before])
+        return _stops(moved, thresholds, np.zeros_like(thresholds) if start is None else start)
 
     def steady_columns(self, velocity: Array, load: Array) -> Array:
         """The same at steady velocity, all stops slipping."""
@@ -112,10 +124,12 @@ class Carriers:
             ["1", *(["load"] if self.load else []), *(["Stribeck"] * len(self.stribeck_speeds))],
             len(self.widths) + len(self.thresholds),
         )
+        more = [("1",)]
+        for each in ("load", "Stribeck"):
+            more += [(*more[-1], each)] if each in amplitude else []
         carriers = [each for each in (("speed",), ("distance",), ("speed", "distance")) if set(each) <= {*carrier}]
-        amplitudes = [each for each in (("1",), ("1", "load"), ("1", "load", "Stribeck")) if set(each) <= {*amplitude}]
-        for more, kinds in product(amplitudes, carriers):
-            yield f"{' and '.join(kinds)}; {', '.join(more)}", np.isin(carrier, kinds) & np.isin(amplitude, more)
+        for own, kinds in product(more, carriers):
+            yield f"{' and '.join(kinds)}; {', '.join(own)}", np.isin(carrier, kinds) & np.isin(amplitude, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +152,25 @@ class FrictionWithMemory:
     def used(self) -> dict[str, float]:
         """Weights that are not zero, by the names of their columns."""
         return {name: float(w) for name, w in zip(self.carriers.names, self.weights, strict=True) if w > 0.0}
+
+    @property
+    def compact(self) -> FrictionWithMemory:
+        """The same torque on grids of what is used alone."""
+        carriers, n, count = self.carriers, len(self.carriers.widths), self.carriers.n_amplitudes
+        table = self.weights.reshape(-1, count)
+        rows, rises = table.any(axis=1), table[:, 1 + carriers.load :].any(axis=0)
+        load = carriers.load and bool(table[:, 1].any())
+        return FrictionWithMemory(
+            Carriers(
+                tuple(each for each, used in zip(carriers.widths, rows[:n], strict=True) if used),
+                tuple(each for each, used in zip(carriers.thresholds, rows[n:], strict=True) if used),
+                tuple(each for each, used in zip(carriers.stribeck_speeds, rises, strict=True) if used),
+                load,
+            ),
+            table[rows][:, np.concatenate([[True], [load] * carriers.load, rises]).astype(np.bool_)].ravel(),
+            self.family,
+            self.held_out_rms,
+        )
 
     def torque(self, position: Array, velocity: Array, load: Array) -> Array:
         """Friction of a motion [N·m or N], shape (n,); arguments as of `Carriers.columns`."""
@@ -221,11 +254,11 @@ def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Arra
 
 
 @compiled
-def _stops(moved: Array, thresholds: Array) -> Array:
+def _stops(moved: Array, thresholds: Array, start: Array) -> Array:
     """Stop operators of a position, over their thresholds, from the steps between samples, shape (n, n_thresholds)."""
     out = np.empty((len(moved), len(thresholds)))
     for j in range(len(thresholds)):
-        state, threshold = 0.0, thresholds[j]
+        state, threshold = start[j] * thresholds[j], thresholds[j]
         for k in range(len(moved)):
             state = min(max(state + moved[k], -threshold), threshold)
             out[k, j] = state / threshold

@@ -4,14 +4,19 @@ from jointbench.identification.friction_in_model.fit import FrictionLaws, LawFit
 from jointbench.identification.friction_in_model.joint_laws import CHOOSE, JointLaws, asked_laws
 from jointbench.identification.friction_in_model.law_rows import PredictedRows
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
+from jointbench.identification.friction_in_model.model_memory import ModelMemory
+from jointbench.identification.friction_state import FrictionState, Prediction
 
 __all__ = [
     "CHOOSE",
     "FrictionLaws",
+    "FrictionState",
     "JointLaws",
     "LawFit",
     "ModelFriction",
+    "ModelMemory",
     "PredictedRows",
+    "Prediction",
     "asked_laws",
     "fit_with_laws",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,18 @@ class TorqueError:
             share=np.array(values["share"], dtype=np.float64),
             r_squared=np.array(values.get("r_squared", [None] * len(rms)), dtype=np.float64),
         )
+
+
+class TwoErrors(NamedTuple):
+    """Errors over all complete rows, those near rest included, and over those where the joints move."""
+
+    all: TorqueError
+    moving: TorqueError
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> TwoErrors:
+        """Read both."""
+        return TwoErrors(TorqueError.from_dict(values["all"]), TorqueError.from_dict(values["moving"]))
 
 
 class ErrorSums:

@@ -71,20 +71,29 @@ def judge_parameters(
     )
 
 
-def judge_joint(name: str, relative_error: float, share: float, uninformative: str = "") -> Verdict:
+def judge_joint(
+    name: str, relative_error: float, share: float, uninformative: str = "", everywhere: float = float("nan")
+) -> Verdict:
     """Judge one joint.
+
+    The word is that of the rows where it moves, as which of the others there are depends on the pauses of a motion;
+    the error over all rows stands before it.
 
     Args:
         name: of the joint.
         relative_error: of its torque over the rows where it moves, nan without such rows.
         share: of those rows among all.
         uninformative: why its measured torque tells nothing, where it does not: no error can make up for that.
+        everywhere: error of its torque over all rows, nan where that is not known.
     """
     if uninformative:
         return Verdict(name, "refused", uninformative)
     if not np.isfinite(relative_error):
         return Verdict(name, "refused", "the joint never moves away from rest in this run")
     figures = f"torque error {relative_error:.1%} of the torque over {share:.0%} of the time"
+    if np.isfinite(everywhere):
+        moving = f"{relative_error:.1%} where it moves ({share:.0%} of the time)"
+        figures = f"torque error {everywhere:.1%} of the torque, {moving}"
     if relative_error <= GOOD_RELATIVE_ERROR:
         return Verdict(name, "identified", figures)
     if relative_error <= POOR_RELATIVE_ERROR:
@@ -98,6 +107,7 @@ def judge_joints(
     shares: Array,
     modelled: NDArray[np.bool_] | None = None,
     reasons: Mapping[str, str] | None = None,
+    everywhere: Array | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge all joints of a robot.
 
@@ -106,14 +116,15 @@ def judge_joints(
         relative_errors, shares: as of `judge_joint`, shape (n_joints,).
         modelled: nothing is said against joints that are not (None: all are), shape (n_joints,).
         reasons: of joints whose torque tells nothing, as of `TorqueInformation.reasons`.
+        everywhere: errors over all rows, where they are known, shape (n_joints,).
     """
     known = np.ones(len(names), dtype=np.bool_) if modelled is None else modelled
-    why = reasons or {}
+    why, whole = reasons or {}, np.full(len(names), np.nan) if everywhere is None else everywhere
     return tuple(
-        judge_joint(name, float(error), float(share), why.get(name, ""))
+        judge_joint(name, float(error), float(share), why.get(name, ""), float(of_all))
         if is_known
         else Verdict(name, "passive", _NO_MODEL)
-        for name, error, share, is_known in zip(names, relative_errors, shares, known, strict=True)
+        for name, error, share, is_known, of_all in zip(names, relative_errors, shares, known, whole, strict=True)
     )
 
 

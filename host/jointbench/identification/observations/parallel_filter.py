@@ -66,7 +66,7 @@ class ParallelFilter:
         """Largest speed of each joint in a stretch's own samples [rad/s or m/s], shape (n_joints,)."""
         span = stretch.around(self.low_pass.memory + 1)
         own = slice(stretch.own.start - span.start, stretch.own.stop - span.start)
-        return np.abs(self._motion(span).dq[own]).max(axis=0)
+        return np.abs(self.motion(span).dq[own]).max(axis=0)
 
     def columns(self, stretch: Stretch, threshold: Array, guard: int, *, rates: bool = False) -> FilteredColumns:
         """Filtered columns of a stretch's rows.
@@ -78,12 +78,12 @@ class ParallelFilter:
             rates: whether to differentiate them by time.
         """
         # The columns are wrong as far as the positions' filter feels the cut, and filtered themselves.
-        span = stretch.around(max(2 * self.low_pass.memory + self._board_memory, guard + self.low_pass.memory) + 2)
-        motion, rows = self._motion(span), stretch.places(span)
+        span = stretch.around(max(2 * self.low_pass.memory + self.board_memory, guard + self.low_pass.memory) + 2)
+        motion, rows = self.motion(span), stretch.places(span)
         joints: list[JointRows] = []
         slopes: list[JointRows] = []
         for joint, (parameters, values) in enumerate(self._columns(motion.q, motion.dq, motion.ddq)):
-            filtered = self._filtered(joint, values)
+            filtered = self.filtered(joint, values)
             joints.append(JointRows(parameters, np.ascontiguousarray(filtered[:, rows])))
             if rates:
                 rate = (filtered[:, rows + 1] - filtered[:, rows - 1]) / (2.0 * self.low_pass.sample_period)
@@ -105,11 +105,11 @@ class ParallelFilter:
         Returns:
             Those of the stretch's rows, by joint, shape (m, n_rows).
         """
-        span = stretch.around(2 * self.low_pass.memory + self._board_memory + 2)
+        span = stretch.around(2 * self.low_pass.memory + self.board_memory + 2)
         rows = stretch.places(span)
         return {
-            joint: np.ascontiguousarray(self._filtered(joint, values)[:, rows])
-            for joint, values in columns(self._motion(span)).items()
+            joint: np.ascontiguousarray(self.filtered(joint, values)[:, rows])
+            for joint, values in columns(self.motion(span)).items()
         }
 
     def torque(self, stretch: Stretch, latest: float) -> TorqueStretch:
@@ -129,16 +129,21 @@ class ParallelFilter:
             last=part.stop - 1 - settling - span.start,
         )
 
-    def _filtered(self, joint: int, values: Array) -> Array:
+    def filtered(self, joint: int, values: Array) -> Array:
         """A joint's columns, through its board's filter and the low-pass, shape as they have."""
         if self.signals.board_filters:
             values = self.signals.board_filters[joint].apply(values.T).T
         return self.low_pass.apply(values.T).T
 
-    def _motion(self, span: slice) -> Motion:
-        """Motion of a span: from the series through all of it, where there is one, or from filtered positions."""
+    def motion(self, span: slice, low_pass: LowPass | None = None) -> Motion:
+        """Motion of a span: from the series through all of it, where there is one, or from filtered positions.
+
+        Args:
+            span: samples of a part without gaps.
+            low_pass: another one than the torque's.
+        """
         if self.signals.series is None:
-            return smooth_motion(part_of(self.signals.position, span), self.low_pass)
+            return smooth_motion(part_of(self.signals.position, span), low_pass or self.low_pass)
         known = self.signals.series.motion
         return Motion(known.q[span], known.dq[span], known.ddq[span])
 
@@ -147,5 +152,6 @@ class ParallelFilter:
         return BaseColumns(self.base)
 
     @cached_property
-    def _board_memory(self) -> int:
+    def board_memory(self) -> int:
+        """How many samples back the boards' filters feel."""
         return max((each.memory for each in self.signals.board_filters), default=0)

@@ -246,10 +246,15 @@ class _Rows:
 
 def _verdict(robot: Robot, parts: Sequence[Rows], around: Sequence[Rows], *, converged: bool) -> Verdict:
     """On the joint whose torque, friction included, is explained worst."""
-    sums = ErrorSums(robot.n_joints)
+    sums, every = ErrorSums(robot.n_joints), ErrorSums(robot.n_joints)
     for rows, left in zip(parts, around, strict=True):
         for block, residual in zip(rows.blocks(), left.blocks(), strict=True):
-            sums.add(block.torque, block.torque - residual.torque, block.used, block.complete)
-    error = sums.result()
-    word = judge_whole(judge_joints(robot.joint_names, error.relative, error.share, robot.modelled), error.relative)
+            predicted = block.torque - residual.torque
+            sums.add(block.torque, predicted, block.used, block.complete)
+            every.add(block.torque, predicted, block.complete[:, None] & robot.modelled, block.complete)
+    error, names = sums.result(), robot.joint_names
+    joints = judge_joints(
+        names, error.relative, error.share, robot.modelled, everywhere=every.result().relative
+    )
+    word = judge_whole(joints, error.relative)
     return word if converged else Verdict(word.name, "refused", f"the solver did not converge; {word.reason}")

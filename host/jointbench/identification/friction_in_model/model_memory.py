@@ -1,0 +1,270 @@
+"""Friction with memory as part of a model: the base parameters beside it, and what it adds to their torque."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jointbench.dynamics import BaseParameters
+from jointbench.errors import ShapeError
+from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
+from jointbench.identification.friction_in_model.memory_columns import Axis, MemoryColumns, loading
+from jointbench.identification.friction_state import FrictionState, Prediction
+from jointbench.identification.judgement.torque_error import TwoErrors
+from jointbench.identification.observations import Observations
+from jointbench.identification.rows import Block, JointRows, Rows
+from jointbench.robot import Array
+
+
+class MemoryTerms(NamedTuple):
+    """Friction with memory as plain tables, for what computes one sample after the other.
+
+    Attributes:
+        shares: each axis' position by those of the joints, shape (n_axes, n_joints).
+        joints: the joint whose load is the axis', or -1, shape (n_axes,).
+        stops: axis and threshold [rad or m] of each stop, shape (n_stops, 2).
+        terms: axis; number of the stop, or -1; width of tanh; amplitude, 0: 1, 1: |load|, 2: exp(-(v / s)²); s; weight;
+            shape (n_terms, 6).
+    """
+
+    shares: Array
+    joints: Array
+    stops: Array
+    terms: Array
+
+
+def no_memory(n_joints: int) -> MemoryTerms:
+    """Tables without entries."""
+    return MemoryTerms(np.zeros((0, n_joints)), np.zeros(0), np.zeros((0, 2)), np.zeros((0, 6)))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMemory:
+    """Friction with memory of some axes, in place of their Coulomb friction, fitted to all rows.
+
+    torque = columns @ parameters + Σ shares friction(shares · q, shares · dq, load)
+
+    Attributes:
+        base: what the parameters stand for.
+        parameters: of links and drives beside it, those of its axes' Coulomb friction zero, shape (rank,). Weights that
+            are not negative have no error bars of the usual kind; so the model's own parameters, with theirs, are those
+            beside Coulomb and viscous friction.
+        axes: with their friction.
+        plain: errors that the model has with Coulomb and viscous friction, over the same rows.
+        held_out_rms: error over all rows, each fitted without the fifth of the recording that it is in
+            [N·m or N], shape (n_joints,), nan of joints without rows.
+        plain_held_out_rms: the same with Coulomb and viscous friction.
+    """
+
+    base: BaseParameters
+    parameters: Array
+    axes: tuple[tuple[Axis, FrictionWithMemory], ...]
+    plain: TwoErrors
+    held_out_rms: Array
+    plain_held_out_rms: Array
+
+    @property
+    def n_stops(self) -> int:
+        """How many stop operators there are: numbers that friction remembers."""
+        return sum(len(friction.carriers.thresholds) for _, friction in self.axes)
+
+    @cached_property
+    def load(self) -> Array:
+        """Base parameters whose torque is load to friction, shape (rank,)."""
+        return loading(self.base, self.parameters)
+
+    @property
+    def sentence(self) -> str:
+        """What it is worth, on rows that it was not fitted to."""
+        ours, plain = (np.nansum(each**2) ** 0.5 for each in (self.held_out_rms, self.plain_held_out_rms))
+        listed = "; ".join(f"{axis.name} {friction.family}" for axis, friction in self.axes)
+        return (
+            f"friction with memory, fitted to all rows: on held-out rows, those at rest too, the torque error is "
+            f"{ours / plain:.0%} of that with Coulomb and viscous friction ({listed})"
+        )
+
+    def at(self, q: Array, dq: Array) -> FrictionState:
+        """State of a robot that has gone on for long as it goes now: all stops slip, those at rest are in their middle.
+
+        Args:
+            q, dq: joint position [rad or m] and velocity [rad/s or m/s], shape (n_joints,).
+        """
+        slips = [np.full(len(f.carriers.thresholds), np.sign(axis.shares @ dq)) for axis, f in self.axes]
+        return FrictionState(np.array(q, dtype=np.float64), np.concatenate(slips) if slips else np.zeros(0))
+
+    def torque(self, q: Array, dq: Array, load: Array, state: FrictionState) -> Prediction:
+        """Friction of a motion, sample after sample.
+
+        Args:
+            q, dq: joint position [rad or m] and velocity [rad/s or m/s], shape (n, n_joints), n > 0.
+            load: torque before friction [N·m or N], of that shape.
+            state: before the first sample.
+
+        Raises:
+            ShapeError: the state is of another model.
+        """
+        if state.stops.shape != (self.n_stops,) or state.position.shape != q.shape[1:]:
+            raise ShapeError(
+                f"the friction state has {state.stops.size} stops and {state.position.size} joints; this model's has "
+                f"{self.n_stops} and {q.shape[1]}: give one that this model's own predictions left"
+            )
+        torque, left = np.zeros_like(q), list[Array]()
+        ends = np.cumsum([0, *(len(friction.carriers.thresholds) for _, friction in self.axes)])
+        for (axis, friction), (low, high) in zip(self.axes, pairwise(ends.tolist()), strict=True):
+            carriers, position = friction.carriers, q @ axis.shares
+            stops = carriers.stops(position, state.stops[low:high], float(state.position @ axis.shares))
+            own = load[:, axis.joint] if axis.joint is not None else np.zeros(len(q))
+            friction_torque = carriers.columns(position, dq @ axis.shares, own, stops) @ friction.weights
+            torque += friction_torque[:, None] * axis.shares
+            left.append(stops[-1])
+        return Prediction(torque, FrictionState(q[-1].copy(), np.concatenate(left) if left else np.zeros(0)))
+
+    def steady(self, name: str, velocity: Array, load: Array) -> Array:
+        """Friction of an axis at steady velocity [N·m or N]: the curve to look at, shape (n,).
+
+        Raises:
+            KeyError: no axis has this name.
+        """
+        return dict((axis.name, friction) for axis, friction in self.axes)[name].steady(velocity, load)
+
+    def predicted(self, rows: Rows, observations: Observations) -> MemoryRows:
+        """Rows whose one column is the torque of base parameters and friction together; its parameter is 1.
+
+        Args:
+            rows: with the regressor of the base parameters.
+            observations: that they are of.
+        """
+        return MemoryRows(rows, observations, self)
+
+    @cached_property
+    def terms(self) -> MemoryTerms:
+        """The same as plain tables."""
+        joints = [-1 if axis.joint is None else axis.joint for axis, _ in self.axes]
+        stops, terms = list[tuple[float, float]](), list[tuple[float, ...]]()
+        for number, (_, friction) in enumerate(self.axes):
+            carriers = friction.carriers
+            amplitudes = [(0.0, 1.0), *([(1.0, 1.0)] if carriers.load else [])]
+            amplitudes += [(2.0, speed) for speed in carriers.stribeck_speeds]
+            kinds = [(-1.0, width) for width in carriers.widths]
+            kinds += [(float(len(stops) + k), 1.0) for k in range(len(carriers.thresholds))]
+            stops += [(number, threshold) for threshold in carriers.thresholds]
+            both = [(*kind, *amplitude) for kind in kinds for amplitude in amplitudes]
+            weights = friction.weights.tolist()
+            terms += [(number, *each, w) for each, w in zip(both, weights, strict=True) if w > 0.0]
+        return MemoryTerms(
+            np.array([axis.shares for axis, _ in self.axes]).reshape(len(self.axes), -1),
+            np.array(joints, dtype=np.float64),
+            np.array(stops, dtype=np.float64).reshape(-1, 2),
+            np.array(terms, dtype=np.float64).reshape(-1, 6),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that `from_dict` reads; arrays stay arrays."""
+        return {
+            "parameters": self.parameters,
+            "axes": [
+                {
+                    "name": axis.name,
+                    "shares": axis.shares,
+                    "widths": friction.carriers.widths,
+                    "thresholds": friction.carriers.thresholds,
+                    "stribeck_speeds": friction.carriers.stribeck_speeds,
+                    "load": friction.carriers.load,
+                    "weights": friction.weights,
+                    "family": friction.family,
+                    "held_out_rms": friction.held_out_rms,
+                }
+                for axis, friction in self.axes
+            ],
+            "coulomb_viscous": {"all": self.plain.all.to_dict(), "moving": self.plain.moving.to_dict()},
+            "held_out_rms": self.held_out_rms,
+            "coulomb_viscous_held_out_rms": self.plain_held_out_rms,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any], base: BaseParameters) -> ModelMemory:
+        """Read them, with what the base parameters stand for.
+
+        Raises:
+            ValueError: arrays do not go together.
+        """
+        n = base.robot.n_joints
+        memory = ModelMemory(
+            base,
+            np.array(values["parameters"], dtype=np.float64),
+            tuple(_axis(each) for each in values["axes"]),
+            TwoErrors.from_dict(values["coulomb_viscous"]),
+            np.array(values["held_out_rms"], dtype=np.float64),
+            np.array(values["coulomb_viscous_held_out_rms"], dtype=np.float64),
+        )
+        shapes = [("parameters", memory.parameters, base.rank), ("held_out_rms", memory.held_out_rms, n)]
+        shapes.append(("coulomb_viscous_held_out_rms", memory.plain_held_out_rms, n))
+        for axis, friction in memory.axes:
+            shapes.append((f"shares of {axis.name}", axis.shares, n))
+            shapes.append((f"weights of {axis.name}", friction.weights, friction.carriers.n_columns))
+        for name, array, size in shapes:
+            if array.shape != (size,):
+                raise ValueError(f"{name} of friction with memory has shape {array.shape}, and must have ({size},)")
+        weights = [memory.parameters, *(friction.weights for _, friction in memory.axes)]
+        if not np.isfinite(np.concatenate(weights)).all():
+            raise ValueError("a number of friction with memory is none")
+        return memory
+
+
+def _axis(values: Mapping[str, Any]) -> tuple[Axis, FrictionWithMemory]:
+    carriers = Carriers(
+        tuple(values["widths"]), tuple(values["thresholds"]), tuple(values["stribeck_speeds"]), bool(values["load"])
+    )
+    weights = np.array(values["weights"], dtype=np.float64)
+    friction = FrictionWithMemory(carriers, weights, str(values["family"]), dict(values["held_out_rms"]))
+    return Axis(str(values["name"]), np.array(values["shares"], dtype=np.float64)), friction
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Rows whose one column is the torque that a model gives whose friction has memory; its parameter is 1.
+
+    Attributes:
+        rows: with the regressor of the base parameters.
+        observations: that they are of.
+        memory: of the model.
+    """
+
+    rows: Rows
+    observations: Observations
+    memory: ModelMemory
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.rows.n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """The one."""
+        return 1
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, block by block."""
+        memory = self.memory
+        columns = columns_of(self.observations, [(axis, f.carriers) for axis, f in memory.axes], memory.load)
+        weights = [friction.weights for _, friction in memory.axes]
+        for block, friction in zip(self.rows.blocks(), columns.blocks(), strict=True):
+            torque = block.predict(memory.parameters)
+            for j, found in friction.items():
+                torque[:, j] += np.concatenate([weights[number] for number in columns.on_joint(j)]) @ found
+            joints = tuple(JointRows(np.zeros(1, dtype=np.intp), column[None]) for column in torque.T)
+            yield replace(block, joints=joints, n_parameters=1)
+
+
+def columns_of(
+    observations: Observations, axes: Sequence[tuple[Axis, Carriers]], load: Array
+) -> MemoryColumns:
+    """Columns of these grids, with load where one of them asks for it."""
+    asked = any(carriers.load for _, carriers in axes)
+    return MemoryColumns(observations, axes, load if asked else None)
