@@ -35,10 +35,12 @@ _OF_DRIVE = (".rotor_inertia", ".viscous", ".coulomb", ".offset")
 _FIRST_LOOK = Carriers(stribeck_speeds=(), load=False)
 """Columns by which it is decided whether memory helps at all: a fifth of all."""
 
-_PROMISING, _WORTH = 0.9, 0.75
-"""Error on held-out rows, as a share of that with Coulomb and viscous friction, that carriers must reach at first, and
-with their amplitudes. Of exact Coulomb friction chance and the edges of pauses make 0.8 to 1; of real gears and motors
-it is 0.4 to 0.7."""
+_WORTH, _WORTH_TOGETHER = 0.9, 0.95
+"""Error on held-out rows, as a share of that with Coulomb and viscous friction, which friction with memory must reach,
+of a joint and of all together: it is not worth its state for less. Of real gears and motors it is 0.4 to 0.85."""
+
+_EXACT = 0.005
+"""Of a joint's torque: where Coulomb and viscous friction leave less over all rows, no current sensor tells more."""
 
 _SINGULAR = 1e-13
 """Of products of scaled columns: their rounding is some hundred times less, and nothing smaller is told of a family."""
@@ -79,7 +81,7 @@ def fit_memory(
 
     1. Of each joint, or joints that share a motor: whether carriers of amplitude 1 err less on held-out fifths of the
        recording than Coulomb and viscous friction by more than chance, what the links do being known but for its size.
-    2. Of those where they do: which family of carriers and amplitudes, likewise; it must take a quarter of the error.
+    2. Of those where they do: which family of carriers and amplitudes, likewise.
     3. All base parameters and all weights that any fold made use of, in one linear problem, weights >= 0: on all rows,
        and on each four fifths, to tell the held-out errors of the whole. Directions of the base parameters that the
        data leave open stay as they are.
@@ -94,12 +96,15 @@ def fit_memory(
     Returns:
         The friction, or None where Coulomb and viscous friction err no more; and why.
     """
-    axes = axes_of(base)
+    inexact = np.nan_to_num(errors.all.relative) > _EXACT
+    axes = tuple(axis for axis in axes_of(base) if inexact[axis.shares != 0.0].any())
+    if not axes:
+        return None, f"no friction with memory: Coulomb and viscous friction leave no joint more than {_EXACT:.1%}"
     rows = sum(int(block.complete.sum()) for part in parts for block in part.blocks())
-    if not axes or rows < FOLDS * (len(_OF_DRIVE) + 2):
+    if rows < FOLDS * (len(_OF_DRIVE) + 2):
         return None, f"no friction with memory: {rows} rows are too few to hold some out"
     look = _Search(base, recorded, parts, plain, axes, _FIRST_LOOK, None)
-    helped = {axis.name for axis, choice in look.chosen if choice.share <= _PROMISING}
+    helped = {axis.name for axis, choice in look.chosen if choice.share <= _WORTH}
     if helped:
         theirs = tuple(axis for axis in axes if axis.name in helped)
         search = replace(look, axes=theirs, carriers=Carriers(), load=plain.parameters)
@@ -164,7 +169,8 @@ class _Search:
             tables = again._tables([(axis, self.carriers) for axis, _ in chosen], found.of_used)
             memory = found.solve(tables, errors)
         ours, plain = found.held_out(tables)
-        if simplest_near_the_least(np.array([plain.sum(axis=0), ours.sum(axis=0)])) == 0:
+        by_chance = simplest_near_the_least(np.array([plain.sum(axis=0), ours.sum(axis=0)])) == 0
+        if by_chance or ours.sum() > _WORTH_TOGETHER**2 * plain.sum():
             return None, "no friction with memory: with all joints together it errs no less on rows held out"
         rows = np.array([0 if table is None else table.counts.sum() for table in tables])
         scale = np.divide(found.sigma(tables) ** 2, rows, out=np.full(len(rows), np.nan), where=rows > 0)

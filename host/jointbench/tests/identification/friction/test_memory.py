@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FitError
-from jointbench.identification.friction.memory import Carriers, fit_with_memory
+from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
 from jointbench.robot import Array
 
 STEP = 1e-3
@@ -84,6 +84,60 @@ def test_a_law_of_speed_cannot_tell_friction_over_distance():
     told = fit_with_memory(by_speed, free, by_speed.columns(q, v, load), measured).friction
     both = fit_with_memory(Carriers(), free, Carriers().columns(q, v, load), measured).friction
     assert min(both.held_out_rms.values()) < 0.1 * min(told.held_out_rms.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stops_know_no_rate_and_never_leave_their_range(seed: int):
+    """However fast a path is gone, and however it is sampled between its reversals, they stand where it ends alike."""
+    rng = np.random.default_rng(seed)
+    turns = np.cumsum(rng.normal(0.0, 0.002, 40))
+    slow = np.interp(np.linspace(0.0, 39.0, 3901), np.arange(40), turns)
+    sampled = np.unique(np.concatenate([rng.uniform(0.0, 39.0, 300), np.arange(40)]))
+    quick = np.interp(sampled, np.arange(40), turns)
+    carriers = Carriers()
+    ends = [carriers.stops(path)[-1] for path in (turns, slow, quick)]
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+    np.testing.assert_allclose(ends[2], ends[0], atol=1e-9)
+    whole = carriers.stops(quick)
+    assert np.abs(whole).max() == 1.0
+    later = carriers.stops(quick[150:], whole[149], float(quick[149]))
+    np.testing.assert_allclose(later, whole[150:], atol=1e-12)
+    np.testing.assert_allclose(carriers.stops(-quick), -whole, atol=1e-12)
+
+
+def test_weights_are_recovered_as_well_as_the_noise_allows():
+    """Weights far from zero have no bound to feel: over draws of noise they spread by the Cramér–Rao bound."""
+    carriers = Carriers((0.01,), (0.0008,), (), load=False)
+    q, v, load = motion(1, 4000)
+    columns, free = carriers.columns(q, v, load), np.stack([np.ones_like(v), v], axis=1)
+    truth = np.array([0.3, 4.0, 1.5, 2.5])
+    both = np.hstack([free, columns])
+    bound = NOISE_NM * np.sqrt(np.diag(np.linalg.inv(both.T @ both)))
+    rng, draws = np.random.default_rng(7), 40
+    found: list[Array] = []
+    for _ in range(draws):
+        measured = both @ truth + NOISE_NM * rng.standard_normal(len(v))
+        p, friction = fit_with_memory(carriers, free, columns, measured)
+        found.append(np.concatenate([p, friction.weights]))
+    deviations = (np.array(found) - truth) / bound
+    # Their mean is 0 and their spread 1, to three deviations of what 40 draws tell of these.
+    assert np.abs(deviations.mean(axis=0)).max() < 3.0 / np.sqrt(draws)
+    assert np.abs(deviations.std(axis=0) - 1.0).max() < 3.0 / np.sqrt(2.0 * draws)
+
+
+def test_a_compact_friction_is_the_same():
+    carriers = Carriers(load=True)
+    q, v, load = motion(2, 500)
+    weights = np.zeros(carriers.n_columns)
+    for name, weight in (("tanh(v/0.016)·|load|", 0.1), ("stop(0.0008)", 2.0), ("stop(0.0064)·exp(-(v/0.1)²)", 1.0)):
+        weights[carriers.names.index(name)] = weight
+    whole = FrictionWithMemory(carriers, weights, "by hand", {})
+    compact = whole.compact
+    assert (compact.carriers.widths, compact.carriers.stribeck_speeds) == ((0.016,), (0.1,))
+    assert compact.used == whole.used
+    np.testing.assert_allclose(compact.torque(q, v, load), whole.torque(q, v, load), atol=1e-12)
+    unloaded = FrictionWithMemory(carriers, np.where(weights == 2.0, 2.0, 0.0), "by hand", {}).compact
+    assert (unloaded.carriers.load, len(unloaded.weights)) == (False, 1)
 
 
 def test_too_few_rows_are_refused():
