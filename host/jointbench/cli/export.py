@@ -51,6 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         source = options.source if suffix == ".urdf" else None
         path = export(subject, name, source=source, zeros=_zeros(robot, options.zeros))
         console.say(f"{path}: {_meaning(robot, suffix, options.source)}")
+        if suffix in BODIES and full is not None and full.without_memory:
+            console.say(f"warning: {path}: {full.without_memory}")
     return Result("export", fields={"files": options.out})
 
 

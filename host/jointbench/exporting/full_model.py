@@ -15,7 +15,6 @@ from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction_in_model import ModelFriction
-from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.robot import Array, Link, Robot
 from jointbench.robot.arrays import Matrix3
@@ -159,16 +158,18 @@ class FullModel:
         )
 
     @property
-    def fitted_errors(self) -> tuple[TwoErrors, TwoErrors]:
-        """Of the fitted model, and of it with Coulomb and viscous friction, which drives here have.
-
-        Raises:
-            ExportError: it was not fitted.
-        """
-        if self.fitted is None:
-            raise ExportError(f"the model of robot {self.robot.name!r} was not fitted, so it has no error")
+    def without_memory(self) -> str:
+        """What a file says that cannot carry the state of friction with memory; nothing where the model has none."""
+        if self.fitted is None or self.fitted.memory is None:
+            return ""
         own, plain = self.fitted, self.fitted.coulomb_viscous
-        return TwoErrors(own.error_all, own.error), TwoErrors(plain.error_all, plain.error)
+        return (
+            f"friction with memory of {', '.join(axis.name for axis, _ in self.fitted.memory.axes)}, whose state this "
+            f"format cannot carry, is not here; here stands Coulomb and viscous friction, with a torque error of "
+            f"{plain.error_all.total_relative:.1%} over all samples and {plain.error.total_relative:.1%} where the "
+            f"joints move, instead of {own.error_all.total_relative:.1%} and {own.error.total_relative:.1%}: take .h, "
+            f".json or .toml"
+        )
 
     @property
     def unsaid(self) -> tuple[str, ...]:
@@ -179,16 +180,7 @@ class FullModel:
             f"{_values({name: known[f'{each.name}.{name}'] for name in each.parameters})} [SI]: its torque is not here"
             for each in self.robot.compensations
         )
-        memory = None if self.fitted is None else self.fitted.memory
-        if memory is not None:
-            ours, plain = self.fitted_errors
-            beside += (
-                f"friction with memory of {', '.join(axis.name for axis, _ in memory.axes)}, whose state this format "
-                f"cannot carry, is not here; here stands Coulomb and viscous friction, with a torque error "
-                f"of {plain.all.total_relative:.1%} over all samples and {plain.moving.total_relative:.1%} where the "
-                f"joints move, instead of {ours.all.total_relative:.1%} and {ours.moving.total_relative:.1%}: "
-                f"take .h, .json or .toml",
-            )
+        beside += (self.without_memory,) if self.without_memory else ()
         if self.friction is None:
             return beside
         friction = self.friction
