@@ -58,5 +58,6 @@ class ComparisonEvidence:
         part = slice(int(there[0]), int(there[-1]) + 1)
         torques = np.full((2, rows.n_rows, a.robot.n_joints), np.nan)
         for torque, model in zip(torques, (a, b), strict=True):
-            torque[there] = model.predict(motion.q, motion.dq, motion.ddq)
+            # Of the parameters that are compared; rows are too far apart for friction that remembers.
+            torque[there] = model.coulomb_viscous.predict(motion.q, motion.dq, motion.ddq)
         return cls((a, b), places, compare(a, b, motion=motion), run, rows.time[part], torques[:, part])

@@ -123,9 +123,16 @@ def _torque_note(evidence: ComparisonEvidence) -> str:
     )
 
 
+def _fit_rms(model: Model) -> list[str]:
+    """Error of each joint's torque over all rows, and where it moves, of the parameters that are compared."""
+    both = column([*model.error_all.rms.tolist(), *model.error.rms.tolist()])
+    n = model.robot.n_joints
+    return [f"{everywhere} ({moving})" for everywhere, moving in zip(both[:n], both[n:], strict=True)]
+
+
 def _torques(evidence: ComparisonEvidence) -> tuple[TorquePair, ...]:
     found = evidence.comparison
-    rms = [column(model.fit_rms.tolist()) for model in evidence.models]
+    rms = [_fit_rms(model.coulomb_viscous) for model in evidence.models]
     torque = column(found.torques["all"].torque.tolist())
     return tuple(
         TorquePair(

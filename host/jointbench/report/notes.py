@@ -22,6 +22,19 @@ def torque_note(evidence: Evidence) -> str:
         f"The motion of run “{evidence.verification_run.path.name}”{averaged}. Both torques went through the same "
         f"low-pass at {settings.cutoff_Hz:.3g} Hz. The fit and its verdict count where a joint moves "
         f"({span} of the time); the table of joints has the errors over all rows first, then those where it moves."
+        f"{_memory(evidence)}"
+    )
+
+
+def _memory(evidence: Evidence) -> str:
+    """What predicts where friction has memory, and what Coulomb and viscous friction would err."""
+    memory, plain = evidence.model.memory, evidence.validation.coulomb_viscous
+    if memory is None or plain is None:
+        return ""
+    return (
+        f" Predicted with friction with memory of {', '.join(axis.name for axis, _ in memory.axes)}; with Coulomb and "
+        f"viscous friction, beside which parameters and curves of friction below are, the error of all joints is "
+        f"{percent(plain.all.total_relative)} over all rows and {percent(plain.moving.total_relative)} where they move."
     )
 
 

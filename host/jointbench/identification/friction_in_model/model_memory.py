@@ -217,12 +217,15 @@ class ModelMemory:
 
 
 def _axis(values: Mapping[str, Any]) -> tuple[Axis, FrictionWithMemory]:
-    carriers = Carriers(
-        tuple(values["widths"]), tuple(values["thresholds"]), tuple(values["stribeck_speeds"]), bool(values["load"])
-    )
-    weights = np.array(values["weights"], dtype=np.float64)
-    friction = FrictionWithMemory(carriers, weights, str(values["family"]), dict(values["held_out_rms"]))
-    return Axis(str(values["name"]), np.array(values["shares"], dtype=np.float64)), friction
+    grids = [tuple(float(each) for each in values[name]) for name in ("widths", "thresholds", "stribeck_speeds")]
+    carriers = Carriers(*grids, load=bool(values["load"]))
+    weights, shares = (np.array(values[name], dtype=np.float64) for name in ("weights", "shares"))
+    if not all(0.0 < each < np.inf for grid in grids for each in grid):
+        raise ValueError(f"a width, threshold or speed of {values['name']}'s friction is not above zero")
+    if not (np.isfinite(shares).all() and np.all(weights >= 0.0)):
+        raise ValueError(f"a share of {values['name']} is no number, or a weight of its friction below zero")
+    held_out = {str(family): float(rms) for family, rms in values["held_out_rms"].items()}
+    return Axis(str(values["name"]), shares), FrictionWithMemory(carriers, weights, str(values["family"]), held_out)
 
 
 @dataclass(frozen=True, eq=False)

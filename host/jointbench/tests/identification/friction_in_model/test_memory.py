@@ -18,6 +18,7 @@ from jointbench.errors import FitError, ShapeError
 from jointbench.exporting import export
 from jointbench.identification import FitSettings, Model, load_model
 from jointbench.identification.friction.memory import Carriers
+from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.friction_in_model.memory_columns import MemoryColumns, axes_of
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.stretches import cut
@@ -154,6 +155,10 @@ def test_prediction_goes_on_where_it_stopped(model: Model, tmp_path: Path):
     assert kept.memory is not None
     assert kept.memory.sentence == model.memory.sentence
     assert kept.error_all.total_relative == model.error_all.total_relative
+    values = model.memory.to_dict()
+    for change in ({"widths": [-1.0]}, {"weights": [-1.0]}, {"weights": []}, {"shares": [1.0]}, {"widths": ["x"]}):
+        with pytest.raises(ValueError, match=r"friction|could not convert|share"):
+            ModelMemory.from_dict(values | {"axes": [values["axes"][0] | change]}, model.base)
     predict = Predictor.of(kept)
     found = np.array([predict(*each) for each in zip(q, dq, ddq, strict=True)])
     np.testing.assert_allclose(found, whole, atol=1e-10)
