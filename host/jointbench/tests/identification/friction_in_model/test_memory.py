@@ -3,7 +3,6 @@
 import ctypes
 import dataclasses
 import json
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -23,7 +22,7 @@ from jointbench.identification.friction_in_model.memory_columns import MemoryCol
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.stretches import cut
 from jointbench.identification.predictor import Predictor
-from jointbench.recording import Run, import_csv
+from jointbench.recording import Run
 from jointbench.robot import Array
 from jointbench.tests.exporting.test_c_header import compiled, needs_compiler
 from jointbench.tests.identification.synthetic import (
@@ -42,7 +41,6 @@ STOPS = {0.0002: 2.0, 0.0015: 3.0}
 """Friction of the plant's first joint: thresholds between those of the grid [rad], and torques [N·m]."""
 
 LOAD_SHARE = 0.05
-DATA = Path(__file__).resolve().parents[6] / "shared" / "data" / "staubli_tx40"
 
 
 def plant(seed: int) -> Run:
@@ -222,23 +220,3 @@ def test_files_without_a_state_say_so(model: Model, tmp_path: Path):
     (axis,) = tables["friction_with_memory"]["axes"]
     assert axis["weights"] == model.memory.axes[0][1].weights.tolist()
     assert axis["weights_order"] == list(model.memory.axes[0][1].carriers.names)
-
-
-@pytest.mark.slow
-def test_a_real_wrist_and_arm_are_predicted_at_rest_too(tmp_path: Path):
-    """Fitted to the first 5.2 s of the TX40's recording: the rest, those samples at rest too."""
-    if not DATA.is_dir():
-        reason = "the public TX40 recording is not in ../shared/data/staubli_tx40"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    run = import_csv("tx40", tmp_path / "run", data=DATA)
-    found = jb.fit(run, settings={"interval": (0.0, 5.2), "delay": 0.0024})
-    assert found.memory is not None
-    assert {axis.name for axis, _ in found.memory.axes} == {"j1", "j2", "j3", "j4", "j5", "j6", "wrist"}
-    test = jb.validate(found, run, settings=dataclasses.replace(found.settings, interval=(5.2, 8.0)))
-    assert test.coulomb_viscous is not None
-    # The prototype, which knows no choice of families, has 8.4 %, and Coulomb and viscous friction 13 %.
-    assert test.error_all.total_relative < 0.085
-    assert test.error_all.total_relative < 0.7 * test.coulomb_viscous.all.total_relative
-    assert test.total_relative < test.coulomb_viscous.moving.total_relative
