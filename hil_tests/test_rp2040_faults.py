@@ -1,7 +1,9 @@
 """Faults strike a chip in motion: ENABLE is low in time, and the host is told rightly why."""
 
+import json
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from hil_tests.suite.driven_joint import KEEP_ALIVE_US, DrivenJoint
@@ -10,7 +12,7 @@ from hil_tests.test_rp2040_board import need_rp2040
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.link import open_bench
 from jointbench.link.lockstep import LockstepClock
-from jointwire import MessageType, Refusal, State, Trip
+from jointwire import MessageType, Refusal, State, Trip, stack_samples
 
 pytestmark = pytest.mark.slow
 SUPPLY_MIN = 40_000  # mV
@@ -22,7 +24,8 @@ def joint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenJoint]:
     """One chip for all faults: it takes seconds to start, and after each of them it is well again, or that is found."""
     need_rp2040()
     folder = tmp_path_factory.mktemp("faults")
-    (folder / "wiring.json").write_text('{"link_encoder": null}')  # its turn is in kernels
+    sensor = {"kind": "as5600", "i2c": 1, "scl": 19, "sda": 18}
+    (folder / "wiring.json").write_text(json.dumps({"link_encoder": sensor}))
     path = bench_file(folder, 'wiring = "wiring.json"')
     with virtual_bench(path, seed=3, out=folder / "sim") as live, open_bench(live) as bench:
         bench.connect()
@@ -67,6 +70,25 @@ def test_a_line_without_frames_takes_the_power_after_its_timeout(moving: DrivenJ
     assert moving.patience - since_a_frame - 2 <= ticks_with_power(moving) <= moving.patience + 2
     moving.heal()
     assert Trip(moving.fault(300).trip) is Trip.LINK_LOSS
+
+
+def test_a_link_encoder_on_i2c_is_read_within_the_turn(moving: DrivenJoint) -> None:
+    moving.data.clear()
+    moving.run_until(State.DONE, within=1000)
+    samples, facts = stack_samples(moving.data), moving.facts
+    counts = facts.registers["encoder.link_counts"]
+    motor, link = (samples[f"{what}_position"].astype(float) for what in ("motor", "link"))
+    turned = (motor - motor[0]) / facts.motor_counts / facts.ratio
+    assert np.ptp(turned) * counts > 20
+    # Both counts are rounded, the gear bends by 1 mrad and the angle is up to 0.1 ms newer.
+    np.testing.assert_allclose((link - link[0]) / counts, turned, atol=3 / counts)
+
+
+def test_a_link_encoder_that_does_not_answer_is_a_fault_of_hardware(moving: DrivenJoint) -> None:
+    moving.inject("link_wire_cut")
+    moving.run(20)
+    assert ticks_with_power(moving) <= 5  # three bad readings in a row, as drivers/failures.py has it
+    assert Trip(moving.fault(300).trip) is Trip.HARDWARE
 
 
 def test_a_supply_that_sags_takes_the_power_at_once(moving: DrivenJoint) -> None:

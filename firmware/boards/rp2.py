@@ -28,7 +28,9 @@ LOST_SAMPLE = 0x10000  # as rp2_turn.py tells it
 TRIES = 40  # looks at a SYNC line, PULL_US apart: 20 ms, longer than a pulse on it
 PULL_US = 500
 ERRATUM_E5 = 15  # the pin that its work-around in the SDK uses
-FAST = 4000000  # baud of an SPI whose frame is there before it is needed
+FAST = ("as5047p", "as5048", "as5600")  # link encoders whose angle is there before it is needed, or soon after
+FAST_SPI = 4000000
+FAST_I2C = 400000
 CAUSES = {machine.PWRON_RESET: 1, machine.WDT_RESET: 3}
 
 
@@ -86,14 +88,15 @@ class Board(Joint):
         known = known and config["drive"]["kind"] in VOLTAGE_DRIVES
         for motor in (config, config.get("partner", {})):
             link = motor.get("link_encoder", {"kind": "as5047p"})
-            known = known and link["kind"] in ("as5047p", "as5048") and link.get("baud", FAST) >= FAST
+            known = known and link["kind"] in FAST and link.get("baud", FAST_SPI) >= FAST_SPI
+            known = known and link.get("frequency", FAST_I2C) >= FAST_I2C
             known = known and "torque" not in motor and "ntc" not in motor
         if not known:
             if "partner" in config:
                 raise WiringError(
                     "config.json: with a partner both motors need motor_encoder.kind quadrature, drive.kind "
-                    "pwm_direction or half_bridges, line.kind uart, as link_encoder an as5047p or as5048 of %d "
-                    "baud or more, or none, and neither torque nor ntc" % FAST
+                    "pwm_direction or half_bridges, line.kind uart, as link_encoder one of %s at %d baud or "
+                    "%d Hz or more, or none, and neither torque nor ntc" % (", ".join(FAST), FAST_SPI, FAST_I2C)
                 )
             return
         from drivers.rp2_fused import FusedLine
@@ -123,7 +126,7 @@ class Board(Joint):
         link, drive = motor.config.get("link_encoder"), motor.config["drive"]
         fused = Fused(motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive)
         if motor.link_encoder:
-            fused.add_link_encoder(motor.link_encoder, link["spi"], link["select"])
+            fused.add_link_encoder(motor.link_encoder, link)
         return fused
 
     def join(self, line, place=0):

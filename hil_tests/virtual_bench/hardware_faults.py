@@ -46,6 +46,7 @@ FAULTS: dict[str, Value | None] = {
     "link_jump": Value("counts", -(2**19), 2**19),
     "link_offset": Value("counts", -(2**19), 2**19),
     "link_noise": Value("counts", 1, 2**19),
+    "link_wire_cut": None,
     **{f"{what}_stuck": Value("sample", 0, _TOP_SAMPLE) for what in _SAMPLES},
     **{f"{what}_reversed": None for what in _SAMPLES},
     **{f"{what}_jump": Value("samples", -_TOP_SAMPLE, _TOP_SAMPLE) for what in _SAMPLES},
@@ -69,7 +70,7 @@ _OF_BOARD = frozenset({"supply", "ticks_missed", "pauses", "line_silent"})  # wh
 _OF_ENCODER = frozenset({"encoder_stuck", "encoder_reversed", "encoder_jump"})  # those that it never gets over
 _OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
 _NOT_OF_CHIPS = _OF_DRIVE | {"ticks_missed", "pauses"}
-_OF_CHIPS = frozenset({"encoder_wire_cut"})  # the other boards are told counts
+_OF_CHIPS = frozenset({"encoder_wire_cut", "link_wire_cut"})  # the other boards are told counts
 _OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
 _OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
@@ -274,9 +275,9 @@ class HardwareFaults:
             count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])
             inputs["temperature"] = min(count, _TOP_COUNT)
 
-    def has_wire_cut(self, node: int) -> bool:
-        """Whether in this tick the wire of a motor encoder's A is cut off."""
-        is_cut = "encoder_wire_cut" in self._present.get(node, ())
+    def has_wire_cut(self, node: int, encoder: str) -> bool:
+        """Whether in this tick a wire of this encoder is cut off."""
+        is_cut = f"{encoder}_wire_cut" in self._present.get(node, ())
         self._altered[node] += is_cut
         return is_cut
 

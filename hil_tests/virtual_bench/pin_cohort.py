@@ -110,7 +110,8 @@ class PinCohort:
                 else slow["temperature"],
             },
             "count": count,
-            "cut": self._faults.has_wire_cut(node),
+            "cut": self._faults.has_wire_cut(node, "encoder"),
+            "linkCut": self._faults.has_wire_cut(node, "link"),
             "bridges": _bridges(config, torque),
             "link": int(inputs["link_count"]) * config["facts"]["encoder.link_counts"] // self._link_counts,
         }

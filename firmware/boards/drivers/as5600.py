@@ -56,6 +56,11 @@ class As5600:
             self._angle = angle
         return self._angle
 
+    def complain(self, answer):
+        """Raise what three bad readings in a row mean, the last of which is this one."""
+        self.check()
+        raise SensorFault("AS5600: 3 bad readings in a row, the last 0x%04x; check its wiring" % answer)
+
     def check(self):
         """Raise SensorFault with what is wrong with the magnet, or when nothing answers."""
         self._pointed = False

@@ -1,7 +1,7 @@
 """A board's tick by the kernels of rp2_turn.py: their cells, a motor's and a line's, and the line's DMA.
 
-For the parts of a tick that have kernels: quadrature motor encoder, AS5047P at the link, current loop with PWM and
-direction or with half bridges, UART. A board with others runs drivers/joint.py's, which are slower.
+For the parts of a tick that have kernels: quadrature motor encoder, AS5047P or AS5600 at the link, current loop with
+PWM and direction or with half bridges, UART. A board with others runs drivers/joint.py's, which are slower.
 """
 
 from array import array
@@ -62,10 +62,13 @@ class Fused:
         else:
             self._put(OUT, {rp2_turn.SHIFT: 16 * (legs[0] & 1), rp2_turn.DIRECTION: 1 << drive["direction"]})
 
-    def add_link_encoder(self, sensor, number, select):
-        """An AS5047P on this SPI, which is set up, with its select pin's number."""
+    def add_link_encoder(self, sensor, link):
+        """An AS5047P or AS5600 on its bus, which is set up, and its part of config.json."""
         self._link_encoder = sensor
-        self._put(rp2_turn.LINK, dict(enumerate((rp2_chip.SPI[number], 1 << select, 0, 0))))
+        if "i2c" in link:
+            self._put(rp2_turn.LINK, {0: rp2_chip.I2C[link["i2c"]]})
+        else:
+            self._put(rp2_turn.LINK, {0: rp2_chip.SPI[link["spi"]], 1: 1 << link["select"]})
 
     def complain(self, found):
         """Raise what the kernels have found, where it is of this motor's sensors.

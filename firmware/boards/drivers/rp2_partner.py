@@ -1,7 +1,7 @@
 """The second motor of an RP2 board: its part of config.json under "partner", its sensors, ENABLE and drive.
 
 Kernels do its ticks (rp2_fused.py), so it has what they know: quadrature, PWM and direction or half bridges, an
-AS5047P, AS5048 or no link encoder. The state machines are those beside the first motor's, in the same PIOs.
+AS5047P, AS5048, AS5600 or no link encoder. The state machines are those beside the first motor's, in the same PIOs.
 """
 
 from drivers import rp2_chip

@@ -43,8 +43,8 @@ TX_DMA = const(24)
 GIVEN = const(25)  # bytes that it was given
 LINE = const(26)  # cells of framing.py, of this motor
 BUSY = const(27)  # mask of a DMA channel's flag
-LINK = const(28)  # SPI of an AS5047P at the link, 0: none; select pin's bit; bad readings in a row, and the last
-SELECT = const(29)
+LINK = const(28)  # SPI of an AS5047P at the link, or I2C of an AS5600, 0: none; bad readings in a row, and the last
+SELECT = const(29)  # bit of its pin, 0 of an AS5600
 BAD = const(30)
 BAD_WORD = const(31)
 OUT = const(32)  # what after() needs begins here
@@ -70,6 +70,18 @@ OVERFLOW = const(0x800)  # of the ADC's FIFO
 DATA = const(2)  # registers of an SPI, as words, and what tells that it is at work
 FLAGS = const(3)
 SPI_BUSY = const(16)
+COMMAND = const(4)  # registers of an I2C, as words: what is to be done and what was read; why not
+ABORTS = const(13)
+CLEAR_ABORT = const(21)
+I2C_STATUS = const(28)
+COME = const(30)
+I2C_BUSY = const(32)
+ABORTED = const(64)
+RAW_ANGLE = const(0x0C)  # register of an AS5600
+READ = const(0x100)
+LAST = const(0x200)
+AGAIN = const(0x400)
+ANSWERED_IN = const(150)  # us: 5 bytes at 400 kHz and what begins and ends them take 120
 MOST_BAD = const(3)  # as drivers/failures.py has it; whoever is told begins to count anew
 LOST_SAMPLE = const(0x10000)  # what before() returns beside the bytes that have arrived
 LOST_EDGE = const(0x20000)
@@ -165,9 +177,20 @@ def before(_t) -> int:
     while int(t):
         # An AS5047P tells in a frame of 16 bits what it was asked for in the one before: the first asks for the angle.
         # It is selected 350 ns before its clock may begin (data sheet: tL): what is done meanwhile takes longer.
+        # An AS5600's pointer stays at its angle; it is set anew after a bad reading.
         spi = ptr32(t[LINK])
-        if t[LINK]:
+        if t[SELECT]:
             ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
+        elif t[LINK] and not spi[I2C_STATUS] & I2C_BUSY:
+            one = spi[CLEAR_ABORT]  # without this it takes no command
+            while spi[COME]:
+                one = spi[COMMAND]
+            if t[BAD]:
+                spi[COMMAND] = RAW_ANGLE
+                spi[COMMAND] = READ | AGAIN
+            else:
+                spi[COMMAND] = READ
+            spi[COMMAND] = READ | LAST
 
         inputs = ptr32(t[INPUTS])
         inputs[0] = number
@@ -177,7 +200,7 @@ def before(_t) -> int:
         line = ptr32(t[LINE])
         line[SPENT] = line[SPENT] + spent
         line[TURNS] = line[TURNS] + 1
-        if t[LINK]:
+        if t[SELECT]:
             spi[DATA] = 0xFF
             spi[DATA] = 0xFF
         if spent > line[LONGEST_TICK]:
@@ -186,7 +209,7 @@ def before(_t) -> int:
         if ptr32(t[ENCODER_FLAGS])[0] & t[ENCODER_BIT]:
             found |= LOST_EDGE
 
-        if t[LINK]:
+        if t[SELECT]:
             while spi[FLAGS] & SPI_BUSY:
                 pass
             ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
@@ -206,7 +229,7 @@ def before(_t) -> int:
         two = at + t[TORQUE_SLOT]
         pair = ptr32(int(inputs) + 32)
         twice = slots << 1
-        if t[LINK]:
+        if t[SELECT]:
             ptr32(t[OUT + PIN_CLEAR])[0] = t[SELECT]
         k = 0
         if t[TORQUE_SLOT] < 0:
@@ -229,7 +252,7 @@ def before(_t) -> int:
         if ptr32(t[ADC_FCS])[0] & OVERFLOW:
             found |= LOST_SAMPLE
 
-        if t[LINK]:
+        if t[SELECT]:
             spi[DATA] = 0xC0  # nothing more is asked for
             spi[DATA] = 0x00
 
@@ -239,16 +262,27 @@ def before(_t) -> int:
         received |= count
 
         if t[LINK]:
-            while spi[FLAGS] & SPI_BUSY:
-                pass
-            ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
-            word = spi[DATA] << 8
-            word |= spi[DATA]
-            one = word ^ (word >> 8)
-            one ^= one >> 4
-            one ^= one >> 2
-            one ^= one >> 1
-            if (one & 1) or (word & 0x4000):  # parity, or the sensor's error flag: the angle stays as it was
+            if t[SELECT]:
+                while spi[FLAGS] & SPI_BUSY:
+                    pass
+                ptr32(t[OUT + PIN_SET])[0] = t[SELECT]
+                word = spi[DATA] << 8
+                word |= spi[DATA]
+                one = word ^ (word >> 8)
+                one ^= one >> 4
+                one ^= one >> 2
+                one ^= one >> 1
+                one = (one & 1) | (word & 0x4000)  # parity, or the sensor's error flag
+            else:
+                two = timer[0]
+                while spi[COME] < 2 and not spi[ABORTS] & ABORTED and timer[0] - two < ANSWERED_IN:
+                    pass
+                word = 0xF000
+                if spi[COME] == 2:
+                    word = (spi[COMMAND] & 0xFF) << 8
+                    word |= spi[COMMAND] & 0xFF
+                one = word & 0xF000  # of an angle always 0
+            if one:  # the angle stays as it was
                 t[BAD_WORD] = word
                 t[BAD] = t[BAD] + 1
                 if t[BAD] >= MOST_BAD:

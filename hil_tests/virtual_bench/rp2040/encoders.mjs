@@ -1,5 +1,5 @@
 // Absolute encoders on the buses of the chip, as their data sheets (ams, MagnTek) have them, with a magnet that is as it should
-// be. angle() gives the count now; a bus takes its time.
+// be. angle() gives the count now, null when the sensor's own wire of the bus is cut off; a bus takes its time.
 import { CYCLE_NS } from './core.mjs';
 import { attachSpi } from './spi.mjs';
 
@@ -19,7 +19,7 @@ export function attachAs5047p(chip, wiring, angle, complain) {
     begin() { request = 0; },
     exchange(byte, number) {
       request = (request << BYTE_BITS) | byte;
-      return number < 2 ? (answer >> (BYTE_BITS * (1 - number))) & 255 : 255;
+      return number < 2 && angle() !== null ? (answer >> (BYTE_BITS * (1 - number))) & 255 : 255;
     },
     end(bytes) { if (bytes === 2) answer = withParity(registers.get(request & ADDRESS)?.() ?? 0); },
   }, complain);
@@ -32,12 +32,12 @@ export function attachMt6701(chip, wiring, angle, complain, status = () => 0) {
   let frame = 0;
   attachSpi(chip, wiring, 'MT6701', SSI, {
     begin() {
-      const told = angle() << STATUS_BITS | status();
+      const count = angle(), told = count << STATUS_BITS | status();
       let rest = told << CRC_BITS;
       for (let bit = ANGLE_BITS + STATUS_BITS + CRC_BITS - 1; bit >= CRC_BITS; bit--) {
         if (rest >> bit & 1) rest ^= POLYNOMIAL << (bit - CRC_BITS);
       }
-      frame = told << CRC_BITS | rest;
+      frame = count === null ? 0xffffff : told << CRC_BITS | rest;
     },
     exchange(byte, number) { return number < 3 ? frame >> (BYTE_BITS * (2 - number)) & 255 : 255; },
   }, complain);
@@ -61,7 +61,7 @@ export function attachAs5600(chip, { i2c }, angle) {
   const after = (nanos, action) => { next = action; alarm.schedule(nanos); };
   bus.onStart = () => { first = true; after(byteNs() / ACKNOWLEDGED_BITS, () => bus.completeStart()); };
   bus.onStop = () => after(byteNs() / ACKNOWLEDGED_BITS, () => bus.completeStop());
-  bus.onConnect = (address) => after(byteNs(), () => bus.completeConnect(address === TARGET));
+  bus.onConnect = (address) => after(byteNs(), () => bus.completeConnect(address === TARGET && angle() !== null));
   bus.onWriteByte = (value) => after(byteNs(), () => {
     if (first) pointer = value;
     first = false;

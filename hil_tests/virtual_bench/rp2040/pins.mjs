@@ -40,7 +40,7 @@ class Motor {
   constructor(pins, config) {
     this.pins = pins;
     this.config = config;
-    this.told = { analog: {}, link: 0, bridges: [], slip: 0, cut: false };
+    this.told = { analog: {}, link: 0, bridges: [], slip: 0, cut: false, linkCut: false };
     this.count = null; // of the motor encoder at the end of what was told, with its fraction
     this.enable = false;
     this.changes = []; // of ENABLE: when, and to what
@@ -52,7 +52,7 @@ class Motor {
     chip.rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
     this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
     const complain = (words) => pins.violations.push(words);
-    if (link) ENCODERS[link.kind](chip, link, () => this.told.link, complain);
+    if (link) ENCODERS[link.kind](chip, link, () => this.told.linkCut ? null : this.told.link, complain);
     if (motor?.kind in ENCODERS) {
       ENCODERS[motor.kind](chip, motor, () => wrapped(this.count ?? 0, config.facts['encoder.motor_counts']), complain);
     }
@@ -65,12 +65,12 @@ class Motor {
     this.edges.attach(chip);
   }
 
-  tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0, cut = false }, beginNs, endNs) {
+  tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0, cut = false, linkCut = false }, beginNs, endNs) {
     if (cut && !this.told.cut) { // at a moment of its own: B does not change with it
       this.pins.drive(this.config.motor_encoder.a, true);
       wakePio(this.pins.chip);
     }
-    this.told = { analog, link, bridges, slip, cut };
+    this.told = { analog, link, bridges, slip, cut, linkCut };
     if (this.config.motor_encoder?.kind === 'quadrature') {
       if (this.count === null) this.show(Math.floor(count));
       else this.turn(this.count, count, beginNs, endNs);
@@ -154,7 +154,7 @@ export class Pins {
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
   // equal parts of this time, `count` is the motor encoder's at its end and `link` the other's, `sync` are the times at
   // which pulses begin, `bridges` what strain gauges give, `slip` how many counts the motor encoder's A and B have lost,
-  // `cut` whether the wire of its A is, whose pin is pulled up then, `line` the times at which bytes set out, with the
+  // `cut` whether the wire of its A is, whose pin is pulled up then, `linkCut` that of the other's answers, `line` the times at which bytes set out, with the
   // bytes in hexadecimal; `usb` is an order to the host at the chip's USB port. `partner` has what is a motor's of a
   // second motor.
   tell({ to, partner = {}, sync = [], line = [], usb = null, ...first }) {
