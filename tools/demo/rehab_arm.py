@@ -48,7 +48,7 @@ def tell(stage: Stage) -> Story:
         stage.console.say(f"note: {note}")
     with stage.console.working("fitting without E, and with plain friction"):
         bare = validate(fit(fit_run, replace(robot, compensations=()), friction=FRICTION), verification_run)
-        plain = validate(fit(fit_run, robot), verification_run)
+        plain = validate(fit(fit_run, robot, friction="coulomb_viscous"), verification_run)
     rank = base_parameters(robot, drives=False).rank
     worst = Check("verification_relative_error", 100.0 * float(judged.relative[:MODELLED].max()), "<=", 5, "%")
     lines = (

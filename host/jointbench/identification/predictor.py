@@ -150,10 +150,13 @@ class Predictor:
         elements = np.array([(joint, *each) for joint, each in laws], dtype=np.float64).reshape(
             -1, 1 + len(Element._fields)
         )
-        terms = no_memory(n) if memory is None else memory.terms
+        shares, joints, stops, terms = no_memory(n) if memory is None else memory.terms
         self._memory = memory
-        self._constants = tree_of(robot), links, columns, elements, *map(plain_array, terms)
-        self._state = np.zeros(n + len(terms.stops))
+        self._constants = (
+            *(tree_of(robot), links, columns, elements),
+            *(plain_array(shares), plain_array(joints), plain_array(stops), plain_array(terms)),
+        )
+        self._state = np.zeros(n + len(stops))
         self._compensation = checked_compensations(robot, compensation_parameters)
         self._offset = drives.offset
         self._fresh = True

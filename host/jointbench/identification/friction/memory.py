@@ -18,7 +18,7 @@ Automatica 30(7), 1994 (Stribeck); Lawson & Hanson, Solving Least Squares Proble
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple, cast
 
@@ -99,6 +99,15 @@ class Carriers:
         thresholds = np.array(self.thresholds)
         moved = np.diff(position, prepend=position[:1] if before is None else [before])
         return _stops(moved, thresholds, np.zeros_like(thresholds) if start is None else start)
+
+    def pieces(self, most: int) -> Iterator[tuple[Carriers, slice]]:
+        """Grids whose columns, one after the other, are these, `most` at a time or a carrier's; and their stops."""
+        size = max(1, most // self.n_amplitudes)
+        for start in range(0, len(self.widths), size):
+            yield replace(self, widths=self.widths[start : start + size], thresholds=()), slice(0, 0)
+        for start in range(0, len(self.thresholds), size):
+            part = slice(start, start + size)
+            yield replace(self, widths=(), thresholds=self.thresholds[part]), part
 
     def steady_columns(self, velocity: Array, load: Array) -> Array:
         """The same at steady velocity, all stops slipping."""

@@ -24,6 +24,9 @@ _MOTION_HZ = 40.0
 _OF_RATE = 0.2
 """Of the sample rate, at most."""
 
+_AT_ONCE = 24
+"""Columns of an axis that are computed and filtered at once."""
+
 _FRICTION = (".viscous", ".coulomb")
 
 
@@ -104,8 +107,9 @@ class MemoryColumns:
         fresh = span.start == stretch.part.start
         first = 0 if fresh else stretch.own.start - felt - span.start
         carried = stretch.own.stop - felt - span.start
-        motion, load = parallel.motion(span, self._low_pass), self._load(span)
-        found: list[Array] = []
+        motion, load, rows = parallel.motion(span, self._low_pass), self._load(span), stretch.places(span)
+        at_rows: dict[int, list[Array]] = {}
+        # Few columns after the others: all of them at every sample would be most of what a fit keeps in memory.
         for number, (axis, carriers) in enumerate(self.axes):
             position, velocity = motion.q @ axis.shares, motion.dq @ axis.shares
             stops = np.empty((len(position), len(carriers.thresholds)))
@@ -114,17 +118,12 @@ class MemoryColumns:
             if carried >= first:
                 state[number] = stops[carried].copy()
             own = load[:, axis.joint] if carriers.load and axis.joint is not None else np.zeros_like(position)
-            found.append(carriers.columns(position, velocity, own, stops).T)
-        rows = stretch.places(span)
-        return {
-            joint: np.ascontiguousarray(
-                parallel.filtered(
-                    joint, np.vstack([self.axes[number][0].shares[joint] * found[number] for number in pushing])
-                )[:, rows]
-            )
-            for joint in range(self.observations.n_joints)
-            if (pushing := self.on_joint(joint))
-        }
+            for piece, part in carriers.pieces(_AT_ONCE):
+                columns = piece.columns(position, velocity, own, stops[:, part]).T
+                for joint in np.flatnonzero(axis.shares).tolist():
+                    filtered = axis.shares[joint] * parallel.filtered(joint, columns)[:, rows]
+                    at_rows.setdefault(joint, []).append(filtered)
+        return {joint: np.concatenate(each) for joint, each in at_rows.items()}
 
     def _load(self, span: slice) -> Array:
         """Load of each joint at the samples of a span [N·m or N], shape (n, n_joints)."""

@@ -241,7 +241,7 @@ class _Search:
             (name, np.concatenate([np.zeros(len(group), dtype=np.bool_), np.tile(which, len(group))]))
             for name, which in self.carriers.candidates()
         ]
-        whole, counts = grams.sum(axis=0), sum(table.counts for table in own)
+        whole, counts = grams.sum(axis=0), np.sum([table.counts for table in own], axis=0)
         solutions = [[_solved(whole - gram, count, which) for gram in grams] for _, which in families]
         squares = np.array(
             [[v @ gram @ v / n for v, gram, n in zip(each, grams, counts, strict=True)] for each in solutions]

@@ -125,6 +125,15 @@ def test_weights_are_recovered_as_well_as_the_noise_allows():
     assert np.abs(deviations.std(axis=0) - 1.0).max() < 3.0 / np.sqrt(2.0 * draws)
 
 
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_columns_come_in_pieces_as_at_once(most: int):
+    q, v, load = motion(2, 300)
+    stops = SMALL.stops(q)
+    pieces = [each.columns(q, v, load, stops[:, part]) for each, part in SMALL.pieces(most)]
+    assert len(pieces) == (4 if most == 1 else 2)
+    np.testing.assert_array_equal(np.hstack(pieces), SMALL.columns(q, v, load))
+
+
 def test_a_compact_friction_is_the_same():
     carriers = Carriers(load=True)
     q, v, load = motion(2, 500)
