@@ -32,6 +32,7 @@ from jointbench.identification.zero_moment_point import (
     Stance,
     TorqueRows,
     ZmpEstimate,
+    averaged,
     contact_of_run,
     fit_stance,
     fit_stance_full,
@@ -41,6 +42,7 @@ from jointbench.identification.zero_moment_point import (
     stance_of_run,
     theoretical_point,
 )
+from jointbench.identification.zero_moment_point.projected_newton import PRINTED_ALPHA
 from jointbench.recording import Run, open_run
 from jointbench.report import PressureModel, stance_picture
 from jointbench.robot import Array, Robot
@@ -184,11 +186,19 @@ def estimates_of(
     stance = joined(stances)
     ways: dict[str, Callable[[], ZmpEstimate]] = {
         "torque": lambda: joint_torque_estimate(torques, reduced, total_mass),
-        "paper": lambda: projected_newton(stance, ReducedParameters(reduced.robot, rotary="none"), total_mass),
+        "paper": lambda: paper_estimate(stances, reduced.robot, total_mass),
         "ours": lambda: fit_stance(stance, reduced, total_mass),
         HELD: lambda: fit_stance(stance, reduced, total_mass, rotary_sigma=0.0),
     }
     return {method: ways[method]() for method in methods}
+
+
+def paper_estimate(
+    stances: Sequence[Stance], robot: Robot, total_mass: float, alpha: float = PRINTED_ALPHA
+) -> ZmpEstimate:
+    """The paper's method: each run by itself with one constant alpha, links without rotary inertia, then their mean."""
+    points = ReducedParameters(robot, rotary="none")
+    return averaged([projected_newton(stance, points, total_mass, alpha=alpha) for stance in stances], points)
 
 
 def spreads_of(
@@ -203,9 +213,7 @@ def spreads_of(
     Ours comes twice, as it is and with the links' rotary inertias held at the robot's file, where the others hold them.
     """
     ways = [*methods, *([HELD] if "ours" in methods else ())]
-    single = [
-        estimates_of(torques[i : i + 1], [stance], reduced, total_mass, ways) for i, stance in enumerate(stances)
-    ]
+    single = [estimates_of(torques[i : i + 1], [stance], reduced, total_mass, ways) for i, stance in enumerate(stances)]
     return {way: np.std([each[way].values for each in single], axis=0, ddof=1) for way in ways}
 
 

@@ -5,7 +5,7 @@ from jointbench.identification.zero_moment_point.estimate_file import load_stanc
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
 from jointbench.identification.zero_moment_point.joint_torque_method import TorqueRows, joint_torque_estimate
 from jointbench.identification.zero_moment_point.of_run import StanceSettings, contact_of_run, stance_of_run
-from jointbench.identification.zero_moment_point.projected_newton import projected_newton
+from jointbench.identification.zero_moment_point.projected_newton import averaged, projected_newton
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance, joined
 from jointbench.identification.zero_moment_point.theory import mean_distance, theoretical_point
@@ -18,6 +18,7 @@ __all__ = [
     "StanceSettings",
     "TorqueRows",
     "ZmpEstimate",
+    "averaged",
     "contact_of_run",
     "fit_stance",
     "fit_stance_full",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -15,39 +18,45 @@ from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import Theory
 from jointbench.robot import Array
 
-FIRST_ALPHA, LAST_ALPHA = 1.0, 0.02
-"""Printed: the step length of steepest descent goes down from one to the other."""
+PRINTED_ALPHA = 0.02
+"""Printed: the constant step length of steepest descent with which the paper's search converged."""
+
+FIRST_ALPHA = 1.0
+"""Printed: the step length that the paper tried first, "all of the gradient"."""
 
 EPSILON = 1e-4
 """Printed: a step of this norm, or less, ends the search [m and kg together]."""
 
-PRINTED_ITERATIONS = 121
-"""Printed: where the paper's search ended. Interpreted: alpha falls geometrically, and is at its last value then."""
-
-_STEPS = 1000
+_STEPS = 4000
 
 _AT_BOUND = 1e-9
 """Of the file's value: what is so near to a bound is at it, but for rounding."""
 
 
 def projected_newton(
-    stance: Stance, reduced: ReducedParameters, total_mass: float, *, start: Array | None = None
+    stance: Stance,
+    reduced: ReducedParameters,
+    total_mass: float,
+    *,
+    alpha: float = PRINTED_ALPHA,
+    start: Array | None = None,
 ) -> ZmpEstimate:
     """Estimate reduced parameters as Wu & Gao do: Newton's steps or steepest descent on the plane of one total mass.
 
     Phi <- Phi + [E - c (cᵀc)⁻¹ cᵀ] dPhi until |dPhi| <= 1e-4, with dPhi = -H⁻¹ G, or -alpha G where H is singular, and
-    Phi within its bounds; G and H of `Objective`, of sensors as they were calibrated, all rows alike.
+    Phi within its bounds; G and H of e = Σ (x' - x)² + (y' - y)² in m and kg, a sum over the rows as in eq. 9, of
+    sensors as they were calibrated. Alpha is one constant of the whole search.
 
-    The paper leaves open, and here it is so: H counts as singular where it is not positive definite, or where its step
-    would raise e; that is nearly always, since masses that all grow alike leave the zero-moment point where it is. Phi
-    is in shares of the robot's file, and G in units of the largest curvature, so that alpha = 1 is the longest step
-    that cannot overshoot; alpha falls from 1 to 0.02 geometrically over 121 iterations, where the paper's search ended.
-    Parameters at a bound that a step would leave take no part in it, and a step ends where another reaches its bound.
+    The paper leaves open, and here it is so: H counts as singular where it is not positive definite, for Newton's step
+    then goes to a saddle; that is nearly always, since masses that all grow alike leave the zero-moment point where it
+    is. Parameters at a bound that a step would leave take no part in it, and a step ends where another reaches its
+    bound. A search that has not ended after 4000 steps did not converge.
 
     Args:
-        stance: rows of one or several runs.
+        stance: rows of one run, as in the paper, or of several.
         reduced: what to estimate; the paper neglects rotary inertia (`rotary="none"`).
         total_mass: of the robot as weighed [kg].
+        alpha: step length of steepest descent [m and kg by the units of G].
         start: Phi to begin with (None: the robot's file), shape (p,).
 
     Returns:
@@ -58,28 +67,60 @@ def projected_newton(
 
     Source: Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
     """
-    objective, scale = Objective(stance, reduced), reduced.nominal
-    low, high = reduced.bounds.T / scale
-    u, row = np.clip(start_of(reduced, total_mass, start) / scale, low, high), reduced.mass_row * scale
-    here, trace, converged = _scaled(objective(u * scale), scale), list[tuple[float, float, float]](), False
-    fall = (LAST_ALPHA / FIRST_ALPHA) ** (1.0 / (PRINTED_ITERATIONS - 1))
+    objective, rows = Objective(stance, reduced), stance.n_samples
+    low, high = reduced.bounds.T
+    phi, row = np.clip(start_of(reduced, total_mass, start), low, high), reduced.mass_row
+    trace, converged = list[tuple[float, float, float]](), False
     while len(trace) < _STEPS and not converged:
-        alpha = max(FIRST_ALPHA * fall ** len(trace), LAST_ALPHA)
-        step, whole = _within(_newton(here), row, u, low, high)
-        there = _scaled(objective((u + step) * scale), scale)
-        if not np.any(step) or there.value > here.value:
-            step, whole = _within(-alpha * here.gradient / np.linalg.norm(here.hessian, 2), row, u, low, high)
-            there = _scaled(objective((u + step) * scale), scale)
-        u, here = u + step, there
-        size = float(np.linalg.norm(step * scale))
-        trace.append((size, here.value, alpha))
+        here = objective(phi)
+        wanted = _newton(here)
+        if not np.any(wanted):
+            wanted = -alpha * rows * here.gradient
+        step, whole = _within(wanted, row, phi, low, high)
+        phi = phi + step
+        size = float(np.linalg.norm(step))
+        trace.append((size, rows * here.value, alpha))
         converged = whole and size <= EPSILON  # a step that a bound cuts short says nothing of a minimum
-    return _estimate(stance, reduced, total_mass, u * scale, tuple(trace), converged)
+    return _estimate(stance, reduced, total_mass, phi, tuple(trace), converged)
 
 
-def _scaled(value: Value, scale: Array) -> Value:
-    """By parameters in shares of `scale`."""
-    return Value(value.value, value.gradient * scale, value.hessian * np.outer(scale, scale))
+def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> ZmpEstimate:
+    """Average the estimates of single runs, as Wu & Gao report theirs: means, and standard deviations of the runs.
+
+    Args:
+        estimates: of `projected_newton`, one for each run; of a single one nothing is averaged.
+        reduced: what they are of.
+
+    Returns:
+        The mean. Its σ is that of one run, sqrt(Σ (Phi_i - mean)² / (n - 1)), the printed one.
+    """
+    first = estimates[0]
+    if len(estimates) == 1:
+        return first
+    values = np.array([each.values for each in estimates])
+    mean, covariance = values.mean(axis=0), np.diag(values.var(axis=0, ddof=1))
+    verdicts = judge_reduced(reduced, mean, covariance)
+    lost = [each for each in estimates if not each.converged]
+    worst = max(estimates, key=lambda each: _WORDS.index(each.verdict.word))
+    return replace(
+        first,
+        values=mean,
+        covariance=covariance,
+        standard_parameters=reduced.standard(mean),
+        parameter_verdicts=verdicts,
+        verdict=worst.verdict,
+        samples=sum(each.samples for each in estimates),
+        iterations=max(each.iterations for each in estimates),
+        converged=not lost,
+        trace=max(estimates, key=lambda each: each.iterations).trace,
+        notes=(
+            f"mean and standard deviation of {len(estimates)} runs estimated one by one, {len(lost)} of which did not "
+            "converge; of the sensors' own errors, which are alike in all runs, the deviation knows nothing",
+        ),
+    )
+
+
+_WORDS = ("identified", "weak", "refused")
 
 
 def _newton(value: Value) -> Array:
