@@ -61,7 +61,7 @@ def balanced(task: SingleSupportTask, courses: Courses, duration: float) -> Bala
     q = np.repeat(task.home[None], basis.size, axis=0)
     weights = np.zeros((len(task.home), basis.size))
     for _ in range(_ROUNDS):
-        q = positions_at(task.robot, task.poses(courses, shift, time), q)
+        q = positions_at(task.robot, task.poses(courses, shift, time), q, hips_turn=task.hips_turn)
         weights = basis.through(q - task.home)
         away, dq, ddq = basis.displacement(weights, time)
         error = reference - task.balance(task.home + away, dq, ddq).points
@@ -76,7 +76,8 @@ def refined(task: SingleSupportTask, courses: Courses, rough: Balanced) -> Balan
     """The same motion on the spline that is played."""
     basis = UniformSpline(max(round(rough.basis.duration / STEP), _FEWEST), rough.basis.duration)
     near, shift = (rough.basis.displacement(each, basis.nodes, 0)[0] for each in (rough.weights, rough.shift))
-    q = positions_at(task.robot, task.poses(courses, shift, basis.nodes), task.home + near)
+    poses = task.poses(courses, shift, basis.nodes)
+    q = positions_at(task.robot, poses, task.home + near, hips_turn=task.hips_turn)
     return Balanced(basis, np.round(basis.through(q - task.home), _GRAIN), basis.through(shift))
 
 

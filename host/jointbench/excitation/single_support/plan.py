@@ -52,6 +52,7 @@ def plan_single_support(
     pace: float = 0.3,
     rest: float = 1.0,
     clearance: float = CLEARANCE,
+    hips_turn: bool = True,
     base: BaseParameters | None = None,
 ) -> Excitation:
     """Draw a random motion on one foot: trunk and swing foot anywhere in their ranges, the zero-moment point as well.
@@ -72,6 +73,8 @@ def plan_single_support(
         pace: from one place of a random course to the next [s].
         rest: of the courses at home, at either end [s]; the trunk leans some tenths of a second ahead of them.
         clearance: between legs, and between the swing foot and the ground [m].
+        hips_turn: whether the joints move that turn the legs about the trunk's upright; in the paper they stood still,
+            and what is left of trunk_yaw and foot_turn is then what comes of the other joints.
         base: the base parameters of which the plan tells a condition number; the robot's where not given.
 
     Returns:
@@ -94,7 +97,7 @@ def plan_single_support(
     check_seed(seed)
     for name, value, usual in (("duration", duration, "95 s"), ("pace", pace, "0.3 s"), ("rest", rest, "1 s")):
         check_duration(name, value, f"{usual} is usual")
-    task = SingleSupportTask(robot, foot or base_foot(robot), margin, zmp_offset, parameters)
+    task = SingleSupportTask(robot, foot or base_foot(robot), margin, zmp_offset, parameters, hips_turn)
     ends = task.ends(ranges or SupportRanges())
     courses = Courses.drawn(np.random.default_rng(seed), ends, duration, rest, pace)
     limits = (*usable_limits(robot), *support_workspace(robot, task.foot, clearance).limits(robot))

@@ -16,6 +16,12 @@ LEG = 6
 _ENDS = (LEG - 1, 2 * LEG - 1)
 """Links that are the trunk and the swing foot."""
 
+_HIPS = (LEG - 1, LEG)
+"""Joints that turn a leg about the trunk's upright."""
+
+_SIX, _UPRIGHT = 6, 5
+"""Numbers of a pose's error, place and turn, and which of them is the turn about the upright."""
+
 _ITERATIONS = 40
 _NEAR = 1e-10
 """Metres and radians: what rounding leaves of a solved pose is 1e-15."""
@@ -43,27 +49,32 @@ def poses_of(robot: Robot, q: Array) -> Poses:
     return Poses(frames.rotations[:, _ENDS], frames.origins[:, _ENDS])
 
 
-def positions_at(robot: Robot, poses: Poses, start: Array) -> Array:
+def positions_at(robot: Robot, poses: Poses, start: Array, *, hips_turn: bool = True) -> Array:
     """Joint positions [rad] at poses, by Newton's method for all samples at once, shape (n_samples, 12).
 
     Args:
         robot: a chain of twelve joints: one leg up to the trunk, another one down to the swing foot.
         poses: where they shall be.
         start: joint positions that are near, shape (n_samples, 12).
+        hips_turn: whether the joints next to the trunk move. Where they do not, trunk and swing foot are turned about
+            the upright as comes of it, and all else is where it shall be.
 
     Raises:
         InfeasibleExcitation: a leg does not reach that far.
     """
     q = start.copy()
+    joints = np.array([j for j in range(2 * LEG) if hips_turn or j not in _HIPS])
+    rows = np.array([k for k in range(2 * _SIX) if hips_turn or k % _SIX != _UPRIGHT])
     for _ in range(_ITERATIONS):
         frames = Jacobians.of(robot, q)
         errors, slopes = zip(*(_error(frames, poses, end) for end in range(2)), strict=True)
-        error = np.concatenate(errors, axis=1)
+        error = np.concatenate(errors, axis=1)[:, rows]
         if np.abs(error).max() < _NEAR:
             return q
-        turn = np.linalg.solve(np.concatenate(slopes, axis=1), error[..., None])[..., 0]
+        slope = np.concatenate(slopes, axis=1)[:, rows][:, :, joints]
+        turn = np.linalg.solve(slope, error[..., None])[..., 0]
         longest = np.abs(turn).max(axis=1, keepdims=True)
-        q = q + turn * np.minimum(1.0, _LONGEST_TURN / np.maximum(longest, _NEAR))
+        q[:, joints] += turn * np.minimum(1.0, _LONGEST_TURN / np.maximum(longest, _NEAR))
     raise InfeasibleExcitation(
         f"robot {robot.name!r}: its legs do not reach where trunk and swing foot are to be; plan a smaller motion"
     )

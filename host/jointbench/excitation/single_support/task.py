@@ -29,6 +29,7 @@ class SingleSupportTask:
         margin: what the zero-moment point keeps free of the sole, lengthwise and sideways [m].
         zmp_offset: measured less predicted point [m].
         parameters: ten of the base's link, then ten per link; the robot's own where None.
+        hips_turn: whether the joints that turn the legs about the trunk's upright move.
 
     Raises:
         ExcitationError: a margin is negative.
@@ -43,6 +44,7 @@ class SingleSupportTask:
     margin: tuple[float, float]
     zmp_offset: tuple[float, float] = (0.0, 0.0)
     parameters: Array | None = None
+    hips_turn: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot stand so."""

@@ -263,3 +263,17 @@ def test_unknown_inertias_are_refused() -> None:
 def test_a_range_must_have_home_in_it() -> None:
     with pytest.raises(ExcitationError, match=r"foot_up from 0\.01 to 0\.05: the range must have home, 0, in it"):
         SupportRanges(foot_up=(0.01, 0.05))
+
+
+def test_hips_that_do_not_turn_stand_still_and_all_else_is_met(planner: Planner) -> None:
+    """As in the paper: the swing foot stays level, and the zero-moment point inside the sole's margin."""
+    motion = planner(hips_turn=False)
+    q, dq, _ = motion.evaluate(np.linspace(0.0, motion.period, 400))
+    hips = [ROBOT.joint_index(f"{side}_hip_yaw") for side in "rl"]
+    assert np.ptp(q[:, hips], axis=0).max() == 0.0
+    assert np.abs(dq[:, hips]).max() == 0.0
+    assert np.abs(np.delete(dq, hips, axis=1)).max(axis=0).min() > 0.01  # all others move
+    up = poses_of(ROBOT, q).rotations[:, 1] @ ROBOT.feet[1].axes[:, 2]
+    assert np.linalg.norm(np.cross(up, [0.0, 0.0, 1.0]), axis=1).max() < 1e-4
+    assert motion.support is not None
+    assert motion.support.room > 0.0
