@@ -36,26 +36,36 @@ class ErrorBars:
     lags: int
 
 
-def error_bars(jacobian: Array, scores: Array, slope: float, prior: Array, starts: NDArray[np.bool_]) -> ErrorBars:
-    """Sandwich covariance B M B of parameters that minimise Σ rho(u) + Σ w theta².
+def error_bars(
+    jacobian: Array,
+    scores: Array,
+    slope: float,
+    prior: Array,
+    starts: NDArray[np.bool_],
+    directions: Array | None = None,
+) -> ErrorBars:
+    """Sandwich covariance B M B of parameters that minimise Σ rho(u) + Σ w (d · theta)².
 
-    B = (slope Σ Jᵀ J + W)⁻¹, M = long-run covariance of Σ_k J_kᵀ psi_k, plus W²: the prior of a parameter with σ = 1
-    pulls by w theta. The rows of a time are summed first, so that what they share counts.
+    B = (slope Σ Jᵀ J + Dᵀ W D)⁻¹, M = long-run covariance of Σ_k J_kᵀ psi_k, plus Dᵀ W² D: the prior of a combination
+    d · theta with σ = 1 pulls by w d · theta. The rows of a time are summed first, so that what they share counts.
 
     Args:
         jacobian: J of the residuals u in their σ, as many rows at a time as there are, shape (n, c, q).
         scores: psi = rho'/2 of them, shape (n, c).
         slope: mean of psi'.
-        prior: w, 0 where there is none, shape (q,).
+        prior: w, 0 where there is none, shape (r,).
         starts: whether a row does not follow the one before it, shape (n,).
+        directions: D, the combinations that priors are of, shape (r, q); the parameters one by one where not given.
 
     Source: Huber, Robust Statistics, 1981, sec. 7.6; Newey & West, Econometrica 55(3), 1987; what windows miss of a
     fit's residuals as in `least_squares.sandwich.expected_share`.
     """
     rows = jacobian.reshape(-1, jacobian.shape[2])
-    scale = np.sqrt(slope * np.sum(rows**2, axis=0) + prior)
+    d = np.eye(rows.shape[1]) if directions is None else directions
+    pull = d.T @ (prior[:, None] * d)
+    scale = np.sqrt(slope * np.sum(rows**2, axis=0) + np.diag(pull))
     scale[scale == 0.0] = 1.0
-    information = slope * (rows.T @ rows) + np.diag(prior)
+    information = slope * (rows.T @ rows) + pull
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     vectors = vectors / scale[:, None]
     told = values > _UNTOLD
@@ -68,7 +78,7 @@ def error_bars(jacobian: Array, scores: Array, slope: float, prior: Array, start
     alone = np.sum(scores**2) / scores.size * np.sum(rows**2, axis=0)
     seen = alone > 0.0
     inflation = float(np.mean(np.diag(meat)[seen] / alone[seen])) if seen.any() else 1.0
-    return ErrorBars(bread @ (meat + np.diag(prior**2)) @ bread + untold, max(inflation, 1.0), found.lags)
+    return ErrorBars(bread @ (meat + d.T @ (prior[:, None] ** 2 * d)) @ bread + untold, max(inflation, 1.0), found.lags)
 
 
 def starting_rows(time: Array, period: float) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from jointbench.identification.zero_moment_point.bounded_least_squares import (
     CLOSE,
@@ -31,6 +32,10 @@ from jointbench.robot import CORNERS, Array
 ROTARY_SIGMA = 0.1
 """By which share CAD's moments of inertia about the centres of mass are taken to be wrong together: 5 to 15 % is usual.
 What thighs and shanks weigh is told from m lc², so against these: their error bars are no better than this guess."""
+
+DRAWING_SIGMA = 0.3
+"""By which share of itself a drawing's mass may be wrong, and of its axis's length where that is: more than cables and
+screws make. Where a motion tells little of feet that hardly move, the least of squares may lie where no robot does."""
 
 _NORMAL = 0.6745
 """Median of a normal variable's magnitude [σ]."""
@@ -59,11 +64,12 @@ def fit_stance(
     *,
     start: Array | None = None,
     rotary_sigma: float = ROTARY_SIGMA,
+    drawing_sigma: float = DRAWING_SIGMA,
 ) -> ZmpEstimate:
     """Estimate reduced parameters, sensors' errors, cables' pulls and doubts about CAD's rotary inertias in one fit.
 
-    min Σ rho((z(Phi, s) - m(nu)) / sigma) + kappa (|nu / data sheet|² + |D⁻¹ s|²) over samples, x, y and the
-    vertical force, with Huber's rho, mass_row @ Phi + held mass = total mass, and Phi within its bounds; m(nu) is what
+    min Σ rho((z(Phi, s) - m(nu)) / sigma) + kappa (|nu / data sheet|² + |D⁻¹ s|² + |(Phi - file) / sigma_f|²) over
+    samples, x, y and the vertical force, with Huber's rho, mass_row @ Phi + held mass = total mass, and Phi within its bounds; m(nu) is what
     sensors with errors nu tell (`Calibration`), which the known weight calibrates as it wanders over the sole. Sigma
     follows from the residuals' median, kappa from their correlation in time: neighbours tell less than twice as much.
 
@@ -74,6 +80,8 @@ def fit_stance(
         start: Phi to begin with (None: the robot's file), shape (p,).
         rotary_sigma: share by which CAD's moments of inertia may be wrong together, unless `reduced` neglects them;
             D Dᵀ is `reduced.rotary_covariance` of it. 0 takes CAD's for true.
+        drawing_sigma: by which the file's Phi may be wrong: masses as a share of themselves, scaled to the whole's
+            weight, centres as a share of their axes' lengths. Infinite: nothing is known of it.
 
     Returns:
         The estimate; its covariance is the sandwich of scores that are correlated in time, with the priors' own error.
@@ -83,7 +91,8 @@ def fit_stance(
 
     Source: Huber, Robust Statistics, 1981, sec. 7.6; Newey & West, Econometrica 55(3), 1987.
     """
-    problem = _Problem(stance, reduced, rotary_sigma)
+    file = _File.of(reduced, start_of(reduced, total_mass), drawing_sigma)
+    problem = _Problem(stance, reduced, rotary_sigma, file)
     phi, beside = start_of(reduced, total_mass, start), np.zeros(problem.n_beside)
     # From far off all rows are, so the first pass takes them alike.
     found = solve(problem.rows(_FIRST_SIGMA, 1.0), reduced, total_mass, phi, beside, close=_NEAR)
@@ -104,12 +113,31 @@ def fit_stance(
 
 
 @dataclass(frozen=True, eq=False)
+class _File:
+    """What the robot's file says of Phi.
+
+    Attributes:
+        phi: its values, weighing what the robot weighs, shape (p,).
+        weight: one over the standard deviation of each, shape (p,).
+    """
+
+    phi: Array
+    weight: Array
+
+    @staticmethod
+    def of(reduced: ReducedParameters, phi: Array, sigma: float) -> _File:
+        lengths = [kind.length for kind in reduced.robot.link_kinds]
+        return _File(phi, 1.0 / (sigma * np.concatenate([lengths, phi[reduced.n_kinds :]])))
+
+
+@dataclass(frozen=True, eq=False)
 class _Problem:
     """Residuals z(Phi, s) - m(nu), with nu = data sheet * u and s = D u', of which u, u' ~ N(0, 1)."""
 
     stance: Stance
     reduced: ReducedParameters
     rotary_sigma: float
+    file: _File
 
     @cached_property
     def _doubts(self) -> Array:
@@ -165,12 +193,14 @@ class _Problem:
 
     def rows(self, sigma: Array, kappa: float) -> Rows:
         """Residuals in their σ, then what the priors say."""
-        prior = np.sqrt(kappa) * np.hstack([np.zeros((self.n_beside, len(self.reduced.names))), np.eye(self.n_beside)])
+        weight = np.concatenate([self.file.weight, np.ones(self.n_beside)])
 
         def found(phi: Array, beside: Array) -> tuple[Array, Array]:
             residual, jacobian = self.residual(phi, beside)
             scaled = (jacobian / sigma[:, None]).reshape(self.n_rows, -1)
-            return np.concatenate([(residual / sigma).ravel(), np.sqrt(kappa) * beside]), np.vstack([scaled, prior])
+            off = weight * np.concatenate([phi - self.file.phi, beside])
+            rows = np.concatenate([(residual / sigma).ravel(), np.sqrt(kappa) * off])
+            return rows, np.vstack([scaled, np.sqrt(kappa) * np.diag(weight)])
 
         return found
 
@@ -184,10 +214,11 @@ class _Problem:
         residual, jacobian = self.residual(found.phi, found.beside)
         u, p = residual / sigma, len(found.phi)
         free = np.concatenate([jacobian[:, :, :p] @ found.plane.basis, jacobian[:, :, p:]], axis=2) / sigma[:, None]
-        prior = np.concatenate([np.zeros(found.plane.basis.shape[1]), np.full(self.n_beside, kappa)])
+        directions = block_diag(self.file.weight[:, None] * found.plane.basis, np.eye(self.n_beside))
+        prior = np.full(len(directions), kappa)
         slope = max(float(np.mean(np.abs(u) < HUBER)), _LEAST_SLOPE)
         starts = starting_rows(self.stance.time, self.stance.sample_period)
-        return error_bars(free, np.clip(u, -HUBER, HUBER), slope, prior, starts)
+        return error_bars(free, np.clip(u, -HUBER, HUBER), slope, prior, starts, directions)
 
     def estimate(
         self, found: Solution, bars: ErrorBars, sigma: Array, total_mass: float,
