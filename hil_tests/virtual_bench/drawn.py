@@ -61,6 +61,7 @@ def _joint(
         stribeck=float(part.stribeck * friction),
         grease_drag=float(part.grease_drag * friction),
         makkar=makkar,
+        mesh_phases=_phases(seed, place),
     )
 
 
@@ -83,6 +84,11 @@ def _link(
         center_of_mass=_moved(link.center_of_mass, way),
         inertia_about_center_of_mass=rows,
     )
+
+
+def _phases(seed: int, place: int) -> tuple[float, float]:
+    first, second = np.random.default_rng([_STREAM, seed, 4, place]).uniform(0.0, 2.0 * np.pi, 2).tolist()
+    return first, second
 
 
 def _moved(place: Vector3, way: Array) -> Vector3:

@@ -1,5 +1,6 @@
 """Friction of a joint at its motor side, and of the gears behind coupled motors."""
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -181,20 +182,41 @@ class MakkarFriction:
 
 
 class MeshRipple:
-    """Friction that swells from tooth to tooth: times 1 + share sin(teeth q), of which no law of speed knows."""
+    """Friction that swells from tooth to tooth and shrinks as the gears warm up, of which no law of speed knows.
 
-    def __init__(self, share: float, teeth: int, count: int) -> None:
-        """Take the swell and the teeth in a turn of each of `count` joints."""
-        self.share = share
-        self._teeth = teeth
-        self._factor = np.ones(count)
+    Times (1 + share sin(teeth q + a) + second sin(2 teeth q + b)) (1 - warming (1 - exp(-t / warming_time))).
+    """
 
-    def turn_to(self, position: Array) -> None:
-        """Take where the joints are [rad]: once a tick, in which they go on by hundredths of a tooth."""
-        np.multiply(position, self._teeth, self._factor)
-        np.sin(self._factor, self._factor)
-        np.multiply(self._factor, self.share, self._factor)
-        np.add(self._factor, 1.0, self._factor)
+    def __init__(
+        self,
+        share: float,
+        teeth: int,
+        count: int,
+        *,
+        second: float = 0.0,
+        phases: Array | None = None,
+        warming: float = 0.0,
+        warming_time: float = 1.0,
+    ) -> None:
+        """Take the swell, the teeth in a turn of each of `count` joints, and phases a and b, shape (2, count)."""
+        self.share = share + second
+        self._first, self._second, self._teeth = share, second, teeth
+        self._phases = np.zeros((2, count)) if phases is None else phases
+        self._warming, self._warming_time = warming, warming_time
+        self._factor, self._other = np.ones(count), np.ones(count)
+
+    def turn_to(self, position: Array, time: float = 0.0) -> None:
+        """Take where the joints are [rad], and when [s]: once a tick, in which they go on by hundredths of a tooth."""
+        factor, other = self._factor, self._other
+        np.multiply(position, self._teeth, factor)
+        np.multiply(factor, 2.0, other)
+        for phase, share, wave in zip(self._phases, (self._first, self._second), (factor, other), strict=True):
+            np.add(wave, phase, wave)
+            np.sin(wave, wave)
+            np.multiply(wave, share, wave)
+        np.add(factor, other, factor)
+        np.add(factor, 1.0, factor)
+        factor *= 1.0 + self._warming * math.expm1(-time / self._warming_time)
 
     def swell(self, friction: Array) -> Array:
         """Friction as it is there [N·m], in place."""

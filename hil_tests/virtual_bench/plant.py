@@ -103,7 +103,7 @@ class Plant:
         self._friction = joint_friction(truth, kind, transmission, self._motor_position)
         self._gear_loss = _gear_loss(truth, transmission) if kind != "ideal" and transmission.coupled else None
         meshes = kind != "ideal" and truth.mesh_ripple > 0.0
-        self._ripple = MeshRipple(truth.mesh_ripple, truth.mesh_teeth, robot.n_joints) if meshes else None
+        self._ripple = mesh_ripple(truth) if meshes else None
         self._check_step(robot, truth)
         torque_constants = np.array([drive.torque_constant for drive in robot.drives])
         torque_per_current = transmission.ratio * torque_constants
@@ -179,7 +179,7 @@ class Plant:
             command = self._bridges.steady_currents(command, self._supply, at_drives(self._motor_velocity))
         self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
         if self._ripple is not None:
-            self._ripple.turn_to(self._motor_position)
+            self._ripple.turn_to(self._motor_position, start)
         mujoco.set_mjcb_passive(self._act)  # the hook belongs to the process: every plant takes it and gives it back
         try:
             for step in range(self._steps):
@@ -350,6 +350,19 @@ def joint_friction(truth: PlantFile, kind: PlantKind, transmission: Transmission
         stribeck=column(truth, "stribeck"),
         stribeck_velocity=column(truth, "stribeck_velocity"),
         load=load,
+    )
+
+
+def mesh_ripple(truth: PlantFile) -> MeshRipple:
+    """How friction of the joints swells and shrinks."""
+    return MeshRipple(
+        truth.mesh_ripple,
+        truth.mesh_teeth,
+        len(truth.joints),
+        second=truth.mesh_second,
+        phases=np.array([joint.mesh_phases for joint in truth.joints]).T,
+        warming=truth.warming,
+        warming_time=truth.warming_time,
     )
 
 

@@ -39,6 +39,7 @@ class JointTruth:
         makkar: g1 … g5 of Makkar's law [N·m, s/rad, s/rad, N·m, s/rad], None for the Stribeck law; `coulomb` is g4 then
             and `viscous` g6.
         grease_drag: beside Makkar's law, what grows with the speed to the power of 2/3 [N·m], at 1 rad/s.
+        mesh_phases: of the teeth's swell and of its second harmonic [rad].
         torsion_spring, torsion_zero: [N·m/rad], and where it is at rest [rad].
         sine_spring, sine_zero: largest torque [N·m], and where it is at rest [rad].
     """
@@ -56,6 +57,7 @@ class JointTruth:
     torque_range: float
     makkar: tuple[float, ...] | None = None
     grease_drag: float = 0.0
+    mesh_phases: tuple[float, float] = (0.0, 0.0)
     torsion_spring: float = 0.0
     torsion_zero: float = 0.0
     sine_spring: float = 0.0
@@ -191,6 +193,8 @@ class PlantFile:
     Attributes:
         tick: of the bench it is on, in which it takes `steps_per_tick` steps.
         mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
+        mesh_second: the same of twice as many teeth, as of the other flank.
+        warming, warming_time: by what share it is less once the gears are warm, and time constant of that [s].
         base_link: true inertia of the base where it is free to move, None where it stands still.
         feet: in the robot's order; floor_friction: coefficient of the floor under them.
         scatter: how much the plant of one seed differs from that of another.
@@ -206,6 +210,9 @@ class PlantFile:
     joints: tuple[JointTruth, ...]
     mesh_ripple: float = 0.0
     mesh_teeth: int = 0
+    mesh_second: float = 0.0
+    warming: float = 0.0
+    warming_time: float = 1.0
     base_link: Link | None = None
     feet: tuple[FootTruth, ...] = ()
     floor_friction: float = 0.0
@@ -272,6 +279,9 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
         ideal_transition=friction.positive("ideal_transition_rad_s"),
         mesh_ripple=_not_negative(friction, "mesh_ripple", 0.0),
         mesh_teeth=whole(friction, "mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
+        mesh_second=_not_negative(friction, "mesh_second_ripple", 0.0),
+        warming=_not_negative(friction, "warming", 0.0),
+        warming_time=friction.positive("warming_s", 1.0),
         scatter=scatter,
         sensors=sensors,
         joints=tuple(

@@ -64,11 +64,19 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
 def _friction(part: JointTruth, truth: PlantFile, kind: PlantKind) -> dict[str, Any]:
     """Friction of a joint as the formulas of `friction.py` have it, and its viscous part; `load` is per load.
 
-    Where teeth make it swell, this is its mean over a tooth, and `mesh_ripple` the share of the swell.
+    Where teeth make it swell, this is its mean over a tooth of cold gears; `MeshRipple` has the rest.
     """
     if kind != "ideal" and part.makkar is not None:
         gammas = [*part.makkar, part.viscous]
-        beyond = {"grease_drag": part.grease_drag, "mesh_ripple": truth.mesh_ripple}
+        beyond = {
+            "grease_drag": part.grease_drag,
+            "mesh_ripple": truth.mesh_ripple,
+            "mesh_second": truth.mesh_second,
+            "mesh_teeth": truth.mesh_teeth,
+            "mesh_phases": part.mesh_phases,
+            "warming": truth.warming,
+            "warming_time": truth.warming_time,
+        }
         return {"law": "makkar", "gammas": gammas, "load": part.load_friction, **beyond}
     plain = {"coulomb": part.coulomb, "viscous": part.viscous}
     if kind == "ideal":
