@@ -53,8 +53,8 @@ ASSUMED = (
     "it is not, α one constant, each run by itself, then mean and standard deviation of the five. In which units its e "
     "is, by which the size of α goes, it does not print. Its σ is the printed one, of single runs.",
     "The robot is weighed without an error. Ours takes the file's masses for known to 30 %, its centres to 30 % of the "
-    "links' lengths and its inertias to 10 %; with hips that stand still the motion tells thighs, shanks and feet apart "
-    "by little more than that.",
+    "links' lengths and its inertias to 10 %; with hips that stand still the motion tells thighs, shanks and feet "
+    "apart by little more than that.",
     "Distances are from the measured point without the constant errors that the plant's sensors and cables have, which "
     "nobody at the bench could know; what is not constant is left in. As calibrated: from the sensors as they came, "
     "which is how the paper measures; the errors of gains and zeros count in it for every method, the plant's own "

@@ -20,7 +20,8 @@ from tools.demo.story import PaperLine, Stage, Story
 ASSUMED = (
     "Each arm is that of nursing_arm, the left one mirrored; how far apart the shoulders are, the text of our copy "
     "does not say. Friction of the plant's two arms differs by up to 7 %.",
-    "The friction experiment is shown on one arm; here Stribeck's law is fitted with all else.",
+    "The friction experiment is shown on one arm, and the teeth that spoil it; here Stribeck's law is fitted with all "
+    "else, and friction swells by 1 %. Each seed draws friction and rotors of both arms.",
 )
 REPEATS = 2
 LAW = "stribeck"
@@ -67,7 +68,13 @@ def tell(stage: Stage) -> Story:
             Check("mirror_difference", difference, "<=", LARGEST_ERROR_PERCENT, "%"),
         ),
         PaperLine(
-            "verification error, worst of 12 joints",
+            "verification error, all rows, worst of 12 joints",
+            "–",
+            f"{judged.error_all.relative.max():.2%} of the torque "
+            f"({judged.joint_names[int(np.argmax(judged.error_all.relative))]}): Stribeck's law tells no rest",
+        ),
+        PaperLine(
+            "the same, moving rows",
             "–",
             f"{judged.relative.max():.2%} of the torque ({judged.joint_names[int(np.argmax(judged.relative))]})",
             Check("verification_relative", 100.0 * float(judged.relative.max()), "<=", LARGEST_ERROR_PERCENT, "%"),
