@@ -14,7 +14,8 @@ from tools.demo.stories import ROBOTS
 from tools.demo.story import PaperLine, Stage, Story
 
 LIMITS = {
-    "nursing_arm": (">= 0.99", ">= 0.99", "<= 2 %", "<= 2 %", "== 36", *6 * ("<= 5 %",)),
+    "nursing_arm": (*4 * ("<= 2 %",), "== 36", *6 * ("<= 5 %",)),
+    "gorobot2": ("<= 0.5", "<= 1.3", ">= 7 parameters"),
     "nursing_dual": (),
     "rehab_arm": ("<= 5 %",),
     "modular7": (">= 90 %", ">= 60 %"),

@@ -1,0 +1,150 @@
+"""System A's own method against cases by hand; its demo's checks go red when a method is broken. No boards."""
+
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from jointbench import Validation
+from jointbench.dynamics import inverse_dynamics
+from jointbench.excitation import random_excitation
+from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
+from jointbench.robot import Array, load_robot
+from tools.demo.friction_experiment import JointFriction, friction_lines
+from tools.demo.nursing_arm import verification_lines
+from tools.demo.printed_friction import PrintedExperiment, combined, experiment, mean_friction, our_law
+from tools.demo.printed_nursing import PrintedModel, PrintedRows, fit_printed, joint_inertia, ridge, rms_of
+
+ROBOT = load_robot("nursing_arm")
+FEW = SpeedSweep(n_speeds=16, step=np.radians(2.0), pause=0.0)
+"""As far as the printed strokes, in fewer steps."""
+
+
+FRICTION = 4.0
+"""What rubs beside the links' torque [N·m]: errors are shares of all that motors give."""
+
+
+def plant(**more: Any) -> dict[str, Any]:
+    """Friction of a joint, as the truth of a bench tells it."""
+    beyond = {
+        "grease_drag": 1.89,
+        "mesh_ripple": 0.04,
+        "mesh_second": 0.025,
+        "mesh_teeth": 24,
+        "mesh_phases": [0.3, 2.0],
+    }
+    return {"gammas": [1.6, 95.0, 11.0, 6.1, 65.0, 5.39], **beyond, "warming": 0.05, "warming_time": 1200.0, **more}
+
+
+def test_torques_of_both_ways_are_combined_as_by_hand() -> None:
+    """Eq. 20 with T1(+) = 5, T2(+) = 2, T1(-) = -3, T2(-) = -1: rotation (5-2+3-1)/2, pitch (5+2+3+1)/2."""
+    first, second = (np.array([5.0]), np.array([-3.0])), (np.array([2.0]), np.array([-1.0]))
+    assert combined(first, second, pitch=False).tolist() == [2.5]
+    assert combined(first, second, pitch=True).tolist() == [5.5]
+    # What does not turn with the direction, their modelling error, goes out.
+    assert combined((first[0] + 0.7, first[1] + 0.7), second, pitch=True).tolist() == [5.5]
+
+
+def test_the_joints_own_inertia_is_that_of_eq_11() -> None:
+    """J11 = J22 = J1 + J2 and J12 = J1 - J2, of rotors behind gears of 3060."""
+    rotors = [4e-7, 3e-7, 2e-7, 2e-7, 1e-7, 1e-7]
+    inertia = joint_inertia(ROBOT, rotors)
+    total, difference = 3060.0**2 * 7e-7, 3060.0**2 * 1e-7
+    np.testing.assert_allclose(inertia[:2, :2], [[total, difference], [difference, total]], rtol=1e-12)
+    assert inertia[0, 2:].tolist() == [0.0] * 4
+
+
+def test_ridge_is_that_of_a_hand() -> None:
+    """ZᵀZ = diag(3, 1), Zᵀt = (4, 6) and strength 1: (4/4, 6/2)."""
+    assert ridge(np.diag([3.0, 1.0]), np.array([4.0, 6.0]), 1.0).tolist() == [1.0, 3.0]
+
+
+@lru_cache(maxsize=4)
+def rows(seed: int, gravity: float = 1.0) -> PrintedRows:
+    """What links take, rotors and friction off: of the drawn arm, with a hundredth of it as noise."""
+    motion = random_excitation(ROBOT, period=10.0, seed=seed)
+    q, dq, ddq = motion.evaluate(np.linspace(0.0, 10.0, 400, endpoint=False))
+    links = ROBOT.standard_parameters
+    assert links is not None
+    torque = inverse_dynamics(ROBOT, q, dq, gravity * ddq, links)
+    noise = np.random.default_rng(seed).standard_normal(torque.shape)
+    torque = torque + 0.01 * np.sqrt(np.mean(torque**2, axis=0)) * noise
+    used = np.ones(len(q), dtype=np.bool_)
+    size = np.sqrt(np.mean(torque**2, axis=0)) + FRICTION
+    return PrintedRows(q, dq, ddq, torque, used, np.ones_like(q, dtype=np.bool_), size)
+
+
+@lru_cache(maxsize=1)
+def fitted() -> PrintedModel:
+    return fit_printed(ROBOT, rows(0), 0)
+
+
+def verification(predicted: Array, of: PrintedRows) -> list[bool]:
+    """What the demo's checks say of a model's torque."""
+    everywhere, moving = rms_of(predicted - of.torque, of)
+    errors = SimpleNamespace(rms=everywhere, relative=everywhere / of.size)
+    ours = SimpleNamespace(joint_names=ROBOT.joint_names, error_all=errors, rms=moving, relative=moving / of.size)
+    lines = verification_lines(cast(Validation, ours), (everywhere, moving), of.size, np.full(6, 0.01))
+    return [line.check.ok for line in lines if line.check is not None]
+
+
+def test_the_papers_regression_predicts_another_motion() -> None:
+    assert fitted().tested < 0.05
+    assert len(fitted().parameters) == 36
+    assert verification(fitted().predict(ROBOT, rows(1)), rows(1)) == [True] * 6
+
+
+def test_a_wrong_sign_and_a_dropped_term_are_seen() -> None:
+    right = fitted().predict(ROBOT, rows(1))
+    assert sum(verification(-right, rows(1))) <= 1  # the palm's own roll needs next to nothing
+    still = PrintedRows(**{**rows(1).__dict__, "ddq": np.zeros_like(rows(1).ddq)})
+    assert not all(verification(fitted().predict(ROBOT, still), rows(1)))
+
+
+def test_another_robot_than_the_one_that_was_fitted_is_seen() -> None:
+    """Its forces of acceleration three times as large: beyond what a drawing is off by."""
+    assert not all(verification(fitted().predict(ROBOT, rows(2, 3.0)), rows(2, 3.0)))
+
+
+def friction_checks(found: PrintedExperiment, law: FrictionFit, played: float = 0.01) -> list[bool]:
+    """What the demo's checks say, the same of every joint."""
+    joints = {
+        name: JointFriction(name, law, law, played, played, found, law, law)
+        for name in ("j1", "j2", "j3", "j4", "j5", "j6")
+    }
+    return [line.check.ok for line in friction_lines(joints) if line.check is not None]
+
+
+def test_the_printed_strokes_tell_the_plants_friction() -> None:
+    found = experiment(plant(), pitch=True, noise=0.033, seed=0, sweep=FEW)
+    law = our_law(found)
+    assert friction_checks(found, law) == [True] * 4
+    # The teeth swell within a stroke and not over it.
+    assert 0.8 < found.r_squared_of_samples(law) < 0.97
+    assert law.r_squared > 0.999
+    assert friction_checks(found, law, played=0.03) == [True, False, True, False]
+
+
+def test_friction_by_a_wrong_sign_is_seen() -> None:
+    """T1 - T2 taken of a pitch gives nothing; T(-) taken for T(+) turns it round."""
+    found = experiment(plant(), pitch=True, noise=0.033, seed=0, sweep=FEW)
+    turned = PrintedExperiment(found.speeds, -found.friction, found.truth)
+    means = turned.means
+    assert not any(friction_checks(found, fit_friction(means, friction_law("makkar", means)))[::2])
+
+
+def test_friction_without_the_term_that_grows_with_speed_is_seen() -> None:
+    found = experiment(plant(), pitch=True, noise=0.033, seed=0, sweep=FEW)
+    flat = FrictionData(found.speeds, np.full_like(found.speeds, found.means.torque.mean()))
+    law = fit_friction(flat, friction_law("coulomb_viscous", flat))
+    assert not any(friction_checks(found, law)[::2])
+
+
+@pytest.mark.parametrize("beyond", [{"mesh_ripple": 0.9, "mesh_teeth": 1}, {"warming": 0.9, "warming_time": 3.0}])
+def test_a_plant_beyond_all_that_was_assumed_is_seen(beyond: dict[str, Any]) -> None:
+    """Strokes over half of a wave do not average it; gears that lose nearly all friction at once have no cold law."""
+    found = experiment(plant(**beyond), pitch=True, noise=0.033, seed=0, sweep=FEW)
+    cold = PrintedExperiment(found.speeds, found.friction, mean_friction(plant(**beyond), found.speeds))
+    assert not any(friction_checks(cold, our_law(found))[::2])
