@@ -206,9 +206,9 @@ class ReducedParameters:
     def rotary_covariance(self, sigma: float) -> Array:
         """Of the shares by which what `rotary_names` names may be wrong, shape (n, n).
 
-        CAD leaves out cables, screws and boards, which links of a kind have alike and a trunk otherwise than a leg: sigma
-        is the standard deviation of what a kind of links shares, and half as large is that of what all links share, and
-        of what each moment has alone.
+        CAD leaves out cables, screws and boards, which links of a kind have alike and a trunk has otherwise than a leg:
+        sigma is the standard deviation of what a kind of links shares; half as large is that of what all links share,
+        and of what each moment has alone.
         """
         kinds = [k for k, kind in enumerate(self.robot.link_kinds) for _ in range(len(_MOMENTS) * len(kind.links))]
         return sigma**2 * (0.25 + np.equal.outer(kinds, kinds) + 0.25 * np.eye(len(kinds)))

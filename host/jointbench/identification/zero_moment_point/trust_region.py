@@ -69,17 +69,18 @@ def fit_stance(
     """Estimate reduced parameters, sensors' errors, cables' pulls and doubts about CAD's rotary inertias in one fit.
 
     min Σ rho((z(Phi, s) - m(nu)) / sigma) + kappa (|nu / data sheet|² + |D⁻¹ s|² + |(Phi - file) / sigma_f|²) over
-    samples, x, y and the vertical force, with Huber's rho, mass_row @ Phi + held mass = total mass, and Phi within its bounds; m(nu) is what
-    sensors with errors nu tell (`Calibration`), which the known weight calibrates as it wanders over the sole. Sigma
-    follows from the residuals' median, kappa from their correlation in time: neighbours tell less than twice as much.
+    samples, x, y and the vertical force, with Huber's rho, mass_row @ Phi + held mass = total mass, and Phi within its
+    bounds; m(nu) is what sensors with errors nu tell (`Calibration`), which the known weight calibrates as it wanders
+    over the sole. Sigma follows from the residuals' median, kappa from their correlation in time: neighbours tell less
+    than twice as much.
 
     Args:
         stance: rows of one or several runs on one bench.
         reduced: what to estimate.
         total_mass: of the robot as weighed [kg].
         start: Phi to begin with (None: the robot's file), shape (p,).
-        rotary_sigma: share by which CAD's moments of inertia may be wrong together, unless `reduced` neglects them;
-            D Dᵀ is `reduced.rotary_covariance` of it. 0 takes CAD's for true.
+        rotary_sigma: share by which CAD's moments of inertia of a kind of links may be wrong, unless `reduced`
+            neglects them; D Dᵀ is `reduced.rotary_covariance` of it. 0 takes CAD's for true.
         drawing_sigma: by which the file's Phi may be wrong: masses as a share of themselves, scaled to the whole's
             weight, centres as a share of their axes' lengths. Infinite: nothing is known of it.
 
