@@ -96,7 +96,9 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         unknown, none = np.full(n, np.nan), np.zeros(2 * n, dtype=np.intp)
         return RecordedSignals(samples.time, position, torque, valid, unknown, filters, h, every * h, none)
     folded_tick, folded = _folded(run.excitation, samples)
-    average = average_periods((position, torque), valid, folded_tick, folded, reject_outliers=settings.reject_outliers)
+    average = average_periods(
+        (position, torque), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
+    )
     # Of samples sent each few ticks the noise lies in as small a part of the band: as that of more noise at each tick.
     noise = average.spread[n:] * np.sqrt(np.mean(every / average.count[average.valid]))
     time = h * np.arange(folded, dtype=np.float64)
