@@ -286,9 +286,9 @@ def solver_lines(paper: ZmpEstimate, whole: ZmpEstimate, ours: ZmpEstimate) -> t
         ),
         PaperLine(f"the same, α = {FIRST_ALPHA:g}", "does not converge", ended(whole)),
         PaperLine(
-            "iterations of ours, all runs at once",
+            "iterations of ours, all runs at once, and their share of the paper's",
             "–",
-            f"{ours.iterations}",
+            f"{ours.iterations}, {share:.3f}",
             Check("iterations_to_papers", share, "<=", MOST_OF_ITERATIONS),
         ),
     )

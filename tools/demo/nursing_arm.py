@@ -54,7 +54,10 @@ ASSUMED = (
     "columns and torque standardized, 70 % of all rows drawn at random to train, and the ridge, whose strength is not "
     "printed, that predicts the other 30 % best.",
     "Errors are over all rows, rest included; over moving rows in brackets. The bound is what the plant's own bodies, "
-    "rotors and mean friction leave of the same torque: teeth, warmth, the gears' losses and their bending.",
+    "rotors and mean friction leave of the same torque: teeth, warmth, the gears' losses and their bending. What ours "
+    "has beyond it is mostly the bodies: fitted on ten times one path, on which the teeth's swell is the same each "
+    "time, they take it for inertia. With seed 0, our friction and the plant's bodies j5 errs by 3.2 %, with ours by "
+    "5.2 %.",
     "What a hand pushes with (the paper's τ_ext) is nothing here: nobody touches the arm.",
 )
 PRINTED_RMSE = {"j1": "14.372 N·m", "j6": "3.152 N·m"}
