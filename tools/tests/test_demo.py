@@ -112,7 +112,7 @@ def test_tables_of_the_demos_fit_on_a_terminal() -> None:
         )
         tables.append(joint_table(cast(Model, SimpleNamespace(error_all=error)), cast(Validation, judged)))
     law: Any = SimpleNamespace(law=SimpleNamespace(name="makkar+load"), r_squared=0.99)
-    tables.append(friction_table({"j1": JointFriction("j1", law, law, 1.2345, 1.2345)}))
+    tables.append(friction_table({"j1": JointFriction("j1", law, law, 1.2345, 1.2345, law, law, law)}))
     gain: Any = SimpleNamespace(average=-12.345, verdict=SimpleNamespace(word="identified"))
     gains = {name: cast(ResidualGain, gain) for name in (OWN, JUDGED, "waypoints_long", "series_ramped")}
     tables.append(gain_table(gains, gains))
