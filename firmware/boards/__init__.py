@@ -15,7 +15,7 @@ Attributes
     budget           optional: bytes of frames to encode in a turn, a multiple of 4: as many as the line takes meanwhile
     clock_at         address of the time that now_us() tells, as it was when wait_tick() returned, or later
     sync_input       True when `inputs` tells the edges of a SYNC line
-    inputs           bytearray(116) or longer; what wait_tick() fills, little-endian:
+    inputs           bytearray(120) or longer; what wait_tick() fills, little-endian:
                        8 int32: tick, time in us, SYNC edges since boot, time of the last edge in us,
                        motor counter 0..65535, link encoder, supply, motor temperature
                        16 uint16 motor current, then 16 uint16 joint torque: 12-bit, spread over the window ending now
@@ -24,6 +24,8 @@ Attributes
                        have stands in place of a motor's temperature
                        int32: time of the motor encoder's newest edge, in counts of the fact encoder.capture_clock that
                        wrap at 2^32
+                       int32: pins that keep the motor off, as bits, until the next tick also where they did so for a
+                       moment only: 1 stop, 2 fault, 4 limit_low, 8 limit_high
                      The link encoder's count is absolute within a turn: 0 … encoder.link_counts - 1. Supply,
                      temperature and forces are counts within int16; registers say what one is. Times are of one clock
                      that wraps at 2^32 us; what a board does not measure stays 0

@@ -19,10 +19,10 @@ import micropython
 from micropython import const
 from uctypes import bytearray_at
 
-LAYOUT = const(0x4A420003)  # "JB", version 3
-INPUTS = const(124)  # bytes of a motor: those of the Hal, then how many are received, and the time
+LAYOUT = const(0x4A420004)  # "JB", version 4
+INPUTS = const(128)  # bytes of a motor: those of the Hal, then how many are received, and the time
 TIME_US = const(4)
-NOW_US = const(120)
+NOW_US = const(124)
 OUTPUTS = const(16)  # bytes of a motor; the fourth word counts those to be sent
 LINE = const(512)  # bytes the line takes in a tick, each way
 
@@ -34,7 +34,7 @@ BEGUN = const(28)  # COUNTER when the tick was taken
 OUTPUTS_AT = const(0x21000100)
 SENT_AT = const(0x2100010C)
 INPUTS_AT = const(0x21000400)
-RECEIVED_AT = const(0x21000474)
+RECEIVED_AT = const(0x21000478)
 
 COUNTER = const(0x40028018)  # 25 MHz of QEMU's time: under -icount shift=7 an instruction is 128 ns, 3.2 counts
 TURNS = const(4000)  # of a loop of two instructions, which tells whether it is so

@@ -12,10 +12,10 @@ import struct
 from micropython import const
 from uctypes import addressof
 
-LAYOUT = const(0x4A420003)  # "JB", version 3
-INPUTS = const(124)  # bytes of a motor: those of the Hal, then how many are received, and the time
-RECEIVED = const(116)
-NOW_US = const(120)
+LAYOUT = const(0x4A420004)  # "JB", version 4
+INPUTS = const(128)  # bytes of a motor: those of the Hal, then how many are received, and the time
+RECEIVED = const(120)
+NOW_US = const(124)
 OUTPUTS = const(16)  # bytes of a motor; the fourth word counts those to be sent
 LINE = const(512)  # bytes the line takes in a tick, each way
 

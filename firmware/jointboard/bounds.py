@@ -15,8 +15,10 @@ ADC_RAIL = const(32736)  # centred sum of 16 samples one count below full scale:
 HEAT_ONE = const(4096)  # of a current at HARD_COUNTS
 INT32_MAX = const(0x7FFFFFFF)
 LONGEST_TIMEOUT = const(65535)  # ticks: times the largest current it fits 32 bits
+MOST_WHOLE = const(1 << 18)  # motor counts of a count of the link encoder, of which 4095 fit 32 bits
 COEFFICIENTS = const(5)  # of a section of the filter
-BUS_VOLTAGE = const(32)  # bits of channels
+LINK_POSITION = const(4)  # bits of channels
+BUS_VOLTAGE = const(32)
 TEMPERATURE = const(64)
 
 
@@ -59,10 +61,21 @@ def _motion(cells):
     fastest = cells[wire.REGISTER_HARD_VELOCITY]
     cells[tick.FASTEST] = min(cells[wire.REGISTER_LIMIT_VELOCITY], fastest)
     cells[tick.JUMP] = max(1, min(cells[wire.REGISTER_LIMIT_JUMP], fastest >> 8))
-    cells[tick.LINK_HALF] = cells[tick.ENCODER_LINK_COUNTS] >> 1
+    turn = cells[tick.ENCODER_LINK_COUNTS]
+    cells[tick.LINK_HALF] = turn >> 1
+    counts = cells[wire.REGISTER_DRIVE_RATIO] * cells[wire.REGISTER_ENCODER_MOTOR_COUNTS]
+    whole = counts // (1000 * turn)
+    cells[tick.TWIST_WHOLE] = max(-MOST_WHOLE, min(MOST_WHOLE, whole))
+    cells[tick.TWIST_PART] = (counts - 1000 * turn * whole << 18) // (1000 * turn)
+    cells[tick.TWIST_MOST] = cells[wire.REGISTER_LIMIT_TWIST] if has_link(cells) else 0
     clocks = cells[wire.REGISTER_ENCODER_CAPTURE_CLOCK] * cells[wire.REGISTER_BOARD_TICK_PERIOD] // 1000000
     cells[tick.EDGE_CLOCKS] = clocks
     cells[tick.EDGE_MOST] = min(32768, INT32_MAX // max(1, clocks))
+
+
+def has_link(cells):
+    """There is an encoder at the link."""
+    return cells[wire.REGISTER_BOARD_CHANNELS] & LINK_POSITION
 
 
 def _times(cells):

@@ -30,3 +30,4 @@ def home(cells, inputs):
     cells[tick.POSITION] = position
     cells[tick.LINK_COUNT] = link_count
     cells[tick.LINK_POSITION] = link
+    cells[tick.TWIST] = cells[tick.TWIST_REST] = 0

@@ -98,6 +98,8 @@ def within(cells, id, value):
         return min(value, cells[wire.REGISTER_HARD_VELOCITY])
     if id == wire.REGISTER_LIMIT_MISSED_TICKS:
         return min(value, cells[wire.REGISTER_HARD_MISSED_TICKS])
+    if id == wire.REGISTER_LIMIT_TWIST and not bounds.has_link(cells):
+        return 0
     if id == wire.REGISTER_VELOCITY_SOURCE and not cells[wire.REGISTER_ENCODER_CAPTURE_CLOCK]:
         return 0
     return value

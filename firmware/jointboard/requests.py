@@ -37,6 +37,7 @@ REFERENCE = const(218)
 REFERENCE_VELOCITY = const(219)
 INTEGRAL = const(216)
 STUCK = const(156)
+EXCUSED = const(237)
 LIMIT_POSITION_MIN = const(33)
 LIMIT_POSITION_MAX = const(34)
 LIMIT_FOLLOWING = const(36)
@@ -50,6 +51,9 @@ STATE_RUNNING = const(4)
 REFUSAL_OK = const(0)
 REFUSAL_BAD_LENGTH = const(1)
 REFUSAL_WRONG_STATE = const(3)
+PINS_AT = const(116)  # of the Hal's inputs
+KEEP_OFF = const(3)  # of their bits: stop and fault, and those of the limit switches
+SWITCHES = const(12)
 MOTOR = const(1)  # what a request is: for a motor, longer than a tick, of bodies that may grow
 BOARD = const(2)
 FROZEN = const(4)
@@ -57,7 +61,7 @@ FROZEN = const(4)
 assert (BODY, CHANNELS, MOTOR_CURRENT) == (framing.BODY, wire.REGISTER_BOARD_CHANNELS, registers.MOTOR_CURRENT)
 for _name in (
     "STATE", "TICK", "POSITION", "REFERENCE", "REFERENCE_VELOCITY", "INTEGRAL", "STUCK", "LIMIT_POSITION_MIN",
-    "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING",
+    "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING", "EXCUSED",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 for _name in (
@@ -87,6 +91,7 @@ class Requests:
         self._last_at = address(self._last)
         self._answer = None  # what it was answered; None: by its own message, or not to its end
         self._repeated = False
+        self._pins = memoryview(motor.board.inputs)[PINS_AT:]
         self._registers = memoryview(motor.cells)[: wire.REGISTER_COUNT]
         self._checked = None  # CRC of registers and trajectory, of which every knot is known to be within the limits
 
@@ -202,6 +207,9 @@ class Requests:
         cells, playback = self._cells, self._playback
         if token != self._token:
             return wire.REFUSAL_BAD_TOKEN, 0
+        pins = self._pins[0] & KEEP_OFF
+        if pins:
+            return wire.REFUSAL_PINS, pins
         known = crc32(self._registers, playback.identity)  # a host that knows it knows what it arms
         if config_crc != known:
             return wire.REFUSAL_BAD_CONFIG, known
@@ -219,6 +227,7 @@ class Requests:
             self._collect()
             self._publisher.excuse_gap()
         gc.disable()
+        cells[EXCUSED] = SWITCHES
         cells[REFERENCE] = position
         cells[REFERENCE_VELOCITY] = cells[INTEGRAL] = cells[STUCK] = 0
         self._board.watchdog(WATCHDOG_MS)

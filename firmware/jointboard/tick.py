@@ -153,8 +153,16 @@ FIRST_TICK = const(228)
 FIRST_PLAY = const(229)
 BLOCK = const(230)  # ticks in a full block
 DIVIDERS = const(231)  # as a DATA head has them
-DUE = const(232)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(296)
+# What the joint twists: motor counts of the motor less those that the link encoder says, since they were set alike.
+TWIST = const(232)
+TWIST_REST = const(233)  # of the latter, Q18
+TWIST_WHOLE = const(234)  # motor counts of a count of the link encoder, and 2^18 of the rest
+TWIST_PART = const(235)
+TWIST_MOST = const(236)  # 0: any
+# Pins.
+EXCUSED = const(237)  # limit switches that the motor stood at when it was armed, and may leave
+DUE = const(238)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(302)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -175,7 +183,13 @@ STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
 SLOWEST_EDGE = const(4194304)  # counts of the capture clock from edge to edge; beyond it the motor stands
+FASTEST_LINK = const(4095)  # counts in a tick, of which the product with TWIST_PART fits
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
+# Bits of the Hal's pins, which say what keeps the motor off.
+PIN_STOP = const(1)
+PIN_FAULT = const(2)
+PIN_LOW = const(4)
+PIN_HIGH = const(8)
 # As wire.py has them; viper folds a constant only when it stands in the same file.
 STATE_ARMED = const(3)
 STATE_RUNNING = const(4)
@@ -193,6 +207,10 @@ TRIP_SUPPLY = const(10)
 TRIP_TEMPERATURE = const(11)
 TRIP_OVERRUN = const(12)
 TRIP_COMMAND = const(13)
+TRIP_STOP_PIN = const(15)
+TRIP_FAULT_PIN = const(16)
+TRIP_LIMIT_PIN = const(17)
+TRIP_TWIST = const(18)
 
 
 @micropython.viper
@@ -383,6 +401,14 @@ def tick(cells: ptr32) -> int:
     link = near[LINK_POSITION - MOTION] + word
     near[LINK_COUNT - MOTION] = inputs[5]
     near[LINK_POSITION - MOTION] = link
+    if word > FASTEST_LINK:
+        word = FASTEST_LINK
+    if word < 0 - FASTEST_LINK:
+        word = 0 - FASTEST_LINK
+    low = near[TWIST_REST - MOTION] + word * near[TWIST_PART - MOTION]
+    near[TWIST_REST - MOTION] = low & 0x3FFFF
+    twist = near[TWIST - MOTION] + delta - word * near[TWIST_WHOLE - MOTION] - (low >> 18)
+    near[TWIST - MOTION] = twist
 
     # stage: velocity
     velocity = near[VELOCITY - MOTION]
@@ -528,7 +554,26 @@ def tick(cells: ptr32) -> int:
         if move < 0:
             move = 0 - move
         limit = near[TRIP_COUNTS - CONTROL]
-        if value > limit:
+        pins = inputs[29]
+        word = pins & cells[EXCUSED]
+        cells[EXCUSED] = word
+        if word:
+            # A switch that was reached before ARM is left, and not gone on into.
+            if motion[REFERENCE_VELOCITY - MOTION] < 0:
+                word = word & PIN_HIGH
+            if motion[REFERENCE_VELOCITY - MOTION] > 0:
+                word = word & PIN_LOW
+            pins = pins ^ word
+        if pins:
+            value = pins
+            limit = 0
+            if pins & PIN_STOP:
+                trip = TRIP_STOP_PIN
+            elif pins & PIN_FAULT:
+                trip = TRIP_FAULT_PIN
+            else:
+                trip = TRIP_LIMIT_PIN
+        elif value > limit:
             trip = TRIP_OVER_CURRENT
         elif near[HEAT - CONTROL] > near[HEAT_LIMIT - CONTROL]:
             trip = TRIP_I2T
@@ -546,6 +591,14 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_ENCODER_STUCK
             value = stuck
             limit = cells[STUCK_TICKS]
+        elif motion[TWIST_MOST - MOTION] and twist > motion[TWIST_MOST - MOTION]:
+            trip = TRIP_TWIST
+            value = twist
+            limit = cells[TWIST_MOST]
+        elif motion[TWIST_MOST - MOTION] and twist < 0 - motion[TWIST_MOST - MOTION]:
+            trip = TRIP_TWIST
+            value = twist
+            limit = 0 - cells[TWIST_MOST]
         elif position < cells[LIMIT_POSITION_MIN]:
             trip = TRIP_POSITION
             value = position

@@ -93,7 +93,7 @@ class Outputs:
 class BoardProcess:
     """A running board. `frames` collects all it has sent, `noise` what was none; sensors keep their last values."""
 
-    GREETING = struct.pack("<4I", 0x4A420003, 124, 0, 0)
+    GREETING = struct.pack("<4I", 0x4A420004, 128, 0, 0)
     HEAP = "192k"
 
     def __init__(self, folder: Path) -> None:
@@ -109,6 +109,7 @@ class BoardProcess:
         self.temperature = 2_500
         self.forces = (0, 0, 0, 0)
         self.motor_edge = 0  # time of the motor encoder's newest edge, counts of the capture clock
+        self.pins = 0  # that keep the motor off
         self.frames: list[Frame] = []
         self.trajectory = 0  # of the last upload
         self.noise: list[str] = []
@@ -251,8 +252,8 @@ class BoardProcess:
         words = (self.tick, now, self.edges, self.edge_us)
         sensors = (self.motor_count & 0xFFFF, self.link_count, self.supply, self.temperature)
         adc = [*_samples(self.current), *_samples(self.torque)]
-        served = (_signed(self.motor_edge), len(received), _signed(now + SERVED_US))
-        return struct.pack("<8i32H4i3i", *map(_signed, words), *sensors, *adc, *self.forces, *served) + received
+        served = (_signed(self.motor_edge), self.pins, len(received), _signed(now + SERVED_US))
+        return struct.pack("<8i32H4i4i", *map(_signed, words), *sensors, *adc, *self.forces, *served) + received
 
     def _read(self, count: int) -> bytes:
         data = b""

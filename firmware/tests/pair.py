@@ -11,7 +11,7 @@ from jointwire import Frame, MessageType
 
 PARTNER = 9
 SHARED = {"board.shared_line": 1}
-GREETING = struct.pack("<4I", 0x4A420003, 248, 0, 0)
+GREETING = struct.pack("<4I", 0x4A420004, 256, 0, 0)
 
 
 class Motor:
@@ -52,7 +52,7 @@ class PairProcess(BoardProcess):
         for motor in self.motors.values():
             for name in ("motor_count", "link_count", "current", "torque", "motor_edge"):
                 setattr(self, name, getattr(motor, name))
-            records += self._inputs(b"" if records else received)[:124]
+            records += self._inputs(b"" if records else received)[:128]
         os.write(self._to_board, records + received)
         words = struct.unpack("<8i", self._read(32))
         self.last = Outputs(*words[:3], self._read(words[3]))

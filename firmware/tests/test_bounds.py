@@ -34,7 +34,9 @@ def random_registers(rng: random.Random) -> dict[str, int]:
             register[r.name] = rng.choice((r.minimum, r.maximum, r.default, rng.randint(r.minimum, r.maximum)))
     return register | {
         "board.tick_period": rng.choice((100, 1000, 5000)),
-        "board.channels": rng.choice((0x87F, 0x81F)),
+        "board.channels": rng.choice((0x87F, 0x81F, 0x87B)),
+        "drive.ratio": rng.choice((101_000, 1000, -50_123)),
+        "encoder.link_counts": rng.choice((524_288, 16_384, 4096)),
         "current.scale": rng.choice((305176, -50_000, 2_000_000)),
         "current.zero": rng.choice((0, 500, -500)),
         "encoder.capture_clock": rng.choice((0, 1_000_000, 125_000_000)),
@@ -76,11 +78,20 @@ def test_limits_in_the_units_the_tick_compares(derived: list[tuple[dict[str, int
             "TIMEOUT": 1e-3 * r["limit.link_timeout"] * second,
             "RAMP": 1e-3 * r["limit.link_timeout"] * second / 2,
             "LINK_HALF": r["encoder.link_counts"] / 2,
+            "TWIST_MOST": r["limit.twist"] if r["board.channels"] & 4 else 0,
             "EDGE_CLOCKS": r["encoder.capture_clock"] / second,
             "FRICTION_SLOPE": 4096 * r["servo.friction"] / r["servo.friction_band"],
         }
         for name, value in expected.items():
             assert 0 <= value - cell[name] < 1, name  # whole numbers are cut off
+
+
+def test_the_gear_is_whole_counts_and_parts(derived: list[tuple[dict[str, int], dict[str, int]]]) -> None:
+    for r, cell in derived:
+        exact = r["drive.ratio"] * r["encoder.motor_counts"] / (1000 * r["encoder.link_counts"])
+        assert 0 <= exact - (cell["TWIST_WHOLE"] + cell["TWIST_PART"] / 2**18) < 2**-18
+        assert 4095 * cell["TWIST_PART"] + 2**18 < 2**31
+        assert 4095 * abs(cell["TWIST_WHOLE"]) < 2**30
 
 
 def test_supply_and_temperature_in_counts(derived: list[tuple[dict[str, int], dict[str, int]]]) -> None:

@@ -19,7 +19,7 @@ from hil_tests.virtual_bench.riscv import on_a_riscv
 from jointbench.flash.compiler import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
-SEED = 20
+SEED = 28
 CASES, TICKS = 100, 400
 IN_QEMU = 12
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
@@ -36,7 +36,7 @@ import struct
 from array import array
 from uctypes import addressof, bytearray_at
 from jointboard import tick
-TICKS, INPUTS, SAMPLE = 50, 116, 36
+TICKS, INPUTS, SAMPLE = 50, 120, 36
 size = 8 + 4 * (tick.DUE - tick.INPUTS) + 12 + SAMPLE
 results = bytearray(TICKS * size)  # compiling what comes next leaves the heap in pieces
 from jointboard import sampling
@@ -95,6 +95,7 @@ class Case:
         self.motion = "still" if self.held else rng.choice(("follow", "follow", "still", "jump"))
         self.twin = self._random_twin()
         self.block = self.twin.block()
+        self.pins, self.switches = 0, number % 4 == 2  # it has switches and an emergency stop
         self.count, self.edges = 0, rng.choice((0, 2**31 - 1))
         self.status_in = rng.choice((1, 7, 1000))
         self.first_tick = rng.choice((0, 2**31 - 200, 2**30 - 9))
@@ -133,6 +134,7 @@ class Case:
         twin.link_position = rng.choice((0, 2**31 - 1, -(2**31)))
         twin.edge_clocks = rng.choice((1000, 16_000, 125_000))
         twin.edge_time = rng.randrange(2**32)
+        twin.excused = rng.choice((0, 12))
         twin.missed = rng.choice((0, 0, 0, 3, 65535))
         twin.heat = rng.choice((0, 2**30, rng.randrange(2**30)))
         twin.squares = [2**24] * rng.choice((0, 1, 63))
@@ -154,9 +156,11 @@ class Case:
             "supply": ((-32000, 32000), (0, 0)),
             "hottest": (32000, 0),
             "heat_limit": (2**30, 2**25, 0),
+            "twist": (2**24, 1000, 1),
         }
         tight = {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.3}
-        scale = {"hard_counts": rng.choice((1, 777, 32736)), "heat_rate": rng.choice((1, 210, 2**15))}
+        ratio = rng.choice(((0, 2**18 - 1), (25, 0), (-26, 777), (2**18, 1)))
+        scale = {"ratio": ratio, "hard_counts": rng.choice((1, 777, 32736)), "heat_rate": rng.choice((1, 210, 2**15))}
         if self.held:
             tight = {"clamp": 32000, "stuck_current": 1, "stuck_ticks": 3}
         b = replace(wide, **scale, **({} if self.loose else tight))
@@ -208,6 +212,7 @@ class Case:
         return {
             "TRIP_COUNTS": b.trip_counts, "JUMP": b.jump, "FASTEST": b.fastest, "CLAMP": b.clamp,
             "STUCK_CURRENT": b.stuck_current, "STUCK_TICKS": b.stuck_ticks, "TIMEOUT": b.timeout,
+            "TWIST_MOST": b.twist, "TWIST_WHOLE": b.ratio[0], "TWIST_PART": b.ratio[1],
             "RAMP": b.timeout // 2, "SUPPLY_LEAST": b.supply[0], "SUPPLY_MOST": b.supply[1], "HOTTEST": b.hottest,
             "HARD_COUNTS": b.hard_counts, "HEAT_RATE": b.heat_rate, "HEAT_LIMIT": b.heat_limit,
         }  # fmt: skip
@@ -222,6 +227,7 @@ class Case:
             "LINK_COUNT": twin.link_count, "LINK_POSITION": twin.link_position, "INTEGRAL": twin.integral,
             "EDGE_TIME": wrap(twin.edge_time), "STILL": twin.still,
             "TRIP": twin.trip[0], "TRIP_VALUE": twin.trip[1], "TRIP_LIMIT": twin.trip[2],
+            "TWIST": twin.twist, "TWIST_REST": twin.twist_rest, "EXCUSED": twin.excused,
             "COUNTER": twin.counter, "POSITION": twin.position, "VELOCITY": twin.velocity_q12,
             "INNOVATION": twin.innovation, "REFERENCE": twin.reference,
             "REFERENCE_VELOCITY": twin.reference_velocity, "WAIT": twin.wait, "PLAY": twin.play,
@@ -243,8 +249,11 @@ class Case:
         edge = (twin.edge_time + rng.choice((0, 1, 2**22, 2**22 + 1, 2**31, *[rng.randrange(2**17)] * 20))) % 2**32
         wait, state = twin.wait, twin.state
         slow = [rng.choice((-32768, 32767, rng.randint(-32768, 32767))) for _ in range(6)]
+        if self.switches and rng.random() < 0.03:
+            self.pins = rng.choice((0, 0, 0, 4, 8, 12, *(3 * [(1, 2, 15)[self.number // 4 % 3]])))
+        pins = self.pins
         feet = (slow[2], slow[3], slow[4], slow[5])
-        twin.tick(Inputs(tick, count, link, current, torque, slow[0], slow[1], feet, edge))
+        twin.tick(Inputs(tick, count, link, current, torque, slow[0], slow[1], feet, edge, pins))
         events = self._events(wait, state)
         if rng.random() < 0.01:
             self.edges = (self.edges + 1 + 2**31) % 2**32 - 2**31
@@ -253,7 +262,7 @@ class Case:
         if events & CELL["EVENT_BLOCK"]:
             self.count = 0
         words = (tick, 0, self.edges, 0, count, link, *slow[:2])
-        return struct.pack("<8i32H4iI", *words, *current, *torque, *slow[2:], edge), expected
+        return struct.pack("<8i32H4iIi", *words, *current, *torque, *slow[2:], edge, pins), expected
 
     def _events(self, wait: int, state: int) -> int:
         twin, events = self.twin, 0

@@ -30,6 +30,7 @@ class Inputs:
     temperature: int = 0
     forces: tuple[int, int, int, int] = (0, 0, 0, 0)
     motor_edge: int = 0
+    pins: int = 0
 
 
 @dataclass
@@ -48,6 +49,8 @@ class Bounds:
     hard_counts: int = 32736
     heat_rate: int = 210
     heat_limit: int = 2**30
+    twist: int = 0
+    ratio: tuple[int, int] = (0, 0)  # motor counts of a count of the link encoder: whole ones, 2^18 of the rest
 
 
 @dataclass
@@ -105,6 +108,9 @@ class Twin:
     position: int = 0
     link_count: int = 0
     link_position: int = 0
+    twist: int = 0
+    twist_rest: int = 0
+    excused: int = 0
     velocity_q12: int = 0
     innovation: int = 0
     edge_time: int = 0
@@ -190,6 +196,9 @@ class Twin:
         step = wrap(inputs.link_count - self.link_count)
         step += turn if step < -(turn // 2) else -turn if step > turn // 2 else 0
         self.link_count, self.link_position = inputs.link_count, wrap(self.link_position + step)
+        step, (whole, part) = max(-4095, min(4095, step)), self.bounds.ratio
+        carried, self.twist_rest = divmod(self.twist_rest + step * part, 2**18)
+        self.twist = wrap(self.twist + moved - step * whole - carried)
         return moved
 
     def _track(self, moved: int) -> int:
@@ -251,12 +260,20 @@ class Twin:
         r, b = self.register, self.bounds
         current, error = abs(raw - r["current.zero"]), self.reference - self.position
         low, high = r["limit.position_min"], r["limit.position_max"]
+        self.excused &= inputs.pins
+        toward = 0 if self.reference_velocity == 0 else 4 if self.reference_velocity < 0 else 8
+        pins = inputs.pins & ~(self.excused & ~toward)
         checks = (
+            (Trip.STOP_PIN, pins, 0, pins & 1),
+            (Trip.FAULT_PIN, pins, 0, pins & 2),
+            (Trip.LIMIT_PIN, pins, 0, pins & 12),
             (Trip.OVER_CURRENT, current, b.trip_counts, current > b.trip_counts),
             (Trip.I2T, self.heat, b.heat_limit, self.heat > b.heat_limit),
             (Trip.OVERRUN, self.missed, r["limit.missed_ticks"], self.missed > r["limit.missed_ticks"]),
             (Trip.ENCODER_JUMP, moved, b.jump, abs(moved) > b.jump * (self.missed + 1)),
             (Trip.ENCODER_STUCK, self.stuck, b.stuck_ticks, self.stuck >= b.stuck_ticks),
+            (Trip.TWIST, self.twist, b.twist, self.twist > b.twist > 0),
+            (Trip.TWIST, self.twist, -b.twist, self.twist < -b.twist < 0),
             (Trip.POSITION, self.position, low, self.position < low),
             (Trip.POSITION, self.position, high, self.position > high),
             (Trip.VELOCITY, velocity, b.fastest, abs(velocity) > b.fastest),

@@ -22,6 +22,7 @@ TICK_IN = np.dtype(
         ("adc", "<u2", (2, OVERSAMPLES)),  # motor current, then joint torque
         ("foot_force", "<i4", 4),
         ("motor_edge", "<u4"),  # time of the motor encoder's newest edge, counts of the capture clock
+        ("pins", "<i4"),  # that keep the motor off: 1 stop, 2 fault, 4 limit_low, 8 limit_high
         ("received", "<i4"),
         ("now_us", "<i4"),  # when the received bytes are served
     ]
@@ -29,8 +30,8 @@ TICK_IN = np.dtype(
 # Board to bench, once for each motor: four i32; as many bytes for the serial line as `sent` of the first says follow.
 TICK_OUT_SIZE = 16  # tick, enable, current command [mA], sent
 MAX_SERIAL = 512  # bytes a tick and direction: what a USB-CDC or fast UART carries in a millisecond
-# A board introduces itself once with the layout it speaks: 'JB', version 3.
-MAGIC = 0x4A420003
+# A board introduces itself once with the layout it speaks: 'JB', version 4.
+MAGIC = 0x4A420004
 FULL_DUTY = 32768
 _ON_OR_OFF = frozenset((0, 1))
 

@@ -61,6 +61,12 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "PARTNER": "of a board with two motors: the other tripped, value: by what; or was stopped, or one of the two "
         "did not play; value: 0",
         "HARDWARE": "a sensor or drive does not answer, or says what cannot be; the board's console says which",
+        "STOP_PIN": "the pin `stop` is low: an emergency stop's contact is open; value: bits of the pins, 1 stop, "
+        "2 fault, 4 limit_low, 8 limit_high",
+        "FAULT_PIN": "the pin `fault` is low: the power stage says that it has failed; value: as above",
+        "LIMIT_PIN": "a limit switch was reached that the motor did not stand at when it was armed, or the plan goes "
+        "on into it; value: as above",
+        "TWIST": "motor and link encoder disagree by more than limit.twist; value: motor counts",
     },
     Refusal: {
         "OK": "carried out",
@@ -81,6 +87,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "BAD_CONFIG": "registers are not what the host believes; value: the board's CRC, as int32",
         "NOT_SAVED": "value: errno",
         "NO_MOTOR": "the board has none to move, as board.channels says; value: the channels it has",
+        "PINS": "its pins keep the motor off; value: 1 stop, 2 fault, 3 both",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",

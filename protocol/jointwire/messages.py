@@ -86,6 +86,10 @@ class Trip(IntEnum):
     COMMAND = 13
     PARTNER = 14
     HARDWARE = 19
+    STOP_PIN = 15
+    FAULT_PIN = 16
+    LIMIT_PIN = 17
+    TWIST = 18
 
 
 class Refusal(IntEnum):
@@ -108,6 +112,7 @@ class Refusal(IntEnum):
     BAD_CONFIG = 14
     NOT_SAVED = 15
     NO_MOTOR = 16
+    PINS = 17
 
 
 class ResetCause(IntEnum):

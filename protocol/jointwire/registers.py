@@ -277,6 +277,17 @@ REGISTERS: tuple[Register, ...] = (
     ),
     Register(61, "limit.missed_ticks", "tick", 1, 0, 1000, 20, "rw-disarmed", "most ticks missed in a row"),
     _fact(62, "hard.missed_ticks", "tick", 1, 1000, "limit.missed_ticks may not be set above it"),
+    Register(
+        63,
+        "limit.twist",
+        "count",
+        1,
+        0,
+        2**24,
+        0,
+        "rw-disarmed",
+        "motor counts by which motor and link encoder may disagree, 0: any; only where there is a link encoder",
+    ),
     *_section(64, 1),
     *_section(69, 2),
 )

@@ -17,7 +17,7 @@ from drivers.errors import WiringError
 from jointboard import rooms
 
 LINE = const(512)  # received bytes in a tick, at most
-INPUTS = const(116)
+INPUTS = const(120)
 OUTPUTS = const(12)
 TRIES = const(8)
 VOLTAGE_DRIVES = ("pwm_direction", "half_bridges")
@@ -47,6 +47,7 @@ class Joint:
     shortest_watchdog_ms = 1
     longest_watchdog_ms = 30000
     bridges = ntc = None
+    safety = None  # pins that keep the motor off (safety_pins.py)
     _adc = None  # measure(inputs)
     slow_sensors = False
     clock_Hz = 0
@@ -113,6 +114,13 @@ class Joint:
             self.ntc = Ntc(config)
             facts.update(self.ntc.facts())
 
+    def watch_pins(self, pulls_down=True):
+        """The pins of config.json that keep the motor off, where there are some; a bare board has none."""
+        from drivers.safety_pins import SafetyPins, has_safety_pins
+
+        if has_safety_pins(self.config) and "sim_joint" not in self.config:
+            self.safety = SafetyPins(self.config, pulls_down)
+
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
         if "sim_joint" in self.config:
@@ -165,6 +173,8 @@ class Joint:
             put(inputs, 5, self.link_encoder.read())
         if self.slow_sensors:
             self._read_slow_sensors(inputs)
+        if self.safety:
+            put(inputs, 29, self.safety.read())
         clock.tick(inputs)
         received = self.line.receive(self._received, LINE)
         clock.look()

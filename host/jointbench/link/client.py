@@ -76,6 +76,7 @@ RegisterName = Literal[
     "limit.temperature",
     "limit.missed_ticks",
     "hard.missed_ticks",
+    "limit.twist",
     "filter.1.b0",
     "filter.1.b1",
     "filter.1.b2",

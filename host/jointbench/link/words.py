@@ -23,6 +23,7 @@ _REFUSALS: dict[Refusal, str] = {
     Refusal.BAD_CONFIG: "its registers or trajectory are not as this host last read, wrote or loaded them (CRC-32 is "
     "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
     Refusal.NO_MOTOR: "the board has no motor, as its channels ({value:#x}) say; leave it out of the motion",
+    Refusal.PINS: "its pins keep the motor off: {pins}; release the emergency stop, or look after the power stage",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
@@ -44,7 +45,7 @@ def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageTy
         return f"refusal {refusal}, which this release does not know (value {value})"
     of_any = _REFUSALS[Refusal(refusal)]
     text = (_REFUSALS_OF.get((request, Refusal(refusal)), of_any) if request else of_any).format(
-        value=value, word=value & 0xFFFFFFFF, state=state_text(value), allowed=allowed or "less"
+        value=value, word=value & 0xFFFFFFFF, state=state_text(value), allowed=allowed or "less", pins=pins_text(value)
     )
     if refusal == Refusal.WRONG_STATE and value == State.FAULT:
         text += f"; first {CLEARING}"
@@ -52,6 +53,14 @@ def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageTy
 
 
 _STATES = frozenset(State)
+# Bits of a board's pins, and what each says when it is low.
+_PINS = {1: "stop is open", 2: "the power stage reports a fault", 4: "limit_low is reached", 8: "limit_high is reached"}
+
+
+def pins_text(pins: int) -> str:
+    """What the pins of a board say."""
+    return ", ".join(text for bit, text in _PINS.items() if pins & bit) or "none"
+
 
 CLEARING = "clear the fault (`jointbench run --clear`, or bench.clear())"
 
@@ -99,7 +108,22 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
         "a sensor or drive of the board does not answer, or says what cannot be", None,
         "read on the board's console which, and check its wires and supply"
     ),
+    Trip.STOP_PIN: ("the emergency stop is open", None, "release it when nobody is in the robot's reach"),
+    Trip.FAULT_PIN: (
+        "the power stage reports a fault", None, "look for a short circuit, heat or a low supply at the power stage"
+    ),
+    Trip.LIMIT_PIN: (
+        "a limit switch was reached", None,
+        "check zero and limits; from where it stands the motor may only leave the switch"
+    ),
+    Trip.TWIST: (
+        "motor and link encoder disagree by more than the joint can twist", "limit.twist",
+        "look for a slipping clutch or a bad encoder, then let the board start again, which finds the joint anew"
+    ),
 }  # fmt: skip
+
+
+_OF_PINS = frozenset({Trip.STOP_PIN, Trip.FAULT_PIN, Trip.LIMIT_PIN})
 
 
 def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
@@ -108,6 +132,8 @@ def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
     sizes = f": {si_text(BY_NAME[register], value)}, limit {si_text(BY_NAME[register], limit)}" if register else ""
     if trip == Trip.PARTNER and value:
         sizes = f" ({TRIPS[Trip(value)][0]})"
+    if trip in _OF_PINS:
+        sizes = f" ({pins_text(value)})"
     next_step = f"{advice[:1].upper()}{advice[1:]}, then {CLEARING} and play again"
     return f"tripped at tick {tick}, {what}{sizes}; its motor is off. {next_step}"
 
