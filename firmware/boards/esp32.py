@@ -44,6 +44,7 @@ class Board(Joint):
         motor_encoder = self._make_motor_encoder()
         line = self._make_line()
         self.add_sensors(registers)
+        self.watch_pins()
         self.lead_us = self.facts["adc.window"] = self.time_measuring()
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin)
         self.complete(self._make_drive)

@@ -39,7 +39,7 @@ class Board(Joint):
 
     kind = "rp2"
     longest_watchdog_ms = 8388
-    _fused = None
+    _fused = _guard = None
     _motors = ()
 
     def __init__(self):
@@ -66,6 +66,12 @@ class Board(Joint):
             raise WiringError("config.json: charge_pump: ENABLE of an RP2 is a heartbeat by itself; wire it directly")
         # From now on whoever lets the motor go by not turning does so. In the other PIO: the counter fills its own.
         self._enable = Heartbeat(config["pins"]["enable"], 1 - min(pio, 1), self.period_us)
+        self.watch_pins(not rp2_chip.IS_RP2350)
+        if self.safety and len(motors) == 1:  # two leave the PIO no state machine
+            from drivers.rp2_guard import Guard
+
+            self._guard = Guard(self.safety.numbers, config, 1 - min(pio, 1))
+            self.safety.latched = self._guard.take
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
         self.add_sensors(registers)
@@ -127,6 +133,8 @@ class Board(Joint):
         fused = Fused(motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive)
         if motor.link_encoder:
             fused.add_link_encoder(motor.link_encoder, link)
+        if motor.safety:
+            fused.watch_pins(motor.safety.numbers, self._guard and self._guard.address)
         return fused
 
     def join(self, line, place=0):

@@ -51,6 +51,7 @@ class Board(Joint):
         motor_encoder = self._make_motor_encoder()
         line = self._make_line()
         self.add_sensors(registers)
+        self.watch_pins()
         if "heartbeat" in config:
             self._enable = self._make_heartbeat(motor_encoder)
         self.lead_us = self.time_measuring()

@@ -70,6 +70,12 @@ class Fused:
         else:
             self._put(rp2_turn.LINK, {0: rp2_chip.SPI[link["spi"]], 1: 1 << link["select"]})
 
+    def watch_pins(self, numbers, flags=0):
+        """Pins that keep the motor off (safety_pins.py), and where the flags of rp2_guard.py are, if it has one."""
+        bits = [0 if number is None else 1 << number for number in numbers]
+        flags = flags or self.address + 4 * rp2_turn.NO_FLAGS
+        self._put(rp2_turn.PINS, dict(enumerate([sum(bits), rp2_chip.PIN_LOOK, flags] + bits)))
+
     def complain(self, found):
         """Raise what the kernels have found, where it is of this motor's sensors.
 

@@ -14,6 +14,7 @@ from drivers.errors import WiringError
 from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES
 from drivers.rp2_heartbeat import Heartbeat
 from drivers.rp2_quadrature import Quadrature
+from drivers.safety_pins import SafetyPins, has_safety_pins
 from jointboard import rooms
 
 
@@ -45,6 +46,7 @@ class SecondMotor:
         self.facts = facts = dict(config.get("facts", {}))
         self.inputs, self.outputs = rooms.buffer(INPUTS), rooms.buffer(OUTPUTS)
         self.enable = Heartbeat(item(config, "pins", "enable"), 1 - min(pio, 1), period_us, 1)
+        self.safety = SafetyPins(config, not rp2_chip.IS_RP2350) if has_safety_pins(config) else None
         self.motor_encoder = Quadrature(item(config, "motor_encoder", "a"), pio, self.inputs, 1)
         facts["encoder.capture_clock"] = self.motor_encoder.clock_Hz
         self.motor_encoder.watch_index(config, facts, pio)

@@ -64,6 +64,14 @@ ENCODER_BIT = const(42)
 NEXT_MOTOR = const(43)  # address of its cells, 0: none
 SPEAKER = const(44)  # cells of the line that is being sent, and those of the other one, 0 where there is none
 LISTENER = const(45)
+PINS = const(46)  # that keep the motor off: bits of all; where they are read; flags of those that were low; bit of each
+LOOK = const(47)
+FLAGS_AT = const(48)
+STOP = const(49)
+FAULT = const(50)
+LOW = const(51)
+HIGH = const(52)
+NO_FLAGS = const(53)
 CELLS = const(64)
 
 OVERFLOW = const(0x800)  # of the ADC's FIFO
@@ -255,6 +263,24 @@ def before(_t) -> int:
         if t[SELECT]:
             spi[DATA] = 0xC0  # nothing more is asked for
             spi[DATA] = 0x00
+
+        if t[PINS]:
+            pair = ptr32(t[FLAGS_AT])
+            one = pair[0] & 7
+            pair[0] = one  # taken back
+            if one > 3:  # the third machine watches fault
+                one = one ^ 6
+            word = t[PINS] & (ptr32(t[LOOK])[0] ^ -1)
+            if word:
+                if word & t[STOP]:
+                    one |= 1
+                if word & t[FAULT]:
+                    one |= 2
+                if word & t[LOW]:
+                    one |= 4
+                if word & t[HIGH]:
+                    one |= 8
+            inputs[29] = one
 
         next = line[NEXT]
         count = (come - next) & rx_mask

@@ -10,6 +10,7 @@ from array import array
 from uctypes import addressof
 
 log = []
+low = set()  # names of input pins that something outside holds low
 main_output = array("I", [0] * 32)  # an advanced timer's registers
 CR2, BDTR = 1, 17
 
@@ -35,7 +36,9 @@ class Pin:
         if alt is not None:
             log.append((name, "alt", alt, int(pull == self.PULL_DOWN), main_output[BDTR], main_output[CR2]))
 
-    def value(self, level):
+    def value(self, level=None):
+        if level is None:
+            return 0 if self.name in low else 1
         log.append((self.name, level))
 
     def irq(self, handler, trigger, **how):

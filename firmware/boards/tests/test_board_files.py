@@ -133,10 +133,42 @@ def _gates_never_float(log: list[Any], pins: list[str]) -> None:
         ({"analog_samples": 2}, "of a tick's 2000 us, more than half: take fewer samples"),
         ({"facts": {"board.tick_period": 1000}}, "of a tick's 1000 us, more than half"),
         ({"link_encoder": {"kind": "as5047p", "spi": 1}}, "link_encoder.select is missing"),
+        (
+            {"pins": {"enable": 4, "sync": 21, "stop": 21}},
+            "pins.stop is 21, which another of pins has; give it its own",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_be(change: dict[str, Any], what: str, tmp_path: Any) -> None:
     assert what in start("esp32", examples()["esp32"] | change, tmp_path)
+
+
+@pytest.mark.parametrize("port", ["stm32", "esp32"])
+def test_each_tick_reads_the_pins_that_keep_the_motor_off(port: str, tmp_path: Any) -> None:
+    config = examples()[port]
+    config.pop("heartbeat", None)
+    config["pins"] |= {"stop": "s", "fault": "f", "limit_high": "h"}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    program = (
+        PROGRAM.split("    built = ")[0]
+        + """
+    answer = []
+    for held in ((), ("s",), ("f",), ("h",), ("s", "f", "h"), ()):
+        fake_port.low.clear()
+        fake_port.low.update(held)
+        board.wait_tick()
+        answer.append(struct.unpack_from("<i", board.inputs, 116)[0])
+except WiringError as error:
+    answer = str(error)
+"""
+    )
+    found = run(
+        program.replace("from fake_port", "import fake_port\nfrom fake_port"),
+        port=port,
+        tests=str(ROOT / "firmware/boards/tests"),
+        folder=str(tmp_path),
+    )
+    assert found == [0, 1, 2, 8, 11, 0]
 
 
 @pytest.mark.parametrize("kind", ["pwm_direction", "half_bridges"])
