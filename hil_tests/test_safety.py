@@ -90,6 +90,13 @@ HAZARDS = {
         shows=lambda value, limit: value < limit,
     ),
     "supply rises": Hazard("supply", {"voltage_mV": 60_000}, Trip.SUPPLY, "safety.supply", {"supply_max": 55_000}),
+    "stop is open": Hazard("pins_low", {"pins": 1}, Trip.STOP_PIN, "safety.pins", shows=lambda value, _: value == 1),
+    "power stage fails": Hazard(
+        "pins_low", {"pins": 2}, Trip.FAULT_PIN, "safety.pins", shows=lambda value, _: value == 2
+    ),
+    "limit switch reached": Hazard(
+        "pins_low", {"pins": 4}, Trip.LIMIT_PIN, "safety.pins", shows=lambda value, _: value == 4
+    ),
     "motor too hot": Hazard("temperature", {"temperature_degC": 101}, Trip.TEMPERATURE, "safety.temperature"),
     # 21 ticks without a board: it sees them at the first that it gets, and no sooner.
     "ticks are missed": Hazard("ticks_missed", {"ticks": 21}, Trip.OVERRUN, "safety.overrun", earliest=21),

@@ -58,6 +58,7 @@ FAULTS: dict[str, Value | None] = {
     "pauses": Value("ticks", 1, _PAUSED_TICKS - 1),
     "drive_dead": None,
     "drive_runs_away": Value("current_mA", -100_000, 100_000),
+    "pins_low": Value("pins", 1, 15),
     "line_silent": None,
     "motor_silent": None,
     "push": Value("torque_Nm", -1000, 1000, whole=False),
@@ -72,7 +73,7 @@ _OF_DRIVE = frozenset({"drive_dead", "drive_runs_away"})
 _NOT_OF_CHIPS = _OF_DRIVE | {"ticks_missed", "pauses"}
 _OF_CHIPS = frozenset({"encoder_wire_cut", "link_wire_cut"})  # the other boards are told counts
 _OF_SENSORS = {fault for fault in FAULTS if fault.startswith(("encoder_", "link_", *[f"{what}_" for what in _SAMPLES]))}
-_OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply"}
+_OF_MOTOR = _OF_SENSORS | _OF_DRIVE | {"temperature", "supply", "pins_low"}
 _OF_FOOT = frozenset(fault for fault in FAULTS if fault.startswith("foot_force"))
 
 
@@ -270,6 +271,7 @@ class HardwareFaults:
         supply = self._present.get(self._nodes[node][0], {}).get("supply")
         if supply is not None:
             inputs["bus_voltage"] = min(round(1e3 * supply / facts["voltage.scale"]), _TOP_COUNT)
+        inputs["pins"] = int(faults.get("pins_low", 0))
         if "temperature" in faults:
             kelvin = faults["temperature"] - _ABSOLUTE_ZERO
             count = facts["temperature.zero"] + round(1e6 * kelvin / facts["temperature.scale"])

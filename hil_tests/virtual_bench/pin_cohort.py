@@ -16,6 +16,8 @@ from hil_tests.virtual_bench.sensors import Readings
 
 _TOP = 4095  # of 12-bit converters
 _NS = 1000  # in a µs
+_PINS = ("stop", "fault", "limit_low", "limit_high")  # by the bits of TICK_IN's pins
+_CHANGE = 0.3  # of a tick: when they change
 
 
 class PinCohort:
@@ -48,6 +50,7 @@ class PinCohort:
         self._inputs = np.zeros(len(self._nodes), TICK_IN)
         self._counts = np.zeros(len(self._nodes), dtype=np.int64)  # that motor encoders show, without wrapping
         self._edges = 0  # of SYNC
+        self._end_us = 0  # true time of the last tick's end
 
     def messages(
         self, readings: Readings, arrivals: Sequence[Sequence[tuple[int, bytes]]], time_us: int
@@ -70,6 +73,8 @@ class PinCohort:
         self._counts += (inputs["motor_count"] - self._counts + 2**15) % 2**16 - 2**15
         counts = self._counts + readings.motor_exact[joints] % 1.0
         pulses = self._pulses(time_us)
+        changed_us = self._end_us + int(_CHANGE * (time_us - self._end_us))
+        self._end_us = time_us
         lines: list[bytes] = []
         place = 0
         for seat, arrived in zip(self.seats, arrivals, strict=True):
@@ -78,10 +83,15 @@ class PinCohort:
                 self._motor(config, inputs[place + k], float(counts[place + k]), self._nodes[place + k])
                 for k, config in enumerate(seat.board.motors)
             ]
-            place += len(motors)
+            first, place = place, place + len(motors)
             message: dict[str, Any] = {
                 "chip": 0,
                 "to": _own_time(seat, time_us),
+                "levels": [
+                    [_own_time(seat, changed_us), *change]
+                    for k, config in enumerate(seat.board.motors)
+                    for change in _levels(config, int(before[first + k]["pins"]), int(inputs[first + k]["pins"]))
+                ],
                 "sync": [_own_time(seat, pulse) for pulse in (pulses if seat.on_sync else [])],
                 "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
                 **motors[0],
@@ -115,6 +125,12 @@ class PinCohort:
             "bridges": _bridges(config, torque),
             "link": int(inputs["link_count"]) * config["facts"]["encoder.link_counts"] // self._link_counts,
         }
+
+
+def _levels(config: Mapping[str, Any], before: int, pins: int) -> list[tuple[int, bool]]:
+    """Numbers and levels of a motor's pins that change."""
+    changed = [(name, 1 << bit) for bit, name in enumerate(_PINS) if (before ^ pins) >> bit & 1]
+    return [(config["pins"][name], not pins & bit) for name, bit in changed if name in config["pins"]]
 
 
 def _bridges(config: Mapping[str, Any], samples: Sequence[int]) -> list[float]:

@@ -12,6 +12,7 @@ const USB_BYTE_NS = 1e3; // about what full speed leaves
 const PWM = 4; // function of a pin
 const ENCODERS = { as5047p: attachAs5047p, as5048: attachAs5047p, mt6701: attachMt6701, as5600: attachAs5600 };
 const CONVERTERS = { hx711: attachHx711, ads1220: attachAds1220 };
+const KEEPING_OFF = ['stop', 'fault', 'limit_low', 'limit_high']; // pins that keep a motor off, while they are low
 const HIGH = 1; // what GPIOPin.value says of a pin that is driven so
 
 // Things that happen at their times, whatever the chip's clock has begun with.
@@ -128,6 +129,13 @@ export class Pins {
       for (const pulledUp of [link?.sda, link?.scl]) if (pulledUp !== undefined) this.levels |= 1 << pulledUp;
     }
     this.line = new Timetable((byte) => (this.usb ?? this.chip.rp2040.uart[config.line.uart]).feedByte(byte));
+    for (const { config: { pins } } of this.motors) {
+      for (const name of KEEPING_OFF) if (pins && name in pins) this.levels |= 1 << pins[name];
+    }
+    this.changing = new Timetable(([pin, level]) => {
+      this.drive(pin, level);
+      wakePio(this.chip);
+    });
     this.sync = new Timetable((level) => this.drive(config.pins.sync, level));
   }
 
@@ -148,7 +156,7 @@ export class Pins {
       adc.channelValues[input] = this.sample(input);
       adc.sampleAlarm.schedule(CONVERSION_NS);
     };
-    for (const part of [...this.motors, this.line, this.sync]) part.attach(chip);
+    for (const part of [...this.motors, this.line, this.sync, this.changing]) part.attach(chip);
   }
 
   // What happens from the end of what was told before to `to`, in ns of the chip: `analog` has by role the counts of
@@ -156,8 +164,8 @@ export class Pins {
   // which pulses begin, `bridges` what strain gauges give, `slip` how many counts the motor encoder's A and B have lost,
   // `cut` whether the wire of its A is, whose pin is pulled up then, `linkCut` that of the other's answers, `line` the times at which bytes set out, with the
   // bytes in hexadecimal; `usb` is an order to the host at the chip's USB port. `partner` has what is a motor's of a
-  // second motor.
-  tell({ to, partner = {}, sync = [], line = [], usb = null, ...first }) {
+  // second motor. `levels` are the times at which pins get other levels, with their numbers and those levels.
+  tell({ to, partner = {}, sync = [], line = [], usb = null, levels = [], ...first }) {
     this.beginNs = this.endNs > 1 ? this.endNs : this.chip.nanos;
     this.endNs = to;
     if (usb) this.usb.tell(usb);
@@ -172,6 +180,7 @@ export class Pins {
         this.line.add(this.lineFreeNs, byte);
       }
     }
+    for (const [nanos, pin, level] of levels) this.changing.add(nanos, [pin, level]);
     this.motors.forEach((motor, place) => motor.tell(place ? partner : first, this.beginNs, to));
   }
 

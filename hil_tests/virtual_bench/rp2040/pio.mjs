@@ -1,8 +1,9 @@
 // PIO in virtual time, in place of rp2040js's, which makes its steps whenever node has nothing to do, and knows neither
-// dividers nor delays. A state machine with a divider of SLOW or more is stepped by the clock. A faster one is stepped
-// when something happens to it, a pin that changes or a word in its FIFO, until it has come around to where it was; for
-// what its idle turns would have counted down meanwhile is made up. So the quadrature program of
-// firmware/boards/drivers/rp2_quadrature_program.py costs time at edges only, and tells their times to a turn, 160 ns.
+// dividers nor delays. A state machine with a divider of SLOW or more is stepped by the clock, but while it waits
+// for a pin or a word. A faster one is stepped when something happens to it, a pin that changes or a word in its FIFO,
+// until it has come around to where it was; for what its idle turns would have counted down meanwhile is made up. So the
+// quadrature program of firmware/boards/drivers/rp2_quadrature_program.py costs time at edges only, and tells their times
+// to a turn, 160 ns.
 import { CYCLE_NS } from './core.mjs';
 
 const SLOW = 16, IRQ_FORCE = 0x34;
@@ -21,14 +22,15 @@ export function clockPio(chip) {
   }
 }
 
-// Tell all fast machines that a pin has another level.
+// Tell all machines that a pin has another level.
 export function wakePio(chip) {
   for (const pio of chip.rp2040.pio) for (const machine of pio.machines) machine.wake();
 }
 
 function clockMachine(chip, pio, machine) {
   const { clock } = chip;
-  let enabled = false, idle = null; // idle: where it rests, since when, and what a turn there costs and counts
+  let enabled = false, resting = false; // a slow one, until it is woken
+  let idle = null; // where it rests, since when, and what a turn there costs and counts
   const isSlow = () => machine.clockDivInt >= SLOW;
   const cycleNs = () => (machine.clockDivInt + machine.clockDivFrac / 256) * CYCLE_NS;
   const alarm = clock.createAlarm(() => {
@@ -36,7 +38,8 @@ function clockMachine(chip, pio, machine) {
     const before = machine.cycles;
     machine.step();
     pio.checkChangedPins();
-    alarm.schedule(Math.max(machine.cycles - before, 1) * cycleNs());
+    resting = machine.waiting;
+    if (!resting) alarm.schedule(Math.max(machine.cycles - before, 1) * cycleNs());
   });
   const rest = (sinceNs) => {
     idle = null;
@@ -59,7 +62,12 @@ function clockMachine(chip, pio, machine) {
     if (idle) idle.sinceNs = sinceNs + (machine.cycles - begin) * cycleNs();
   };
   machine.wake = () => {
-    if (!enabled || isSlow()) return;
+    if (!enabled) return;
+    if (isSlow()) {
+      if (resting) alarm.schedule(cycleNs());
+      resting = false;
+      return;
+    }
     let sinceNs = clock.nanos;
     if (idle) {
       const turns = Math.max(0, Math.ceil((clock.nanos - idle.sinceNs) / idle.ns));
@@ -73,7 +81,9 @@ function clockMachine(chip, pio, machine) {
     set: (value) => {
       const begins = value && !enabled;
       enabled = value;
-      if (begins) isSlow() ? alarm.schedule(cycleNs()) : rest(clock.nanos);
+      if (!begins) return;
+      resting = false;
+      isSlow() ? alarm.schedule(cycleNs()) : rest(clock.nanos);
     },
   });
   const writeFifo = machine.writeFIFO.bind(machine);
