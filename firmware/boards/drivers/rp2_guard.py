@@ -37,10 +37,10 @@ def program():
 
 
 class Guard:
-    """take() gives the bits, as safety_pins.py has them, of the pins that were low since; `address` is the flags'.
+    """take() gives the bits, as safety_pins.py has them, of the pins that were low since; `address`: the flags.
 
     Args: the pins' numbers, first that of stop, then that of fault, None where there is none, which are inputs
-    already; config.json; the heartbeat's PIO, of which stop has state machine 0, and fault 1 or, with an index pulse, 2.
+    already; config.json; the heartbeat's PIO, of which stop has state machine 0, fault 1 or, with an index pulse, 2.
     """
 
     def __init__(self, numbers, config, pio):
