@@ -27,6 +27,7 @@ from jointbench.robot.table import Table, read_table
 VERSION = 1
 _BASE = "base"
 _ROWS = "one for each joint's own motor, then for each of [[couplings.drives]]; what no motor turns is no coupled joint"
+_ABOUT = ("center_of_mass", "frame")
 _COUPLING_KINDS = ("matrix", "bevel_differential")
 _SINGULAR = 1e-9  # least singular value of a coupling whose rows have length 1: rounding leaves about 1e-16
 
@@ -333,8 +334,17 @@ def _body(entry: Table, default_name: str) -> Link:
     center = tuple(1e-3 * value for value in entry.numbers("center_of_mass_mm", 3))
     inertia = _inertia(entry.table("inertia_kg_m2"))
     mass = entry.number("mass_kg")
+    if entry.text("inertia_about", _ABOUT[0], _ABOUT) == "frame":
+        inertia = _about_center(inertia, mass, center)
     entry.finish()
     return Link(name, mass, cast(Vector3, center), inertia, assumed)
+
+
+def _about_center(inertia: Matrix3, mass: float, center: tuple[float, ...]) -> Matrix3:
+    """Move an inertia from the frame's origin to the centre of mass, axes as they are (parallel-axis theorem)."""
+    c = np.array(center)
+    moved = np.array(inertia) - mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return cast(Matrix3, tuple(tuple(row) for row in moved.tolist()))
 
 
 def _inertia(table: Table) -> Matrix3:

@@ -131,7 +131,7 @@ def test_the_verb_writes_what_is_asked_for(model: Model, tmp_path: Path, capsys:
 
 
 def test_the_verb_says_in_a_sentence_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _verb("modular7", "--out", str(tmp_path / "robot.urdf")) == 2
+    assert _verb("tx40", "--out", str(tmp_path / "robot.urdf")) == 2
     said = capsys.readouterr().err
-    assert said.startswith("jointbench export: link 'link_4' cannot exist")
+    assert said.startswith("jointbench export: link 'link_6' cannot exist")
     assert "Traceback" not in said

@@ -69,8 +69,12 @@ def test_a_chain_of_another_length_is_refused_with_those_there_are(n: object) ->
 
 
 def test_links_that_warn_are_named_while_they_are_there() -> None:
-    assert not load_robot("modular7:3").warnings
-    (warning,) = load_robot("modular7:4").warnings
+    arm = load_robot("modular7")
+    wide = replace(arm.joints[3].link, inertia_about_center_of_mass=((0.8, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.1)))
+    joints = (*arm.joints[:3], replace(arm.joints[3], link=wide), *arm.joints[4:])
+    arm = replace(arm, joints=joints)
+    assert not chain_of(arm, 3).warnings
+    (warning,) = chain_of(arm, 4).warnings
     assert warning.startswith("link 'link_4' of 'modular7:4': principal inertias")
 
 

@@ -12,8 +12,9 @@ from jointbench.excitation import Balance
 from jointbench.robot import Link, Robot, library_names, load_robot
 from jointbench.tests.robot.inertia import parameters_of
 
+LIBRARY = Path(__file__).parents[2] / "robot" / "library"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "robots.md"
-IMPOSSIBLE = {"modular7": ["link_4"], "tx40": ["link_6"]}  # as printed; all others are bodies
+IMPOSSIBLE = {"tx40": ["link_6"]}  # as printed; all others are bodies
 USABLE_TORQUE = 0.8  # of the limit, for motion and weight
 
 
@@ -77,10 +78,15 @@ def test_what_no_body_can_be_is_told_by_name(name: str) -> None:
         assert warning.startswith(f"link {link!r} of {name!r}: ")
 
 
-def test_the_modular_robots_fourth_link_breaks_the_triangle_inequality() -> None:
-    (warning,) = load_robot("modular7").warnings
+def test_the_modular_robots_fourth_link_with_the_printed_decimal_point_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "printed.toml"
+    text = (LIBRARY / "modular7.toml").read_text(encoding="utf-8")
+    assert "xx = 0.085427" in text
+    file.write_text(text.replace("xx = 0.085427", "xx = 0.85427"), encoding="utf-8")
+    (warning,) = load_robot(file).warnings
 
-    assert "principal inertias 0.09088, 0.1683, 0.8584 kg·m² break the triangle inequality" in warning
+    assert warning.startswith("link 'link_4' of 'modular7': principal inertias")
+    assert "break the triangle inequality" in warning
 
 
 def test_the_modular_robot_is_as_printed() -> None:
@@ -101,8 +107,11 @@ def test_the_modular_robot_is_as_printed() -> None:
     np.testing.assert_allclose(centers[:, 0], [0, 0, 0, 85, 0, 0, 0], atol=1e-9)
     np.testing.assert_allclose(centers[:, 1], [0, 100, 0, 0, 58.43, 0, 0], atol=1e-9)
     np.testing.assert_allclose(centers[:, 2], [-100, 0, -129.533, 111, 0, -75, 0], atol=1e-9)
-    fourth = 1e3 * np.array(robot.joints[3].link.inertia_about_center_of_mass)
-    np.testing.assert_allclose(fourth, [[854.27, 0, -56.14], [0, 168.32, 0], [-56.14, 0, 95.01]], atol=1e-9)
+    fourth = robot.joints[3].link
+    # About the frame: Ixx, Ixy, Ixz, Iyy, Iyz, Izz. Its xz is that of its mass centre, so about that there is none.
+    np.testing.assert_allclose(1e3 * fourth.standard_parameters[4:], [85.427, 0, -56.14, 168.32, 0, 95.01], atol=1e-9)
+    about_center = np.array(fourth.inertia_about_center_of_mass)
+    np.testing.assert_allclose(about_center, np.diag([0.0121, 0.0520, 0.0520]), rtol=0, atol=5e-5)
     assert robot.torque_limits.tolist() == [500, 500, 200, 200, 110, 110, 110]
     rpm = robot.velocity_limits * 60 / (2 * np.pi)
     np.testing.assert_allclose(rpm, [35, 35, 75, 75, 80, 80, 80])
