@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS
+from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS, VARIANTS
 from hil_tests.virtual_bench.stop import Stop
 from jointbench.cli.console import Console
 
@@ -38,6 +38,7 @@ def _serve(options: argparse.Namespace, stop: Stop) -> int:
                     description = description.with_boards_at(options.board)
                 if options.modules is not None:
                     description = description.with_modules(options.modules)
+                description = description.in_variant(options.variant)
                 live, bench, control = running.enter_context(
                     running_bench(
                         description, options.plant, options.seed, options.realtime, options.out, options.noise_seed
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plant", choices=PLANT_KINDS, default="harmonic", help="physics of the joints")
     parser.add_argument("--seed", type=_seed, default=0, help="draws the boards' imperfections and noise")
     parser.add_argument("--noise-seed", type=_seed, help="draws the noise alone, of the boards that --seed draws")
+    parser.add_argument("--variant", choices=VARIANTS, help="another make of the plant")
     parser.add_argument("--board", choices=EMULATED, help="what emulates every board, instead of what the file says")
     parser.add_argument("--modules", metavar="N", help="only the first N joints of the robot, with their boards")
     parser.add_argument("--realtime", action="store_true", help="run by the wall clock, for plain serial programs")

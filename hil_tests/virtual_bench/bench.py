@@ -57,7 +57,10 @@ class Bench:
         Raises:
             BenchError: the interpreter is missing or wrong, or a board cannot be started.
         """
-        description = replace(description, plant=plant_of_seed(description.plant, description.robot, seed))
+        truth = plant_of_seed(description.plant, description.robot, seed)
+        if truth.unmodelled is not None:
+            truth = replace(truth, unmodelled=seed)
+        description = replace(description, plant=truth)
         emulators = Emulators(description.plant.power)
         robot = description.robot
         self.description = description

@@ -12,7 +12,9 @@ from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
 from hil_tests.virtual_bench.kinds import QEMU as QEMU
 from hil_tests.virtual_bench.kinds import RP2040 as RP2040
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
+from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
+from hil_tests.virtual_bench.variants import in_variant
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
 from jointbench.foreign import text_of, toml_values
 from jointbench.link.bench_terms import HOST, BenchTerms, LineFaults, check_wires, fault_prefix, read_port, read_terms
@@ -165,6 +167,14 @@ class BenchFile:
             raise BenchFileError(f"{self.path.name}: {fault}")
         clock = "wall" if self.terms.clock == "wall" else _lockstep_clock(boards)
         return replace(self, boards=boards, terms=replace(self.terms, clock=clock))
+
+    def in_variant(self, variant: Variant | None) -> "BenchFile":
+        """The same bench on a plant of another make; None: as the file says.
+
+        Raises:
+            BenchFileError: the plant file says nothing of this make.
+        """
+        return self if variant is None else replace(self, plant=in_variant(self.plant, self.robot, variant))
 
     def with_modules(self, modules: int | str) -> "BenchFile":
         """The same bench of an arm that ends behind so many joints: robot, plant, boards and servos of these alone.

@@ -8,3 +8,7 @@ EMULATED = {UNIX: UNIX, QEMU: QEMU, "qemu:": QEMU, RP2040: RP2040}
 
 PlantKind = Literal["harmonic", "presliding", "ideal"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)
+
+Variant = Literal["frictionless", "unmodelled", "published"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+"""Makes of a plant beside its usual one; `variants.in_variant` says what they are."""

@@ -29,6 +29,7 @@ from hil_tests.virtual_bench.model import build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.springs import Springs
 from hil_tests.virtual_bench.transmission import Transmission
+from hil_tests.virtual_bench.unmodelled import Unmodelled
 from hil_tests.virtual_bench.windings import Windings
 from jointbench.robot import Joint, Robot
 from jointbench.robot.arrays import Vector3
@@ -104,9 +105,14 @@ class Plant:
         self._gear_loss = _gear_loss(truth, transmission) if kind != "ideal" and transmission.coupled else None
         meshes = kind != "ideal" and truth.mesh_ripple > 0.0
         self._ripple = mesh_ripple(truth) if meshes else None
+        self._unmodelled = (
+            None
+            if kind == "ideal" or truth.unmodelled is None
+            else Unmodelled(column(truth, "coulomb"), transmission.ratio, truth.unmodelled)
+        )
         self._check_step(robot, truth)
         torque_constants = np.array([drive.torque_constant for drive in robot.drives])
-        torque_per_current = transmission.ratio * torque_constants
+        torque_per_current = transmission.ratio * torque_constants * (1.0 - column(truth, "lost_torque"))
         self._bridges = None if by_voltage is None else Bridges(by_voltage, torque_per_current, truth.power)
         self.drives = Drives(
             torque_per_current=torque_per_current,
@@ -235,6 +241,9 @@ class Plant:
         if self._ripple is not None:
             friction = self._ripple.swell(friction)
         driven = drives.torque_at(data.time)
+        if self._unmodelled is not None:
+            friction = self._unmodelled.rub(friction, self._motor_position, data.time)
+            driven = self._unmodelled.drive(driven, transmission.at_drives(self._motor_position))
         if self._gear_loss is not None:
             driven -= self._gear_loss.torque(transmission.at_drives(self._motor_velocity), self._flex_position)
         np.subtract(transmission.at_joints(driven), friction, torque)
@@ -283,6 +292,8 @@ class Plant:
         slope = self._friction.slope(torque / column(truth, "stiffness"))
         if self._ripple is not None:
             slope = slope * (1.0 + self._ripple.share)
+        if self._unmodelled is not None:
+            slope = slope * self._unmodelled.largest_swell
         if self._gear_loss is not None:
             reach = np.abs(matrix)
             load = np.abs(np.linalg.inv(matrix)).T @ torque

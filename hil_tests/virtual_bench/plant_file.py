@@ -38,6 +38,8 @@ class JointTruth:
         current_range, torque_range: what the 12-bit converters reach to both sides [A], [N·m].
         makkar: g1 … g5 of Makkar's law [N·m, s/rad, s/rad, N·m, s/rad], None for the Stribeck law; `coulomb` is g4 then
             and `viscous` g6.
+        published: a1 … a4 that the robot's paper prints of the joint, for `in_variant`; None where it has no such table.
+        lost_torque: share of the motor's torque that does not arrive, whichever way the load points.
         grease_drag: beside Makkar's law, what grows with the speed to the power of 2/3 [N·m], at 1 rad/s.
         mesh_phases: of the teeth's swell and of its second harmonic [rad].
         torsion_spring, torsion_zero: [N·m/rad], and where it is at rest [rad].
@@ -56,6 +58,8 @@ class JointTruth:
     current_range: float
     torque_range: float
     makkar: tuple[float, ...] | None = None
+    published: tuple[float, ...] | None = None
+    lost_torque: float = 0.0
     grease_drag: float = 0.0
     mesh_phases: tuple[float, float] = (0.0, 0.0)
     torsion_spring: float = 0.0
@@ -195,6 +199,7 @@ class PlantFile:
         mesh_ripple, mesh_teeth: by what share friction swells from tooth to tooth, and how many a turn of a joint has.
         mesh_second: the same of twice as many teeth, as of the other flank.
         warming, warming_time: by what share it is less once the gears are warm, and time constant of that [s].
+        unmodelled: seed of the effects of `unmodelled.py` that joints have, None without.
         base_link: true inertia of the base where it is free to move, None where it stands still.
         feet: in the robot's order; floor_friction: coefficient of the floor under them.
         scatter: how much the plant of one seed differs from that of another.
@@ -213,6 +218,7 @@ class PlantFile:
     mesh_second: float = 0.0
     warming: float = 0.0
     warming_time: float = 1.0
+    unmodelled: int | None = None
     base_link: Link | None = None
     feet: tuple[FootTruth, ...] = ()
     floor_friction: float = 0.0
@@ -410,6 +416,7 @@ def _driven(table: Table, link: Link, law: str, has_torque: bool) -> JointTruth:
         current_range=table.positive("current_range_A"),
         torque_range=table.positive("torque_range_Nm") if has_torque else _NO_CONVERTER,
         makkar=makkar,
+        published=table.numbers("published", 4) if table.has("published") else None,
         grease_drag=_not_negative(table, "grease_drag_Nm", 0.0) if makkar is not None else 0.0,
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.folder import claim_folder
-from hil_tests.virtual_bench.kinds import EMULATED, RP2040, PlantKind
+from hil_tests.virtual_bench.kinds import EMULATED, RP2040, PlantKind, Variant
 
 _PATIENCE = 60.0  # [s] of the wall clock, for starting and for ending
 _CHIPS_PATIENCE = 300.0  # for chips to start: 2 s of their time, of which six take up to 20 s each
@@ -36,6 +36,7 @@ def virtual_bench(
     board: str | None = None,
     modules: int | str | None = None,
     noise_seed: int | None = None,
+    variant: Variant | None = None,
 ) -> Generator[Path]:
     """Run a virtual bench while the context lasts.
 
@@ -49,6 +50,7 @@ def virtual_bench(
         modules: how many joints of the robot are there, with their boards; all of them without it.
         noise_seed: of the noise alone, which is the seed's without it: benches of one seed and other noise are one
             bench on several occasions.
+        variant: another make of the plant, one of VARIANTS.
 
     Yields:
         Path of the live bench file.
@@ -68,6 +70,7 @@ def virtual_bench(
         "--plant", plant, "--seed", str(seed), "--out", str(folder), "--attached",
         *(["--realtime"] if realtime else []), *(["--board", board] if board else []),
         *([] if modules is None else ["--modules", str(modules)]),
+        *([] if variant is None else ["--variant", variant]),
         *([] if noise_seed is None else ["--noise-seed", str(noise_seed)]),
     ]  # fmt: skip
     log_path.write_bytes(b"")

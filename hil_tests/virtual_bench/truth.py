@@ -7,6 +7,7 @@ import numpy as np
 
 from hil_tests.virtual_bench.bench_file import RP2040, BoardEntry
 from hil_tests.virtual_bench.kinds import PlantKind
+from hil_tests.virtual_bench.plant import OVERSAMPLES
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.transmission import Transmission
@@ -21,7 +22,9 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
         of the joint's own drive at its input), `viscous`, `coulomb` and `offset` (torque that the calibrated currents
         read at no current). Of the harmonic plant viscous and coulomb are None: its friction is not of that form.
         `stiffness` of its gears [N·m/rad]; the ideal plant's are rigid, None. `friction`: name of the law and its
-        parameters; `springs`: those of the torque -torsion (q - torsion_zero) - sine sin(q - sine_zero).
+        parameters; `lost_torque`: share of the motor's that does not arrive; `current_noise`: of a tick's current, as
+        torque of the joint's own drive behind its gear [N·m]; `springs`: those of the torque
+        -torsion (q - torsion_zero) - sine sin(q - sine_zero).
         Of a robot on its feet also per foot by its name: `gain`, `zero_error` [N] and `cable_pull` [N, in the world's
         axes at the origin of the frame of the foot's link]; and of "base" `standard_parameters` and `total_mass`, the
         whole robot's.
@@ -29,6 +32,8 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
     table: dict[str, dict[str, Any]] = {}
     transmission = Transmission(robot)
     torque_constants = np.array([drive.torque_constant for drive in robot.drives])
+    per_current = np.abs(transmission.ratio * torque_constants)
+    noise = per_current * truth.sensors.current_noise / np.sqrt(OVERSAMPLES)
     offsets = transmission.at_joints(sensors.current_offset * (transmission.ratio * torque_constants))
     for index, (joint, part) in enumerate(zip(robot.independent_joints, truth.joints, strict=True)):
         parameters = part.link.standard_parameters
@@ -41,6 +46,8 @@ def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Se
             "offset": float(offsets[index]),
             "stiffness": part.stiffness if kind != "ideal" else None,
             "friction": _friction(part, truth, kind),
+            "lost_torque": part.lost_torque,
+            "current_noise": float(noise[index]),
             "springs": {
                 "torsion": part.torsion_spring,
                 "torsion_zero": part.torsion_zero,
