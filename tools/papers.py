@@ -16,7 +16,9 @@ from jointbench.cli.result import Check, Result
 from jointbench.cli.run import WHEN_STOPPED
 from tools.demo import verb
 from tools.demo.page import section, untold_section, write_page
+from tools.demo.seeds import merged
 from tools.demo.stories import ROBOTS, tell
+from tools.demo.story import Story
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "papers.md"
 
@@ -27,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--only", action="append", choices=ROBOTS, metavar="ROBOT", help="this one; may be repeated")
     options.add_argument("--board", choices=EMULATED, default="unix:", help="what the emulated boards run on")
     options.add_argument("--seed", type=int, default=0, help="same seed, same page (%(default)s)")
+    options.add_argument("--seeds", type=_count, default=1, metavar="N", help="as many seeds, each with its own plant")
     options.add_argument("--page", metavar="FILE", default=str(PAGE), help="the page to write (docs/papers.md)")
     options.add_argument("--out", metavar="DIR", help="where the demos put theirs (a new folder under runs/)")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
@@ -41,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 def papers(options: argparse.Namespace, console: Console) -> Result:
     """Every robot's story, then the page. One that cannot be told is said, and the others are told."""
     robots = [name for name in ROBOTS if name in (options.only or ROBOTS)]
+    seeds = range(options.seed, options.seed + options.seeds)
     console.say(f"the demos of {', '.join(robots)}, one after the other")
     with console.working("loading"):
         from jointbench.recording import new_run_path
@@ -53,28 +57,49 @@ def papers(options: argparse.Namespace, console: Console) -> Result:
     for robot in robots:
         console.say(f"== {robot}")
         began = time.monotonic()
-        demo = verb.parser().parse_args(
-            [robot, "--board", options.board, "--seed", str(options.seed), "--out", str(out / robot)]
-        )
-        stage = verb.stage_of(demo, console)
-        try:
-            story = tell(robot, stage)
-        except verb.ERRORS as error:
-            console.say(f"NO  {robot}: {error}")
-            told[robot], refused = {"error": str(error)}, True
-            sections[robot] = untold_section(robot, stage.command, str(error))
+        command = f"./run papers --only {robot} --seed {options.seed} --seeds {options.seeds}"
+        stories: list[Story] = []
+        fields: dict[str, Any] = {}
+        faults: dict[int, str] = {}
+        for seed in seeds:
+            folder = out / robot if len(seeds) == 1 else out / f"{robot}_{seed}"
+            given = ["--board", options.board, "--seed", str(seed), "--out", str(folder)]
+            demo = verb.parser().parse_args([robot, *given])
+            stage = replace(verb.stage_of(demo, console), whole=True)
+            try:
+                story = tell(robot, stage)
+            except verb.ERRORS as error:
+                console.say(f"NO  {robot}, seed {seed}: {error}")
+                faults[seed], refused = str(error), True
+                continue
+            verb.say(story, console)
+            for line in story.outcome:
+                console.say(line)
+            console.say(f"{time.monotonic() - began:.0f} s\n")
+            stories.append(story)
+            fields[str(seed)] = verb.fields_of(demo, story)
+        if not stories:
+            reason = "; ".join(faults.values())
+            told[robot] = {"error": reason}
+            sections[robot] = untold_section(robot, command, reason)
             continue
-        verb.say(story, console)
-        for line in story.outcome:
-            console.say(line)
-        console.say(f"{time.monotonic() - began:.0f} s\n")
-        sections[robot] = section(robot, stage.command, story)
-        checks += [replace(check, name=f"{robot}: {check.name}") for check in story.all_checks]
-        told[robot] = {"seconds": round(time.monotonic() - began, 3), **verb.fields_of(demo, story)}
-        refused = refused or story.refused
+        whole = merged(stories)
+        untold = tuple(f"NO: seed {seed} could not be told: {reason}" for seed, reason in faults.items())
+        whole = replace(whole, assumed=(*untold, *whole.assumed))
+        sections[robot] = section(robot, command, whole)
+        checks += [replace(check, name=f"{robot}: {check.name}") for check in whole.all_checks]
+        first = next(iter(fields.values()))
+        told[robot] = {"seconds": round(time.monotonic() - began, 3), **first, "seeds": fields}
+        refused = refused or whole.refused
     write_page(Path(options.page), sections)
     console.say(f"page: {options.page}")
     return Result("papers", options.seed, tuple(checks), {"page": options.page, "robots": told}, refused)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+    return int(text)
 
 
 if __name__ == "__main__":

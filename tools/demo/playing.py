@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.kinds import EMULATED
+from hil_tests.virtual_bench.kinds import EMULATED, Variant
 from jointbench.cli.result import Check
 from jointbench.cli.run import progress_line
 from jointbench.excitation import Excitation
@@ -81,6 +81,8 @@ def play_all(
     plant: Plant | None = None,
     modules: int | None = None,
     noise_seed: int | None = None,
+    variant: Variant | None = None,
+    folder: str = "",
     configure: Callable[[Bench], None] = Bench.configure,
 ) -> Played:
     """Start the virtual bench of `bench_file` in stage.out/"bench" and play motions on it, saying a line for each.
@@ -92,12 +94,16 @@ def play_all(
         plant: physics of the joints; None: the stage's.
         modules: of a modular robot; None: the stage's.
         noise_seed: of the boards' noise alone; None: the stage's seed.
+        variant: another make of the plant; None: the plant file's.
+        folder: in stage.out, for another plant than that of the stage; its bench and runs are there.
         configure: called with the connected bench; by default every board gets its usual settings.
     """
     plant = plant or stage.plant
+    stage = replace(stage, out=stage.out / folder)
     modules = stage.modules if modules is None else modules
     stage.console.say(
         f"starting the emulated boards of {bench_file.stem} (MicroPython, {EMULATED[stage.board]}), {plant} joints"
+        + ("" if variant is None else f", {variant}")
     )
     with ExitStack() as running:
         with stage.console.working("starting the boards"):
@@ -110,6 +116,7 @@ def play_all(
                     board=stage.board,
                     modules=modules,
                     noise_seed=noise_seed,
+                    variant=variant,
                 )
             )
             truth = read_truth(live)

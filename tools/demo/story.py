@@ -31,6 +31,7 @@ class Stage:
         command: what to type to get the same again.
         plant: physics of the joints.
         modules: how many modules of a modular robot; None for all of them.
+        whole: whether all plants are played that the page of the papers shows, and not just one.
     """
 
     out: Path
@@ -40,6 +41,7 @@ class Stage:
     command: str
     plant: Plant = "harmonic"
     modules: int | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,16 @@ class PaperLine:
         paper: as printed, NOT_PRINTED where its text has none.
         ours: as measured, with its unit.
         check: what ours is held to, where there is a limit.
+        theirs: the paper's own method on the same recordings, where it is not ours.
+        truth: of the plant, or what bounds ours from below, such as the sensors' noise.
     """
 
     quantity: str
     paper: str
     ours: str
     check: Check | None = None
+    theirs: str = NOT_PRINTED
+    truth: str = NOT_PRINTED
 
     @property
     def wanted(self) -> str:
@@ -113,7 +119,7 @@ class Story:
         return tuple(lines)
 
 
-PAPER_HEADS = ("quantity", "paper", "ours", "wanted")
+PAPER_HEADS = ("quantity", "paper", "paper's method here", "ours here", "plant's truth, or bound", "wanted")
 WIDTH = 80
 """Of a terminal that nobody has made wider."""
 
@@ -123,21 +129,25 @@ _LABEL, _UNBROKEN = 7, "\N{NO-BREAK SPACE}"
 def paper_rows(lines: Sequence[PaperLine]) -> list[list[str]]:
     """A row for each line, under PAPER_HEADS."""
     return [
-        [line.quantity, line.paper, line.ours, line.wanted + ("" if line.check is None or line.check.ok else " NO")]
+        [
+            line.quantity, line.paper, line.theirs, line.ours, line.truth,
+            line.wanted + ("" if line.check is None or line.check.ok else " NO"),
+        ]
         for line in lines
-    ]
+    ]  # fmt: skip
 
 
 def paper_text(lines: Sequence[PaperLine]) -> str:
     """The rows for a person, the paper's above ours: side by side they would be wider than WIDTH."""
     text: list[str] = []
-    for quantity, paper, ours, wanted in paper_rows(lines):
+    for quantity, paper, theirs, ours, truth, wanted in paper_rows(lines):
         text.append(_filled(quantity, "  ", "    "))
         label = " " * (4 + _LABEL)
-        if paper != NOT_PRINTED:
-            text.append(_filled(paper, f"    {'paper':{_LABEL}}", label))
         limit = f"wanted {wanted}".replace(" ", _UNBROKEN)
-        text.append(_filled(f"{ours}; {limit}" if wanted else ours, f"    {'ours':{_LABEL}}", label))
+        said = {"paper": paper, "method": theirs, "ours": f"{ours}; {limit}" if wanted else ours, "truth": truth}
+        text += [
+            _filled(words, f"    {name:{_LABEL}}", label) for name, words in said.items() if words != NOT_PRINTED
+        ]
     return "\n".join(text)
 
 

@@ -148,7 +148,14 @@ def stage_of(options: argparse.Namespace, console: Console) -> Stage:
 def fields_of(options: argparse.Namespace, story: Story) -> dict[str, Any]:
     """What a story tells in JSON, beside its checks."""
     lines = [
-        {"quantity": line.quantity, "paper": line.paper, "ours": line.ours, "wanted": line.wanted}
+        {
+            "quantity": line.quantity,
+            "paper": line.paper,
+            "method": line.theirs,
+            "ours": line.ours,
+            "truth": line.truth,
+            "wanted": line.wanted,
+        }
         for line in story.lines
     ]
     played = (

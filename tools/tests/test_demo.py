@@ -90,9 +90,9 @@ def test_what_each_paper_prints_fits_beside_ours_on_a_terminal(robot: str) -> No
     """The lines are those of the last `./run papers`."""
     rows = [line.split(" | ") for line in sections_of(PAGE.read_text(encoding="utf-8"))[robot].splitlines()]
     lines = [
-        PaperLine(row[0].removeprefix("| "), row[1], f"{row[2]}; wanted {row[3].removesuffix(' |')}")
-        for row in rows
-        if len(row) == 4
+        PaperLine(row[0].removeprefix("| "), row[1], f"{row[-3]}; wanted {row[-1].removesuffix(' |')}", theirs=row[2])
+        for row in [row if len(row) != 4 else [*row[:2], "–", row[2], "–", row[3]] for row in rows]
+        if len(row) == 6
     ]
     assert len(lines) > 5
     widths = [len(line) for line in paper_text(lines).splitlines()]
@@ -188,7 +188,7 @@ def test_page_puts_sections_in_order_and_leaves_those_of_other_robots(tmp_path: 
     story = Story("E · somebody, 2023", (KEPT, FREE), (LOST,), {}, refused=False, assumed=("Link masses.",))
     write_page(page, {"cobot6": section("cobot6", "./run demo cobot6", story)})
     alone = sections_of(page.read_text(encoding="utf-8"))["cobot6"]
-    assert "| RMS error | 1.7 N·m | 0.1 N·m | >= 50 % |" in alone
+    assert "| RMS error | 1.7 N·m | – | 0.1 N·m | – | >= 50 % |" in alone
     assert "- Link masses." in alone
 
     write_page(page, {"nursing_arm": section("nursing_arm", "./run demo nursing_arm", story)})
@@ -221,7 +221,9 @@ def test_demo_on_joints_of_the_models_own_form(tmp_path: Path) -> None:
     # These gears are stiff and lose nothing with load: there is nothing for the published model to gain, and system E
     # must say so. What friction with memory gains is how sharply the plant's Coulomb friction turns: that is rest's.
     runs = [open_run(tmp_path / "demo" / name) for name in ("excitation", "verification")]
-    _, fields = harmonic_lines(runs[0], runs[1], {joint: {"stiffness": 7000.0} for joint in ("j5", "j6")})
+    friction = {"coulomb": 1.0, "viscous": 1.0, "load": 0.0}
+    truth = {"stiffness": 7000.0, "rotor_inertia": 0.2, "current_noise": 0.1, "friction": friction}
+    _, fields = harmonic_lines(runs[0], runs[1], dict.fromkeys(runs[0].robot.joint_names, truth))
     for errors in fields["harmonic_rms"].values():
         rms = {
             (way, rows): np.sqrt(np.mean(np.square(list(errors[way][rows].values()))))
