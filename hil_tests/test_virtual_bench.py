@@ -15,13 +15,17 @@ from typing import Any
 
 import pytest
 
+from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import PROGRAMS, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
+from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.interpreter import find_interpreter
 from hil_tests.virtual_bench.pipe_layout import MAGIC, TICK_IN
+from hil_tests.virtual_bench.plant_file import read_plant_file
+from jointbench.robot import load_robot
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
 from jointwire.registers import REGISTERS, config_crc, trajectory_crc
 
@@ -147,8 +151,11 @@ def test_truth_of_the_ideal_plant_is_told_on_request(client: RawClient) -> None:
     truth = client.ask({"truth": True})["truth"]
     assert list(truth) == ["j1", "j2", "j3", "j4", "j5", "j6"]
     assert len(truth["j2"]["standard_parameters"]) == 10
-    assert truth["j2"]["rotor_inertia"] == pytest.approx(5.1e-5 * 101**2)
-    assert (truth["j2"]["coulomb"], truth["j2"]["viscous"]) == (4.6, 7.9)
+    robot = load_robot("cobot6")
+    drawn = plant_of_seed(read_plant_file(COBOT6_PLANT, robot), robot, seed=0).joints[1]
+    assert truth["j2"]["rotor_inertia"] == pytest.approx(drawn.rotor_inertia * 101**2)
+    assert (truth["j2"]["coulomb"], truth["j2"]["viscous"]) == pytest.approx((drawn.coulomb, drawn.viscous))
+    assert drawn.coulomb != 4.6  # the plant file's, about which it is drawn
 
 
 def test_a_folder_serves_one_bench_at_a_time(echo_bench: Path, write_bench: BenchWriter) -> None:
