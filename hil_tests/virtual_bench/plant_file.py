@@ -38,7 +38,7 @@ class JointTruth:
         current_range, torque_range: what the 12-bit converters reach to both sides [A], [N·m].
         makkar: g1 … g5 of Makkar's law [N·m, s/rad, s/rad, N·m, s/rad], None for the Stribeck law; `coulomb` is g4 then
             and `viscous` g6.
-        published: a1 … a4 that the robot's paper prints of the joint, for `in_variant`; None where it has no such table.
+        published: a1 … a4 that the robot's paper prints of the joint, for `in_variant`; None without such a table.
         lost_torque: share of the motor's torque that does not arrive, whichever way the load points.
         grease_drag: beside Makkar's law, what grows with the speed to the power of 2/3 [N·m], at 1 rad/s.
         mesh_phases: of the teeth's swell and of its second harmonic [rad].
