@@ -1,17 +1,20 @@
 """The plant of a seed, and the errors of its feet that no calibration knows."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hil_tests.test_plant_feet import ROBOT, TRUTH
+from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.foot_sensors import FootSensors
 from hil_tests.virtual_bench.plant_file import PlantFile, Scatter
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.robot import Array
 
+BENCHES = Path(__file__).resolve().parent / "benches"
 FILE = replace(TRUTH, scatter=Scatter(mass=0.05, inertia=0.1, center=5e-3, rotor=0.05, friction=0.1, cable_pull=0.5))
 
 
@@ -73,3 +76,14 @@ def test_a_cells_zero_goes_with_the_warmth() -> None:
     moved = read - read[0]
     assert (np.abs(moved[-1]) > 0.01).any()
     np.testing.assert_allclose(moved[500] / moved[-1], -np.expm1(-1.0), rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["cobot6", "gorobot2", "modular7", "nursing_arm", "nursing_dual", "rehab_arm"])
+def test_every_demo_has_a_plant_of_each_seed(name: str) -> None:
+    bench = read_bench_file(BENCHES / f"{name}.toml")
+    plants = [plant_of_seed(bench.plant, bench.robot, seed) for seed in (0, 1, 1)]
+    assert plants[1] == plants[2]
+    if name in ("gorobot2", "nursing_arm", "nursing_dual"):
+        assert plants[0] != plants[1]
+    for plant in plants:
+        assert all(not joint.link.physical_fault for joint in plant.joints)
