@@ -111,7 +111,7 @@ def test_it_does_not_move_with_a_dead_sensor_or_a_foot_in_the_air(bench: Bench) 
     ask_bench(bench, {"heal": SUPPORT})
     for corner in (1, 2, 3, 4):
         inject(bench, f"foot_force_{corner}_offset", SUPPORT, force_N=-60.0)
-    with pytest.raises(FootOffGround, match=r"^r_foot \(node 13\) does not carry the robot: its corners carry 3\d"):
+    with pytest.raises(FootOffGround, match=r"^r_foot \(node 13\) does not carry the robot: its corners carry [34]\d"):
         bench.play(crouch(bench))
     for board in bench.boards:
         board.hello()

@@ -30,7 +30,7 @@ from tools.truth import Truth
 ROTATIONS, PITCHES = ("j1", "j3", "j5"), ("j2", "j4", "j6")
 LARGEST_ERROR_PERCENT = 2.0
 SWEEPS = {"rotation": ROTATIONS, "pitch": PITCHES}
-BETWEEN, FIRST_BETWEEN = "_between", math.radians(1.25)
+BETWEEN, FIRST, FIRST_BETWEEN = "_between", math.radians(1.0), math.radians(1.25)
 """A second stair has its speeds halfway between the printed ones and passes the teeth elsewhere: one of them holds a
 speed for a part of a tooth only."""
 
@@ -80,9 +80,9 @@ def plan_sweeps(robot: Robot) -> dict[str, tuple[Excitation, int]]:
     """Rotations together, then pitches together, twice; where the others stay, gravity turns nothing."""
     pose = hanging_pose(robot)
     return {
-        name + after: (plan_speed_sweep(robot, joints, pose, hold=HOLD, **first), 1)
+        name + after: (plan_speed_sweep(robot, joints, pose, hold=HOLD, first=first), 1)
         for name, joints in SWEEPS.items()
-        for after, first in (("", {}), (BETWEEN, {"first": FIRST_BETWEEN}))
+        for after, first in (("", FIRST), (BETWEEN, FIRST_BETWEEN))
     }
 
 
@@ -100,12 +100,13 @@ def friction_of_joints(runs: Mapping[str, Run], truth: Truth, seed: int) -> dict
             swarm = fit_friction(data, friction_law("makkar", data), method="particle_swarm", seed=seed)
             unloaded = FrictionData(data.velocity, data.torque, np.zeros_like(data.velocity))
             true = true_friction(truth[joint]["friction"], data.velocity)
-            errors = [float(np.sqrt(np.mean((fit.torque(unloaded) - true) ** 2))) for fit in (ours, swarm)]
+            error, swarm_error = (
+                float(np.sqrt(np.mean((fit.torque(unloaded) - true) ** 2) / np.mean(true**2))) for fit in (ours, swarm)
+            )
             noise = CURRENT_NOISE * abs(drives[joint].torque_per_current)
             printed = experiment(truth[joint]["friction"], pitch=joint in PITCHES, noise=noise, seed=seed)
             found[joint] = JointFriction(
-                joint, ours, swarm, *(error / float(np.sqrt(np.mean(true**2))) for error in errors),
-                printed, our_law(printed), papers_law(printed, seed),
+                joint, ours, swarm, error, swarm_error, printed, our_law(printed), papers_law(printed, seed)
             )  # fmt: skip
     return dict(sorted(found.items()))
 
@@ -124,12 +125,9 @@ def refined(
         for joint in stairs[0]:
             law, moved = joints[joint].ours.law, left[joint]
             few = slice(None, None, max(1, moved.n_rows // EXCITATION_ROWS))
-            loads = moved.load is not None and "load" in law.name
-            taken = FrictionData(moved.velocity[few], moved.torque[few], moved.load[few] if loads else None)
-            parts = [
-                each[joint] if loads else FrictionData(each[joint].velocity, each[joint].torque) for each in stairs
-            ]
-            data = joined([*parts, taken])
+            load = moved.load[few] if moved.load is not None and "load" in law.name else None
+            taken = FrictionData(moved.velocity[few], moved.torque[few], load)
+            data = joined([*(each[joint] for each in stairs), taken])
             found[joint] = fit_friction(data, friction_law(law.name, data))
     return found
 

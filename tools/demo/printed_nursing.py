@@ -182,4 +182,4 @@ def fit_printed(robot: Robot, rows: PrintedRows, seed: int) -> PrintedModel:
 
 def ridge(normal: Array, right: Array, strength: float) -> Array:
     """(ZᵀZ + strength I)⁻¹ Zᵀ t, of ZᵀZ and Zᵀ t."""
-    return np.linalg.solve(normal + strength * np.eye(len(right)), right)
+    return np.asarray(np.linalg.solve(normal + strength * np.eye(len(right)), right), dtype=np.float64)
