@@ -13,7 +13,7 @@ from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.identification.friction.memory import Carriers
 from jointbench.identification.observations import Observations
-from jointbench.identification.observations.stretches import Stretch
+from jointbench.identification.observations.stretches import Stretch, spread
 from jointbench.identification.rows.motion_rows import BaseColumns
 from jointbench.robot import Array
 from jointbench.signals import LowPass, Motion
@@ -24,7 +24,7 @@ _MOTION_HZ = 40.0
 _OF_RATE = 0.2
 """Of the sample rate, at most."""
 
-_AT_ONCE = 24
+_AT_ONCE = 8
 """Columns of an axis that are computed and filtered at once."""
 
 _FRICTION = (".viscous", ".coulomb")
@@ -82,22 +82,37 @@ class MemoryColumns:
         observations: of the recording.
         axes: which rub, and on which grids.
         load: base parameters whose torque is load to friction, shape (rank,); None where no grid asks for load.
+        most: rows of time that are asked for: of a log with more, stretches spread evenly over it, in which stops begin
+            in their middle; None: all.
     """
 
     observations: Observations
     axes: Sequence[tuple[Axis, Carriers]]
     load: Array | None = None
+    most: int | None = None
 
     def on_joint(self, joint: int) -> list[int]:
         """Which axes push a joint, in the order of their columns."""
         return [number for number, (axis, _) in enumerate(self.axes) if axis.shares[joint] != 0.0]
 
+    @cached_property
+    def asked(self) -> frozenset[int]:
+        """First row of each stretch whose columns are asked for."""
+        own = [stretch for stretch in self.observations.stretches if stretch.n_rows]
+        return frozenset(stretch.rows.start for stretch in (own if self.most is None else spread(own, self.most)))
+
     def blocks(self) -> Iterator[dict[int, Array]]:
-        """By joint the columns of its axes one after the other, times its share in them, shape (m, n_rows)."""
+        """By joint the columns of its axes one after the other, times its share in them, shape (m, n_rows).
+
+        Nothing of joints without an axis, and of stretches that are not asked for.
+        """
         state: list[Array | None] = [None] * len(self.axes)
         for stretch in self.observations.stretches:
-            if stretch.n_rows:
+            if stretch.n_rows and stretch.rows.start in self.asked:
                 yield self._filtered(stretch, state)
+            elif stretch.n_rows:
+                state = [None] * len(self.axes)
+                yield {}
 
     def _filtered(self, stretch: Stretch, state: list[Array | None]) -> dict[int, Array]:
         """A stretch's columns; the state of the stops goes from one to the next."""

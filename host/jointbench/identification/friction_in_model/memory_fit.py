@@ -42,6 +42,9 @@ of a joint and of all together: it is not worth its state for less. Of real gear
 _EXACT = 0.005
 """Of a joint's torque: where Coulomb and viscous friction leave less over all rows, no current sensor tells more."""
 
+_LOOKED_AT = 20000
+"""Rows of time by which carriers are chosen, some minutes of motion: more of a long log tell little more."""
+
 _SINGULAR = 1e-13
 """Of products of scaled columns: their rounding is some hundred times less, and nothing smaller is told of a family."""
 
@@ -186,13 +189,21 @@ class _Search:
     ) -> list[_Table | None]:
         """Of each joint, None of those without rows; only the columns that are used, where that is known."""
         load = loading(self.base, self.plain.parameters if self.load is None else self.load)
-        columns = [columns_of(each.observations, axes, load) for each in self.recorded]
-        total = sum(int(block.complete.sum()) for part in self.parts for block in part.blocks())
+        most = _LOOKED_AT // len(self.recorded) if used is None else None
+        columns = [replace(columns_of(each.observations, axes, load), most=most) for each in self.recorded]
+        total = sum(
+            int(block.complete.sum())
+            for part, friction in zip(self.parts, columns, strict=True)
+            for block in part.blocks()
+            if block.start in friction.asked
+        )
         n, seen = self.base.robot.n_joints, 0
         found: list[_Table | None] = [None] * n
         for each, part, friction in zip(self.recorded, self.parts, columns, strict=True):
             told = each.information.informative & self.base.robot.modelled
             for block, columns_of_block in zip(part.blocks(), friction.blocks(), strict=True):
+                if block.start not in friction.asked:
+                    continue
                 rows = np.flatnonzero(block.complete)
                 fold = FOLDS * (seen + np.arange(len(rows))) // total
                 seen += len(rows)

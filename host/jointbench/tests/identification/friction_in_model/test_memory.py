@@ -220,3 +220,18 @@ def test_files_without_a_state_say_so(model: Model, tmp_path: Path):
     (axis,) = tables["friction_with_memory"]["axes"]
     assert axis["weights"] == model.memory.axes[0][1].weights.tolist()
     assert axis["weights_order"] == list(model.memory.axes[0][1].carriers.names)
+
+
+def test_carriers_are_chosen_by_some_stretches_of_a_long_log(run: Run):
+    rows = observe(run, ROBOT, jb.dynamics.base_parameters(ROBOT), FitSettings(average_periods=False))
+    axes = [(axis, Carriers(stribeck_speeds=(), load=False)) for axis in axes_of(rows.filter.base)]
+    pieces = tuple(cut([rows.stretches[0].part], rows.filter.low_pass, most=700))
+    some = MemoryColumns(dataclasses.replace(rows, stretches=pieces), axes, most=100)
+    blocks = list(some.blocks())
+    assert 0 < len(some.asked) < len(blocks) == len(pieces)
+    whole = list(dataclasses.replace(some, most=None).blocks())
+    for stretch, block, same in zip(pieces, blocks, whole, strict=True):
+        assert (0 in block) == (stretch.rows.start in some.asked)
+        n_widths = len(axes[0][1].widths)
+        if block:  # of the stops what they remember of before is not known
+            np.testing.assert_allclose(block[0][:n_widths], same[0][:n_widths], atol=1e-9)
