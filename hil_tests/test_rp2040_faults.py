@@ -16,6 +16,7 @@ from jointwire import MessageType, Refusal, State, Trip, stack_samples
 
 pytestmark = pytest.mark.slow
 SUPPLY_MIN = 40_000  # mV
+STUCK_CURRENT, STUCK_TIME = 300, 50  # mA, ms: what friction alone takes
 NOISE = b"\x55" * 80  # for a tick at the line's speed; no frame has such a checksum
 
 
@@ -37,7 +38,7 @@ def moving(joint: DrivenJoint) -> Iterator[DrivenJoint]:
     """It plays a swing of 0.5 s, and is healed and at rest afterwards."""
     joint.board.greet()
     joint.bench.configure()
-    joint.write(limit__supply_min=SUPPLY_MIN)
+    joint.write(limit__supply_min=SUPPLY_MIN, limit__stuck_current=STUCK_CURRENT, limit__stuck_time=STUCK_TIME)
     joint.play(50, repeats=2)
     assert all(enable for enable, _ in list(joint.outputs().values())[-10:])
     yield joint
@@ -70,6 +71,13 @@ def test_a_line_without_frames_takes_the_power_after_its_timeout(moving: DrivenJ
     assert moving.patience - since_a_frame - 2 <= ticks_with_power(moving) <= moving.patience + 2
     moving.heal()
     assert Trip(moving.fault(300).trip) is Trip.LINK_LOSS
+
+
+def test_a_cut_encoder_wire_is_an_encoder_that_stands(moving: DrivenJoint) -> None:
+    moving.inject("encoder_wire_cut")
+    moving.run(300)
+    assert ticks_with_power(moving) <= STUCK_TIME + 20  # the error has to grow first until the current is that large
+    assert Trip(moving.fault(300).trip) is Trip.ENCODER_STUCK
 
 
 def test_a_link_encoder_on_i2c_is_read_within_the_turn(moving: DrivenJoint) -> None:

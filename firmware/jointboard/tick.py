@@ -67,7 +67,7 @@ HEAT_IN = const(153)  # ticks until it is again
 # What the trips count, and the trip that happened.
 SILENCE = const(154)  # ticks since the last valid frame, at most TIMEOUT
 MISSED = const(155)  # ticks missed just before this one
-STUCK = const(156)  # ticks driven without motion
+STUCK = const(156)  # ticks driven without motion, of two counts at least
 COMMAND = const(157)  # of the last tick, mA
 TRIP = const(158)
 TRIP_VALUE = const(159)
@@ -161,8 +161,9 @@ TWIST_PART = const(235)
 TWIST_MOST = const(236)  # 0: any
 # Pins.
 EXCUSED = const(237)  # limit switches that the motor stood at when it was armed, and may leave
-DUE = const(238)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(302)
+STUCK_AT = const(238)  # position that STUCK is counted from
+DUE = const(239)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(303)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -539,9 +540,13 @@ def tick(cells: ptr32) -> int:
     word = near[COMMAND - CONTROL]
     if word < 0:
         word = 0 - word
+    # A count either way is no motion: with A or B cut off, an encoder that turns counts one up and one down for ever.
     stuck = 0
-    if delta == 0 and word >= near[STUCK_CURRENT - CONTROL]:
+    move = position - motion[STUCK_AT - MOTION]
+    if move <= 1 and move >= -1 and word >= near[STUCK_CURRENT - CONTROL]:
         stuck = near[STUCK - CONTROL] + 1
+    else:
+        motion[STUCK_AT - MOTION] = position
     near[STUCK - CONTROL] = stuck
     missed = near[MISSED - CONTROL]
     near[MISSED - CONTROL] = 0

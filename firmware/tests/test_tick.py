@@ -222,8 +222,9 @@ class Case:
         return {
             **_channel("CURRENT", twin.current), **_channel("TORQUE", twin.torque),
             "TICK": (tick + 2**31) % 2**32 - 2**31, "STATE": twin.state, "STATUS_IN": self.status_in,
-            "SILENCE": twin.silence, "MISSED": twin.missed, "STUCK": twin.stuck, "COMMAND": twin.outputs[1],
-            "HEAT": twin.heat, "HEAT_SUM": sum(twin.squares), "HEAT_IN": 64 - len(twin.squares),
+            "SILENCE": twin.silence, "MISSED": twin.missed, "STUCK": twin.stuck, "STUCK_AT": twin.stuck_at,
+            "COMMAND": twin.outputs[1], "HEAT": twin.heat, "HEAT_SUM": sum(twin.squares),
+            "HEAT_IN": 64 - len(twin.squares),
             "LINK_COUNT": twin.link_count, "LINK_POSITION": twin.link_position, "INTEGRAL": twin.integral,
             "EDGE_TIME": wrap(twin.edge_time), "STILL": twin.still,
             "TRIP": twin.trip[0], "TRIP_VALUE": twin.trip[1], "TRIP_LIMIT": twin.trip[2],

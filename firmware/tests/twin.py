@@ -100,6 +100,7 @@ class Twin:
     silence: int = 0
     missed: int = 0
     stuck: int = 0
+    stuck_at: int = 0
     heat: int = 0
     squares: list[int] = field(default_factory=list[int])
     current: Signal = field(default_factory=Signal)
@@ -141,7 +142,10 @@ class Twin:
         if self.state == State.RUNNING:
             self._play()
         self._heat_up(abs(raw - self.register["current.zero"]))
-        self.stuck = self.stuck + 1 if moved == 0 and abs(self.outputs[1]) >= self.bounds.stuck_current else 0
+        if abs(self.position - self.stuck_at) <= 1 and abs(self.outputs[1]) >= self.bounds.stuck_current:
+            self.stuck += 1
+        else:
+            self.stuck, self.stuck_at = 0, self.position
         if self.state in DRIVING:
             trip = self._trip(raw, moved, velocity, inputs)
             if trip:

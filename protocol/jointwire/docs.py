@@ -53,7 +53,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "INTERNAL": "the program itself failed",
         "I2T": "root mean square of the motor current, over limit.thermal_time, above limit.continuous_current",
         "ENCODER_JUMP": "the motor encoder moved more than limit.jump in a tick",
-        "ENCODER_STUCK": "no edge of the motor encoder for limit.stuck_time, driven at limit.stuck_current",
+        "ENCODER_STUCK": "less than two counts of motion in limit.stuck_time, driven at limit.stuck_current",
         "SUPPLY": "outside limit.supply_min … limit.supply_max",
         "TEMPERATURE": "of the motor, above limit.temperature",
         "OVERRUN": "more ticks missed in a row than limit.missed_ticks",

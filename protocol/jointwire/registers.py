@@ -258,7 +258,7 @@ REGISTERS: tuple[Register, ...] = (
         2000,
         200,
         "rw-disarmed",
-        "longest time without an edge of the motor encoder at that command",
+        "longest time at that command in which the motor encoder moves by less than two counts",
     ),
     Register(58, "limit.supply_min", "V", 1e-3, 0, 100000, 0, "rw-disarmed", "lowest supply, where it is measured"),
     Register(
