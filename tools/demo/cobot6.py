@@ -77,7 +77,8 @@ def tell(stage: Stage) -> Story:
         )
         lost.append(other)
         with stage.console.working("fitting both stages"):
-            others, of_other = harmonic_lines(*(other.runs[name] for name in motions), other.truth, plant, stage.seed)
+            runs = [other.runs[name] for name in motions]
+            others, of_other = harmonic_lines(runs[0], runs[1], other.truth, plant, stage.seed)
         lines += others
         fields[plant.name] = of_other
         refused = refused or not other.is_valid

@@ -124,12 +124,12 @@ class Fitted:
 
     model: HarmonicModel
     theirs: PrintedModel
-    signals: tuple[DriveSignals, DriveSignals]
-    unfiltered: tuple[DriveSignals, DriveSignals]
-    printed: tuple[DriveSignals, DriveSignals]
+    signals: tuple[DriveSignals, ...]
+    unfiltered: tuple[DriveSignals, ...]
+    printed: tuple[DriveSignals, ...]
     usual: LinearTorque
     truth: Truth
-    repeats: tuple[int, int]
+    repeats: tuple[int, ...]
 
     @classmethod
     def of(cls, excitation: Run, verification: Run, truth: Truth) -> Fitted:

@@ -109,7 +109,9 @@ def test_the_modular_robot_is_as_printed() -> None:
     np.testing.assert_allclose(centers[:, 2], [-100, 0, -129.533, 111, 0, -75, 0], atol=1e-9)
     fourth = robot.joints[3].link
     # About the frame: Ixx, Ixy, Ixz, Iyy, Iyz, Izz. Its xz is that of its mass centre, so about that there is none.
-    np.testing.assert_allclose(1e3 * fourth.standard_parameters[4:], [85.427, 0, -56.14, 168.32, 0, 95.01], atol=1e-9)
+    about_frame = fourth.standard_parameters
+    assert about_frame is not None
+    np.testing.assert_allclose(1e3 * about_frame[4:], [85.427, 0, -56.14, 168.32, 0, 95.01], atol=1e-9)
     about_center = np.array(fourth.inertia_about_center_of_mass)
     np.testing.assert_allclose(about_center, np.diag([0.0121, 0.0520, 0.0520]), rtol=0, atol=5e-5)
     assert robot.torque_limits.tolist() == [500, 500, 200, 200, 110, 110, 110]
