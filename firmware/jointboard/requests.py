@@ -38,6 +38,8 @@ REFERENCE_VELOCITY = const(219)
 INTEGRAL = const(216)
 STUCK = const(156)
 EXCUSED = const(237)
+HALTING = const(239)
+REST = const(240)
 LIMIT_POSITION_MIN = const(33)
 LIMIT_POSITION_MAX = const(34)
 LIMIT_FOLLOWING = const(36)
@@ -62,6 +64,7 @@ assert (BODY, CHANNELS, MOTOR_CURRENT) == (framing.BODY, wire.REGISTER_BOARD_CHA
 for _name in (
     "STATE", "TICK", "POSITION", "REFERENCE", "REFERENCE_VELOCITY", "INTEGRAL", "STUCK", "LIMIT_POSITION_MIN",
     "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING", "EXCUSED",
+    "HALTING", "REST",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 for _name in (
@@ -247,6 +250,7 @@ class Requests:
             return wire.REFUSAL_OUT_OF_RANGE, 0x3FFFFFFF
         if ahead == 1:
             self._publisher.close_block()  # a block is played from its first sample to its last, or not at all
+        cells[HALTING] = cells[REST] = 0
         playback.begin(ahead - 1)
         cells[STATE] = STATE_RUNNING
         return REFUSAL_OK, now + ahead
@@ -260,6 +264,15 @@ class Requests:
         if states.driving(state):
             self._publisher.send_status()
         return wire.REFUSAL_OK, state
+
+    def _halt(self):
+        cells = self._cells
+        state = cells[STATE]
+        if state == STATE_ARMED:  # it stands already
+            return self._stop()
+        self._publisher.close_block()  # a block is played from its first sample to its last, or not at all
+        cells[tick.HALTING] = 1
+        return REFUSAL_OK, state
 
     def _clear(self):
         self._playback.unload()
@@ -293,6 +306,7 @@ HANDLERS = {
     wire.MESSAGE_ARM: Requests._arm,
     wire.MESSAGE_START: Requests._start,
     wire.MESSAGE_STOP: Requests._stop,
+    wire.MESSAGE_HALT: Requests._halt,
     wire.MESSAGE_CLEAR: Requests._clear,
     wire.MESSAGE_PING: Requests._ping,
     wire.MESSAGE_DICT: Requests._dict,

@@ -1,6 +1,7 @@
 """The state machine as a table: which request is allowed in which state. Bit s of a mask stands for state s.
 
-The tick itself makes three moves (tick.py): to FAULT on a trip, to DONE after the last knot, and none other.
+The tick itself makes these moves alone (tick.py): to FAULT on a trip, to DONE after the last knot, to LOADED after a
+HALT.
 """
 
 from micropython import const
@@ -25,6 +26,7 @@ ALLOWED = {
     wire.MESSAGE_ARM: LOADED | DONE,
     wire.MESSAGE_START: ARMED,
     wire.MESSAGE_STOP: ANY,
+    wire.MESSAGE_HALT: ARMED | RUNNING,
     wire.MESSAGE_CLEAR: FAULT,
     wire.MESSAGE_PING: ANY,
     wire.MESSAGE_DICT: ANY,

@@ -33,6 +33,7 @@ LIMIT_FOLLOWING = const(36)
 STREAM_ALWAYS = const(42)
 SERVO_FRICTION_BAND = const(52)
 LIMIT_MISSED_TICKS = const(61)
+LIMIT_DECELERATION = const(74)
 
 # Addresses: the Hal's input and output blocks (boards/__init__.py), the knot being played, where the next sample goes.
 INPUTS = const(128)
@@ -162,8 +163,11 @@ TWIST_MOST = const(236)  # 0: any
 # Pins.
 EXCUSED = const(237)  # limit switches that the motor stood at when it was armed, and may leave
 STUCK_AT = const(238)  # position that STUCK is counted from
-DUE = const(239)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(303)
+# A controlled stop.
+HALTING = const(239)  # 1: the reference slows down to rest, and then the motor is off
+REST = const(240)  # of the reference, Q8 of a count
+DUE = const(241)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(305)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -192,6 +196,7 @@ PIN_FAULT = const(2)
 PIN_LOW = const(4)
 PIN_HIGH = const(8)
 # As wire.py has them; viper folds a constant only when it stands in the same file.
+STATE_LOADED = const(2)
 STATE_ARMED = const(3)
 STATE_RUNNING = const(4)
 STATE_DONE = const(5)
@@ -470,7 +475,24 @@ def tick(cells: ptr32) -> int:
     taken = driven
     play = -1
     if state == STATE_RUNNING:
-        if near[WAIT - MOTION] > 0:
+        if cells[HALTING]:
+            word = near[REFERENCE_VELOCITY - MOTION]
+            i = cells[LIMIT_DECELERATION]
+            if word > i:
+                word = word - i
+            elif word < 0 - i:
+                word = word + i
+            else:
+                word = 0
+                driven = 0
+                taken = 0
+                cells[STATE] = STATE_LOADED
+                events |= EVENT_DONE
+            near[REFERENCE_VELOCITY - MOTION] = word
+            i = cells[REST] + word
+            cells[REST] = i & 255
+            near[REFERENCE - MOTION] = near[REFERENCE - MOTION] + (i >> 8)
+        elif near[WAIT - MOTION] > 0:
             word = near[WAIT - MOTION] - 1
             near[WAIT - MOTION] = word
             if word == 0:

@@ -19,7 +19,7 @@ from hil_tests.virtual_bench.riscv import on_a_riscv
 from jointbench.flash.compiler import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
-SEED = 28
+SEED = 40
 CASES, TICKS = 100, 400
 IN_QEMU = 12
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
@@ -135,6 +135,9 @@ class Case:
         twin.edge_clocks = rng.choice((1000, 16_000, 125_000))
         twin.edge_time = rng.randrange(2**32)
         twin.excused = rng.choice((0, 12))
+        twin.halting = self.number % 8 == 4
+        if twin.halting:  # as it comes to be asked in the middle of a motion
+            twin.reference_velocity, twin.rest = rng.randint(-(2**15), 2**15), rng.randrange(256)
         twin.missed = rng.choice((0, 0, 0, 3, 65535))
         twin.heat = rng.choice((0, 2**30, rng.randrange(2**30)))
         twin.squares = [2**24] * rng.choice((0, 1, 63))
@@ -228,6 +231,7 @@ class Case:
             "LINK_COUNT": twin.link_count, "LINK_POSITION": twin.link_position, "INTEGRAL": twin.integral,
             "EDGE_TIME": wrap(twin.edge_time), "STILL": twin.still,
             "TRIP": twin.trip[0], "TRIP_VALUE": twin.trip[1], "TRIP_LIMIT": twin.trip[2],
+            "HALTING": int(twin.halting), "REST": twin.rest,
             "TWIST": twin.twist, "TWIST_REST": twin.twist_rest, "EXCUSED": twin.excused,
             "COUNTER": twin.counter, "POSITION": twin.position, "VELOCITY": twin.velocity_q12,
             "INNOVATION": twin.innovation, "REFERENCE": twin.reference,
@@ -274,7 +278,7 @@ class Case:
         if full or (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING):
             events |= CELL["EVENT_BLOCK"]
         events |= CELL["EVENT_TRIP"] if state != twin.state == State.FAULT else 0
-        events |= CELL["EVENT_DONE"] if state != twin.state == State.DONE else 0
+        events |= CELL["EVENT_DONE"] if state != twin.state and twin.state in (State.DONE, State.LOADED) else 0
         self.status_in -= 1
         if self.status_in == 0:
             self.status_in = 1000
@@ -381,7 +385,7 @@ def must_equal(results: bytes, cases: list[Expected]) -> None:
 def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     trips = {expected.cells["TRIP"] for expected in cases[1]}
     assert trips == set(Trip) - {Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}  # which are app.py's and partner.py's
-    assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT} <= {e.cells["STATE"] for e in cases[1]}
+    assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT, State.LOADED} <= {e.cells["STATE"] for e in cases[1]}
     assert any(abs(e.outputs[2]) == 32000 for e in cases[1])
     assert len({e.sample for e in cases[1]}) > 10_000
 
@@ -391,7 +395,7 @@ def test_constants_of_the_tick_are_those_of_the_wire() -> None:
     assert {CELL[name] for name in registers} == {BY_NAME[n.lower().replace("_", ".", 1)].id for n in registers}
     first = list(CELL).index("INPUTS")
     assert set(registers) == set(list(CELL)[:first])  # every constant before the cells is a register
-    for state in (State.ARMED, State.RUNNING, State.DONE, State.FAULT):
+    for state in (State.LOADED, State.ARMED, State.RUNNING, State.DONE, State.FAULT):
         assert CELL[f"STATE_{state.name}"] == state
     for trip in set(Trip) - {Trip.NONE, Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}:
         assert CELL[f"TRIP_{trip.name}"] == trip

@@ -112,6 +112,8 @@ class Twin:
     twist: int = 0
     twist_rest: int = 0
     excused: int = 0
+    halting: bool = False
+    rest: int = 0
     velocity_q12: int = 0
     innovation: int = 0
     edge_time: int = 0
@@ -153,7 +155,7 @@ class Twin:
         self.missed = 0
         driven = self.state in DRIVING
         self.outputs = (int(driven), self._servo(velocity) if driven else 0)
-        taken = (was_driven and self.state != State.DONE) or self.register["stream.always"]
+        taken = (was_driven and self.state not in (State.DONE, State.LOADED)) or self.register["stream.always"]
         values = {
             "motor_current": filtered,
             "motor_position": self.position,
@@ -245,7 +247,14 @@ class Twin:
 
     def _play(self) -> None:
         intervals = len(self.knots) - 1
-        if self.wait:
+        if self.halting:
+            step, speed = self.register["limit.deceleration"], self.reference_velocity
+            self.reference_velocity = speed - step if speed > step else speed + step if speed < -step else 0
+            moved, self.rest = divmod(self.rest + self.reference_velocity, 256)
+            self.reference += moved
+            if self.reference_velocity == 0:
+                self.state = State.LOADED
+        elif self.wait:
             self.wait -= 1
         elif self.played == self.repeats * intervals * KNOT_TICKS:
             self.state = State.DONE

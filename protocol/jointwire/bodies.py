@@ -166,6 +166,11 @@ class Confirm:
 
 
 @dataclass(frozen=True, slots=True)
+class Halt:
+    """Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED."""
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """The head of a block of samples; the packed samples follow it.
 
@@ -414,6 +419,7 @@ CLASSES: dict[MessageType, type[Any]] = {
     MessageType.SAVE: Save,
     MessageType.REPL: Repl,
     MessageType.CONFIRM: Confirm,
+    MessageType.HALT: Halt,
     MessageType.DATA: Data,
     MessageType.STATUS: Status,
     MessageType.FAULT: Fault,

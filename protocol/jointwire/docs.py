@@ -13,6 +13,7 @@ DOCS: dict[MessageType, str] = {
     MessageType.ARM: "Let the board hold its motor where it is.",
     MessageType.START: "Play the loaded trajectory.",
     MessageType.STOP: "Switch the motor off.",
+    MessageType.HALT: "Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED.",
     MessageType.CLEAR: "Acknowledge a latched fault.",
     MessageType.PING: "Exchange times, and show that the host is alive.",
     MessageType.DICT: "Ask for the schema, text compressed by zlib, in parts.",

@@ -39,6 +39,7 @@ class MessageType(IntEnum):
     SAVE = 0x0D
     REPL = 0x0E
     CONFIRM = 0x0F
+    HALT = 0x10
     DATA = 0x20
     STATUS = 0x21
     FAULT = 0x22
@@ -214,6 +215,7 @@ BODIES: dict[MessageType, Struct] = {
     MessageType.START: Struct("at_tick" / Int32ul * "of the board; 0: the next one"),
     MessageType.STOP: EMPTY,
     MessageType.CLEAR: EMPTY,
+    MessageType.HALT: EMPTY,
     MessageType.PING: Struct("nonce" / Int32ul * "any number"),
     MessageType.PONG: Struct("nonce" / Int32ul * "of the PING", "tick" / Int32ul * "last tick"),
     MessageType.DICT: Struct("offset" / Int16ul * "first byte asked for"),
@@ -316,6 +318,7 @@ ANSWERS: dict[MessageType, Answer] = {
     MessageType.START: _ACK,
     MessageType.STOP: _ACK,
     MessageType.CLEAR: _ACK,
+    MessageType.HALT: _ACK,
     MessageType.PING: Answer(MessageType.PONG, ("nonce",)),
     MessageType.DICT: Answer(MessageType.DICT_PART, ("offset",)),
     MessageType.ECHO: Answer(MessageType.ECHO_REPLY, ("count", "data")),

@@ -290,6 +290,17 @@ REGISTERS: tuple[Register, ...] = (
     ),
     *_section(64, 1),
     *_section(69, 2),
+    Register(
+        74,
+        "limit.deceleration",
+        "count/tick²",
+        1 / 256,
+        1,
+        2**20,
+        64,
+        "rw-disarmed",
+        "by which HALT slows the reference down, Q8",
+    ),
 )
 
 BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}

@@ -241,6 +241,16 @@ class Board:
         self.client.stop()
         self.state = State.DISARMED if self.is_driving else self.state
 
+    def halt(self) -> None:
+        """Slow the motor down by limit.deceleration, then switch it off: it is LOADED as soon as its STATUS says so.
+
+        Beside stop(), which takes the power at once. Every trip goes on to count meanwhile.
+
+        Raises:
+            BoardRefused: it is not driven.
+        """
+        self.client.halt()
+
     def clear(self) -> None:
         """Acknowledge a latched fault; the board is DISARMED and without a trajectory afterwards.
 

@@ -87,6 +87,7 @@ RegisterName = Literal[
     "filter.2.b2",
     "filter.2.a1",
     "filter.2.a2",
+    "limit.deceleration",
 ]
 
 
@@ -260,3 +261,7 @@ class Client:
             image_sha256: as in its HELLO_ACK: only this image may stay.
         """
         return self._request(MessageType.CONFIRM, about, allowed, image_sha256=image_sha256)
+
+    def halt(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+        """Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED."""
+        return self._request(MessageType.HALT, about, allowed)
