@@ -167,7 +167,8 @@ class FrictionWithMemory:
         """The same torque on grids of what is used alone."""
         carriers, n, count = self.carriers, len(self.carriers.widths), self.carriers.n_amplitudes
         table = self.weights.reshape(-1, count)
-        rows, rises = table.any(axis=1), table[:, 1 + carriers.load :].any(axis=0)
+        rows: NDArray[np.bool_] = np.asarray(table.any(axis=1))
+        rises: NDArray[np.bool_] = np.asarray(table[:, 1 + carriers.load :].any(axis=0))
         load = carriers.load and bool(table[:, 1].any())
         return FrictionWithMemory(
             Carriers(
