@@ -17,7 +17,7 @@ from tools.demo.story import PaperLine, Stage, Story
 LIMITS = {
     "nursing_arm": (*4 * ("<= 2 %",), "== 36", *6 * ("<= 5 %",)),
     "gorobot2": ("<= 0.5", "<= 1.3", ">= 7 parameters"),
-    "nursing_dual": (),
+    "nursing_dual": ("== 12", "<= 1 ticks", "== 72", "<= 5 %", "<= 5 %"),
     "rehab_arm": ("<= 5 %",),
     "modular7": (">= 90 %", ">= 60 %", ">= 60 %"),
     "cobot6": (*2 * (">= 90 %", ">= 85 %"), ">= 60 %", ">= 50 %", "<= 3 σ", "<= 3 σ"),
