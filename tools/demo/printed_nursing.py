@@ -26,7 +26,7 @@ CUTOFF_HZ = 15.0
 
 TRAINED_SHARE = 0.7
 STRENGTHS = 10.0 ** np.arange(-8.0, 3.0)
-"""Of the ridge; the paper prints none: the one of these that predicts the other 30 % of the rows best."""
+"""Of the ridge, which is not in the paper's text: the one of these that predicts the other 30 % of the rows best."""
 
 
 @dataclass(frozen=True, eq=False)
