@@ -255,7 +255,7 @@ def test_pins_see_a_ticks_sensors_in_the_counts_of_their_converters() -> None:
     told = Pins().tell(1000, 70000.25, [(400, b"\x01\xff")])
     assert told == {
         "chip": 0, "to": 1_000_000, "count": 4464.25, "cut": False, "linkCut": False, "link": 8192, "sync": [],
-        "bridges": [], "line": [[400_000, "01ff"]],
+        "bridges": [], "levels": [], "line": [[400_000, "01ff"]],
         "analog": {
             "current": list(range(16)), "torque": list(range(16, 32)), "supply": [3000], "temperature": [275],
         },

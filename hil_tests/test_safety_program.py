@@ -16,7 +16,7 @@ from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 pytestmark = pytest.mark.both_boards
 WATCHDOG_TICKS = 1000  # as ARM sets it, of 1 ms
-RAISE, INTERRUPT, HANG = 1, 2, 3  # bytes of an ECHO to programs/misbehave.py
+RAISE, INTERRUPT, HANG, FAIL = 1, 2, 3, 4  # bytes of an ECHO to programs/misbehave.py
 
 
 @pytest.fixture
@@ -116,14 +116,15 @@ def test_a_ctrl_c_on_the_line_is_data(live: Path) -> None:
         rig.board.stop()
 
 
-def test_an_error_in_the_program(misbehaving: SafetyRig, measured: Measured) -> None:
+@pytest.mark.parametrize(("error", "trip"), [(RAISE, Trip.INTERNAL), (FAIL, Trip.HARDWARE)])
+def test_an_error_in_the_program(misbehaving: SafetyRig, measured: Measured, error: int, trip: Trip) -> None:
     rig = misbehaving
     shown = 1 + max(rig.outputs())
-    rig.board.tell(MessageType.ECHO, count=RAISE, data=bytes(RAISE))
+    rig.board.tell(MessageType.ECHO, count=error, data=bytes(error))
     rig.run(50)
     measured("safety.internal", ticks_until_off(rig.outputs(), shown))
-    assert Trip(rig.board.fault.trip) is Trip.INTERNAL
-    rig.assert_latched(Trip.INTERNAL)
+    assert Trip(rig.board.fault.trip) is trip
+    rig.assert_latched(trip)
 
 
 def test_a_ctrl_c_that_ends_the_program(misbehaving: SafetyRig, measured: Measured) -> None:

@@ -1,4 +1,5 @@
-"""The firmware, but for ECHO, which goes wrong: 1 byte raises an error, 2 bytes are a Ctrl-C, 3 never come to an end.
+"""The firmware, but for ECHO, which goes wrong: 1 byte raises an error, 2 bytes are a Ctrl-C, 3 never come to an end,
+4 are a device that does not answer.
 
 After the firmware has ended it answers ticks without touching ENABLE and current: they show what they were left at.
 """
@@ -16,6 +17,8 @@ def misbehave(_, count):
         raise ValueError("wrong on purpose")
     if count == 2:
         raise KeyboardInterrupt
+    if count == 4:
+        raise OSError(5)
     while True:
         pass
 

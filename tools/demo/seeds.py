@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from jointbench.cli.result import Check
 from tools.demo.story import NOT_PRINTED, PaperLine, Story
@@ -46,7 +45,7 @@ def _spread(figures: Sequence[str]) -> str:
     sign = "+" if any(figure.startswith("+") for figure in figures) else ""
     shown = [
         (f"{value:{sign}.{decimals}{'e' if exponent else 'f'}}").replace("-", "−")
-        for value in (float(np.median(values)), min(values), max(values))
+        for value in (statistics.median(values), min(values), max(values))
     ]
     return f"{shown[0]} [{shown[1]} … {shown[2]}]"
 

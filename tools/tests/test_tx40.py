@@ -32,6 +32,7 @@ def test_the_published_values_are_complete():
     assert tx40.limit("wrist.coulomb") == 6.0
 
 
+@pytest.mark.slow
 def test_the_recording_gives_the_published_values(tmp_path: Path):
     if not DATA.is_dir():
         reason = "the public TX40 recording is not in ../shared/data/staubli_tx40"

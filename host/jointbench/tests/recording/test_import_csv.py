@@ -404,7 +404,7 @@ def test_the_shipped_mapping_reads_the_real_recording(tx40):
 
 
 def test_a_real_robots_model(tx40):
-    model = fit(tx40)
+    model = fit(tx40, friction="coulomb_viscous")
     published = {"j1.viscous": 8.05, "j3.coulomb": 6.34, "wrist.viscous": 0.616, "wrist.coulomb": 1.95}
     for name, value in published.items():
         assert model.value(name) == pytest.approx(value, rel=0.1), name
