@@ -11,7 +11,7 @@ import json
 from micropython import const
 
 KNOTS = const(24576)  # bytes of the trajectory of a board's only motor: playback.py
-KNOTS_OF_TWO = const(16384)  # of each of two motors, for which there is no more room
+KNOTS_OF_TWO = const(12288)  # of each of two motors, for which there is no more room
 RING = const(9320)  # bytes of the ring of raw frames and what may spill over it: link.py
 CELLS = const(305)  # of a motor: tick.py
 FRAME = const(1120)  # bytes of the longest frame
