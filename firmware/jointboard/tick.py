@@ -159,7 +159,7 @@ TWIST = const(232)
 TWIST_REST = const(233)  # of the latter, Q18
 TWIST_WHOLE = const(234)  # motor counts of a count of the link encoder, and 2^18 of the rest
 TWIST_PART = const(235)
-TWIST_MOST = const(236)  # 0: any
+TWIST_MOST = const(236)
 # Pins.
 EXCUSED = const(237)  # limit switches that the motor stood at when it was armed, and may leave
 STUCK_AT = const(238)  # position that STUCK is counted from
@@ -188,7 +188,6 @@ STATUS_TICKS = const(1000)
 KNOT_TICKS = const(32)
 HEAT_TICKS = const(64)
 SLOWEST_EDGE = const(4194304)  # counts of the capture clock from edge to edge; beyond it the motor stands
-FASTEST_LINK = const(4095)  # counts in a tick, of which the product with TWIST_PART fits
 LONGEST_REST = const(257)  # ticks: an edge after so many only begins an interval, for the clock may have wrapped
 # Bits of the Hal's pins, which say what keeps the motor off.
 PIN_STOP = const(1)
@@ -407,10 +406,8 @@ def tick(cells: ptr32) -> int:
     link = near[LINK_POSITION - MOTION] + word
     near[LINK_COUNT - MOTION] = inputs[5]
     near[LINK_POSITION - MOTION] = link
-    if word > FASTEST_LINK:
-        word = FASTEST_LINK
-    if word < 0 - FASTEST_LINK:
-        word = 0 - FASTEST_LINK
+    if (word + 4096) >> 13:  # what makes products of 32 bits
+        word = 4095 ^ (word >> 31)
     low = near[TWIST_REST - MOTION] + word * near[TWIST_PART - MOTION]
     near[TWIST_REST - MOTION] = low & 0x3FFFF
     twist = near[TWIST - MOTION] + delta - word * near[TWIST_WHOLE - MOTION] - (low >> 18)
@@ -582,10 +579,11 @@ def tick(cells: ptr32) -> int:
             move = 0 - move
         limit = near[TRIP_COUNTS - CONTROL]
         pins = inputs[29]
-        word = pins & cells[EXCUSED]
-        cells[EXCUSED] = word
+        word = cells[EXCUSED]
         if word:
             # A switch that was reached before ARM is left, and not gone on into.
+            word = word & pins
+            cells[EXCUSED] = word
             if motion[REFERENCE_VELOCITY - MOTION] < 0:
                 word = word & PIN_HIGH
             if motion[REFERENCE_VELOCITY - MOTION] > 0:
@@ -618,14 +616,10 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_ENCODER_STUCK
             value = stuck
             limit = cells[STUCK_TICKS]
-        elif motion[TWIST_MOST - MOTION] and twist > motion[TWIST_MOST - MOTION]:
+        elif twist > motion[TWIST_MOST - MOTION] or twist < 0 - motion[TWIST_MOST - MOTION]:
             trip = TRIP_TWIST
             value = twist
             limit = cells[TWIST_MOST]
-        elif motion[TWIST_MOST - MOTION] and twist < 0 - motion[TWIST_MOST - MOTION]:
-            trip = TRIP_TWIST
-            value = twist
-            limit = 0 - cells[TWIST_MOST]
         elif position < cells[LIMIT_POSITION_MIN]:
             trip = TRIP_POSITION
             value = position

@@ -78,7 +78,7 @@ def test_limits_in_the_units_the_tick_compares(derived: list[tuple[dict[str, int
             "TIMEOUT": 1e-3 * r["limit.link_timeout"] * second,
             "RAMP": 1e-3 * r["limit.link_timeout"] * second / 2,
             "LINK_HALF": r["encoder.link_counts"] / 2,
-            "TWIST_MOST": r["limit.twist"] if r["board.channels"] & 4 else 0,
+            "TWIST_MOST": (r["board.channels"] & 4 and r["limit.twist"]) or 2**31 - 1,
             "EDGE_CLOCKS": r["encoder.capture_clock"] / second,
             "FRICTION_SLOPE": 4096 * r["servo.friction"] / r["servo.friction_band"],
         }
@@ -90,8 +90,8 @@ def test_the_gear_is_whole_counts_and_parts(derived: list[tuple[dict[str, int], 
     for r, cell in derived:
         exact = r["drive.ratio"] * r["encoder.motor_counts"] / (1000 * r["encoder.link_counts"])
         assert 0 <= exact - (cell["TWIST_WHOLE"] + cell["TWIST_PART"] / 2**18) < 2**-18
-        assert 4095 * cell["TWIST_PART"] + 2**18 < 2**31
-        assert 4095 * abs(cell["TWIST_WHOLE"]) < 2**30
+        assert 4096 * cell["TWIST_PART"] + 2**18 < 2**31
+        assert 4096 * abs(cell["TWIST_WHOLE"]) <= 2**30
 
 
 def test_supply_and_temperature_in_counts(derived: list[tuple[dict[str, int], dict[str, int]]]) -> None:

@@ -49,7 +49,7 @@ class Bounds:
     hard_counts: int = 32736
     heat_rate: int = 210
     heat_limit: int = 2**30
-    twist: int = 0
+    twist: int = 2**31 - 1
     ratio: tuple[int, int] = (0, 0)  # motor counts of a count of the link encoder: whole ones, 2^18 of the rest
 
 
@@ -202,7 +202,7 @@ class Twin:
         step = wrap(inputs.link_count - self.link_count)
         step += turn if step < -(turn // 2) else -turn if step > turn // 2 else 0
         self.link_count, self.link_position = inputs.link_count, wrap(self.link_position + step)
-        step, (whole, part) = max(-4095, min(4095, step)), self.bounds.ratio
+        step, (whole, part) = max(-4096, min(4095, step)), self.bounds.ratio
         carried, self.twist_rest = divmod(self.twist_rest + step * part, 2**18)
         self.twist = wrap(self.twist + moved - step * whole - carried)
         return moved
@@ -285,8 +285,7 @@ class Twin:
             (Trip.OVERRUN, self.missed, r["limit.missed_ticks"], self.missed > r["limit.missed_ticks"]),
             (Trip.ENCODER_JUMP, moved, b.jump, abs(moved) > b.jump * (self.missed + 1)),
             (Trip.ENCODER_STUCK, self.stuck, b.stuck_ticks, self.stuck >= b.stuck_ticks),
-            (Trip.TWIST, self.twist, b.twist, self.twist > b.twist > 0),
-            (Trip.TWIST, self.twist, -b.twist, self.twist < -b.twist < 0),
+            (Trip.TWIST, self.twist, b.twist, abs(self.twist) > b.twist),
             (Trip.POSITION, self.position, low, self.position < low),
             (Trip.POSITION, self.position, high, self.position > high),
             (Trip.VELOCITY, velocity, b.fastest, abs(velocity) > b.fastest),

@@ -48,14 +48,14 @@ class Board(board.Board):
         add(r3, 1)
         label(GO_ON)
         str(r3, [r2, 0])
-        str(r3, [r2, 124])
+        movw(r1, 128)  # bytes of a motor's inputs: those of the second one
+        add(r1, r2, r1)
+        str(r3, [r1, 0])
         ldr(r3, [r2, 4])
         movw(r4, 1000)
         add(r3, r3, r4)
         str(r3, [r2, 4])
-        movw(r4, 128)
-        add(r2, r2, r4)
-        str(r3, [r2, 0])
+        str(r3, [r1, 4])
         mov(r0, 0)
 
 
