@@ -116,10 +116,8 @@ class Joint:
 
     def watch_pins(self, pulls_down=True):
         """The pins of config.json that keep the motor off, where there are some; a bare board has none."""
-        from drivers.safety_pins import SafetyPins, has_safety_pins
-
-        if has_safety_pins(self.config) and "sim_joint" not in self.config:
-            self.safety = SafetyPins(self.config, pulls_down)
+        if "sim_joint" not in self.config:
+            self.safety = safety_pins(self.config, pulls_down)
 
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
@@ -237,6 +235,15 @@ class Joint:
 
     def _motor_count(self):
         return self.motor_encoder.read() if self.motor_encoder else 0
+
+
+def safety_pins(config, pulls_down=True):
+    """A motor's pins that keep it off; None, and nothing loaded, where its part of config.json names none."""
+    for name, number in config["pins"].items():
+        if number is not None and name in ("stop", "fault", "limit_low", "limit_high"):
+            from drivers.safety_pins import SafetyPins
+
+            return SafetyPins(config, pulls_down)
 
 
 @micropython.viper

@@ -11,10 +11,9 @@ from drivers.configuration import choice, item, whole
 from drivers.current_loop import CurrentLoop
 from drivers.current_sense import block_sum, zero_offset
 from drivers.errors import WiringError
-from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES
+from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES, safety_pins
 from drivers.rp2_heartbeat import Heartbeat
 from drivers.rp2_quadrature import Quadrature
-from drivers.safety_pins import SafetyPins, has_safety_pins
 from jointboard import rooms
 
 
@@ -46,7 +45,7 @@ class SecondMotor:
         self.facts = facts = dict(config.get("facts", {}))
         self.inputs, self.outputs = rooms.buffer(INPUTS), rooms.buffer(OUTPUTS)
         self.enable = Heartbeat(item(config, "pins", "enable"), 1 - min(pio, 1), period_us, 1)
-        self.safety = SafetyPins(config, not rp2_chip.IS_RP2350) if has_safety_pins(config) else None
+        self.safety = safety_pins(config, not rp2_chip.IS_RP2350)
         self.motor_encoder = Quadrature(item(config, "motor_encoder", "a"), pio, self.inputs, 1)
         facts["encoder.capture_clock"] = self.motor_encoder.clock_Hz
         self.motor_encoder.watch_index(config, facts, pio)

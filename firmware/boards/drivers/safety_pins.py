@@ -49,10 +49,3 @@ def _input(number, is_open_drain, pulls_down):
     if is_open_drain:
         return Pin(number, Pin.IN, Pin.PULL_UP)
     return Pin(number, Pin.IN, Pin.PULL_DOWN) if pulls_down else Pin(number, Pin.IN)
-
-
-def has_safety_pins(config):
-    for name in NAMES:
-        if config["pins"].get(name) is not None:
-            return True
-    return False
