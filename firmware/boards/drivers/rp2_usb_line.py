@@ -19,7 +19,7 @@ from micropython import const
 
 NAME = "Jointbench line"
 PACKET = const(64)  # of USB full speed
-MOST = const(128)  # bytes sent in a turn
+MOST = const(127)  # bytes sent in a turn: no whole packets, which would ask for an empty one to end them
 RING = const(512)  # bytes received and not yet asked for
 WRAP = const(1023)
 IN = const(0x80)  # direction of an endpoint
@@ -76,7 +76,10 @@ class UsbLine:
     def send(self, data, count):
         copy(self._buffer, data, count)
         self._sending = True
-        self._begin(count)
+        try:
+            self._usb.submit_xfer(self._to_host, self._parts[count])
+        except OSError:  # the host has just reset the bus
+            self._sending = False
 
     def flush(self):
         for _ in range(FLUSH_MS):
@@ -87,12 +90,6 @@ class UsbLine:
     def become_console(self):
         """From now on it is typed at the interpreter here, too, until the board's next reset."""
         os.dupterm(Console(self))
-
-    def _begin(self, count):
-        try:
-            self._usb.submit_xfer(self._to_host, self._parts[count])
-        except OSError:  # the host has just reset the bus
-            self._sending = False
 
     def _listen(self):
         try:
@@ -111,10 +108,7 @@ class UsbLine:
 
     def _transferred(self, endpoint, _result, count):
         if endpoint == self._to_host:
-            if count and not count & PACKET - 1:
-                self._begin(0)  # a full packet goes on in the next one; this ends it
-            else:
-                self._sending = False
+            self._sending = False
         elif endpoint == self._from_host:
             put(self._ring, self._head, self._packet, count)
             self._head = self._head + count & WRAP
