@@ -97,7 +97,8 @@ HAZARDS = {
     "limit switch reached": Hazard(
         "pins_low", {"pins": 4}, Trip.LIMIT_PIN, "safety.pins", shows=lambda value, _: value == 4
     ),
-    "encoders disagree": Hazard("link_offset", {"counts": 2000}, Trip.TWIST, "safety.twist", {"twist": 400}),
+    # The jumps above leave 500 counts between the encoders: what a motor encoder missed it never learns.
+    "encoders disagree": Hazard("link_offset", {"counts": 4000}, Trip.TWIST, "safety.twist", {"twist": 1000}),
     "motor too hot": Hazard("temperature", {"temperature_degC": 101}, Trip.TEMPERATURE, "safety.temperature"),
     # 21 ticks without a board: it sees them at the first that it gets, and no sooner.
     "ticks are missed": Hazard("ticks_missed", {"ticks": 21}, Trip.OVERRUN, "safety.overrun", earliest=21),

@@ -134,7 +134,7 @@ class Board(Joint):
         if motor.link_encoder:
             fused.add_link_encoder(motor.link_encoder, link)
         if motor.safety:
-            fused.watch_pins(motor.safety.numbers, self._guard and self._guard.address)
+            fused.watch_pins(motor.safety.numbers, self._guard.address if self._guard else 0)
         return fused
 
     def join(self, line, place=0):

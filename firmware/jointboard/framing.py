@@ -123,9 +123,9 @@ STATE = const(133)
 SILENCE = const(154)
 TRIP = const(158)
 COUNT = const(227)
-FIRST_TICK = const(228)
-FIRST_PLAY = const(229)
-DIVIDERS = const(231)
+FIRST_TICK = const(237)
+FIRST_PLAY = const(238)
+DIVIDERS = const(239)
 
 
 @micropython.viper

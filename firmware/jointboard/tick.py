@@ -148,23 +148,21 @@ INTERVALS = const(223)  # intervals of the trajectory
 REPEATS = const(224)  # repeats left, this one included; 0: done
 PLAY = const(225)  # trajectory tick of this sample, -1 when nothing plays
 PLAYED = const(226)  # trajectory ticks played so far
-# The DATA block being filled, and how it is to be filled (sampling.py).
-COUNT = const(227)
-FIRST_TICK = const(228)
-FIRST_PLAY = const(229)
+COUNT = const(227)  # of the DATA block being filled
+EXCUSED = const(228)  # limit switches that the motor stood at when it was armed, and may leave
+STUCK_AT = const(229)  # position that STUCK is counted from
 BLOCK = const(230)  # ticks in a full block
-DIVIDERS = const(231)  # as a DATA head has them
+HALTING = const(231)  # 1: the reference slows down to rest, and then the motor is off
 # What the joint twists: motor counts of the motor less those that the link encoder says, since they were set alike.
 TWIST = const(232)
 TWIST_REST = const(233)  # of the latter, Q18
 TWIST_WHOLE = const(234)  # motor counts of a count of the link encoder, and 2^18 of the rest
 TWIST_PART = const(235)
 TWIST_MOST = const(236)
-# Pins.
-EXCUSED = const(237)  # limit switches that the motor stood at when it was armed, and may leave
-STUCK_AT = const(238)  # position that STUCK is counted from
-# A controlled stop.
-HALTING = const(239)  # 1: the reference slows down to rest, and then the motor is off
+# Reached seldom: of the DATA block being filled, and how it is to be filled (sampling.py); of a controlled stop.
+FIRST_TICK = const(237)
+FIRST_PLAY = const(238)
+DIVIDERS = const(239)  # as a DATA head has them
 REST = const(240)  # of the reference, Q8 of a count
 DUE = const(241)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
 CELLS = const(305)
@@ -472,7 +470,7 @@ def tick(cells: ptr32) -> int:
     taken = driven
     play = -1
     if state == STATE_RUNNING:
-        if cells[HALTING]:
+        if motion[HALTING - MOTION]:
             word = near[REFERENCE_VELOCITY - MOTION]
             i = cells[LIMIT_DECELERATION]
             if word > i:
@@ -561,10 +559,11 @@ def tick(cells: ptr32) -> int:
         word = 0 - word
     # A count either way is no motion: with A or B cut off, an encoder that turns counts one up and one down for ever.
     stuck = 0
-    move = position - motion[STUCK_AT - MOTION]
-    if move <= 1 and move >= -1 and word >= near[STUCK_CURRENT - CONTROL]:
-        stuck = near[STUCK - CONTROL] + 1
-    else:
+    if word >= near[STUCK_CURRENT - CONTROL]:
+        move = position - motion[STUCK_AT - MOTION]
+        if move <= 1 and move >= -1:
+            stuck = near[STUCK - CONTROL] + 1
+    if stuck == 0:
         motion[STUCK_AT - MOTION] = position
     near[STUCK - CONTROL] = stuck
     missed = near[MISSED - CONTROL]
@@ -579,11 +578,11 @@ def tick(cells: ptr32) -> int:
             move = 0 - move
         limit = near[TRIP_COUNTS - CONTROL]
         pins = inputs[29]
-        word = cells[EXCUSED]
+        word = motion[EXCUSED - MOTION]
         if word:
             # A switch that was reached before ARM is left, and not gone on into.
             word = word & pins
-            cells[EXCUSED] = word
+            motion[EXCUSED - MOTION] = word
             if motion[REFERENCE_VELOCITY - MOTION] < 0:
                 word = word & PIN_HIGH
             if motion[REFERENCE_VELOCITY - MOTION] > 0:
@@ -604,7 +603,7 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_I2T
             value = cells[HEAT]
             limit = cells[HEAT_LIMIT]
-        elif missed > cells[LIMIT_MISSED_TICKS]:
+        elif missed and missed > cells[LIMIT_MISSED_TICKS]:
             trip = TRIP_OVERRUN
             value = missed
             limit = cells[LIMIT_MISSED_TICKS]
@@ -616,7 +615,7 @@ def tick(cells: ptr32) -> int:
             trip = TRIP_ENCODER_STUCK
             value = stuck
             limit = cells[STUCK_TICKS]
-        elif twist > motion[TWIST_MOST - MOTION] or twist < 0 - motion[TWIST_MOST - MOTION]:
+        elif (twist ^ (twist >> 31)) > motion[TWIST_MOST - MOTION]:
             trip = TRIP_TWIST
             value = twist
             limit = cells[TWIST_MOST]

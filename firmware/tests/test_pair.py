@@ -212,10 +212,10 @@ def test_settings_of_the_two_are_kept_apart(pair: PairProcess) -> None:
     again.close()
 
 
-def test_each_of_the_two_stores_a_minute(pair: PairProcess) -> None:
+def test_each_of_the_two_stores_49_seconds(pair: PairProcess) -> None:
     for node in NODES:
         pair.node = node
-        assert pair.hello().body.max_knots == 2048
+        assert pair.hello().body.max_knots == 1536
         pair.end_turn()
 
 

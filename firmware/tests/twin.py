@@ -285,7 +285,7 @@ class Twin:
             (Trip.OVERRUN, self.missed, r["limit.missed_ticks"], self.missed > r["limit.missed_ticks"]),
             (Trip.ENCODER_JUMP, moved, b.jump, abs(moved) > b.jump * (self.missed + 1)),
             (Trip.ENCODER_STUCK, self.stuck, b.stuck_ticks, self.stuck >= b.stuck_ticks),
-            (Trip.TWIST, self.twist, b.twist, abs(self.twist) > b.twist),
+            (Trip.TWIST, self.twist, b.twist, max(self.twist, ~self.twist) > b.twist),
             (Trip.POSITION, self.position, low, self.position < low),
             (Trip.POSITION, self.position, high, self.position > high),
             (Trip.VELOCITY, velocity, b.fastest, abs(velocity) > b.fastest),
