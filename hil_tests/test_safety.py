@@ -177,12 +177,12 @@ def test_a_motor_whose_encoder_counts_backwards(rig: SafetyRig, measured: Measur
 
 
 def test_a_holding_motor_whose_encoder_counts_backwards(rig: SafetyRig, measured: Measured) -> None:
-    """At rest it shows nothing; a touch, and the servo pushes the way the hand does."""
+    """At rest it shows nothing for a while; a touch, and the servo pushes the way the hand does."""
     rig.prepare({"following": 400})
     rig.arm()
     rig.outputs()
     rig.inject("encoder_reversed")
-    rig.run(200)
+    rig.run(50)  # a servo that pushes away from rest falls from there, if by less than a count at first
     assert all(enable for enable, _ in rig.outputs().values())
     shown = rig.inject("push", torque_Nm=10)
     rig.run(400)
