@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.optimize import nnls
 
 from jointbench.dynamics import BaseParameters
@@ -385,9 +384,10 @@ def _solved(products: Array, n_free: int, which: NDArray[np.bool_]) -> Array:
     solution[-1] = -1.0
     weights = np.zeros(len(bounded))
     if len(weights):
-        root = linalg.cholesky(bounded - across.T @ inverse @ across + _SINGULAR * np.eye(len(bounded)))
+        values, vectors = np.linalg.eigh(bounded - across.T @ inverse @ across)
+        roots = np.sqrt(np.maximum(values, 0.0) + _SINGULAR)  # rounding leaves less than 0
         rest = right[picked[n_free:]] - across.T @ (inverse @ right[:n_free])
-        weights = nnls(root, linalg.solve_triangular(root, rest, trans="T"), maxiter=100 * len(rest))[0]
+        weights = nnls(roots[:, None] * vectors.T, (vectors.T @ rest) / roots, maxiter=100 * len(rest))[0]
     solution[:n_free] = inverse @ (right[:n_free] - across @ weights) * scale[-1] / scale[:n_free]
     solution[picked[n_free:]] = weights * scale[-1] / scale[picked[n_free:]]
     return solution

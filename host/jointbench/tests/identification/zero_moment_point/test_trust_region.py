@@ -85,6 +85,7 @@ def test_its_verdict_names_figures(estimate: ZmpEstimate) -> None:
     assert "least told, as shares of the values" in estimate.notes[0]
 
 
+@pytest.mark.slow  # in the small it is shown below
 def test_it_needs_a_fifth_of_the_papers_iterations(stance: Stance, estimate: ZmpEstimate) -> None:
     paper = projected_newton(stance, ReducedParameters(biped(), "none"), TOTAL_MASS)
     assert estimate.iterations <= paper.iterations / 5
