@@ -34,6 +34,7 @@ class Timetable {
 }
 
 const DRIFTS = [0.02, -0.03, 0.05, -0.01]; // of converters' oscillators, of which none is like another
+const isHighA = (count) => ((count + 1) & 2) !== 0; // forward is A before B
 const wrapped = (count, turn) => ((Math.floor(count) % turn) + turn) % turn;
 
 // What is wired to the chip of one of its motors, by that motor's part of config.json; of a foot's board the foot.
@@ -67,8 +68,8 @@ class Motor {
   }
 
   tell({ analog = {}, count = 0, link = 0, bridges = [], slip = 0, cut = false, linkCut = false }, beginNs, endNs) {
-    if (cut && !this.told.cut) { // at a moment of its own: B does not change with it
-      this.pins.drive(this.config.motor_encoder.a, true);
+    if (cut !== this.told.cut && this.count !== null) { // at a moment of its own: B does not change with it
+      this.pins.drive(this.config.motor_encoder.a, cut || isHighA(Math.floor(this.count)));
       wakePio(this.pins.chip);
     }
     this.told = { analog, link, bridges, slip, cut, linkCut };
@@ -98,10 +99,10 @@ class Motor {
     for (let count = first; count > last; count--) this.edges.add(at(count), count - 1);
   }
 
-  // A, B and the index pulse of a count; forward is A before B.
+  // A, B and the index pulse of a count.
   show(count) {
     const { a, index, index_width: width = 4 } = this.config.motor_encoder, levels = new Map();
-    levels.set(a, this.told.cut || ((count + 1) & 2) !== 0);
+    levels.set(a, this.told.cut || isHighA(count));
     levels.set(a + 1, (count & 2) !== 0);
     if (index !== undefined) {
       levels.set(index, wrapped(count + this.told.slip, this.config.facts['encoder.motor_counts']) < width);
