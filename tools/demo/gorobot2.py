@@ -120,13 +120,12 @@ def tell(stage: Stage) -> Story:
     truth = dict(zip(reduced.names, true_values.tolist(), strict=True))
     with stage.console.working("drawing"):
         picture = stance_picture(stage.out / "stance.png", fresh, *drawn(fresh, estimates, truth))
-    boards = boards_of(runs[0])
     lines = (
         *distance_lines(distances),
         *coverage_lines(estimates, true_values),
         *spread_lines(reduced, spread),
         *solver_lines(paper, whole, ours),
-        PaperLine("boards that stream", "–", f"{boards}", Check("boards", boards, "==", BOARDS)),
+        boards_line(runs[0]),
         *refusal_lines(named),
     )
     fields: dict[str, Any] = {
@@ -302,6 +301,7 @@ def refusal_lines(named: Sequence[Refusal]) -> tuple[PaperLine, ...]:
     )
 
 
-def boards_of(run: Run) -> int:
+def boards_line(run: Run) -> PaperLine:
     """How many boards streamed in a run."""
-    return 0 if run.ledger is None else len(run.ledger.boards)
+    boards = 0 if run.ledger is None else len(run.ledger.boards)
+    return PaperLine("boards that stream", "–", f"{boards}", Check("boards", boards, "==", BOARDS))

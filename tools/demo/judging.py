@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jointbench import Excitation, Model, Run, Validation
+from jointbench import Excitation, Model, Robot, Run, Validation
 from jointbench.cli.fit import fit_fields
+from jointbench.cli.result import Check
 from jointbench.cli.tables import table
 from jointbench.cli.validate import validation_fields
+from jointbench.dynamics import base_parameters
 from jointbench.report import key_picture, write_report
 from tools.demo.story import Stage
+
+
+def rank_check(robot: Robot, wanted: int) -> Check:
+    """How many base parameters the links of a robot have."""
+    return Check("base_parameters", base_parameters(robot, drives=False).rank, "==", wanted)
 
 
 def say_judgement(stage: Stage, model: Model, judged: Validation) -> None:

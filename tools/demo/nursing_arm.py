@@ -10,7 +10,6 @@ import numpy as np
 from jointbench import Excitation, Robot, Run, Validation
 from jointbench.cli.judgement import by_name
 from jointbench.cli.result import Check
-from jointbench.dynamics import base_parameters
 from jointbench.excitation import Workspace, WorkspacePoint, plan_excitation
 from jointbench.identification import fit, validate
 from jointbench.robot import Array, load_robot
@@ -23,7 +22,7 @@ from tools.demo.friction_experiment import (
     refined,
     true_friction,
 )
-from tools.demo.judging import say_judgement, write_files
+from tools.demo.judging import rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.printed_nursing import Law, as_law, fit_printed, plants_own_rms, printed_rows
 from tools.demo.story import PaperLine, Stage, Story
@@ -92,14 +91,14 @@ def tell(stage: Stage) -> Story:
         printed = fit_printed(robot, rows[0], stage.seed)
         bound = bound_of(verification_run, played.truth)
     say_judgement(stage, model, judged)
-    rank = base_parameters(robot, drives=False).rank
+    rank = rank_check(robot, PRINTED_PARAMETERS)
     lines = (
         *friction_lines(friction),
         PaperLine(
             "base parameters of the links",
             f"{PRINTED_PARAMETERS}",
-            f"{rank}",
-            Check("base_parameters", rank, "==", PRINTED_PARAMETERS),
+            f"{rank.value:g}",
+            rank,
         ),
         *verification_lines(judged, printed.rms(robot, rows[1]), rows[1].size, bound),
     )

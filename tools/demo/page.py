@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.demo.broken_checks import FILE, broken_lines
+from tools.demo.broken_checks import FOLDER, broken_lines
 from tools.demo.stories import ROBOTS
 from tools.demo.story import PAPER_HEADS, Story, paper_rows
 
@@ -35,7 +35,7 @@ def section(robot: str, command: str, story: Story) -> str:
     parts += [table] if story.lines else []
     parts += ["\n".join(f"- {check}" for check in story.checks)] if story.checks else []
     broken = broken_lines(robot, story.all_checks)
-    parts += [f"Checks, and the test of `{FILE}` that breaks each:", "\n".join(broken)] if broken else []
+    parts += [f"Checks, and the test in `{FOLDER}` that breaks each:", "\n".join(broken)] if broken else []
     parts += ["Assumed:", "\n".join(f"- {sentence}" for sentence in story.assumed)] if story.assumed else []
     return "\n\n".join(parts) + "\n"
 

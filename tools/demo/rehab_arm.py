@@ -9,11 +9,10 @@ import numpy as np
 
 from jointbench import Model, Validation
 from jointbench.cli.result import Check
-from jointbench.dynamics import base_parameters
 from jointbench.identification import fit, validate
 from jointbench.recording import Run
-from jointbench.robot import Array, Robot, load_robot
-from tools.demo.judging import say_judgement, write_files
+from jointbench.robot import Array, load_robot
+from tools.demo.judging import rank_check, say_judgement, write_files
 from tools.demo.own_bench import plan
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import PaperLine, Stage, Story
@@ -33,7 +32,7 @@ ASSUMED = (
 )
 
 PLAIN = "coulomb_viscous"
-MODELLED = 4
+MODELLED, RANK = 4, 22
 PASSIVE = "j5"
 
 
@@ -52,7 +51,7 @@ def tell(stage: Stage) -> Story:
     with stage.console.working("fitting without E, and with plain friction"):
         bare = validate(fit(fit_run, replace(robot, compensations=())), verification_run)
         plain = validate(fit(fit_run, robot, friction=PLAIN), verification_run)
-    rank = rank_check(robot)
+    rank = rank_check(robot, RANK)
     lines = (
         PaperLine("base parameters of four links", "–", f"{rank.value:g}", rank),
         PaperLine(
@@ -75,11 +74,6 @@ def tell(stage: Stage) -> Story:
     }
     refused = judged.verdict.word == "refused" or not played.is_valid
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
-
-
-def rank_check(robot: Robot) -> Check:
-    """The base parameters of the four links."""
-    return Check("base_parameters", base_parameters(robot, drives=False).rank, "==", 22)
 
 
 def error_check(judged: Validation) -> Check:

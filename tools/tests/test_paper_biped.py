@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from tools.demo.gorobot2 import (
     TRUE,
     UNCORRECTED,
     WHOLE_GRADIENT,
+    boards_line,
     coverage_lines,
     covered,
     distance_lines,
@@ -130,8 +133,22 @@ def test_counts_of_runs_solver_and_faults_can_be_red() -> None:
     paper = replace(slow, iterations=121)
     assert not ok(solver_lines(paper, paper, slow), "iterations_to_papers")
     assert ok(solver_lines(paper, paper, replace(slow, iterations=24)), "iterations_to_papers")
-    fault = Refusal("a stuck sensor", "WrongTotalMass", "StuckFootSensor", "…")
-    assert not ok(refusal_lines([fault]), "named_StuckFootSensor")
+
+
+@pytest.mark.parametrize("wanted", ["WrongTotalMass", "StuckFootSensor", "RobotFalls", "FootOffGround"])
+def test_a_fault_that_is_called_something_else_is_seen(wanted: str) -> None:
+    assert ok(refusal_lines([Refusal("a fault", wanted, wanted, "…")]), f"named_{wanted}")
+    for named in ("nothing", "RunError"):
+        assert not ok(refusal_lines([Refusal("a fault", named, wanted, "…")]), f"named_{wanted}")
+
+
+def test_a_board_that_does_not_stream_is_seen() -> None:
+    all_of_them: Any = SimpleNamespace(ledger=SimpleNamespace(boards=dict.fromkeys(range(14))))
+    imported: Any = SimpleNamespace(ledger=None)
+    one_less: Any = SimpleNamespace(ledger=SimpleNamespace(boards=dict.fromkeys(range(13))))
+    assert ok([boards_line(all_of_them)], "boards")
+    assert not ok([boards_line(one_less)], "boards")
+    assert not ok([boards_line(imported)], "boards")
 
 
 def test_the_direction_is_said_as_it_came_out() -> None:

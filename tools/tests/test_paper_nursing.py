@@ -1,5 +1,6 @@
 """System A's own method against cases by hand; its demo's checks go red when a method is broken. No boards."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import SimpleNamespace
@@ -9,16 +10,17 @@ import numpy as np
 import pytest
 
 from jointbench import Validation
-from jointbench.dynamics import inverse_dynamics
+from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
 from jointbench.excitation import random_excitation
 from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
-from jointbench.robot import Array, load_robot
+from jointbench.robot import Array, Robot, load_robot
 from tools.demo.friction_experiment import JointFriction, friction_lines
 from tools.demo.nursing_arm import verification_lines
+from tools.demo.nursing_dual import both_arms_lines, link_difference, mirrored
 from tools.demo.printed_friction import PrintedExperiment, combined, experiment, mean_friction, our_law
 from tools.demo.printed_nursing import PrintedModel, PrintedRows, fit_printed, joint_inertia, ridge, rms_of
 
-ROBOT = load_robot("nursing_arm")
+ROBOT, BOTH = load_robot("nursing_arm"), load_robot("nursing_dual")
 FEW = SpeedSweep(n_speeds=16, step=np.radians(2.0), pause=0.0)
 """As far as the printed strokes, in fewer steps."""
 
@@ -149,3 +151,63 @@ def test_a_plant_beyond_all_that_was_assumed_is_seen(beyond: dict[str, Any]) -> 
     found = experiment(plant(**beyond), pitch=True, noise=0.033, seed=0, sweep=FEW)
     cold = PrintedExperiment(found.speeds, found.friction, mean_friction(plant(**beyond), found.speeds))
     assert not any(friction_checks(cold, our_law(found))[::2])
+
+
+# Both arms
+
+
+def both_arms(
+    robot: Robot = BOTH, late: float = 0.0, difference: float = 1.0, relative: Sequence[float] = 12 * (0.01,)
+) -> dict[str, bool]:
+    """What the checks of two arms say of a recording whose last board started late, and of a model's errors."""
+    runs: Any = [SimpleNamespace(start_skew=0.0), SimpleNamespace(start_skew=late)]
+    judged: Any = SimpleNamespace(
+        joint_names=BOTH.joint_names,
+        relative=np.full(12, 0.001),
+        error_all=SimpleNamespace(relative=np.array(relative)),
+    )
+    lines = both_arms_lines(robot, runs, difference, judged)
+    return {line.check.name: line.check.ok for line in lines if line.check is not None}
+
+
+def test_two_mirrored_arms_that_start_together_keep_all_limits() -> None:
+    assert list(both_arms().values()) == 5 * [True]
+
+
+def test_an_arm_that_is_not_there_is_seen() -> None:
+    one = both_arms(ROBOT)
+    assert not one["motors"]
+    assert not one["base_parameters"]
+
+
+def test_a_board_that_starts_late_is_seen() -> None:
+    assert both_arms(late=1.0)["start_ticks_apart"]
+    assert not both_arms(late=2.0)["start_ticks_apart"]
+
+
+def test_the_worst_of_all_joints_counts() -> None:
+    """Over all rows: over moving ones alone it would pass."""
+    assert not both_arms(relative=[*(11 * [0.01]), 0.06])["verification_relative"]
+    assert not both_arms(relative=[*(11 * [0.01]), np.nan])["verification_relative"]
+
+
+def test_an_arm_that_is_no_mirror_image_is_seen() -> None:
+    """Of the same links on both sides next to nothing is left; of a palm of no mass on one side, its torque is."""
+    assert both_arms(difference=mirror_difference(palm=1.0))["mirror_difference"]
+    assert not both_arms(difference=mirror_difference(palm=0.0))["mirror_difference"]
+
+
+def mirror_difference(palm: float) -> float:
+    """In %, of the drawn links without friction, the right palm's parameters as a share of what they are."""
+    base = base_parameters(BOTH)
+    links = BOTH.standard_parameters
+    assert links is not None
+    share = np.ones((12, 10))
+    share[-1] = palm
+    values = base.group(np.append(links * share.ravel(), np.zeros(base.n_full - links.size)))  # the drives' come last
+
+    def predict(q: Array, dq: Array, ddq: Array) -> Array:
+        return (base.project(model_columns(BOTH, q, dq, ddq)[0]) @ values).reshape(q.shape)
+
+    model: Any = SimpleNamespace(robot=BOTH, base=base, parameters=values, predict=predict)
+    return 100.0 * link_difference(model, mirrored(BOTH, random_excitation(ROBOT, period=10.0, seed=0)))
