@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.link import Bench
 from jointbench.link.attended_clock import AttendedClock
 from jointbench.link.lockstep import LockstepClock
 from jointbench.recording import Recorder, Run, open_run
-from jointbench.robot import Array
 from jointbench.testing.taking_turns import TakingTurns
 
 HERE = Path(__file__).resolve().parent

@@ -11,8 +11,8 @@ from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.foot_sensors import FootSensors
 from hil_tests.virtual_bench.plant_file import PlantFile, Scatter
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters
-from jointbench.robot import Array
 
 BENCHES = Path(__file__).resolve().parent / "benches"
 FILE = replace(TRUTH, scatter=Scatter(mass=0.05, inertia=0.1, center=5e-3, rotor=0.05, friction=0.1, cable_pull=0.5))

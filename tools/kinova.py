@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench import Model, fit
+from jointbench.arrays import Array
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
@@ -24,7 +25,6 @@ from jointbench.identification.fit import run_settings
 from jointbench.recording import Run, import_csv
 from jointbench.recording.csv_table import read_csv_table
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import Array
 from jointbench.signals import LowPass, smooth_motion
 
 WITHOUT_SENSORS = ("RecordTrajectory_quadratic", "Trajectory1")

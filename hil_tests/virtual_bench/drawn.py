@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, Scatter
+from jointbench.arrays import Matrix3, Vector3
 from jointbench.robot import Link, LinkAxis, Robot
-from jointbench.robot.arrays import Matrix3, Vector3
 
 Array = NDArray[np.float64]
 _STREAM = 0x504C414E54  # so that nothing else is drawn from the same numbers

@@ -31,8 +31,8 @@ from hil_tests.virtual_bench.springs import Springs
 from hil_tests.virtual_bench.transmission import Transmission
 from hil_tests.virtual_bench.unmodelled import Unmodelled
 from hil_tests.virtual_bench.windings import Windings
+from jointbench.arrays import Vector3
 from jointbench.robot import Joint, Robot
-from jointbench.robot.arrays import Vector3
 
 Array = NDArray[np.float64]
 OVERSAMPLES = 16

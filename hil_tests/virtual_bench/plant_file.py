@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import cast
 
 from hil_tests.virtual_bench.errors import BenchFileError
+from jointbench.arrays import Vector3
 from jointbench.errors import RobotFileError
 from jointbench.foreign import text_of, toml_values
 from jointbench.robot import Drive, Link, Robot
-from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import Table
 
 VERSION = 1

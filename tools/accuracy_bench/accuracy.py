@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from tools.accuracy_bench.trial import Trial
 
 

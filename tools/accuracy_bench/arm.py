@@ -10,8 +10,9 @@ import numpy as np
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant_file
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.truth import true_parameters
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
-from jointbench.robot import PARAMETER_NAMES, Array, Robot, load_robot
+from jointbench.robot import PARAMETER_NAMES, Robot, load_robot
 
 ROBOT = "cobot6"
 PLANT = Path(__file__).resolve().parents[2] / "hil_tests" / "virtual_bench" / "plants" / "cobot6.toml"

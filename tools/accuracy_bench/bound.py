@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.excitation import Excitation
 from jointbench.identification import FitSettings
-from jointbench.robot import Array
 from jointbench.signals import LowPass, moving
 from tools.accuracy_bench.arm import Arm
 

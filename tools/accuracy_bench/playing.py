@@ -13,8 +13,8 @@ import numpy as np
 
 from hil_tests.virtual_bench.model import TICK, build_model
 from hil_tests.virtual_bench.plant import OVERSAMPLES
+from jointbench.arrays import Array
 from jointbench.excitation import Excitation
-from jointbench.robot import Array
 from tools.accuracy_bench.arm import Arm
 
 

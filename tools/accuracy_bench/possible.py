@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import drive_parameter_names
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _SIGNED = ("rotor_inertia", "viscous", "coulomb")
 

@@ -10,9 +10,9 @@ import numpy as np
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.sensors import Sensors
+from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.recording import Run, Samples
-from jointbench.robot import Array
 from jointbench.signals import Biquads, BoardFilter, boxcar, butterworth_sections, section_pair
 from jointbench.signals.boxcar import Integers
 from tools.accuracy_bench.arm import Arm

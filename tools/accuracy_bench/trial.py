@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from jointbench import fit
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.errors import PhysicalSolverFailed
 from jointbench.excitation import Excitation
 from jointbench.identification import Model
-from jointbench.robot import Array
 from tools.accuracy_bench.arm import Arm
 from tools.accuracy_bench.bound import cramer_rao, fitted_moments
 from tools.accuracy_bench.playing import Playing, play

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from jointbench import Model, Validation
+from jointbench.arrays import Array
 from jointbench.cli.result import Check
 from jointbench.identification import fit, validate
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from tools.demo.harmonic_lines import PLANTS, harmonic_lines
 from tools.demo.judging import say_judgement, write_files
 from tools.demo.own_bench import plan

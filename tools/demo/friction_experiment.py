@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jointbench import Excitation, Model, Robot, Run
+from jointbench.arrays import Array
 from jointbench.cli.result import Check
 from jointbench.cli.tables import table
 from jointbench.dynamics import hanging_pose
@@ -22,7 +23,6 @@ from jointbench.identification.friction import (
     friction_law,
     friction_of_run,
 )
-from jointbench.robot import Array
 from tools.demo.printed_friction import PrintedExperiment, experiment, mean_friction, our_law, papers_law
 from tools.demo.story import PaperLine
 from tools.truth import Truth

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench import Excitation
+from jointbench.arrays import Array
 from jointbench.cli.result import Check
 from jointbench.cli.stance import (
     distances_of,
@@ -29,7 +30,7 @@ from jointbench.identification.zero_moment_point.calibration import Calibration
 from jointbench.identification.zero_moment_point.projected_newton import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.recording import Run
 from jointbench.report import stance_picture
-from jointbench.robot import CORNERS, Array, Robot, load_robot
+from jointbench.robot import CORNERS, Robot, load_robot
 from tools.demo.foot_faults import Refusal, refusals
 from tools.demo.playing import BENCHES
 from tools.demo.story import PaperLine, Stage, Story

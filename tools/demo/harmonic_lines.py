@@ -11,6 +11,7 @@ import numpy as np
 from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.unmodelled import Unmodelled
 from jointbench import FitSettings, Run
+from jointbench.arrays import Array
 from jointbench.cli.judgement import by_name
 from jointbench.cli.result import Check
 from jointbench.identification.drives import (
@@ -25,7 +26,6 @@ from jointbench.identification.drives import (
 )
 from jointbench.identification.drives.harmonic import rms_error
 from jointbench.identification.drives.linear_torque import fit_linear_torque
-from jointbench.robot import Array
 from tools.demo.printed_harmonic import PrintedModel, fit_printed, on_printed_rows, printed_signals
 from tools.demo.story import NOT_PRINTED, PaperLine
 from tools.truth import Truth

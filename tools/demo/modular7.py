@@ -11,6 +11,7 @@ import numpy as np
 
 from hil_tests.virtual_bench.kinds import Variant
 from jointbench import Excitation
+from jointbench.arrays import Array
 from jointbench.cli.residual import gain_fields, gain_table, gains_of
 from jointbench.cli.result import Check
 from jointbench.dynamics import kane_dynamics
@@ -25,7 +26,7 @@ from jointbench.identification.residual import (
     printed_model,
 )
 from jointbench.report import residual_picture
-from jointbench.robot import Array, Robot, chain_of, load_robot
+from jointbench.robot import Robot, chain_of, load_robot
 from tools.demo.judging import say_judgement, write_files
 from tools.demo.playing import BENCHES, Played, play_all
 from tools.demo.printed_kane import (

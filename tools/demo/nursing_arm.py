@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from jointbench import Excitation, Robot, Run, Validation
+from jointbench.arrays import Array
 from jointbench.cli.judgement import by_name
 from jointbench.cli.result import Check
 from jointbench.excitation import Workspace, WorkspacePoint, plan_excitation
 from jointbench.identification import fit, validate
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from tools.demo.friction_experiment import (
     friction_fields,
     friction_lines,

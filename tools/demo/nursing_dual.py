@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from jointbench import Excitation, Model, Robot, Run, Validation
+from jointbench.arrays import Array
 from jointbench.cli.result import Check
 from jointbench.dynamics import model_columns
 from jointbench.identification import fit, validate
-from jointbench.robot import Array, load_robot, robot_digests
+from jointbench.robot import load_robot, robot_digests
 from tools.demo.judging import rank_check, say_judgement, write_files
 from tools.demo.nursing_arm import PAPER, plan_motions
 from tools.demo.playing import BENCHES, play_all

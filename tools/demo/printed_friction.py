@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from hil_tests.virtual_bench.friction import MeshRipple
+from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
-from jointbench.robot import Array
 
 POINTS = 90
 """Of a stroke's steady part that are looked at: two degrees apart."""

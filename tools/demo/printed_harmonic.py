@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench import FitSettings, Run
+from jointbench.arrays import Array
 from jointbench.identification.drives import DriveSignals, GearTorque, LinearTorque, RmsError, RowFilter
 from jointbench.identification.drives.harmonic import rms_error
 from jointbench.identification.drives.linear_torque import fit_linear_torque
 from jointbench.identification.observations.recorded_signals import recorded_signals
-from jointbench.robot import Array
 from jointbench.signals import LowPass, cubic_smooth, moving, rest_threshold
 
 SAMPLE_PERIOD = 0.01

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.residual import Mission, Residual
-from jointbench.robot import Array
 
 PRINTED_GAIN = np.array([33.28, 32.87, 34.14, 33.15, 34.14, 34.15, 33.30])
 """Table 5, by joint [%]."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench import FitSettings, Robot, Run
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.identification.friction import FrictionData, FrictionFit
 from jointbench.identification.observations.recorded_signals import recorded_signals
-from jointbench.robot import Array
 from jointbench.signals import LowPass, moving, rest_threshold
 
 CUTOFF_HZ = 15.0

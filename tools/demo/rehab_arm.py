@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from jointbench import Model, Validation
+from jointbench.arrays import Array
 from jointbench.cli.result import Check
 from jointbench.identification import fit, validate
 from jointbench.recording import Run
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from tools.demo.judging import rank_check, say_judgement, write_files
 from tools.demo.own_bench import plan
 from tools.demo.playing import BENCHES, play_all

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from jointbench.arrays import Array
 from jointbench.excitation.search.problem import Problem
-from jointbench.robot import Array
 from tools.excitation_bench.problem import ACCELERATION, HARMONICS, PERIOD
 from tools.regressor_bench.errors import PeerMissing
 

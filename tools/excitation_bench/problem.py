@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import qr
 
+from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
 from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.problem import Problem
 from jointbench.robot import Drive, Joint, Link, Robot
-from jointbench.robot.arrays import SAME, Matrix3, Vector3
 
 HARMONICS, PERIOD, SAMPLES = 5, 10.0, 150
 ACCELERATION = 5.0
@@ -26,12 +26,12 @@ _Y: Vector3 = (0.0, 1.0, 0.0)
 _Z: Vector3 = (0.0, 0.0, 1.0)
 _QUARTER_ABOUT_Y: Matrix3 = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0))
 _JOINTS: tuple[tuple[str, Matrix3, Vector3, Vector3, float], ...] = (
-    ("shoulder_pan", SAME, (0.0, 0.0, 0.1273), _Z, 2.16),
+    ("shoulder_pan", IDENTITY, (0.0, 0.0, 0.1273), _Z, 2.16),
     ("shoulder_lift", _QUARTER_ABOUT_Y, (0.0, 0.220941, 0.0), _Y, 2.16),
-    ("elbow", SAME, (0.0, -0.1719, 0.612), _Y, 3.15),
+    ("elbow", IDENTITY, (0.0, -0.1719, 0.612), _Y, 3.15),
     ("wrist_1", _QUARTER_ABOUT_Y, (0.0, 0.0, 0.5723), _Y, 3.2),
-    ("wrist_2", SAME, (0.0, 0.1149, 0.0), _Z, 3.2),
-    ("wrist_3", SAME, (0.0, 0.0, 0.1157), _Y, 3.2),
+    ("wrist_2", IDENTITY, (0.0, 0.1149, 0.0), _Z, 3.2),
+    ("wrist_3", IDENTITY, (0.0, 0.0, 0.1157), _Y, 3.2),
 )
 _PIVOTING_SAMPLES = 200
 

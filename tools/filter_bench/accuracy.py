@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
 from jointbench.signals.boxcar import CENTRE, OVERSAMPLES
 

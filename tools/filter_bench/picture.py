@@ -11,8 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.report.theme import PALETTE, house_style
-from jointbench.robot import Array
 from jointbench.signals import BoardFilter, TrackingObserver, butterworth_sections
 from jointbench.signals.biquad import section_pair
 from jointbench.signals.mt_velocity import mean_response

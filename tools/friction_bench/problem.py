@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, SpeedSweep, friction_law
-from jointbench.robot import Array
 
 NOISE = 0.3
 """Of a row, where the law is to be found again [N·m]."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
+from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, friction_law
 from jointbench.identification.friction.particle_swarm import parameters_at, particle_swarm, search_box, squares
 from jointbench.identification.friction.variable_projection import variable_projection
-from jointbench.robot import Array
 from tools.friction_bench.problem import Case
 
 ROUNDS = 15

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.identification.rows.motion_rows import MotionRows
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from jointbench.signals.mapped import pieces
 
 MANY_ROBOT, LONG_ROBOT = "tx40", "cobot6"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares import Estimate, joint_weights, least_squares
 from jointbench.identification.least_squares.triangles import compress
 from jointbench.identification.rows.motion_rows import MotionRows
-from jointbench.robot import Array
 
 ROUNDS = 7
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check
 from jointbench.errors import BoardSilent
 from jointbench.link import Bench, open_bench
 from jointbench.link.sync import BoardClock
 from jointbench.recording import open_run
-from jointbench.robot import Array
 from jointbench.testing.requirements import Requirements
 from jointwire import Chunk, Frame, MessageType
 from tools.load.lockstep import wave

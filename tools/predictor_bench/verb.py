@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.dynamics import drive_parameter_names, model_columns
 from jointbench.identification.predictor import Predictor
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from tools.regressor_bench.errors import PeerMissing
 
 ROBOTS = ("cobot6", "nursing_arm")

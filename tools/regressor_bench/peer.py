@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.robot import Array, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Robot
 from tools.regressor_bench.errors import PeerMissing
 
 # Pinocchio orders the inertia Ixx, Ixy, Iyy, Ixz, Iyz, Izz.

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, normal_equations, regressor
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from tools.regressor_bench.peer import Peer
 
 PEER, REGRESSOR, FILL, TORQUES, NORMAL = "Pinocchio's loop", "regressor", "fill", "inverse dynamics", "normal equations"

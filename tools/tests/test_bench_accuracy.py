@@ -11,9 +11,9 @@ import pytest
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES
 from jointbench import fit
+from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.dynamics import base_parameters, drive_parameter_names, inverse_dynamics, model_columns
-from jointbench.robot import Array
 from jointbench.signals import LowPass
 from tools.accuracy_bench import verb
 from tools.accuracy_bench.accuracy import Accuracy, by_parameter

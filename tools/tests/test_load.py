@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hil_tests.virtual_bench.bench_file import read_bench_file
+from jointbench.arrays import Array
 from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.link.sync import BoardClock
-from jointbench.robot import Array
 from jointbench.testing.requirements import load
 from tools.load import lockstep
 from tools.load.arms import write_arms

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from jointbench import Model
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, inverse_dynamics
 from jointbench.excitation import random_excitation
 from jointbench.identification.friction import FrictionData, friction_law
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from tools.demo.friction_experiment import true_friction
 from tools.demo.nursing_dual import link_difference, mirrored
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from jointbench import Validation
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
 from jointbench.excitation import random_excitation
 from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from tools.demo.friction_experiment import JointFriction, friction_lines
 from tools.demo.nursing_arm import verification_lines
 from tools.demo.nursing_dual import both_arms_lines, link_difference, mirrored

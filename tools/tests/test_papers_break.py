@@ -11,6 +11,7 @@ import pytest
 from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.plant_file import Scatter, read_plant_file
 from hil_tests.virtual_bench.variants import in_variant
+from jointbench.arrays import IDENTITY, Array
 from jointbench.cli.result import Check
 from jointbench.dynamics import kane_dynamics
 from jointbench.identification import FitSettings
@@ -18,8 +19,7 @@ from jointbench.identification.drives import GearTorque, HarmonicModel
 from jointbench.identification.drives.prediction import exact_motor_torque
 from jointbench.identification.residual import Mission, mission_of
 from jointbench.recording import Run
-from jointbench.robot import Array, load_robot
-from jointbench.robot.arrays import SAME
+from jointbench.robot import load_robot
 from jointbench.tests.identification.drives.simulated_joints import link_torque
 from jointbench.tests.identification.drives.simulated_run import ARM, STIFF
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, arm, excitation, run_of, synthetic_run
@@ -253,7 +253,7 @@ def test_base_parameters_see_links_that_turn_together() -> None:
     robot = load_robot("rehab_arm")
     assert rank_check(robot, RANK).ok
     joints = list(robot.joints)
-    joints[1] = dataclasses.replace(joints[1], rotation=SAME, origin=(0.0, 0.0, 0.0))
+    joints[1] = dataclasses.replace(joints[1], rotation=IDENTITY, origin=(0.0, 0.0, 0.0))
     assert not rank_check(dataclasses.replace(robot, joints=tuple(joints)), RANK).ok
 
 

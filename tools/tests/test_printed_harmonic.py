@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.drives import DriveSignals, GearTorque
-from jointbench.robot import Array
 from jointbench.tests.identification.drives.simulated_joints import arm, link_torque, motion
 from tools.demo import printed_harmonic
 from tools.demo.printed_harmonic import PrintedModel, columns, fit_printed

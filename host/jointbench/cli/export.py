@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.cli.result import Result
 from jointbench.errors import ExportError
 from jointbench.exporting.export import BODIES, SUFFIXES, export, own_urdf
 from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model, load_model
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 
 VERB = "export"
 EXAMPLE = "jointbench export model.json --out arm.urdf --from robot.urdf"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jointbench.arrays import Array
 from jointbench.identification import Verdict
 from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.judgement.torque_information import TorqueInformation
 from jointbench.identification.judgement.whiteness import Whiteness
-from jointbench.robot import Array
 
 
 def verdict_fields(whole: Verdict, joints: Sequence[Verdict]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import by_name
 from jointbench.cli.result import Result
@@ -45,7 +46,7 @@ from jointbench.identification.zero_moment_point import (
 from jointbench.identification.zero_moment_point.projected_newton import PRINTED_ALPHA
 from jointbench.recording import Run, open_run
 from jointbench.report import PressureModel, stance_picture
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 VERB = "stance"
 EXAMPLE = "jointbench stance runs/1 runs/2 runs/3 --verify runs/fresh --total-mass 28.1 --method all"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jointbench.arrays import Array
 from jointbench.cli.judgement import finite
 from jointbench.cli.tables import table
 from jointbench.identification.zero_moment_point import FullStanceEstimate, ReducedParameters, ZmpEstimate
-from jointbench.robot import Array
 
 NOMINAL = "nominal"
 HELD = "ours_held"

@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array
 from jointbench.dynamics.parallel import share
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 Slopes = tuple[Array, Array, Array]
 """Derivatives by q, dq and ddq, shape (n_samples, n_joints) each."""

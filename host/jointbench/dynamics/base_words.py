@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics.length_polynomials import Polynomial, length_polynomials, number
 from jointbench.dynamics.lengths import lengths_of
-from jointbench.robot import PARAMETER_NAMES, Array, Robot
+from jointbench.robot import PARAMETER_NAMES, Robot
 
 _FEW = 3
 """Up to so many neighbouring parameters are written out; of more, the first and the last."""

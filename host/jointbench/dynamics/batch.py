@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 LANES = 8
 """How many samples a kernel works off at once, and the fewest that it takes."""

@@ -6,7 +6,7 @@ and v its linear velocity at the frame's origin, so that z · moment + v · forc
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 def force_columns(z: Array, v: Array, omega: Array, alpha: Array, felt: Array) -> Array:

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch
 from jointbench.dynamics.compensation_columns import CompensationTerms
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms, Sign
 from jointbench.dynamics.tree import Indices, tree_of
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 Motion = tuple[Array, Array, Array]
 """Position, velocity, acceleration of every joint at samples, or derivatives by them, (n_samples, n_joints) each."""

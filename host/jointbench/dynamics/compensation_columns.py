@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import BadCompensation
-from jointbench.robot import Array, Compensation, Robot
+from jointbench.robot import Compensation, Robot
 
 _STEP = 1e-5
 """Of central differences [rad, rad/s, …]: of smooth functions about one in size they are right to 1e-10, in which

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.shapes import motion_arrays
-from jointbench.robot import Array, Drive, Robot
+from jointbench.robot import Drive, Robot
 
 _OF_JOINT = ("rotor_inertia", "viscous", "coulomb", "offset")
 _OF_COUPLED_MOTOR = ("rotor_inertia", "viscous", "coulomb")

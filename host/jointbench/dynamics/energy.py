@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.base_motion import BaseMotion
 from jointbench.dynamics.body_columns import energy_columns
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_parameters: ArrayLike) -> tuple[Array, Array]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 
+from jointbench.arrays import Array
 from jointbench.dynamics.newton_euler import gravity_torques
 from jointbench.errors import UnknownInertia
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def hanging_pose(robot: Robot) -> Array:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.base_parameters import BaseParameters, base_parameters
 from jointbench.dynamics.base_words import Group, groups_of
 from jointbench.dynamics.free_base_motion import FreeBaseMotion
@@ -22,7 +23,7 @@ from jointbench.dynamics.newton_euler import inverse_dynamics
 from jointbench.dynamics.regressor import regressor
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot, with_passive
+from jointbench.robot import Robot, with_passive
 from jointbench.robot.free_base import BASE_JOINTS, on_free_base
 
 _BEFORE = 10 * (BASE_JOINTS - 1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import IDENTITY, Array
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot
-from jointbench.robot.arrays import SAME
+from jointbench.robot import Robot
 from jointbench.robot.free_base import BASE_JOINTS
 
 
@@ -72,7 +72,7 @@ class FreeBaseMotion:
         omega: ArrayLike,
         alpha: ArrayLike,
         felt: ArrayLike,
-        rotation: ArrayLike = SAME,
+        rotation: ArrayLike = IDENTITY,
         origin: ArrayLike = (0.0, 0.0, 0.0),
     ) -> FreeBaseMotion:
         """The motion as an inertial measurement unit on the base tells it.

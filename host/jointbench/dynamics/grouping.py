@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics.model_columns import model_columns, model_parameter_names
 from jointbench.dynamics.regressor import regressor
 from jointbench.errors import UnclearRank
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _PREFERENCE = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mcx", "mcy", "mcz", "Iyy", "m")
 """Order in which a link's parameters are offered as base parameters: the ones usually grouped away come last."""

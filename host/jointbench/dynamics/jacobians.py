@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.kinematics import forward_kinematics
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

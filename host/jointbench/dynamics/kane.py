@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.base_motion import BaseMotion
 from jointbench.dynamics.jacobians import coordinate_matrix
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def kane_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, standard_parameters: ArrayLike) -> Array:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array, Vector3
 from jointbench.dynamics.shapes import motion_arrays
-from jointbench.robot import Array, Robot
-from jointbench.robot.arrays import Vector3
+from jointbench.robot import Robot
 
 
 def forward_kinematics(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.jacobians import Jacobians, coordinate_matrix
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _CHUNK_BYTES = 64e6  # of the largest intermediate array
 

@@ -9,9 +9,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics.grouping import grouping_matrix, random_columns
 from jointbench.dynamics.lengths import Length, lengths_of, with_lengths
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _MOST_LENGTHS = 24
 """Beyond it the polynomials have too many terms to be worth their time: a regressor for each of them."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointbench.robot import Array, Joint, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Joint, Robot
 
 _NOTHING = 1e-12
 """Below this a length [m] or the sine of an angle is what rounding left of zero."""

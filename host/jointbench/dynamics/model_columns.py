@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
 from jointbench.dynamics.drive_columns import (
     Sign,
@@ -11,7 +12,7 @@ from jointbench.dynamics.drive_columns import (
     known_drive_parameters,
 )
 from jointbench.dynamics.regressor import regressor
-from jointbench.robot import PARAMETER_NAMES, Array, Robot
+from jointbench.robot import PARAMETER_NAMES, Robot
 
 
 def model_columns(

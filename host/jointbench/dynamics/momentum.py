@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.base_motion import BaseMotion
 from jointbench.dynamics.body_columns import momentum_columns
 from jointbench.dynamics.jacobians import coordinate_matrix
 from jointbench.dynamics.shapes import motion_arrays
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Array:

@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array, result_array
 from jointbench.dynamics.parallel import share
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
 from jointbench.dynamics.tree import tree_of
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def inverse_dynamics(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array
 from jointbench.dynamics.parallel import n_threads, share
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import BadWeight, ShapeError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 if TYPE_CHECKING:
     from jointbench.dynamics.kernels.sharing import Counters

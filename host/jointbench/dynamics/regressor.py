@@ -2,10 +2,11 @@
 
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, lengthened, motion_batch, result_array
 from jointbench.dynamics.parallel import share
 from jointbench.dynamics.tree import tree_of
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Array | None = None) -> Array:

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def motion_arrays(robot: Robot, **arrays: ArrayLike) -> tuple[Array, ...]:

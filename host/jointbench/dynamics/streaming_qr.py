@@ -7,8 +7,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.errors import ShapeError
-from jointbench.robot import Array
 
 
 class StreamingQR:

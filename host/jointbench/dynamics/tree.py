@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array, Joint, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Joint, Robot
 
 Indices = NDArray[np.int64]
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.base_motion import BaseMotion
 from jointbench.dynamics.body_columns import force_columns
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def base_wrench_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:

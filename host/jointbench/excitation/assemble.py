@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import Basis, fine_times
@@ -14,7 +15,7 @@ from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.workspace import not_checked
 from jointbench.excitation.margins import motion_margins, space_margins
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.robot import Array, Robot, robot_digests
+from jointbench.robot import Robot, robot_digests
 
 
 def assemble(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.limits import Limit, Motion, SpaceLimit, TorqueLimit, torque_limit
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _STILL = 1e-6
 """Share of a joint's largest speed below which it counts as standing: rounding is no reversal."""

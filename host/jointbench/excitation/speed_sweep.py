@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.excitation.assemble import assemble
@@ -17,7 +18,7 @@ from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.limits import USABLE_MOTION, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.workspace import Workspace
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _SAMPLES = 150
 _PER_CHANGE = 4

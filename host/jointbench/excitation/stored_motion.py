@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.families.make_basis import STORED, family_of, unknown_family
@@ -19,7 +20,6 @@ from jointbench.excitation.families.ramped_fourier import RampedFourier
 from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.families.uniform_spline import UniformSpline
-from jointbench.robot import Array
 
 _ROUNDING = 1e-9
 """Share by which numbers that follow from each other may differ: rounding is below 1e-13 of them, a slip far above."""

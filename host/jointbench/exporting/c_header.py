@@ -9,6 +9,7 @@ from string import Template
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ExportError
 from jointbench.exporting.c_source import (
@@ -24,7 +25,7 @@ from jointbench.exporting.c_source import (
 from jointbench.identification.friction.element import FORMS, Element
 from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.predictor import DriveTorque, Predictor
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _CHECKED = 8
 """Samples of the self-test."""

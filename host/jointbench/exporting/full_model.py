@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array, Matrix3
 from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive_parameters
 from jointbench.dynamics.drive_terms import DriveTerms
@@ -16,8 +17,7 @@ from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction_in_model import ModelFriction
 from jointbench.identification.judgement.verdict import Verdict
-from jointbench.robot import Array, Link, Robot
-from jointbench.robot.arrays import Matrix3
+from jointbench.robot import Link, Robot
 from jointbench.robot.joint import as_matrix
 
 _MAGNITUDES = ("rotor_inertia", "viscous", "coulomb")

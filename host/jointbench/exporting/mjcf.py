@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from jointbench.arrays import Array
 from jointbench.errors import ExportError
 from jointbench.exporting.full_model import FullModel, JointDrive
 from jointbench.exporting.urdf import base_name
 from jointbench.exporting.xml_text import attributes, comment
-from jointbench.robot import Array, Capsule, Joint, Link
+from jointbench.robot import Capsule, Joint, Link
 
 _INDENT = "  "
 _NEXT_TO_NOTHING = 1e-6

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import ExportError, ShapeError
 from jointbench.exporting.full_model import FullModel
-from jointbench.robot import Array, Joint, Link, Robot
+from jointbench.robot import Joint, Link, Robot
 from jointbench.robot.joint import as_matrix
 
 _DIGITS = 1e-6

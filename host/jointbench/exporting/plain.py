@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.exporting.full_model import FullModel
@@ -17,7 +18,7 @@ from jointbench.identification.friction.element import FORMS
 from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
 from jointbench.recording.toml_text import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
-from jointbench.robot import PARAMETER_NAMES, Array, Joint, Robot
+from jointbench.robot import PARAMETER_NAMES, Joint, Robot
 
 FORMAT = "jointbench export"
 VERSION = 1

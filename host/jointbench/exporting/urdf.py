@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.exporting.full_model import FullModel, JointDrive
 from jointbench.exporting.urdf_inertials import inertial_lines, with_inertials
 from jointbench.exporting.xml_text import attributes, comment, roll_pitch_yaw
 from jointbench.files import write_file
-from jointbench.robot import Array, Joint, Link, Robot
+from jointbench.robot import Joint, Link, Robot
 
 _INDENT = "  "
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 def numbers(values: Iterable[float]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
@@ -28,7 +29,7 @@ from jointbench.identification.rows import Rows
 from jointbench.identification.rows.motor_side import felt_by_sensor
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 Settings = FitSettings | Mapping[str, Any] | None
 """All of them, or those that are not to be the run's own."""

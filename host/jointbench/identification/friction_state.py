@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 class FrictionState(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError, JointbenchError
@@ -24,7 +25,7 @@ from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.observations.delay import Delay
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.seal import edit_sentence
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 if TYPE_CHECKING:
     from jointbench.identification.friction_in_model import ModelFriction, ModelMemory

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 def plain(value: Any) -> Any:

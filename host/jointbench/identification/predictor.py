@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics.batch import LANES, plain_array
 from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names
@@ -20,7 +21,7 @@ from jointbench.identification.friction.element import Element
 from jointbench.identification.friction_in_model.model_memory import ModelMemory, no_memory
 from jointbench.identification.friction_state import FrictionState
 from jointbench.identification.model import Model
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 class FullParameters(NamedTuple):

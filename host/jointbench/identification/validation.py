@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.judgement.torque_error import TorqueError, TwoErrors, torque_error
 from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
@@ -22,7 +23,6 @@ from jointbench.identification.provenance import provenance
 from jointbench.identification.rows import Rows
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

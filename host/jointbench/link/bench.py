@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers, FeedError
 from jointbench.link.bench_checks import check_boards, check_feet, check_joints, check_lines
 from jointbench.link.bench_file import BenchFile, read_bench_file
@@ -32,7 +33,7 @@ from jointbench.link.servo import default_settings
 from jointbench.link.settings import JointSettings
 from jointbench.link.sink import Sink
 from jointbench.link.stream_registers import stream_registers
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import BenchFileError, ConfigurationDiffers
 from jointbench.link.bench_file import BenchFile
 from jointbench.link.board import Board
 from jointbench.link.identity import FOOT_CHANNELS, Facts
-from jointbench.robot import Array, Drive, Robot
+from jointbench.robot import Drive, Robot
 
 
 def check_joints(file: BenchFile, robot: Robot) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
 from jointbench.link.board import Board
 from jointbench.link.identity import FOOT_CHANNELS, Facts
-from jointbench.robot import CORNERS, Array, Foot, Robot
+from jointbench.robot import CORNERS, Foot, Robot
 from jointwire import ChannelKind, Frame, decode_samples, divider
 
 # Before it moves: samples of which it is told how the robot stands, and the share of its weight by the robot's file

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import BoardError, BoardSilent
 from jointbench.link.bench_checks import check_board, check_feet
 from jointbench.link.board import Board
@@ -16,7 +17,7 @@ from jointbench.link.identity import Facts
 from jointbench.link.listening import Heard
 from jointbench.link.settings import JointSettings
 from jointbench.link.sync import board_clock
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointwire import CHANNEL_BY_NAME, ResetCause, State
 
 SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation, TrajectoryError
 from jointbench.excitation import Excitation
 from jointbench.excitation.limits import Limit, Motion, usable_limits
@@ -18,7 +19,7 @@ from jointbench.link.identity import Facts
 from jointbench.link.knots import Trajectory, trajectory_knots
 from jointbench.link.motion import PointToPoint, plan_move
 from jointbench.link.settings import JointSettings
-from jointbench.robot import Array, Drive, Robot, robot_digests
+from jointbench.robot import Drive, Robot, robot_digests
 
 # Of a motion that is no excitation, and so has no proof: looked at so often between two knots.
 _LOOKS = 8

@@ -8,10 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
 from jointbench.link.reach import check_driven
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 MOST_REPEATS = 65535  # 16 bits of a LOAD
 _WHOLE = 1e-6  # of a knot step: far below a microsecond, far above rounding of a period in seconds

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.robot import Array, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Robot
 
 # Of s(u) = 10 u³ - 15 u⁴ + 6 u⁵ (Flash & Hogan, J. Neuroscience 5(7), 1985): the largest s' and |s''| on [0, 1].
 _PEAK_VELOCITY = 15.0 / 8.0

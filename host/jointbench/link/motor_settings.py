@@ -8,6 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ConfigurationDiffers
 from jointbench.link.client import RegisterName
 from jointbench.link.current_filter import butterworth_registers
@@ -15,7 +16,7 @@ from jointbench.link.identity import Facts
 from jointbench.link.settings import JointSettings
 from jointbench.link.stream_registers import stream_registers
 from jointbench.link.words import range_text, si_text
-from jointbench.robot import Array, DriveTrain
+from jointbench.robot import DriveTrain
 from jointwire import BY_NAME
 
 _ABSOLUTE_ZERO = -273.15  # [degC]

@@ -8,8 +8,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.link.identity import Facts
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointwire import Frame, stack_samples
 
 

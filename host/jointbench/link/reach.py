@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jointbench.arrays import Array
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _STILL = 1e-6  # [rad]; a joint that is asked to move less is asked to stay
 THERE = 0.005  # [rad]; a joint this near to a pose is there: ten times nearer than the boards ask of a start

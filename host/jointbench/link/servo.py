@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
 from jointbench.link.bench_file import ServoOverride
 from jointbench.link.settings import JointSettings
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 BANDWIDTH = 65.0  # [rad/s], ten hertz: several times what excitations move at, well below gear resonances
 DAMPING_RATIO = 0.7

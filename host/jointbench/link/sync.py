@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointwire import Frame
 
 _KEPT = 0.25  # the fastest answers were delayed least, in both directions

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import model_parameter_names
 from jointbench.errors import ImportedDataError, MappingError
 from jointbench.recording.formats.read_log import is_log, read_log
@@ -21,7 +22,7 @@ from jointbench.recording.run import Run, open_run, save_samples
 from jointbench.recording.run_directory import MAPPING
 from jointbench.recording.samples import Samples
 from jointbench.recording.time_grid import TimeGrid, UnevenTimes, even_grid, grid_of_times, uneven_times
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data: str | Path | None = None) -> Run:

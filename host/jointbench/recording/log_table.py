@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import regular_file
-from jointbench.robot import Array
 
 MOST = 1e30
 """Beyond what any unit of position, time, current or torque makes; its square is a number yet."""

@@ -46,9 +46,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import MappingError, RobotFileError, UnknownRobot
 from jointbench.foreign import text_of, toml_values
-from jointbench.robot import Array, Robot, library_names, load_robot, split_reference
+from jointbench.robot import Robot, library_names, load_robot, split_reference
 from jointbench.robot.table import Table
 
 VERSION = 1

@@ -10,9 +10,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import RunError, ShapeError
 from jointbench.recording.npz import read_npz, write_npz
-from jointbench.robot import CORNERS, Array
+from jointbench.robot import CORNERS
 from jointbench.signals import BoardFilter
 
 _PER_JOINT = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError, SignalError
-from jointbench.robot import Array
 from jointbench.signals import resample
 
 _MOST_SPARSE, _FEW = 100, 100_000

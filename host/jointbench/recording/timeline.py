@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import RunError
 from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.link.sync import BoardClock
@@ -17,7 +18,7 @@ from jointbench.recording.decode import BoardRecord
 from jointbench.recording.late_samples import put_in_place
 from jointbench.recording.samples import Samples
 from jointbench.recording.tracks import Ticks, Track
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import BiquadCoefficients, BoardFilter
 from jointbench.signals.mapped import give_back, pieces, scratch
 from jointwire import CHANNELS

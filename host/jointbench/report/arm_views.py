@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
+from jointbench.arrays import Array
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.report.theme import PALETTE
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 SIDE, TOP = (0, 2), (0, 1)
 """Axes of the base frame that a view shows, across and upwards."""

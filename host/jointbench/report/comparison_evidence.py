@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification import Model
 from jointbench.identification.comparison import Comparison, check_comparable, compare
 from jointbench.identification.observations import observe
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.signals import Motion
 
 

@@ -5,13 +5,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.report.comparison_evidence import ComparisonEvidence
 from jointbench.report.content import Panel
 from jointbench.report.joint_panels import panel_of, panel_style
 from jointbench.report.panels import stack, torque_panel
 from jointbench.report.theme import PALETTE
 from jointbench.report.units import torque_unit
-from jointbench.robot import Array
 
 _ROW = 20.0
 """Height of a parameter's row [SVG units]."""

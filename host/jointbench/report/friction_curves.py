@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification import Model
 from jointbench.identification.friction_in_model.joint_laws import friction_data, joints_with_friction
 from jointbench.identification.friction_in_model.start import friction_left
 from jointbench.identification.observations import observe
 from jointbench.recording import Run
-from jointbench.robot import Array
 
 _CLASSES = 40
 """Of equal width from the fastest speed one way to the fastest the other."""

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from matplotlib.figure import Figure
 
+from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
 from jointbench.report.content import Panel
@@ -13,7 +14,7 @@ from jointbench.report.digits import column, percent
 from jointbench.report.panels import TEXT, excitation_panel, residual_panel, torque_panel
 from jointbench.report.theme import house_style, inline_svg
 from jointbench.report.units import torque_unit
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _INSTANTS = 1001
 """Points of a planned motion played once: more than a panel has pixels."""

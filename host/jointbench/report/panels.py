@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.report.theme import PALETTE
 from jointbench.report.thinning import thin
-from jointbench.robot.arrays import Array
 
 WIDTH = 360.0
 """Width of a panel [SVG units, a pixel each where the page gives it its own width]."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import Excitation
 from jointbench.excitation.families.basis import fine_times
@@ -19,7 +20,7 @@ from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.report.plan_traces import Trace, plan_traces
 from jointbench.report.support_evidence import SupportEvidence
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

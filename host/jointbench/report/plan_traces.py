@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.limits import Limit, Motion, TorqueLimit
 from jointbench.report.units import torque_unit
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _TURNING = ("°", "°/s", "°/s²", "°/s³")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

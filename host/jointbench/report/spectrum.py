@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.identification import Validation
 from jointbench.report.joint_panels import shown_rows
-from jointbench.robot import Array
 
 _SEGMENTS = 4
 """Of a record without overlap: more would say less of slow motion, fewer would leave the line ragged."""

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from jointbench.arrays import Array
 from jointbench.identification import Model, Validation
 from jointbench.report.content import Panel
 from jointbench.report.digits import percent
@@ -13,7 +14,6 @@ from jointbench.report.panels import name_vertical, stack
 from jointbench.report.spectrum import residual_spectra
 from jointbench.report.theme import PALETTE
 from jointbench.report.units import torque_unit
-from jointbench.robot import Array
 
 _DEPTH = 1e-5
 """What a panel shows at least: five decades below the torque's peak are noise of rounding."""

@@ -13,13 +13,13 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.report.digits import fixed
 from jointbench.report.panels import mark_time, mark_vertical
 from jointbench.report.pressure_model import PressureModel
 from jointbench.report.theme import PALETTE, house_style
 from jointbench.report.thinning import thin
-from jointbench.robot import Array
 
 WIDTH, RESOLUTION, BINS = 10.0, 200, 600
 """Inches, dots per inch, and groups of samples along a time axis."""

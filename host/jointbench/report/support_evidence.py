@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation import Balance, Excitation
 from jointbench.excitation.support import Support
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 NOISE = 1.5e-3
 """What a sample of the measured zero-moment point is taken to be off, one sigma [m]: more than sensors' noise, as a

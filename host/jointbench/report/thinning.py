@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jointbench.robot.arrays import Array
+from jointbench.arrays import Array
 
 
 def thin(time: Array, values: Array, bins: int) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ from jointbench.extras import need
 from jointbench.files import write_file
 
 if TYPE_CHECKING:
+    from jointbench.arrays import Array
     from jointbench.excitation import Excitation
     from jointbench.identification import Model, Validation
     from jointbench.identification.residual import Mission, Residual
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from jointbench.recording import Run
     from jointbench.report.comparison_evidence import ComparisonEvidence
     from jointbench.report.pressure_model import PressureModel
-    from jointbench.robot import Array
 
 
 def write_report(

@@ -1,6 +1,5 @@
 """What a robot is: links, joints, drives (direct, coupled, harmonic), limits, read from robot files."""
 
-from jointbench.robot.arrays import Array
 from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.chain import chain_of, split_reference
@@ -24,7 +23,6 @@ from jointbench.robot.robot import Frame, Robot
 __all__ = [
     "CORNERS",
     "PARAMETER_NAMES",
-    "Array",
     "BevelDifferential",
     "Capsule",
     "Compensation",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointbench.robot.arrays import Array
+from jointbench.arrays import Array
 from jointbench.robot.coupling import Coupling
 
 _BEVELS_OF_OUTPUTS = np.array([[1.0, 1.0], [-1.0, 1.0]])

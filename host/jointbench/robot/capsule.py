@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jointbench.robot.arrays import Vector3
+from jointbench.arrays import Vector3
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import BadCompensation
-from jointbench.robot.arrays import Array
 from jointbench.robot.link import PARAMETER_NAMES
 
 Columns = Callable[[Array, Array, Array], Array]

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import UnknownStiffness
-from jointbench.robot.arrays import Array
 
 DRIVE_KINDS = ("direct", "harmonic", "coupled")
 """Kinds of drives in robot files: "direct" is any stiff transmission, "harmonic" one with a strain-wave gear, and

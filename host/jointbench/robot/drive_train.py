@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jointbench.robot.arrays import Array
+from jointbench.arrays import Array
 from jointbench.robot.drive import Drive
 
 Sign = Callable[[Array], Array]

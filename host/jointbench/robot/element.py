@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NoReturn, cast
 from xml.etree import ElementTree
 
+from jointbench.arrays import Vector3
 from jointbench.errors import RobotFileError
 from jointbench.foreign import number, regular_file
-from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import NAMES, is_name
 
 _MOST_BYTES = 16 << 20  # what is read takes some ten times as much memory; a humanoid's file has about 0.1 MiB

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array, Vector3
 from jointbench.errors import BadFoot
-from jointbench.robot.arrays import Array, Vector3
 
 CORNERS = ("front left", "front right", "rear right", "rear left")
 _FLAT = 1e-3  # [m]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointbench.arrays import IDENTITY
 from jointbench.errors import FixedBase
-from jointbench.robot.arrays import SAME
 from jointbench.robot.drive import Drive
 from jointbench.robot.joint import Joint
 from jointbench.robot.link import Link
@@ -77,7 +77,7 @@ def _base_joint(i: int, name: str, link: Link) -> Joint:
         name=name,
         kind="prismatic" if i < len(_AXES) else "revolute",
         parent=i - 1,
-        rotation=SAME,
+        rotation=IDENTITY,
         origin=(0.0, 0.0, 0.0),
         position_limits=(-np.inf, np.inf),
         velocity_limit=np.inf,

@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from jointbench.robot.arrays import Array, Matrix3, Vector3
+from jointbench.arrays import Array, Matrix3, Vector3
 from jointbench.robot.link import Link
 
 Z_AXIS: Vector3 = (0.0, 0.0, 1.0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.robot.arrays import Array, Matrix3, Vector3
+from jointbench.arrays import Array, Matrix3, Vector3
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 """The ten standard parameters of a link in their order everywhere; inertia about the link frame's origin."""

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array, Vector3
 from jointbench.errors import BadLinkKind
-from jointbench.robot.arrays import Array, Vector3
 
 
 @dataclass(frozen=True)

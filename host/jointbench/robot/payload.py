@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointbench.arrays import Matrix3, Vector3
 from jointbench.errors import RobotFileError
-from jointbench.robot.arrays import Matrix3, Vector3
 from jointbench.robot.link import Link
 from jointbench.robot.rigid import Placed, joined
 from jointbench.robot.robot import Robot

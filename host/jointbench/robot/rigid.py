@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
+from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
 from jointbench.robot.joint import as_matrix
 from jointbench.robot.link import Link
 
@@ -24,7 +24,7 @@ def joined(link: Link, parts: Sequence[Placed]) -> Link:
 
     Masses and first moments add; inertias do about the common centre of mass, by the parallel-axis theorem.
     """
-    bodies = [_body(each) for each in (Placed(link, SAME, (0.0, 0.0, 0.0)), *parts) if each.link.mass is not None]
+    bodies = [_body(each) for each in (Placed(link, IDENTITY, (0.0, 0.0, 0.0)), *parts) if each.link.mass is not None]
     if not bodies or (len(bodies) == 1 and link.mass is not None):
         return link
     mass = sum(body[0] for body in bodies)

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
 from jointbench.errors import RedundantDrives, RobotFileError, UnknownFoot, UnknownJoint
-from jointbench.robot.arrays import SAME, Array, Matrix3, Vector3
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.compensation import Compensation
 from jointbench.robot.coupling import Coupling
@@ -135,8 +135,8 @@ class Robot:
         Raises:
             RobotFileError: there is none.
         """
-        own = (Frame(joint.link.name, i, SAME, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
-        base = () if self.base_link is None else (Frame(self.base_link.name, -1, SAME, (0.0, 0.0, 0.0)),)
+        own = (Frame(joint.link.name, i, IDENTITY, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
+        base = () if self.base_link is None else (Frame(self.base_link.name, -1, IDENTITY, (0.0, 0.0, 0.0)),)
         known = {frame.name: frame for frame in (*base, *own, *self.frames)}
         if name not in known:
             raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.errors import BadCompensation, BadFoot, BadLinkKind
-from jointbench.robot.arrays import SAME, Matrix3, Vector3
 from jointbench.robot.bevel_differential import BevelDifferential
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.compensated import with_compensations
@@ -241,7 +241,7 @@ def _compensated(table: Table, robot: Robot) -> Robot:
 def _capsule(table: Table, robot: Robot) -> Capsule:
     """Read the room that a link takes up, or what is fixed to one, or the base."""
     link = table.text("link")
-    frame = Frame(_BASE, -1, SAME, (0.0, 0.0, 0.0)) if link == _BASE else robot.frame(link)
+    frame = Frame(_BASE, -1, IDENTITY, (0.0, 0.0, 0.0)) if link == _BASE else robot.frame(link)
     start, end = (
         cast(Vector3, tuple((frame.origin + 1e-3 * np.array(frame.rotation) @ table.numbers(key, 3)).tolist()))
         for key in ("from_mm", "to_mm")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 
-from jointbench.robot.arrays import SAME, Array, Vector3
+from jointbench.arrays import IDENTITY, Array, Vector3
 from jointbench.robot.capsule import Capsule
 from jointbench.robot.drive import Drive
 from jointbench.robot.element import Element, read_xml
@@ -110,7 +110,7 @@ class _Reader:
 
     def _add_below(self, root: str) -> None:
         """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
-        self._add_frame(Frame(root, -1, SAME, _ORIGIN))
+        self._add_frame(Frame(root, -1, IDENTITY, _ORIGIN))
         stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
         while stack:
             edge, carrier, rotation, origin = stack.pop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.robot.arrays import Array
+from jointbench.arrays import Array
 from jointbench.robot.element import Element
 
 

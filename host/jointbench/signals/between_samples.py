@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 
 _POINTS = 6
 

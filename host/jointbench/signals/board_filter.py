@@ -10,8 +10,8 @@ import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals.biquad import BiquadCoefficients, section_delay, section_response
 from jointbench.signals.boxcar import boxcar_taps
 from jointbench.signals.cic import cic_taps

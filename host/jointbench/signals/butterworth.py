@@ -6,8 +6,8 @@ from typing import cast
 
 import scipy  # each of its parts is imported where it is first used: all take a second
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals.biquad import COEFFICIENT_BITS, PASS_THROUGH, Section
 
 SECTIONS = 2

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 
 _INNER = np.array([-3.0, 12.0, 17.0, 12.0, -3.0]) / 35.0
 _FIRST = np.array([69.0, 4.0, -6.0, 4.0, -1.0]) / 70.0

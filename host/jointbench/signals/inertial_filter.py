@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 
 _FADED = 0.01
 """The filter has settled where this share of a step is left."""

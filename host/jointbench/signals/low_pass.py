@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals.zero_phase import forwards_and_backwards
 
 _FADED = 0.01

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals.low_pass import LowPass
 
 _MOTION_SHARE = 0.99

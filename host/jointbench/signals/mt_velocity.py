@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals.boxcar import Integers
 from jointbench.signals.compiled import compiled
 from jointbench.signals.tracking_observer import counter_moves

@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals.mapped import part_of, pieces
 
 OUTLIER = 6.0

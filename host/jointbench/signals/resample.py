@@ -8,8 +8,8 @@ import numpy as np
 import scipy  # each of its parts is imported where it is first used: all take a second
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals.gaps import spans
 
 _LONGEST_STEP = 1.6

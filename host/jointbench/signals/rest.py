@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _SHARE = 0.03
 """A joint slower than this share of its largest speed may be sticking: its rows are not fitted."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals.biquad import section_delay, section_response
 from jointbench.signals.boxcar import Integers
 from jointbench.signals.compiled import compiled

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals.compiled import compiled
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
-from jointbench.robot import Array
 
 HIGHEST_DERIVATIVE = 5
 """What a basis can be differentiated to: the bound of torque between samples needs the fourth, and one to spare."""

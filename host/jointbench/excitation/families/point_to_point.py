@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Repetition, check_order, grid_between, times_between
 from jointbench.excitation.families.septic import septic_bounds, septic_values
 from jointbench.excitation.settings import MOST, check_duration
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.families.basis import (
     HIGHEST_DERIVATIVE,
     Repetition,
@@ -16,7 +17,6 @@ from jointbench.excitation.families.basis import (
 )
 from jointbench.excitation.families.waves import in_words, orders_of, repeats_within, wave_bounds, waves
 from jointbench.excitation.settings import check_series
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

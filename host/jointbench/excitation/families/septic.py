@@ -11,8 +11,8 @@ from math import comb, factorial
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.families.basis import HIGHEST_DERIVATIVE
-from jointbench.robot import Array
 
 _DEGREE = 7
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import (
     Repetition,
@@ -19,7 +20,6 @@ from jointbench.excitation.families.basis import (
 )
 from jointbench.excitation.families.septic import coefficients_at_start, septic_bounds, septic_values
 from jointbench.excitation.settings import MOST, check_duration
-from jointbench.robot import Array
 
 _STEEPEST = 15.0 / 8.0
 """Largest slope of 10x³ - 15x⁴ + 6x⁵, by which one speed becomes another while acceleration and jerk begin and end at

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import solveh_banded
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import HIGHEST_DERIVATIVE, Repetition, check_order
 from jointbench.excitation.settings import check_duration
-from jointbench.robot import Array
 
 _DEGREE = HIGHEST_DERIVATIVE
 _PIECES = _DEGREE + 1

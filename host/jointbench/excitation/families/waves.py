@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 def orders_of(harmonics: int | tuple[int, ...]) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from jointbench.arrays import Vector3
 from jointbench.excitation.limits.faces import Face
-from jointbench.robot.arrays import Vector3
 
 
 @dataclass(frozen=True)

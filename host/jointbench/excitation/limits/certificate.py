@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.limits import Limit, Motion
-from jointbench.robot import Array
 
 RESOLUTION = 2e-3
 """Share of a limit to which its use over a motion is known."""

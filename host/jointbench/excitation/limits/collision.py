@@ -10,11 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.tree import tree_of
 from jointbench.excitation.limits.limit import Motion
 from jointbench.excitation.limits.numbered import numbered
 from jointbench.excitation.limits.reach import Reach, nearest_common
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

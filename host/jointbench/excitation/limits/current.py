@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.excitation.limits.limit import Motion
 from jointbench.excitation.limits.torque import TorqueLimit
-from jointbench.robot import Array, DriveTrain
+from jointbench.robot import DriveTrain
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import drive_columns, drive_parameter_names
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

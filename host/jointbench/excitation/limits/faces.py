@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array, Vector3
 from jointbench.dynamics.tree import tree_of
 from jointbench.excitation.limits.limit import Motion
 from jointbench.excitation.limits.numbered import numbered
 from jointbench.excitation.limits.reach import Reach
-from jointbench.robot import Array, Robot
-from jointbench.robot.arrays import Vector3
+from jointbench.robot import Robot
 
 _LEAST_WAY = 1e-3
 """Shortest way [m] from home to a face that usage is a share of: nearer to it, small motions would count as large."""

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.limits.limit import Motion
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 USABLE_MOTION = 0.95
 """Share of the motion limits that a plan uses: the board stops at the limit itself and follows with an error."""

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 Motion = tuple[Array, Array, Array, Array]
 """Position, velocity, acceleration, jerk of every joint at samples, shape (n_samples, n_joints) each."""

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

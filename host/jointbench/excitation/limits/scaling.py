@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.limits import JointLimit, Limit
 from jointbench.excitation.limits.certificate import certify, is_feasible, motion_at
-from jointbench.robot import Array
 
 _KEPT = 1e-3
 """Share of the motion that may be given away so as not to search longer."""

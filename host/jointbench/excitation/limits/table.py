@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jointbench.arrays import Vector3
 from jointbench.excitation.limits.faces import Face
-from jointbench.robot.arrays import Vector3
 
 _UP = 2
 _BELOW = -1

@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, inverse_dynamics_adjoint
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.excitation.limits.drive_load import DriveLoad
 from jointbench.excitation.limits.limit import Motion
 from jointbench.excitation.limits.torque_bounds import torque_bounds
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 USABLE_TORQUE = 0.8
 """Share of the torque limit that a model known beforehand may ask for: the rest is for its error."""

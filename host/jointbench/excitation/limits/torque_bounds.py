@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.limits.jets import Jet, product, scaled, total, turning
-from jointbench.robot import Array, Joint, Robot
+from jointbench.robot import Joint, Robot
 
 _STILL: Jet = (0.0, 0.0, 0.0)
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from jointbench.arrays import Array, Vector3
 from jointbench.errors import InfeasibleExcitation, RobotFileError, WorkspaceError
 from jointbench.excitation.limits.box import PlacedBox, box_faces
 from jointbench.excitation.limits.collision import CollisionLimit, colliding_pairs
@@ -16,8 +17,7 @@ from jointbench.excitation.limits.faces import Face, FaceLimit
 from jointbench.excitation.limits.limit import Limit, SpaceLimit
 from jointbench.excitation.limits.numbered import numbered
 from jointbench.excitation.limits.table import table_faces
-from jointbench.robot import Array, Robot
-from jointbench.robot.arrays import Vector3
+from jointbench.robot import Robot
 
 TABLE = "table"
 """What the table is called among the exceptions."""

@@ -21,9 +21,9 @@ import math
 from pathlib import Path
 from typing import cast
 
+from jointbench.arrays import Vector3
 from jointbench.errors import RobotFileError, WorkspaceError
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
-from jointbench.robot.arrays import Vector3
 from jointbench.robot.table import Table, read_table
 
 VERSION = 1

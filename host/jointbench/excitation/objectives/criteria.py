@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 Criterion = Callable[[Array, Array, Array, float], tuple[float, Array]]
 """Called as criterion(eigenvalues, eigenvectors, units, sharpness): its value, and the derivative by G, symmetric.

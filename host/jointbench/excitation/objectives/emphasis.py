@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import ExcitationError
-from jointbench.robot import Array
 
 
 def emphasis_of(base: BaseParameters, emphasis: Mapping[str, float]) -> Array:

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns, regressor
 from jointbench.dynamics.chosen_columns import ChosenColumns, Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.smooth_sign import smooth_sign, smooth_sign_slope
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
@@ -16,7 +17,7 @@ from jointbench.excitation.objectives.criteria import Criterion, condition, d_op
 from jointbench.excitation.objectives.emphasis import emphasis_of
 from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.parameter_scales import ParameterScales, parameter_scales
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 CRITERIA: dict[str, Criterion] = {
     "condition_number": condition,

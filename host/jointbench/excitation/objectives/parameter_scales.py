@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns, regressor
 from jointbench.dynamics.drive_columns import known_drive_parameters
 from jointbench.excitation.prior import check_prior
-from jointbench.robot import PARAMETER_NAMES, Array, Robot
+from jointbench.robot import PARAMETER_NAMES, Robot
 
 UNKNOWN_TORQUE_SHARE = 0.05
 """A parameter without a prior value is taken for as large as asks for this share of a joint's torque limit: what

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 SMOOTH_SIGN_VELOCITY = 0.05
 """Velocity [rad/s] over which the optimiser's sign function turns: small beside the speeds of an excitation."""

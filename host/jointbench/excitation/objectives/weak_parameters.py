@@ -9,13 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.criteria import spectral
 from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.parameter_scales import parameter_scales
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 WEAK_RELATIVE_SIGMA = 0.3
 """A standard deviation beyond this share of the parameter is weak: its sign is then not even sure at three of them."""

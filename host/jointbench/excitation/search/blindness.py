@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.search.problem import Problem
-from jointbench.robot import Array
 
 _BLIND = 1e8
 """Condition number, all columns of one length, from which on a recording says nothing of some parameters: its noise,

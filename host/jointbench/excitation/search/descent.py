@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.search.quadratic_program import least_quadratic
-from jointbench.robot import Array
 
 Function: TypeAlias = Callable[[Array], tuple[float, Array]]
 """Value and gradient, shape (n,), at a point."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from jointbench.arrays import Array
 from jointbench.excitation.search.descent import descend
 from jointbench.excitation.search.problem import Problem
-from jointbench.robot import Array
 
 Told: TypeAlias = Callable[[int, float], None]
 """Told the iterations so far and the objective: of its smooth stand-in, which is a little above the truth, the least at

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.search.local_search import Found, Told, search_from
 from jointbench.excitation.search.problem import Problem
 from jointbench.excitation.search.workers import Crew, Search
-from jointbench.robot import Array
 
 Progress: TypeAlias = Callable[[int, int, float], None]
 """Called as progress(start, iterations, best): after each iteration of a search in this process, and as each search

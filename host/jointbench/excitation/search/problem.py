@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.limits import JointLimit, Limit
 from jointbench.excitation.limits.certificate import certify
@@ -16,7 +17,6 @@ from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.descent import WATCHED, Function
 from jointbench.excitation.search.quadratic_program import least_quadratic
-from jointbench.robot import Array
 
 _DISTURBANCE = 0.8
 """Size of a disturbance over that of the motion, root mean square of the weights: it leaves the valley of a local

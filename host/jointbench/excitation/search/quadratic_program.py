@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _NO_POINT = 1e-10
 """Residual of the least squares under which no point keeps all rows; it is 1 where d = 0 would be the answer."""

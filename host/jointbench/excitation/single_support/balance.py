@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics, floating_standard_parameters
 from jointbench.errors import LosesBalance, UnknownInertia
 from jointbench.excitation.support import Support
-from jointbench.robot import Array, Foot, Robot
+from jointbench.robot import Foot, Robot
 
 PLANNED = 1e-3
 """How far a planned motion may leave the room that was asked for [m]: what balancing it stops at is well below."""

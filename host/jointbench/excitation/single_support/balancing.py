@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.families.uniform_spline import UniformSpline
 from jointbench.excitation.single_support.postures import positions_at
 from jointbench.excitation.single_support.ranges import Courses
 from jointbench.excitation.single_support.task import SingleSupportTask
-from jointbench.robot import Array
 
 STEP = 0.032
 """Of the spline that is played, a knot step of the boards [s]; with it the swing foot is level to a microradian."""

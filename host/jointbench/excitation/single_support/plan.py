@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import InfeasibleExcitation, LosesBalance
 from jointbench.excitation.assemble import assemble
@@ -19,7 +20,7 @@ from jointbench.excitation.settings import check_duration, check_seed
 from jointbench.excitation.single_support.balancing import Balanced, balanced, refined
 from jointbench.excitation.single_support.ranges import Courses, SupportRanges
 from jointbench.excitation.single_support.task import SingleSupportTask
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 DURATION = 95.008
 """[s]; as long as the paper's, in whole steps of the boards' knots."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics.jacobians import Jacobians
 from jointbench.errors import InfeasibleExcitation
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 LEG = 6
 """Joints of a leg."""

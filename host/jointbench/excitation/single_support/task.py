@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from jointbench.arrays import Array
 from jointbench.dynamics import center_of_mass
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnknownInertia
 from jointbench.excitation.single_support.balance import Balance, half_lengths, support_sole
 from jointbench.excitation.single_support.postures import LEG, Poses, poses_of
 from jointbench.excitation.single_support.ranges import Courses, SupportRanges
-from jointbench.robot import Array, Foot, Robot
+from jointbench.robot import Foot, Robot
 
 _LEVEL = 1e-4
 """What the swing foot may be tilted at home [rad]: it stays so."""

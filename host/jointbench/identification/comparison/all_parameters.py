@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.model import Model
-from jointbench.robot import Array
 
 _FRICTION = ("viscous", "coulomb")
 _DRIVES = ("rotor_inertia", "offset")

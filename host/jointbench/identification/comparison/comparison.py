@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, IncomparableModels
 from jointbench.identification.comparison.all_parameters import AllParameters
 from jointbench.identification.comparison.multiple_tests import JointTest, holm, joint_test, single_tests
@@ -22,7 +23,6 @@ from jointbench.identification.comparison.torque_difference import (
 )
 from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
 from jointbench.identification.model import Model
-from jointbench.robot import Array
 from jointbench.signals import Motion
 
 LEVEL = 0.01

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _DEPENDENT = 1e-10
 """Eigenvalue of a correlation matrix, relative to the largest, under which a combination carries no test."""

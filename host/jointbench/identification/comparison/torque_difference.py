@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.comparison.all_parameters import AllParameters
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
 from jointbench.identification.model import Model
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import Motion
 
 PARTS = ("all", "links", "drives", "friction")

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.observations.recorded_signals import RecordedSignals, recorded_signals
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import BoardFilter, LowPass, bandwidth, moving, rest_threshold, smooth_motion, spans
 
 MOTION_CUTOFF_HZ = 40.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.drives.motor_rows import MotorRows
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Array
 
 _STEPS = 50
 _CONVERGED = 1e-9

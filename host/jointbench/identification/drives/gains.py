@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.errors import FitError
@@ -14,7 +15,7 @@ from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.gain_solution import Factors, factor_estimate, solve_factors
 from jointbench.identification.drives.motor_rows import MotorRows, motor_rows
 from jointbench.identification.judgement.verdict import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
@@ -23,7 +24,7 @@ from jointbench.identification.drives.prediction import (
 )
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
 from jointbench.identification.judgement.verdict import Verdict
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import Motion
 
 _FLEXIBILITY = HARMONIC_PARAMETERS.index("flexibility")

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import GearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Load, torque_slopes
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Array
 
 _COUNT = len(HARMONIC_PARAMETERS)
 _LOAD_FRICTION, _FLEXIBILITY, _OFFSET, _GAIN_ERROR = 0, 4, 5, 6

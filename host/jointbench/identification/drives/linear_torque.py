@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, compensation_parameter_names, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 Side = Literal["link", "motor"]
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns, regressor
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.identification.drives.drive_signals import DriveSignals
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 class MotorRows(NamedTuple):

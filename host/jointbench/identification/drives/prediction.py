@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import GearTorque
-from jointbench.robot import Array
 
 HARMONIC_PARAMETERS = ("load_friction", "coulomb", "viscous", "rotor_inertia", "flexibility", "offset", "gain_error")
 """a1 [-], a2 [N·m], a3 [N·m·s/rad], a4 [kg·m²], a5 = 1/stiffness [rad/(N·m)], all at the joint side; and what is

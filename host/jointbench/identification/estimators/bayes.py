@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from jointbench.arrays import Array
 from jointbench.identification.estimators.parameter_prior import RelativeSigma, parameter_prior
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
 from jointbench.identification.least_squares.solution import Solution, solve
 from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

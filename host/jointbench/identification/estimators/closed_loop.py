@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, inverse_dynamics
 from jointbench.dynamics.batch import plain_array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import FitError, NotSimulable
 from jointbench.identification.estimators.servo import Servo
 from jointbench.identification.predictor import DriveTorque
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _REST = 1e-3
 """Share of a joint's fastest reference within which Coulomb friction grows in proportion instead of at once."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.terms_of_residuals import covariance_of_terms
 from jointbench.identification.least_squares import Estimate
@@ -16,7 +17,6 @@ from jointbench.identification.least_squares.newey_west import Stretch
 from jointbench.identification.least_squares.solution import condition_number
 from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 _PASSES = 3
 """The first pass has equal weights; each other takes the joints' weights from the residuals of the pass before."""

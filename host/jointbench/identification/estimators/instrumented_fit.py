@@ -8,13 +8,13 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.paired_rows import OtherRegressor, Pair, Pairs
 from jointbench.identification.estimators.terms_of_residuals import covariance_of_terms
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.least_squares.newey_west import Stretch
 from jointbench.identification.least_squares.triangles import compress
-from jointbench.robot import Array
 
 _SINGULAR = 1e-10
 """Singular value of the scaled columns, relative to the largest, under which a direction is not told at all."""

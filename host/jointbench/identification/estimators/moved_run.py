@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 
 
 def measured_positions(run: Run, settings: FitSettings) -> Array:

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.rows import Block, Rows
-from jointbench.robot import Array
 
 
 class Chosen:

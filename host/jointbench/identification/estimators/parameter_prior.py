@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, known_beside_links
 from jointbench.errors import FitError
 from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.physical.reference_bodies import reference_bodies
-from jointbench.robot import PARAMETER_NAMES, Array, Robot
+from jointbench.robot import PARAMETER_NAMES, Robot
 
 _WIDTH = len(PARAMETER_NAMES)
 _SMALL = 1e-12

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.held_out import Split, leave_one_out, split_by_time
 from jointbench.identification.estimators.parameter_prior import (
@@ -18,7 +19,6 @@ from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
 from jointbench.identification.least_squares.solution import solve
 from jointbench.identification.least_squares.triangles import Triangles, compress
-from jointbench.robot import Array
 
 if TYPE_CHECKING:
     from jointbench.identification.physical import PhysicalParameters

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.linalg import hadamard
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.moved_run import measured, measured_positions, with_positions
 from jointbench.identification.estimators.paired_rows import PairedRows
@@ -14,7 +15,6 @@ from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals import spans
 
 _ORDER = 4

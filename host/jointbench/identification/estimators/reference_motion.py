@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.moved_run import measured, measured_positions, with_positions
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals import LowPass, smooth_motion, spans
 
 

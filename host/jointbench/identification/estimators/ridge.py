@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.held_out import split_by_time
 from jointbench.identification.estimators.problem import Problem
@@ -15,7 +16,6 @@ from jointbench.identification.least_squares import Estimate, joint_weights, jud
 from jointbench.identification.least_squares.solution import solve
 from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 _STRENGTHS = np.concatenate([[0.0], 10.0 ** np.arange(-10.0, 1.5, 0.5)])
 """Tried: none, and half decades from what changes nothing up to parameters of a tenth."""

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged
 from jointbench.identification.least_squares.solution import Solution, solve
 from jointbench.identification.least_squares.triangles import GroupRows, Triangles, blocks_of, compress, group_rows
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 _TUNING = {"huber": 1.345, "bisquare": 4.685}
 """Residuals [σ] from where rows count less, or not at all: of normal noise the estimate then keeps 95 % of its

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, RunError
 from jointbench.recording.run import Run, boards_of
-from jointbench.robot import Array
 
 _UNLIMITED = 1e300
 

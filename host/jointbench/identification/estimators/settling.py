@@ -7,9 +7,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.least_squares import Estimate
-from jointbench.robot import Array
 
 SETTLED = 0.1
 """Change of each parameter, in its own σ, under which another pass is not worth it: it adds a hundredth to the squared

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import Plant
 from jointbench.identification.estimators.moved_run import with_positions
@@ -24,7 +25,6 @@ from jointbench.identification.least_squares import Estimate
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals import at_places
 
 BENCH_BANDWIDTH_HZ = 10.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares.newey_west import LongRun, Stretch, windowed_covariance
 from jointbench.identification.least_squares.sandwich import LEAST_EXPECTED, expected_share
 from jointbench.identification.least_squares.solution import solve
 from jointbench.identification.least_squares.triangles import Triangles
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 
 def covariance_of_terms(

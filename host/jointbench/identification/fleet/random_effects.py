@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _STEPS = 100
 """Of Newton's method, which needs five."""

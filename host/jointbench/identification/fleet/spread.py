@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.comparison.all_parameters import AllParameters
 from jointbench.identification.comparison.multiple_tests import holm
 from jointbench.identification.fleet.random_effects import Pooled, deleted_residuals, pool
 from jointbench.identification.model import Model
-from jointbench.robot import Array
 
 LEVEL = 0.05
 """How often a fleet of like units has one called an outlier."""

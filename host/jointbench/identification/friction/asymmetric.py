@@ -8,10 +8,10 @@ from itertools import product
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import TORQUE, VISCOSITY, Parameter, Term, spread
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

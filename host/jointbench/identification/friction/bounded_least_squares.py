@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _RIDGE = 1e-12
 """On the diagonal of the scaled normal equations: columns that vanish, or are the same, get values too."""

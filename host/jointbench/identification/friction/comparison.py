@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import Method, fit_friction
 from jointbench.identification.friction.friction_fit import FrictionFit
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.laws import laws_for
-from jointbench.robot import Array
 
 FOLDS = 5
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import regular_file
 from jointbench.identification.friction.data import FrictionData
 from jointbench.recording.csv_table import read_csv_table
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import Array
 
 _DELIMITERS = ",;\t"
 _UNITS: dict[str, dict[str, tuple[float, float]]] = {

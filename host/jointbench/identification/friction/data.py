@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

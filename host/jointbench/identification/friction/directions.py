@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.data import FrictionData
-from jointbench.robot import Array
 
 _REST = 0.01
 """A joint slower than this share of its largest speed counts as standing between two strokes."""

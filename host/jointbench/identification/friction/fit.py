@@ -8,6 +8,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.foreign import foreign_code
 from jointbench.identification.friction.data import FrictionData
@@ -16,7 +17,6 @@ from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.particle_swarm import particle_swarm
 from jointbench.identification.friction.variable_projection import variable_projection
 from jointbench.identification.least_squares.newey_west import long_run_covariance
-from jointbench.robot import Array
 
 Method = Literal["variable_projection", "particle_swarm"]
 METHODS: tuple[Method, ...] = ("variable_projection", "particle_swarm")

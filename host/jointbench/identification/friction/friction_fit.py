@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
 from jointbench.identification.judgement.verdict import Verdict, judge_joint, judge_parameter
-from jointbench.robot import Array
 
 _UNTOLD = "these rows do not tell it: friction is the same for other values"
 

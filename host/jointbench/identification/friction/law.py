@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.element import Element
-from jointbench.robot import Array
 
 
 class Unit(NamedTuple):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import SHARE, Parameter, Term, spread
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

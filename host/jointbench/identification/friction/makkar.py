@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.element import Element, Form
 from jointbench.identification.friction.law import PER_SPEED, TORQUE, VISCOSITY, Parameter, Term
-from jointbench.robot import Array
 
 _LINEAR = 0.2
 """tanh(x) differs from x by 1.3 % here: less steep over all speeds, it is another viscous friction."""

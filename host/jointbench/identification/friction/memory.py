@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
-from jointbench.robot import Array
 from jointbench.signals.compiled import compiled
 
 _GONE = 40.0

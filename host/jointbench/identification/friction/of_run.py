@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.directions import combine_directions, steady_strokes
@@ -16,7 +17,6 @@ from jointbench.identification.friction.stairs import played_stairs, stairs_fric
 from jointbench.identification.friction.subtraction import concatenate, rigid_torque, sensor_torque, subtracted
 from jointbench.identification.model import Model
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals import LowPass, moving, rest_threshold, smooth_motion, spans
 
 Way = Literal["sweep", "sensor", "model"]

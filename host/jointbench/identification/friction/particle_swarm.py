@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
-from jointbench.robot import Array
 
 PARTICLES = 40
 ITERATIONS = 200

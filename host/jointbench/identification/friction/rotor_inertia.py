@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import INERTIA, Parameter, Term, spread
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

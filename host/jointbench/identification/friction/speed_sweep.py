@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

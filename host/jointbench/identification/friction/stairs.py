@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.data import FrictionData
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 
 if TYPE_CHECKING:
     from jointbench.excitation import SpeedStairs

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.model import Model
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals import LowPass, Motion, smooth_motion
 
 _FRICTION = (".viscous", ".coulomb")

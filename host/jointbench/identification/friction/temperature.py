@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import TORQUE_PER_KELVIN, VISCOSITY_PER_KELVIN, Parameter, Term, spread
-from jointbench.robot import Array
 
 ROOM_K = 298.15
 

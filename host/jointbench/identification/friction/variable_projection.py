@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.friction.bounded_least_squares import solve_bounded
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
-from jointbench.robot import Array
 
 _GRID = {0: 1, 1: 24, 2: 12, 3: 7}
 """Points along each shape on which a search begins, by the number of shapes."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.registry import Estimator
@@ -25,7 +26,6 @@ from jointbench.identification.friction_in_model.model_friction import ModelFric
 from jointbench.identification.friction_in_model.start import Starts, friction_left, starts_of
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows.motor_side import WithoutMotorSide
-from jointbench.robot import Array
 
 ESTIMATORS = ("wls", "ols", "irls", "ridge")
 """Those that look at rows alone; others know what the columns of base parameters are."""

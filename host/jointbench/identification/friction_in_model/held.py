@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.registry import Estimator
@@ -19,7 +20,6 @@ from jointbench.identification.friction_in_model.model_friction import ModelFric
 from jointbench.identification.friction_in_model.start import friction_left
 from jointbench.identification.least_squares import Estimate, joint_weights
 from jointbench.identification.least_squares.triangles import compress
-from jointbench.robot import Array
 
 _PASSES = 4
 _SETTLED = 1e-3

@@ -10,12 +10,12 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law, Parameter
 from jointbench.identification.friction.laws import SPEED_TERMS, friction_law
-from jointbench.robot import Array
 
 PLAIN = "coulomb_viscous"
 """What a joint has without a law: two of the base parameters."""

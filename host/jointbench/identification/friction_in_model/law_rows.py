@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Block, JointRows, Rows
 from jointbench.identification.rows.motion_rows import BaseColumns
-from jointbench.robot import Array
 from jointbench.signals import Motion
 
 _KEPT = 8e6

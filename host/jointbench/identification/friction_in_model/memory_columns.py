@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms
@@ -15,7 +16,6 @@ from jointbench.identification.friction.memory import Carriers
 from jointbench.identification.observations import Observations
 from jointbench.identification.observations.stretches import Stretch, spread
 from jointbench.identification.rows.motion_rows import BaseColumns
-from jointbench.robot import Array
 from jointbench.signals import LowPass, Motion
 
 _MOTION_HZ = 40.0

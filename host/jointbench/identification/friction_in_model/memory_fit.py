@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
@@ -19,7 +20,6 @@ from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.observations.fitted_rows import Recorded
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 ESTIMATORS = ("wls", "ols", "irls")
 """Beside these it is fitted where nothing else is asked for; the others' parameters are not of the rows alone."""

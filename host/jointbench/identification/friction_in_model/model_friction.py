@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.bounded_least_squares import solve_bounded
@@ -21,7 +22,6 @@ from jointbench.identification.friction_in_model.law_rows import Point, Predicte
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 
 _SPEEDS = 200
 """At which a law is looked at as a whole."""

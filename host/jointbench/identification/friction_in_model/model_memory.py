@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
@@ -18,7 +19,6 @@ from jointbench.identification.friction_state import FrictionState, Prediction
 from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Block, JointRows, Rows
-from jointbench.robot import Array
 
 
 class MemoryTerms(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
@@ -18,7 +19,6 @@ from jointbench.identification.friction_in_model.descent import Bounds
 from jointbench.identification.friction_in_model.joint_laws import JointLaws
 from jointbench.identification.friction_in_model.law_rows import Point
 from jointbench.identification.rows import Block, Rows
-from jointbench.robot import Array
 from jointbench.signals import rest_threshold
 
 _MOST_ROWS = 8192

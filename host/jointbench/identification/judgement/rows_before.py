@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 class RowsBefore:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.judgement.running_variance import RunningVariance
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True)

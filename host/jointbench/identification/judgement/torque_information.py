@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.identification.judgement.rows_before import RowsBefore
 from jointbench.identification.judgement.running_variance import RunningVariance
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import LowPass
 
 _DIFFERENCE = np.array([-1.0, 3.0, -3.0, 1.0])

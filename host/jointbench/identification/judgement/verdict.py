@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 Word = Literal["identified", "weak", "refused", "passive"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from jointbench.arrays import Array
 from jointbench.identification.judgement.rows_before import RowsBefore
-from jointbench.robot import Array
 
 _LAGS = 20
 """Lags looked at: with the default cut-off, one period of the motion's fastest part."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares.sandwich import Score, sandwich
 from jointbench.identification.least_squares.solution import Solution, condition_number, solve
 from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows, RowsInMemory
-from jointbench.robot import Array
 
 if TYPE_CHECKING:
     from jointbench.identification.physical import PhysicalParameters

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _CHUNK = 4096
 """Terms taken at once: running sums of them stay in the cache."""

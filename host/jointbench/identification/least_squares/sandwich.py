@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares.newey_west import LongRun, Stretch, windowed_covariance
 from jointbench.identification.least_squares.solution import Solution
 from jointbench.identification.least_squares.triangles import GroupRows, blocks_of, group_rows
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.rows.ahead import ahead
-from jointbench.robot import Array
 
 _KEPT_BYTES = 64_000_000
 """Terms up to this size are kept for the second look at them, in single precision, which is enough of a covariance;

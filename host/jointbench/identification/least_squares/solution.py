@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares.triangles import Triangles
-from jointbench.robot import Array
 
 _SINGULAR = 1e-10
 """Singular value of the scaled regressor, relative to the largest, under which a direction is not excited at all."""

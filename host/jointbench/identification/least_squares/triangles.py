@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from jointbench.arrays import Array
 from jointbench.identification.rows import Block, Rows
-from jointbench.robot import Array
 
 _CHUNK = 1024
 """Rows per QR decomposition: with their triangle they stay in the cache (measured: 256 and 4096 take longer)."""

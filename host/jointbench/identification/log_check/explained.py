@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 from scipy.optimize import nnls
 
+from jointbench.arrays import Array
 from jointbench.dynamics import compensation_columns, inverse_dynamics
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import Motion, rest_threshold
 
 _LEAST, _MOST = 0.2, 5.0

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import LogCheckError
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, spans
 
 _CUTOFF_HZ = 20.0

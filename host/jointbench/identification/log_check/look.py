@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check.explained import Causes, unexplained
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import Motion
 
 DEGREES, RADIANS = "degrees for radians", "radians for degrees"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check.finding import Finding
 from jointbench.identification.log_check.log_signals import LogSignals
-from jointbench.robot import Array
 from jointbench.signals import spans
 
 _MARGIN = 0.05

@@ -6,9 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check.finding import Finding
 from jointbench.identification.log_check.look import Look
-from jointbench.robot import Array
 
 _SCALE = (float(np.log(3.0)), float(np.log(30.0)))
 """Logarithm of the factor between torque and file from which on it is suspicious, and wrong: files are off by up to 2,

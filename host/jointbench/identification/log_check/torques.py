@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check.finding import Finding
 from jointbench.identification.log_check.log_signals import LogSignals, Torque
-from jointbench.robot import Array
 
 _TOP, _BELOW = 0.005, 0.03
 """A signal's largest values: within half a percent of the very largest, and the band below it down to 3 %; or the very

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check.finding import Finding
 from jointbench.identification.log_check.log_signals import LogSignals
-from jointbench.robot import Array
 
 _DISAGREEING = (0.1, 0.5)
 """Deviation of the factor from 1, and of the rest from nothing: slips of time of some milliseconds make percents."""

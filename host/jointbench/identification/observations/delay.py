@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations.delay_rows import DelayData, DelayRows, Projection, WithSlopes
-from jointbench.robot import Array
 
 _CLEAR = 0.2
 """Share of the squared error that a delay must explain to be taken out unasked. Of two real arms, a fast one's is 0.29,

@@ -9,8 +9,8 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.rows import Block, JointRows
-from jointbench.robot import Array
 from jointbench.signals import at_places
 
 _SCAN_STEPS = 40

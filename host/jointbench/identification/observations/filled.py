@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 from jointbench.signals import at_places, spans
 from jointbench.signals.mapped import PIECE, give_back, part_of, pieces, scratch
 

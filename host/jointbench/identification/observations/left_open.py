@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.parallel_filter import ParallelFilter
 from jointbench.identification.observations.recorded_signals import RecordedSignals
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.settings import FitSettings
-from jointbench.robot import Array
 from jointbench.signals import bandwidth, rest_threshold, spans
 from jointbench.signals.mapped import part_of
 

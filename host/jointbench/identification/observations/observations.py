@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.observations.delay import Delay, estimate_delay, given_delay
@@ -23,7 +24,7 @@ from jointbench.identification.observations.stretches import Stretch, cut, sprea
 from jointbench.identification.rows import Block
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, spans
 
 _IN_MEMORY = 24e6

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.rows import Block, JointRows
-from jointbench.robot import Array
 from jointbench.signals import Motion
 from jointbench.signals.mapped import Spool, part_of
 

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.identification.observations.delay_rows import TorqueStretch
 from jointbench.identification.observations.recorded_signals import RecordedSignals
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.rows import JointRows
 from jointbench.identification.rows.motion_rows import BaseColumns
-from jointbench.robot import Array
 from jointbench.signals import LowPass, Motion, moving, smooth_motion
 from jointbench.signals.mapped import part_of
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError, ShapeError
-from jointbench.robot import PARAMETER_NAMES, Array
+from jointbench.robot import PARAMETER_NAMES
 
 _UNSEEN = 1e-10
 """Singular value of the scaled triangle, relative to the largest, under which the data do not see a direction."""

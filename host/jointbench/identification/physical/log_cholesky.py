@@ -6,8 +6,8 @@ Source: Rucker & Wensing, IEEE RA-L 7(2), 2022, with L in place of their upper t
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.physical.pseudo_inertia import as_vector
-from jointbench.robot import Array
 
 _ROWS, _COLUMNS = np.tril_indices(4)
 _DIAGONAL = np.flatnonzero(_ROWS == _COLUMNS)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import PhysicalSolverFailed
 from jointbench.identification.physical.around import Around
 from jointbench.identification.physical.log_cholesky import curvature, log_cholesky, slopes, triangle
 from jointbench.identification.physical.prior import UNIT, Prior
 from jointbench.identification.physical.pseudo_inertia import as_matrix, as_vector
-from jointbench.robot import Array
 
 _STEPS = 1000
 

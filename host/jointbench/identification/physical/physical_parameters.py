@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from jointbench.arrays import Array
 from jointbench.errors import ImpossibleParameters
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.physical.base_estimate import BaseEstimate
-from jointbench.robot import Array
 
 _LIKELY, _POSSIBLE = 0.05, 0.001
 """Chance that noise alone puts an estimate so far from the truth, which is possible: above the first nothing speaks

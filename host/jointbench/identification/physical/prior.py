@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.physical.pseudo_inertia import as_matrix, as_vector
-from jointbench.robot import Array
 
 PriorName = Literal["uniform", "observability", "log_det"]
 PRIORS: tuple[PriorName, ...] = ("uniform", "observability", "log_det")

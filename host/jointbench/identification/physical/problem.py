@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import compensation_parameter_names, known_beside_links
 from jointbench.identification.physical.around import Around
 from jointbench.identification.physical.base_estimate import BaseEstimate
 from jointbench.identification.physical.prior import UNIT, Prior, PriorName, make_prior
 from jointbench.identification.physical.pseudo_inertia import as_matrix, relative_to
 from jointbench.identification.physical.reference_bodies import ReferenceBodies, reference_bodies
-from jointbench.robot import PARAMETER_NAMES, Array
+from jointbench.robot import PARAMETER_NAMES
 
 _WIDTH = len(PARAMETER_NAMES)
 

@@ -7,7 +7,7 @@ A density that is nowhere negative gives a P without negative eigenvalues, and e
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 _ROWS = np.array([0, 0, 1, 0, 1, 2, 0, 1, 2, 3])
 _COLUMNS = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3])

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
-from jointbench.robot import Array, Link, Robot
+from jointbench.robot import Link, Robot
 
 _THINNEST = 0.05
 """A reference body is at least so thick, relative to its own or its link's size: in some files links are lines, points,

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from jointbench.arrays import Array
 from jointbench.dynamics import drive_parameter_names
 from jointbench.errors import FitError, PhysicalSolverFailed
 from jointbench.foreign import foreign_code
@@ -16,7 +17,6 @@ from jointbench.identification.physical.newton import FreeNumbers, solve_newton
 from jointbench.identification.physical.physical_parameters import PhysicalParameters
 from jointbench.identification.physical.prior import PRIORS, PriorName
 from jointbench.identification.physical.problem import Problem
-from jointbench.robot import Array
 
 Method = Literal["lmi", "log_cholesky"]
 METHODS: tuple[Method, ...] = ("lmi", "log_cholesky")

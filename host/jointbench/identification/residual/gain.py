@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.judgement.verdict import Verdict
 from jointbench.identification.residual.mission import Mission
 from jointbench.identification.residual.residual import Residual
-from jointbench.robot import Array
 
 GOOD_GAIN = 0.5
 """A residual holds for a joint where it takes half of the torque's error away at least …"""

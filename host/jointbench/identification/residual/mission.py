@@ -11,12 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, kane_dynamics
 from jointbench.errors import FitError
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.signals import Motion
 
 TorqueModel = Callable[[Array, Array, Array], Array]

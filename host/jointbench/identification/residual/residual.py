@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from jointbench.arrays import Array
 from jointbench.identification.residual.mission import Mission
-from jointbench.robot import Array
 
 
 class Residual(Protocol):

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.identification.residual.mission import Mission, TorqueModel
 from jointbench.identification.rows import JointRows
-from jointbench.robot import Array
 from jointbench.signals import Motion
 
 TURN = 0.01

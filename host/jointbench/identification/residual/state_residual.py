@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.bayes import posterior
 from jointbench.identification.estimators.parameter_prior import RelativeSigma, parameter_prior
@@ -17,7 +18,6 @@ from jointbench.identification.least_squares.triangles import Triangles, compres
 from jointbench.identification.residual.mission import Mission
 from jointbench.identification.residual.state_features import EXTRAS, StateFeatures
 from jointbench.identification.rows import Block, JointRows
-from jointbench.robot import Array
 from jointbench.signals import Motion
 
 _PLAUSIBLE = RelativeSigma(mass=1.0, first_moment=1.0, inertia=1.0, drive=1.0)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.residual.mission import Mission
-from jointbench.robot import Array
 
 ORDER = 5
 """As printed."""

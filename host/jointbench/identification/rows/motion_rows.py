@@ -10,12 +10,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import ShapeError
 from jointbench.identification.rows.ahead import ahead
 from jointbench.identification.rows.rows import Block, JointRows
-from jointbench.robot import Array
 
 _CHUNK = 1024
 """Samples of a block: a six-axis arm's columns of them take 1.4 MB, which a processor's second cache nearly holds."""

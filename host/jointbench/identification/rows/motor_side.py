@@ -10,9 +10,10 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, drive_parameter_names
 from jointbench.identification.rows.rows import Block, ChangedRows, JointRows
-from jointbench.robot import PARAMETER_NAMES, Array
+from jointbench.robot import PARAMETER_NAMES
 
 _SAME = 1e-9
 """What is left of a column, relative to all of it, where it is nothing but what drives add; rounding is 1e-15."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import WrongTotalMass
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
-from jointbench.robot import Array
 
 HUBER = 1.345
 """Residuals [σ] from where rows count less; of normal noise the estimate keeps 95 % of its efficiency."""

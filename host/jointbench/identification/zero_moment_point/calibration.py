@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

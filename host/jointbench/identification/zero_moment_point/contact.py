@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
 from jointbench.link.fall_watch import EDGE, HOLD, LEAST_FORCE
-from jointbench.robot import CORNERS, Array, Foot
+from jointbench.robot import CORNERS, Foot
 from jointbench.signals import spans
 
 _TIPPING = 0.25

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.judgement.verdict import (
     GOOD_RELATIVE_ERROR,
     POOR_RELATIVE_ERROR,
@@ -18,7 +19,7 @@ from jointbench.identification.zero_moment_point.calibration import Calibration
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import mean_distance, theoretical_point
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _AT_BOUND = 1e-6
 """Of the room between bounds: solvers stop so close to one that holds a parameter."""

@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, FreeBaseMotion, floating_regressor
 from jointbench.dynamics.grouping import grouping_matrix, independent_columns
 from jointbench.identification.zero_moment_point.left_right import mirror_images
-from jointbench.robot import PARAMETER_NAMES, Array, Link, Robot
+from jointbench.robot import PARAMETER_NAMES, Link, Robot
 from jointbench.robot.free_base import BASE_JOINTS, on_free_base
 
 _WIDTH = len(PARAMETER_NAMES)

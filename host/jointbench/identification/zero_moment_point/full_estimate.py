@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import StanceError
 from jointbench.identification.estimators.bayes import posterior
 from jointbench.identification.estimators.parameter_prior import ParameterPrior, RelativeSigma, link_prior
@@ -19,7 +20,7 @@ from jointbench.identification.zero_moment_point.error_bars import starting_rows
 from jointbench.identification.zero_moment_point.full_bodies import FullBodies, full_bodies
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import mean_distance, theoretical_point
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 PRIOR = RelativeSigma(mass=0.5, first_moment=0.5, inertia=0.5, drive=1.0)
 """The robot's file may be wrong by half of each mass, of where it is, and of how it turns."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, drive_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification.judgement.torque_error import ErrorSums
@@ -23,7 +24,7 @@ from jointbench.identification.zero_moment_point.bounded_least_squares import Ma
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.recording.run import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _PASSES = 4
 """Of the search; each weighs the joints by what the pass before leaves of their torques."""

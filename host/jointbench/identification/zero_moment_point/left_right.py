@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import NotMirrored
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _SAME_LINE = 1e-6
 """How far a joint's axis may be from the image of the other leg's [m, and as a sine]: robot files are exact."""

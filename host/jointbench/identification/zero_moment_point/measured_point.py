@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import StanceError
-from jointbench.robot import Array, Foot, Robot
+from jointbench.robot import Foot, Robot
 
 _LEVEL = 1e-6  # of a direction's component; a sole tilted by a milliradian reads a robot 0.5 m high 0.5 mm off
 

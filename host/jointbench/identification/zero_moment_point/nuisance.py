@@ -7,10 +7,11 @@ from math import sqrt
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.identification.zero_moment_point.measured_point import corner_numerators, numerators
 from jointbench.identification.zero_moment_point.sole_give import wrench_by_give
-from jointbench.robot import CORNERS, Array, Foot, Robot
+from jointbench.robot import CORNERS, Foot, Robot
 from jointbench.signals import Motion
 
 _AXES = ("x", "y", "z")

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import Theory
-from jointbench.robot import Array
 
 
 class Value(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_regressor, floating_standard_parameters
 from jointbench.errors import StanceError
 from jointbench.identification.zero_moment_point.measured_point import measured_point, numerators, support_foot
@@ -15,7 +16,7 @@ from jointbench.identification.zero_moment_point.nuisance import (
 )
 from jointbench.identification.zero_moment_point.smooth_forces import smooth_forces, told_parameters
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import Array, Foot, Robot
+from jointbench.robot import Foot, Robot
 from jointbench.signals import InertialFilter, LowPass, Motion
 from jointbench.signals.mapped import pieces
 

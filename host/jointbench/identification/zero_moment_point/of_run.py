@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, StanceError, WrongTotalMass
 from jointbench.identification.zero_moment_point.contact import Contact, judge_contact
 from jointbench.identification.zero_moment_point.measured_point import support_foot
@@ -16,7 +17,6 @@ from jointbench.identification.zero_moment_point.of_motion import FILTER_TIME, S
 from jointbench.identification.zero_moment_point.stance import Stance, joined
 from jointbench.identification.zero_moment_point.weight_check import check_steady_sensors, check_total_mass
 from jointbench.recording import Run, Samples
-from jointbench.robot import Array
 from jointbench.signals import InertialFilter, LowPass, smooth_motion, spans
 from jointbench.signals.mapped import part_of, pieces
 

@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import BadLinkKind, FixedBase, NoLinkKinds, UnknownInertia
-from jointbench.robot import PARAMETER_NAMES, Array, Link, LinkAxis, Robot
+from jointbench.robot import PARAMETER_NAMES, Link, LinkAxis, Robot
 
 ROTARY = ("cad", "none")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.measured_point import corner_numerators
-from jointbench.robot import Array, Foot
+from jointbench.robot import Foot
 from jointbench.signals import Motion
 
 _TOLD = 1e-3

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
-from jointbench.robot import Array, Foot, Robot
+from jointbench.robot import Foot, Robot
 from jointbench.signals import Motion
 
 _GIVE = 1e-6

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import StanceError
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _OF_ROWS = (
     "time", "q", "dq", "ddq", "columns", "measured", "vertical_force", "forces", "weight", "pulled_arms",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

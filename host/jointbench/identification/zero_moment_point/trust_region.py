@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.bounded_least_squares import (
     CLOSE,
     HUBER,
@@ -27,7 +28,7 @@ from jointbench.identification.zero_moment_point.estimate import (
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import Theory
-from jointbench.robot import CORNERS, Array
+from jointbench.robot import CORNERS
 
 ROTARY_SIGMA = 0.1
 """By which share CAD's moments of inertia about the centres of mass are taken to be wrong together: 5 to 15 % is usual.

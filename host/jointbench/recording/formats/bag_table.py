@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
 from jointbench.foreign import foreign_code, regular_file
 from jointbench.recording.log_table import LogTable, file_sha256, missing_column
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import Array
 
 if TYPE_CHECKING:
     from rosbags.highlevel import AnyReader

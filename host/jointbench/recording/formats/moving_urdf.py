@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from jointbench.arrays import Array, Vector3
 from jointbench.exporting.urdf import base_name
 from jointbench.exporting.xml_text import attributes, roll_pitch_yaw
-from jointbench.robot import Array, Capsule, Joint, Robot
-from jointbench.robot.arrays import Vector3
+from jointbench.robot import Capsule, Joint, Robot
 
 _THIN = 0.02
 """Radius of a link of unknown room, as a share of the robot's longest distance between joints."""

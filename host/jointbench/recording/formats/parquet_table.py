@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
 from jointbench.foreign import foreign_code, regular_file
 from jointbench.recording.log_table import LogTable, file_sha256, missing_column
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import Array
 
 
 @contextmanager

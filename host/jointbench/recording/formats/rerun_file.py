@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.recording.formats.about import About
 from jointbench.recording.formats.columns import Column, rows_of
 from jointbench.recording.run import Run
-from jointbench.robot import Array
 from jointbench.signals.mapped import pieces
 
 if TYPE_CHECKING:

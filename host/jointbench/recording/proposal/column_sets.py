@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.recording.proposal.column_words import ColumnName, Quantity, quantity_of_file, read_column_name
 from jointbench.recording.proposal.csv_columns import CsvColumns
-from jointbench.robot import Array
 
 
 @dataclass(frozen=True, eq=False)

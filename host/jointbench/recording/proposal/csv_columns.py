@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import regular_file
 from jointbench.recording.formats.bag_table import first_messages
 from jointbench.recording.formats.parquet_table import first_rows
 from jointbench.recording.formats.read_log import PARQUET, is_bag
-from jointbench.robot import Array
 
 LOOKED_AT = 20_000
 """Rows that are looked at: enough to tell units and order."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.recording.mapping import POSITION_UNITS, TO_FILL_IN, VELOCITY_UNITS
 from jointbench.recording.proposal.column_sets import ColumnSet
 from jointbench.recording.proposal.proposal import Entry, State, columns_entries
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 _MARGIN = 0.05
 """Share of its range by which a joint may be beyond its limits."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN
 from jointbench.recording.proposal.column_words import ColumnName
 from jointbench.recording.proposal.csv_columns import CsvColumns
 from jointbench.recording.proposal.proposal import Entry
-from jointbench.robot import Array
 
 _USUAL_HZ = (10.0, 10_000.0)
 """Sample rates of robots' logs; just below three decades apart, so that one unit at most is possible."""

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.cli.braille import ALPHABET, Curve, braille, picture
-from jointbench.robot import Array
 
 BITS = [(0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80)]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.cli.main import main
 from jointbench.recording import Run, open_run
-from jointbench.robot import Array
 from jointbench.tests.identification.log_check.logs import position_of, simulated_log, torque_of, turned
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.cli import stance
 from jointbench.cli.main import main
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
@@ -19,7 +20,6 @@ from jointbench.identification.zero_moment_point import (
     load_stance_estimate,
 )
 from jointbench.recording import Run, save_samples
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     Sway,
     biped,

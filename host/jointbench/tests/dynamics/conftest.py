@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from jointbench.robot import Array, Drive, Joint, Link, Mimic, Robot, modified_dh
-from jointbench.robot.arrays import Matrix3, Vector3
+from jointbench.arrays import Array, Matrix3, Vector3
+from jointbench.robot import Drive, Joint, Link, Mimic, Robot, modified_dh
 
 RandomRobot = Callable[..., Robot]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.robot import Array, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     drive_columns,
     drive_parameter_names,
@@ -20,7 +21,7 @@ from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.dynamics.compensation_columns import CompensationTerms
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Coupling, Mimic, Robot, load_robot
+from jointbench.robot import Coupling, Mimic, Robot, load_robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

@@ -4,9 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns, regressor
 from jointbench.errors import ShapeError, UnclearRank
-from jointbench.robot import Array, Robot, library_names, load_robot, modified_dh
+from jointbench.robot import Robot, library_names, load_robot, modified_dh
 from jointbench.tests.dynamics.pinocchio_peer import Peer
 
 Geometry = list[tuple[float, float, float]]

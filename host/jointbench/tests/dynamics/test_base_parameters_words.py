@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.dynamics.length_polynomials import Polynomial, length_polynomials
 from jointbench.dynamics.lengths import lengths_of, with_lengths
-from jointbench.robot import Array, Robot, library_names, load_robot, modified_dh
+from jointbench.robot import Robot, library_names, load_robot, modified_dh
 
 RandomRobot = Callable[..., Robot]
 

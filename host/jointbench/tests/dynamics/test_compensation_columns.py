@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     base_parameters,
     compensation_columns,
@@ -17,16 +18,7 @@ from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.dynamics.compensation_columns import CompensationTerms
 from jointbench.errors import BadCompensation
-from jointbench.robot import (
-    Array,
-    Compensation,
-    Robot,
-    load_robot,
-    sine_spring,
-    spring,
-    with_compensations,
-    with_passive,
-)
+from jointbench.robot import Compensation, Robot, load_robot, sine_spring, spring, with_compensations, with_passive
 
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     base_parameters,
     drive_columns,
@@ -14,7 +15,7 @@ from jointbench.dynamics import (
     regressor,
 )
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Coupling, Drive, Robot, load_robot
+from jointbench.robot import Coupling, Drive, Robot, load_robot
 
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]
 

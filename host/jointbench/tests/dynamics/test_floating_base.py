@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     FreeBaseMotion,
     base_wrench_regressor,
@@ -20,7 +21,7 @@ from jointbench.dynamics import (
     inverse_dynamics,
 )
 from jointbench.errors import FixedBase, ShapeError
-from jointbench.robot import Array, Joint, Mimic, Robot, load_robot, on_free_base
+from jointbench.robot import Joint, Mimic, Robot, load_robot, on_free_base
 from jointbench.tests.dynamics.test_inverse_dynamics import FROM_PINOCCHIO
 from jointbench.tests.robot.inertia import parameters_of
 

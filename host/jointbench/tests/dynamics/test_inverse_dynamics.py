@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import energy, forward_kinematics, gravity_torques, inverse_dynamics, regressor
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 
 RandomRobot = Callable[..., Robot]
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]

@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, parallel, regressor, tree
 from jointbench.dynamics.kernels import sharing
 from jointbench.dynamics.tree import tree_of
-from jointbench.robot import Array, Mimic, Robot, load_robot
+from jointbench.robot import Mimic, Robot, load_robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

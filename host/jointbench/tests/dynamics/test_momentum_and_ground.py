@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     base_wrench_regressor,
     center_of_mass,
@@ -19,7 +20,7 @@ from jointbench.dynamics import (
     regressor,
     zero_moment_point,
 )
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.tests.dynamics.test_inverse_dynamics import pinocchio_model
 from jointbench.tests.robot.inertia import parameters_of
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import StreamingQR, normal_equations, regressor
 from jointbench.dynamics.parallel import n_threads
 from jointbench.errors import BadWeight, ShapeError
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 
 RandomRobot = Callable[..., Robot]
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     base_parameters,
     drive_columns,
@@ -19,7 +20,7 @@ from jointbench.dynamics import (
     regressor,
     regressor_adjoint,
 )
-from jointbench.robot import Array, Coupling, Robot, load_robot, with_passive
+from jointbench.robot import Coupling, Robot, load_robot, with_passive
 from jointbench.tests.dynamics.test_inverse_dynamics import FROM_PINOCCHIO
 from jointbench.tests.robot.inertia import parameters_of
 

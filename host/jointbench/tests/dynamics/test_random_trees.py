@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, regressor
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.robot.robot import MOST_JOINTS
 from jointbench.tests.dynamics.pinocchio_peer import Peer
 from jointbench.tests.robot.inertia import parameters_of

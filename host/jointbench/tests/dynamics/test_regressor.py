@@ -3,9 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics, regressor
 from jointbench.errors import ShapeError
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 
 RandomRobot = Callable[..., Robot]
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import energy, equations_of_motion, inverse_dynamics, kane_dynamics
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.robot.robot import MOST_JOINTS
 from jointbench.tests.dynamics.test_inverse_dynamics import pinocchio_model
 from jointbench.tests.dynamics.test_random_trees import kinds_of

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.arrays import Array
+from jointbench.robot import Robot, load_robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

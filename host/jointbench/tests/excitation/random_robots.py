@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation import PointToPoint, RampedFourier, RestToRestFourier
-from jointbench.robot import Array, Drive, Joint, Link, Mimic, Robot, modified_dh
+from jointbench.robot import Drive, Joint, Link, Mimic, Robot, modified_dh
 from jointbench.robot.joint import as_matrix
 
 Family = RestToRestFourier | RampedFourier | PointToPoint

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.excitation import motion_margins
 from jointbench.excitation.limits import Motion, usable_limits
 from jointbench.excitation.margins import JointMargins, space_margins
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def swing(cobot: Robot, samples: int = 1001) -> Motion:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics, gravity_torques, inverse_dynamics
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnclearRank
 from jointbench.excitation import Excitation, Workspace, WorkspacePoint, plan_excitation
 from jointbench.excitation.limits.collision import colliding_pairs
-from jointbench.robot import Array, Capsule, Robot
+from jointbench.robot import Capsule, Robot
 from jointbench.tests.excitation.random_robots import random_tree, with_torque_limits
 
 _PROBLEMS, _AT_A_TIME = 400, 25

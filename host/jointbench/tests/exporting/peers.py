@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import compensation_parameter_names, drive_parameter_names
 from jointbench.exporting import FullModel
-from jointbench.robot import Array, Link, Robot, load_robot
+from jointbench.robot import Link, Robot, load_robot
 from jointbench.robot.joint import as_matrix
 from jointbench.tests.robot.test_urdf import TREE
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import model_columns
 from jointbench.exporting import FullModel, export
 from jointbench.identification import Model
-from jointbench.robot import Array
 from jointbench.tests.exporting.peers import ROBOTS, full_model, motion
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from jointbench.arrays import Array
 from jointbench.dynamics import energy, inverse_dynamics
 from jointbench.errors import ExportError, ShapeError
 from jointbench.exporting import FullModel
@@ -16,7 +17,7 @@ from jointbench.exporting import export as write
 from jointbench.exporting.mjcf import mjcf_text
 from jointbench.exporting.urdf import urdf_text
 from jointbench.exporting.xml_text import roll_pitch_yaw
-from jointbench.robot import Array, Link, load_robot, modified_dh
+from jointbench.robot import Link, load_robot, modified_dh
 from jointbench.robot.joint import as_matrix
 from jointbench.tests.dynamics.conftest import _random_robot
 from jointbench.tests.exporting.peers import (

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import model_parameter_names
 from jointbench.recording import save_samples
-from jointbench.robot import Array
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 
 ARM = arm(3)

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.dynamics import compensation_columns, drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.excitation import Basis, Excitation, RestToRestFourier
 from jointbench.recording import Run, Samples
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from jointbench.signals import BoardFilter, butterworth_sections, section_pair
 
 PERIOD_S = 0.001

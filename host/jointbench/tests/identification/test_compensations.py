@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import ExportError, FitError, ModelFileError, ShapeError
 from jointbench.excitation import plan_excitation
@@ -14,7 +15,7 @@ from jointbench.exporting import FullModel, export
 from jointbench.identification import Model, fit, load_model, validate
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
-from jointbench.robot import Array, Compensation, sine_spring, spring, with_compensations
+from jointbench.robot import Compensation, sine_spring, spring, with_compensations
 from jointbench.tests.exporting.test_c_header import in_c, needs_compiler
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 

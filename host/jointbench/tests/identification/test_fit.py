@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns, model_parameter_names
 from jointbench.errors import FitError, SignalError
 from jointbench.excitation import Basis, PointToPoint, RampedFourier
@@ -11,7 +12,7 @@ from jointbench.identification import FitSettings, Model, fit, validate
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.recorded_signals import recorded_signals
 from jointbench.recording import Run
-from jointbench.robot import Array, Coupling
+from jointbench.robot import Coupling
 from jointbench.tests.identification.synthetic import (
     CURRENT_NOISE_A,
     FILTER,

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor
 from jointbench.link.fall_watch import HOLD, STANDING_SAMPLES, FallWatch, fall_watch
 from jointbench.link.identity import Facts
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointbench.tests.recording.board_stream import data
 from jointwire import ChannelKind, FrameReader

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
 from jointbench.link.knots import check_repeats, trajectory_knots
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 
 ROBOT = load_robot("cobot6")

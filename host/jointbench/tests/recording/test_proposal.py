@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError, MappingError
 from jointbench.recording import import_csv
 from jointbench.recording.proposal import Proposal, propose_mapping
 from jointbench.recording.proposal.column_words import read_column_name
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from jointbench.tests.identification.log_check.logs import data_folder
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint")

@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification import fit
 from jointbench.report.friction_curves import friction_curves
 from jointbench.report.friction_panels import friction_panel
 from jointbench.report.theme import PALETTE
-from jointbench.robot import Array, with_passive
+from jointbench.robot import with_passive
 
 from .recordings import Example
 

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification import Validation
 from jointbench.report.spectrum import residual_spectra
 from jointbench.report.spectrum_panels import spectrum_panel
 from jointbench.report.theme import PALETTE
-from jointbench.robot import Array
 
 from .recordings import Example
 

@@ -1,6 +1,7 @@
 """Inertias that a test knows to be given."""
 
-from jointbench.robot import Array, Link, Robot
+from jointbench.arrays import Array
+from jointbench.robot import Link, Robot
 
 
 def parameters_of(what: Robot | Link) -> Array:

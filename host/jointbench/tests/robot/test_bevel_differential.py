@@ -7,8 +7,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import RobotFileError
-from jointbench.robot import Array, BevelDifferential, DriveTrain, load_robot
+from jointbench.robot import BevelDifferential, DriveTrain, load_robot
 
 GEAR = BevelDifferential(
     ratio=3060.0, first_bevel=9.0, second_bevel=7.5, third_bevel=0.04, carrier=0.3, third_mass=0.8, third_radius=0.06,

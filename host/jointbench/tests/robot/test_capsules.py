@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import RobotFileError
 from jointbench.identification.plain_values import plain
 from jointbench.identification.robot_values import robot_from, robot_values
-from jointbench.robot import Array, Capsule, Robot, load_robot
+from jointbench.robot import Capsule, Robot, load_robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

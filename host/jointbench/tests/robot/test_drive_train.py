@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import RedundantDrives, RobotFileError, UnknownStiffness
-from jointbench.robot import Array, Coupling, Drive, DriveTrain, Robot, load_robot
+from jointbench.robot import Coupling, Drive, DriveTrain, Robot, load_robot
 
 ROUNDING = 1e-12  # of sums of a few products, relative to the largest: conditions of the matrices here are below 100
 

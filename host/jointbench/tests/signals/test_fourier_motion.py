@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals import LowPass, fourier_motion, smooth_motion
 
 H = 1e-3

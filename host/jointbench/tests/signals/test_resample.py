@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.robot import Array
 from jointbench.signals import resample
 
 H = 0.01

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES, PointToPoint, RampedFourier, RestToRestFourier, make_basis
 from jointbench.excitation.families.basis import Basis, fine_times, stretches
 from jointbench.excitation.families.make_basis import family_of
-from jointbench.robot import Array
 
 Family = RestToRestFourier | RampedFourier | PointToPoint
 

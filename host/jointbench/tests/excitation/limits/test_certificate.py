@@ -3,12 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.limits import JointLimit, Limit, joint_limits, usable_limits
 from jointbench.excitation.limits.certificate import RESOLUTION, certify, is_feasible, motion_at
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 ROUNDING = 1e-9

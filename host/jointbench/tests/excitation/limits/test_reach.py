@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import IDENTITY, Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.excitation.limits.reach import Reach, nearest_common
-from jointbench.robot import Array, Joint, Robot
-from jointbench.robot.arrays import SAME
+from jointbench.robot import Joint, Robot
 from jointbench.tests.excitation.any_tree import any_tree, read_tree
 
 
@@ -19,7 +19,7 @@ def planar(robot: Robot, joints: tuple[Joint, ...]) -> Robot:
 
 def test_two_joints_that_turn_meet_the_bound_when_stretched_out(cobot: Robot) -> None:
     """Links of 1 m and 0.5 m: |p'| = 1.5 w1 + 0.5 w2, and |p''| = w1² + 0.5 (w1 + w2)² at constant speeds."""
-    one = dataclasses.replace(cobot.joints[0], rotation=SAME, origin=(0.0, 0.0, 0.0))
+    one = dataclasses.replace(cobot.joints[0], rotation=IDENTITY, origin=(0.0, 0.0, 0.0))
     two = dataclasses.replace(one, parent=0, origin=(1.0, 0.0, 0.0))
     robot = planar(cobot, (one, two))
     w1, w2 = 1.5, 0.7
@@ -37,7 +37,7 @@ def test_two_joints_that_turn_meet_the_bound_when_stretched_out(cobot: Robot) ->
 
 def test_a_slide_on_an_arm_adds_its_travel_and_coriolis(cobot: Robot) -> None:
     """At rho = 1.2 + 0.3 m: rho w + s' at most, and rho w² + 2 w s' + s'', each the length of one part's vector."""
-    arm = dataclasses.replace(cobot.joints[0], rotation=SAME, origin=(0.0, 0.0, 0.0))
+    arm = dataclasses.replace(cobot.joints[0], rotation=IDENTITY, origin=(0.0, 0.0, 0.0))
     slide = dataclasses.replace(arm, kind="prismatic", parent=0, origin=(1.0, 0.0, 0.0), axis=(1.0, 0.0, 0.0))
     robot = planar(cobot, (arm, slide))
     bounds = np.array([[9.0, 0.3], [2.0, 0.4], [0.0, 5.0]])

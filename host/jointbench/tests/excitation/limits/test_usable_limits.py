@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     drive_columns,
     drive_parameter_names,
@@ -15,7 +16,7 @@ from jointbench.errors import InfeasibleExcitation, RobotFileError, ShapeError
 from jointbench.excitation.limits import Limit, Motion, joint_limits, torque_limit, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.drive_load import DriveLoad
-from jointbench.robot import Array, Link, Robot, load_robot
+from jointbench.robot import Link, Robot, load_robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import IDENTITY, Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import InfeasibleExcitation, JointbenchError, WorkspaceError
 from jointbench.excitation import RestToRestFourier
@@ -16,8 +17,7 @@ from jointbench.excitation.limits.collision import CollisionLimit
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, not_checked
 from jointbench.excitation.limits.workspace_file import read_workspace
-from jointbench.robot import Array, Frame, Robot
-from jointbench.robot.arrays import SAME
+from jointbench.robot import Frame, Robot
 
 INFINITE = float("inf")
 
@@ -191,7 +191,7 @@ def test_what_a_workspace_cannot_be(settings: dict[str, Any], message: str, cobo
 
 
 def test_what_nothing_could_keep_is_refused(cobot: Robot) -> None:
-    bare = dataclasses.replace(cobot, capsules=(), frames=(Frame("foot", -1, SAME, (0.0, 0.0, 0.0)),))
+    bare = dataclasses.replace(cobot, capsules=(), frames=(Frame("foot", -1, IDENTITY, (0.0, 0.0, 0.0)),))
     assert Workspace().limits(bare) == ()
     for workspace, message in (
         (Workspace(clearance=0.02), "has no capsules, so a clearance of 0.02 m between its links cannot be kept"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits import usable_limits
@@ -20,7 +21,7 @@ from jointbench.excitation.search.multistart import Effort, best_found
 from jointbench.excitation.search.problem import Problem
 from jointbench.excitation.search.quadratic_program import least_quadratic
 from jointbench.excitation.search.workers import crew_of
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 def problem_of(robot: Robot, samples: int = 60, period: float = 20.0) -> Problem:

@@ -4,11 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
 from jointbench.excitation import Excitation, RestToRestFourier
 from jointbench.identification.drives import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import exact_motor_torque
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 from jointbench.signals import moving, rest_threshold
 
 LINK_COULOMB, LINK_VISCOUS, SENSOR_OFFSET = 0.4, 0.8, 0.05

@@ -3,10 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, drive_parameter_names, model_columns, regressor
 from jointbench.errors import FitError, RedundantDrives
 from jointbench.identification.drives import DriveGains, DriveSignals, identify_gains
-from jointbench.robot import Array, Drive, Robot, load_robot
+from jointbench.robot import Drive, Robot, load_robot
 from jointbench.robot.payload import with_payload
 from jointbench.signals import moving, rest_threshold
 from jointbench.tests.identification.drives.simulated_joints import arm, motion

@@ -3,10 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.drives import DriveSignals, GearTorque, HarmonicJoint, fit_harmonic, fit_harmonic_joint
 from jointbench.identification.drives.prediction import exact_motor_torque, torque_slopes
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from jointbench.tests.identification.drives.simulated_joints import (
     CURRENT_NOISE_NM,
     LINK_COULOMB,

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.drives import GearTorque
 from jointbench.identification.drives.prediction import (
@@ -11,7 +12,6 @@ from jointbench.identification.drives.prediction import (
     torque_but_load_friction,
     torque_slopes,
 )
-from jointbench.robot import Array
 
 A = np.array([0.4, 1.6, 2.9, 0.5, 1 / 500, 0.0, 0.0])
 """Of the size published for joint 1; the flexibility large enough to matter."""

@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.drives import DriveSignals, drive_signals, fit_stiffness
-from jointbench.robot import Array
 from jointbench.tests.identification.drives.simulated_joints import signals
 from jointbench.tests.identification.drives.simulated_run import ARM, LINK, recording
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.identification.estimators import Problem
 from jointbench.identification.rows import Block
 from jointbench.identification.rows.motion_rows import MotionRows
-from jointbench.robot import Array
 from jointbench.tests.identification.synthetic import FOURIER, arm, excitation, truth
 
 ARM = arm(3)

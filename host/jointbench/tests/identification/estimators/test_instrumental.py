@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.instrumental import InstrumentalVariables
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, least_squares
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.tests.identification.estimators.errors_in_variables import (
     BASE,
     TRUTH,

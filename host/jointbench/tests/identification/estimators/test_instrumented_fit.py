@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.instrumented_fit import InstrumentedEstimate, instrumented_fit
 from jointbench.identification.estimators.paired_rows import PairedRows
 from jointbench.identification.least_squares import weighted_least_squares
 from jointbench.identification.rows import RowsInMemory
-from jointbench.robot import Array
 
 N, JOINTS, P = 600, 2, 4
 TRUTH = np.array([3.0, -1.0, 0.5, 20.0])

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import Plant
@@ -17,7 +18,6 @@ from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.tests.identification.estimators.errors_in_variables import (
     BASE,
     BASIS,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.estimators.paired_rows import Chosen, OtherRegressor, PairedRows
 from jointbench.identification.rows import Block
-from jointbench.robot import Array
 
 N, JOINTS, P = 40, 2, 3
 

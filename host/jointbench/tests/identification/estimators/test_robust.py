@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.estimators import robust
 from jointbench.identification.estimators.robust import (
     RobustLeastSquares,
@@ -14,7 +15,6 @@ from jointbench.identification.estimators.robust import (
 from jointbench.identification.estimators.weighted import WeightedLeastSquares
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows.motion_rows import MotionRows
-from jointbench.robot import Array
 from jointbench.tests.identification.estimators.exact_problem import (
     NOISE,
     bound,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.corrected_fit import corrected_least_squares, scaled_total_least_squares
 from jointbench.identification.estimators.position_noise import flat_noise, noise_draws, position_noise
@@ -11,7 +12,6 @@ from jointbench.identification.estimators.total_least_squares import TotalLeastS
 from jointbench.identification.least_squares import Estimate, least_squares, weighted_least_squares
 from jointbench.identification.least_squares.triangles import compress
 from jointbench.identification.rows import RowsInMemory
-from jointbench.robot import Array
 from jointbench.tests.identification.estimators.errors_in_variables import (
     POORLY_FILTERED,
     TRUTH,

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FleetError, MissingExtra, RunError
 from jointbench.identification import Model, fit, load_model
 from jointbench.identification.fleet import Fleet, Member, fit_fleet
 from jointbench.identification.fleet import fleet as room
 from jointbench.recording import open_run
-from jointbench.robot import Array
 from jointbench.tests.identification.fleets import ARM, NAMES, SPREADS, make_fleet
 
 UNITS = 12

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, compare_laws
 from jointbench.identification.judgement.verdict import POOR_RELATIVE_ERROR
-from jointbench.robot import Array
 from jointbench.signals import LowPass, moving, rest_threshold
 
 GEN3 = Path(__file__).resolve().parents[6] / "shared" / "data" / "kinova_gen3"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
-from jointbench.robot import Array
 
 STEP = 1e-3
 NOISE_NM = 0.02

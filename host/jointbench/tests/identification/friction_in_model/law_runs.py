@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.recording import Run
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 from jointbench.tests.identification.synthetic import (
     COUNTS_PER_JOINT_TURN,
     CURRENT_NOISE_A,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import jointbench as jb
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model
 from jointbench.identification.friction import FrictionData, FrictionFit, fit_friction, friction_law
-from jointbench.robot import Array
 from jointbench.tests.identification.friction_in_model.law_runs import (
     Friction,
     law_run,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.identification import FitSettings
 from jointbench.identification.friction import friction_law
@@ -12,7 +13,6 @@ from jointbench.identification.friction_in_model.joint_laws import JointLaws
 from jointbench.identification.friction_in_model.law_rows import LawRows, Point, PredictedRows
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.rows import Rows
-from jointbench.robot import Array
 from jointbench.tests.identification.friction_in_model.law_runs import law_run, stribeck, truth_without_friction
 from jointbench.tests.identification.synthetic import arm
 

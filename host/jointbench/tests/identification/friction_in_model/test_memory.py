@@ -12,6 +12,7 @@ import pytest
 from scipy import signal
 
 import jointbench as jb
+from jointbench.arrays import Array
 from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.errors import FitError, ShapeError
 from jointbench.exporting import export
@@ -23,7 +24,6 @@ from jointbench.identification.observations import observe
 from jointbench.identification.observations.stretches import cut
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.tests.exporting.test_c_header import compiled, needs_compiler
 from jointbench.tests.identification.synthetic import (
     COUNTS_PER_JOINT_TURN,

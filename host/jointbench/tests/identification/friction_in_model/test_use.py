@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jointbench as jb
+from jointbench.arrays import Array
 from jointbench.cli.friction_laws import friction_fields, friction_table
 from jointbench.dynamics import base_parameters
 from jointbench.errors import IncomparableModels
@@ -19,7 +20,6 @@ from jointbench.identification.friction import FrictionData, friction_law
 from jointbench.identification.friction_in_model import JointLaws, ModelFriction
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.tests.exporting.test_c_header import in_c, needs_compiler
 from jointbench.tests.identification.friction_in_model.law_runs import law_run, law_torque, loaded, stribeck
 from jointbench.tests.identification.synthetic import arm

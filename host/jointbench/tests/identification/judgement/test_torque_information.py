@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.identification import fit, validate
 from jointbench.identification.judgement.torque_information import (
     InformationSums,
@@ -14,7 +15,6 @@ from jointbench.identification.judgement.torque_information import (
     unseen_parameters,
 )
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.signals import LowPass
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
+from jointbench.arrays import Array
 from jointbench.identification import fit, validate
 from jointbench.identification.judgement.whiteness import (
     STRUCTURED_SHARE,
@@ -14,7 +15,6 @@ from jointbench.identification.judgement.whiteness import (
     WhitenessSums,
     whiteness,
 )
-from jointbench.robot import Array
 from jointbench.signals import LowPass
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 

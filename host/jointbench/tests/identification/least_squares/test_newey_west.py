@@ -3,9 +3,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.least_squares import newey_west
 from jointbench.identification.least_squares.newey_west import Stretch, long_run_covariance, windowed_covariance
-from jointbench.robot import Array
 
 
 def written_out(terms: Array, lags: int) -> Array:

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
 from jointbench.recording import Run, Samples, import_csv
 from jointbench.recording.proposal import propose_mapping
-from jointbench.robot import Array, Robot, load_robot
+from jointbench.robot import Robot, load_robot
 
 SHARED = Path(__file__).parents[6] / "shared" / "data"
 PERIOD_S = 1e-3

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.log_check import Finding, LogCheck, check_log
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.tests.identification.log_check.logs import (
     altered,
     exchanged,

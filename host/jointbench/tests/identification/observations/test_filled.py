@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from jointbench import fit
+from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import Run
-from jointbench.robot import Array
 from jointbench.signals.mapped import PIECE
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 

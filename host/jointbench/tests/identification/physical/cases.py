@@ -5,11 +5,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.identification.physical import BaseEstimate
 from jointbench.identification.physical.pseudo_inertia import standard_parameters
 from jointbench.identification.physical.reference_bodies import reference_bodies
-from jointbench.robot import Array, Robot
+from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from jointbench.arrays import IDENTITY
 from jointbench.dynamics import StreamingQR, base_parameters, model_columns
 from jointbench.errors import FitError, ImpossibleParameters, PhysicalSolverFailed, ShapeError
 from jointbench.identification.physical import BaseEstimate, physical_parameters
@@ -13,7 +14,6 @@ from jointbench.identification.physical.problem import Problem
 from jointbench.identification.physical.pseudo_inertia import as_matrix, pseudo_inertia, standard_parameters
 from jointbench.identification.physical.reference_bodies import reference_bodies
 from jointbench.robot import Drive, Joint, Link, Mimic, Robot, load_robot, with_passive
-from jointbench.robot.arrays import SAME
 from jointbench.tests.excitation.random_robots import random_tree
 from jointbench.tests.identification.physical.cases import noisy_case
 
@@ -116,7 +116,7 @@ def one_link(kind: Literal["revolute", "prismatic"]) -> Robot:
         "acceleration_limit": 50.0,
         "torque_limit": 50.0,
     }
-    joint = Joint("j1", kind, -1, SAME, (0.0, 0.0, 0.0), link=ball, **limits)
+    joint = Joint("j1", kind, -1, IDENTITY, (0.0, 0.0, 0.0), link=ball, **limits)
     gravity = (0.0, 0.0, -9.81) if kind == "prismatic" else (0.0, -9.81, 0.0)
     drive = Drive("j1", "j1", "direct", 1.0, 1.0, 10.0)
     return Robot("one_link", (joint,), (drive,), (), gravity, (0.0,), "test", "")

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings
@@ -17,7 +18,7 @@ from jointbench.identification.residual import (
     mission_of,
     printed_model,
 )
-from jointbench.robot import Array, Link, Robot, chain_of, load_robot, with_passive
+from jointbench.robot import Link, Robot, chain_of, load_robot, with_passive
 from jointbench.tests.identification.synthetic import arm, run_of, synthetic_run, truth
 
 OWN, OTHER = 11, 12

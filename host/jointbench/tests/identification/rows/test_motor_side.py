@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.identification.rows import Block, Rows, RowsInMemory
 from jointbench.identification.rows.motor_side import AtSensor, WithoutMotorSide, felt_by_sensor
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 
 Mask = NDArray[np.bool_]
 N_ROWS = 400

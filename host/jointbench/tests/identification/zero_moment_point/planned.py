@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation.single_support import plan_single_support
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     NOISE_N,
     PERIOD_S,

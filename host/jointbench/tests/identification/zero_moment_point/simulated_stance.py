@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import (
     FreeBaseMotion,
     floating_inverse_dynamics,
@@ -18,7 +19,7 @@ from jointbench.identification.zero_moment_point.nuisance import SensorSheet, nu
 from jointbench.identification.zero_moment_point.of_motion import stance_of
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.recording import Run, Samples
-from jointbench.robot import Array, Foot, Robot, load_robot
+from jointbench.robot import Foot, Robot, load_robot
 from jointbench.signals import LowPass
 
 TICK_S, EVERY = 0.001, 8

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointbench.robot import Array
+from jointbench.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, RobotFell, StuckFootSensor
 from jointbench.identification.zero_moment_point.contact import judge_contact
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.simulated_stance import PERIOD_S, biped
 
 FOOT = biped().foot("r_foot")

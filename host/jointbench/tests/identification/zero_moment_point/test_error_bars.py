@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point.error_bars import error_bars, starting_rows
-from jointbench.robot import Array
 
 N = 4000
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, inverse_dynamics
 from jointbench.errors import FitError, WrongTotalMass
 from jointbench.identification.observations import observe
@@ -25,7 +26,6 @@ from jointbench.identification.zero_moment_point.joint_torque_method import (
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.identification.zero_moment_point.theory import mean_distance
 from jointbench.recording import Run, Samples
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.simulated_stance import PERIOD_S, biped, simulated_stance, sway
 
 NOISE_Nm = 0.05

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters, mean_distance
 from jointbench.identification.zero_moment_point.objective import Objective
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance
 from jointbench.tests.identification.zero_moment_point.taylor import Taylor
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.dynamics import floating_inverse_dynamics, zero_moment_point
 from jointbench.errors import FixedBase, StanceError, UnknownFoot
 from jointbench.identification.zero_moment_point.measured_point import measured_point, numerators, support_foot
 from jointbench.identification.zero_moment_point.of_motion import stance_of
 from jointbench.identification.zero_moment_point.sole_give import rocking_base
 from jointbench.identification.zero_moment_point.stance import Stance, joined
-from jointbench.robot import Array, load_robot
+from jointbench.robot import load_robot
 from jointbench.signals import LowPass, Motion
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     PERIOD_S,

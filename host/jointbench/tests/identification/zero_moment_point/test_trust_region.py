@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jointbench.arrays import Array
 from jointbench.errors import WrongTotalMass
 from jointbench.identification.zero_moment_point import (
     ReducedParameters,
@@ -17,7 +18,6 @@ from jointbench.identification.zero_moment_point import (
 from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, solve, start_of
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.theory import Theory
-from jointbench.robot import Array
 from jointbench.tests.identification.zero_moment_point.planned import (
     ROTARY_SHARE,
     TOTAL_MASS,
