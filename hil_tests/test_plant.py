@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from hil_tests.pendulum import (
@@ -28,9 +27,9 @@ from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.standing_plant import StandingPlant
+from jointbench.arrays import Array
 from jointbench.robot import Coupling, Robot, load_robot
 
-Array = NDArray[np.float64]
 COBOT6 = load_robot("cobot6")
 REACHING = (0.4, -0.6, 0.9, -1.2, 0.7, 0.3)  # far from upright, so that gravity matters
 KINDS: tuple[PlantKind, ...] = ("harmonic", "presliding", "ideal")

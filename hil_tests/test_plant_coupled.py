@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hil_tests.coupled_pair import (
     BEVELS,
@@ -27,10 +26,10 @@ from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.truth import true_parameters
+from jointbench.arrays import Array
 from jointbench.robot import BevelDifferential, load_robot
 from jointwire import CHANNELS
 
-Array = NDArray[np.float64]
 KINDS: tuple[PlantKind, ...] = ("harmonic", "ideal")
 BEVELS_OF_JOINTS = np.array([[1.0, 1.0], [-1.0, 1.0]])
 PAIR = BevelDifferential(

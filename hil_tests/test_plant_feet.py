@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.floor import cable_of
@@ -13,11 +12,11 @@ from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.standing_plant import StandingPlant
+from jointbench.arrays import Array
 from jointbench.dynamics.floating_base import floating_inverse_dynamics
 from jointbench.dynamics.free_base_motion import FreeBaseMotion
 from jointbench.robot import Robot, load_robot
 
-Array = NDArray[np.float64]
 PLANT = Path(__file__).resolve().parent / "virtual_bench" / "plants" / "gorobot2.toml"
 ROBOT = load_robot("gorobot2")
 TRUTH = read_plant_file(PLANT, ROBOT)

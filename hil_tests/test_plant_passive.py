@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hil_tests.pendulum import (
     ARM_INERTIA,
@@ -25,10 +24,10 @@ from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.sensors import Sensors
+from jointbench.arrays import Array
 from jointbench.robot import Drive, Robot, load_robot
 from jointwire import CHANNELS
 
-Array = NDArray[np.float64]
 KINDS: tuple[PlantKind, ...] = ("harmonic", "ideal")
 REHAB_PLANT = COBOT6_PLANT.parent / "rehab_arm.toml"
 REHAB_ARM = load_robot("rehab_arm")

@@ -4,7 +4,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hil_tests.test_plant_feet import LINKS, ROBOT, TOTAL_MASS, TRUTH, Playing
 from hil_tests.virtual_bench.model import TICK
@@ -21,7 +20,6 @@ from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     simulated_run,
 )
 
-Array = NDArray[np.float64]
 SECONDS = 20.0
 WEIGHT_N = 9.81 * TOTAL_MASS
 pytestmark = pytest.mark.slow  # 20 s of plant take 7 s or more

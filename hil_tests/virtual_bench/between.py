@@ -1,11 +1,9 @@
 """Motion at an instant between two ticks of the plant, for boards whose clocks do not run with it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
-
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 
 def motion_between(before: Motion, after: Motion, part: float) -> Motion:

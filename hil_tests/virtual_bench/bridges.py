@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import PowerTruth
-
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 
 class Bridges:

@@ -4,13 +4,11 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, Scatter
-from jointbench.arrays import Matrix3, Vector3
+from jointbench.arrays import Array, Matrix3, Vector3
 from jointbench.robot import Link, LinkAxis, Robot
 
-Array = NDArray[np.float64]
 _STREAM = 0x504C414E54  # so that nothing else is drawn from the same numbers
 _FARTHEST = 2.5  # standard deviations; a draw beyond is drawn back to it, so that no body is impossible
 

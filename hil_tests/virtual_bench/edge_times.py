@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import TICK
+from jointbench.arrays import Array
 
-Array = NDArray[np.float64]
 CAPTURE_CLOCK = 16_000_000  # [Hz], of the board's own time
 
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import TICK, ForceTruth
+from jointbench.arrays import Array
 from jointwire import CHANNELS
 
-Array = NDArray[np.float64]
 _TOP_COUNT = 2**15 - 1  # of a sample's 16 bits
 _LOOPS = np.array([1.0 / 9.0, 1.0 / 3.0, 1.0]).reshape(3, 1, 1)
 _DRAWN_TICKS = 64  # noise is drawn for many ticks at once, which is faster

@@ -4,9 +4,9 @@ import math
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
+
 GREASE_STILL = 0.01  # [rad/s], v0: below it grease drags by the speed itself
 
 

@@ -17,8 +17,7 @@ from hil_tests.virtual_bench.pipe_layout import FULL_DUTY
 from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.sensors import Sensors
-
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 
 class SerialLine(Protocol):

@@ -7,7 +7,6 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.floor import add_floor
@@ -16,9 +15,9 @@ from hil_tests.virtual_bench.kinds import PlantKind as PlantKind
 from hil_tests.virtual_bench.plant_file import TICK as TICK
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
+from jointbench.arrays import Array
 from jointbench.robot import Joint, Link, Robot
 
-Array = NDArray[np.float64]
 BASE = "base"
 _HELD_INERTIA = 1e6  # of the second hinge of a passive joint [kg·m²]: with its stiffness it stays where it is
 

@@ -31,10 +31,9 @@ from hil_tests.virtual_bench.springs import Springs
 from hil_tests.virtual_bench.transmission import Transmission
 from hil_tests.virtual_bench.unmodelled import Unmodelled
 from hil_tests.virtual_bench.windings import Windings
-from jointbench.arrays import Vector3
+from jointbench.arrays import Array, Vector3
 from jointbench.robot import Joint, Robot
 
-Array = NDArray[np.float64]
 OVERSAMPLES = 16
 # Runge-Kutta of order 4 is stable for decay rates up to 2.78 / step; beyond 2.5 friction would ring at standstill.
 _LARGEST_DECAY = 2.5

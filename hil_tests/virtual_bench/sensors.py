@@ -12,10 +12,10 @@ from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
+from jointbench.arrays import Array
 from jointbench.robot import Drive, Robot
 from jointwire import CHANNEL_BY_NAME, JOINT_BOARD_CHANNELS
 
-Array = NDArray[np.float64]
 _CENTRE, _TOP = 2048, 4095  # 12-bit converters, zero in the middle
 _TOP_COUNT = 2**15 - 1  # of bus voltage and temperature, which a sample packs into 16 bits
 _TEMPERATURE_STEP = 0.01  # [K]

@@ -1,9 +1,8 @@
 """Springs between links, as arms have them to carry their weight or to return to the middle."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 
 class Springs:

@@ -18,9 +18,9 @@ from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, column, joint_fri
 from hil_tests.virtual_bench.plant_file import PlantFile
 from hil_tests.virtual_bench.transmission import Transmission
 from hil_tests.virtual_bench.windings import Windings
+from jointbench.arrays import Array
 from jointbench.robot import Robot
 
-Array = NDArray[np.float64]
 _BASE = 6  # velocities of the base, before those of the joints
 _STANDSTILL = 1e-6  # [rad/s], below which friction is as steep as it gets
 _SETTLING = 0.5  # [s], in which soles and gears give way to the weight,

@@ -1,13 +1,11 @@
 """Between drives and joints: each drive turns a joint of its own, or shares joints with others through a coupling."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import BenchFileError
+from jointbench.arrays import Array
 from jointbench.errors import RedundantDrives
 from jointbench.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 class Transmission:

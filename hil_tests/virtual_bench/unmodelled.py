@@ -14,9 +14,8 @@ Modeling the Behavior of a Harmonic Drive Gear Transmission, MIT AI-TR 1365, 199
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 RANGES = {
     "swell": (0.01, 0.04),  # share of friction, once a turn of the joint; half of it twice a turn

@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.plant_file import TICK, PowerTruth
-
-Array = NDArray[np.float64]
+from jointbench.arrays import Array
 
 
 class Windings:
