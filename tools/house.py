@@ -65,8 +65,8 @@ class Module:
     @property
     def room(self) -> str:
         """The package below jointbench that it belongs to; empty for one that belongs to none."""
-        parts = self.name.split(".")
-        return parts[1] if parts[0] == "jointbench" and len(parts) > 1 and (self.path.stem, len(parts)) != (parts[1], 2) else ""
+        parts = self.path.parts
+        return parts[2] if parts[:2] == ("host", "jointbench") and len(parts) > 3 else ""
 
 
 @dataclass(frozen=True)
