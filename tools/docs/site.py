@@ -15,7 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}
+PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages that stand beside docs/ in the repository."""
 
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(#[^)\s]*)?(?=\))")
@@ -36,7 +36,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let links that leave docs/ lead to their pages on the site."""
     place = page.file.src_uri
-    return markdown if page.file.generated_by else _on_site(markdown, "docs", place)
+    folder = posixpath.join("docs", posixpath.dirname(place))
+    return markdown if page.file.generated_by else _on_site(markdown, folder, place)
 
 
 def _on_site(text: str, folder: str, place: str) -> str:
@@ -81,7 +82,7 @@ def _source_text(target: str) -> str:
 
 
 def _pages() -> list[Path]:
-    return [*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").glob("*.md"))]
+    return [*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def _targets(page: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""The matrix as a table: what is expected, for docs/fault_campaign.md, and what came, for who ran it."""
+"""The matrix as a table: what is expected, for docs/evidence/fault_campaign.md, and what came, for who ran it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.faults.naming import NONE
 from tools.faults.states import MOMENTS_US
 from tools.faults.verdict import Verdict
 
-PAGE = Path(__file__).parents[2] / "docs" / "fault_campaign.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "fault_campaign.md"
 BEGIN, END = "<!-- matrix: ./run faults --page -->", "<!-- end of the matrix -->"
 GOOD, BAD = "·", "NO"
 

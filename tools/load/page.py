@@ -1,4 +1,4 @@
-"""docs/limits.md: a section for each part of `./run load`, written from its result."""
+"""docs/evidence/limits.md: a section for each part of `./run load`, written from its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load and soak: 24 boards, 4 kHz, six boards in real time, an hour in one go; the figures of docs/limits.md."""
+"""Load and soak: 24 boards, 4 kHz, six boards in real time, an hour in one go; the figures of docs/evidence/limits.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tools.machine import machine
 
 ERRORS = (JointbenchError, BenchError)
 PARTS = ("lockstep", "realtime", "soak")
-PAGE = HIL_TESTS.parent / "docs" / "limits.md"
+PAGE = HIL_TESTS.parent / "docs" / "evidence" / "limits.md"
 SECONDS, QUICK_SECONDS = 12.0, 4.0  # of a motion
 HOURS, QUICK_HOURS = 1.0, 0.1
 
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     length = options.add_mutually_exclusive_group()
     length.add_argument("--hours", type=_hours, default=HOURS, help="of virtual time that the soak takes (%(default)g)")
     length.add_argument("--quick", action="store_true", help="short motions, and a soak of some minutes")
-    options.add_argument("--write", action="store_true", help="write the parts' sections of docs/limits.md")
+    options.add_argument("--write", action="store_true", help="write the parts' sections of docs/evidence/limits.md")
     options.add_argument("--seed", type=int, default=0, help="of the boards' imperfections and noise (%(default)s)")
     options.add_argument("--out", metavar="DIR", help="where everything goes (a new folder under runs/)")
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")

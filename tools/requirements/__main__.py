@@ -1,4 +1,4 @@
-"""Write docs/requirements.md anew: `python -m tools.requirements`."""
+"""Write docs/evidence/requirements.md anew: `python -m tools.requirements`."""
 
 from jointbench.testing.requirements import load
 from tools.requirements.page import FOLDER, PAGE, page

@@ -1,4 +1,4 @@
-"""docs/requirements.md, rendered from the requirement files."""
+"""docs/evidence/requirements.md, rendered from the requirement files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from jointbench.testing.requirements import Requirement, Requirements
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "hil_tests" / "requirements"
-PAGE = ROOT / "docs" / "requirements.md"
+PAGE = ROOT / "docs" / "evidence" / "requirements.md"
 _HEAD = """# Requirements
 
 What is required of boards, host and bench, why, and which test shows it. Written by `python -m tools.requirements` from
 `hil_tests/requirements/*.toml`: change it there. A test reads its limit there, too, by `measured(id, value)`
-([hil.md](hil.md)), so that no limit stands in two places.
+([hil.md](../hil.md)), so that no limit stands in two places.
 
 A limit is by *design* where it was chosen for a reason, and *empirical* where it is about what was measured once and
 must not get worse. A requirement that *holds* is a statement without a number. 3 % is written as 0.03.

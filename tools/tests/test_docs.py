@@ -20,7 +20,7 @@ from tools.docs.known import ROOT, fault_of, verbs_of_run
 from tools.docs.page import blocks_of
 from tools.docs.verb import main as build_site
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def page_with(folder: Path, text: str) -> Path:
