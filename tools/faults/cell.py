@@ -99,5 +99,5 @@ def chosen_cells(cells: Iterable[Cell], names: Iterable[str], only: str = "") ->
     chosen = [cell for cell in cells if not only or only in (cell.fault.group, cell.fault.name, cell.state.name)]
     if not chosen:
         groups = ", ".join(dict.fromkeys(cell.fault.group for cell in cells))
-        raise UnknownCell(f"--only {only}: is no group ({groups}), no fault of docs/evidence/fault_campaign.md and no state")
+        raise UnknownCell(f"--only {only}: is no group ({groups}), no fault of the campaign and no state")
     return chosen

@@ -1,4 +1,4 @@
-"""Load and soak: 24 boards, 4 kHz, six boards in real time, an hour in one go; the figures of docs/evidence/limits.md."""
+"""Load and soak: 24 boards, 4 kHz, six boards by the wall clock, an hour in one go: docs/evidence/limits.md."""
 
 from __future__ import annotations
 
