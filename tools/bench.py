@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench import BenchError
+from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
 from tools.accuracy_bench.verb import RECORDINGS, accuracy

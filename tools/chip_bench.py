@@ -18,8 +18,8 @@ import numpy as np
 from hil_tests.link_helpers import Wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.link import open_bench
 from jointbench.recording import Recorder, open_run

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.interpreter import find_interpreter
+from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.file_fuzz.campaign import fuzz_files
 from tools.file_fuzz.edits import fuzz_edits

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.virtual_bench.kinds import EMULATED
+from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.run import WHEN_STOPPED
 from tools.demo import verb
 from tools.demo.page import section, untold_section, write_page

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.machine import machine
 

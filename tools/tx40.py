@@ -9,11 +9,11 @@ import tomllib
 from pathlib import Path
 
 from jointbench import FitSettings, Model, Validation, fit, validate
+from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.judgement import two_errors_sentence
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.errors import ImportedDataError
 from jointbench.identification.judgement.torque_error import TwoErrors

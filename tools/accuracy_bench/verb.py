@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.excitation import plan_excitation
 from tools.accuracy_bench.accuracy import Accuracy, ParameterAccuracy, by_parameter

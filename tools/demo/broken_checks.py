@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "tools/tests"

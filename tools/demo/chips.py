@@ -14,9 +14,9 @@ import numpy as np
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.kinds import RP2040
 from jointbench import Excitation, Model, Run
+from jointbench.checks import Check
 from jointbench.cli.compare import comparison_fields, parameters_table
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
 from jointbench.identification.comparison import Comparison, compare

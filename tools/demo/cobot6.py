@@ -8,7 +8,7 @@ import numpy as np
 
 from jointbench import Model, Validation
 from jointbench.arrays import Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.identification import fit, validate
 from jointbench.robot import load_robot
 from tools.demo.harmonic_lines import PLANTS, harmonic_lines

@@ -11,7 +11,7 @@ import numpy as np
 
 from jointbench import Excitation, Model, Robot, Run
 from jointbench.arrays import Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.cli.tables import table
 from jointbench.dynamics import hanging_pose
 from jointbench.excitation import plan_speed_sweep

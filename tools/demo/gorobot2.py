@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench import Excitation
 from jointbench.arrays import Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.cli.stance import (
     distances_of,
     drawn,

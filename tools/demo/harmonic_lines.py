@@ -12,8 +12,8 @@ from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.unmodelled import Unmodelled
 from jointbench import FitSettings, Run
 from jointbench.arrays import Array
+from jointbench.checks import Check
 from jointbench.cli.judgement import by_name
-from jointbench.cli.result import Check
 from jointbench.identification.drives import (
     HARMONIC_PARAMETERS,
     DriveSignals,

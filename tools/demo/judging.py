@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from jointbench import Excitation, Model, Robot, Run, Validation
+from jointbench.checks import Check
 from jointbench.cli.fit import fit_fields
-from jointbench.cli.result import Check
 from jointbench.cli.tables import table
 from jointbench.cli.validate import validation_fields
 from jointbench.dynamics import base_parameters

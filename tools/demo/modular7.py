@@ -12,8 +12,8 @@ import numpy as np
 from hil_tests.virtual_bench.kinds import Variant
 from jointbench import Excitation
 from jointbench.arrays import Array
+from jointbench.checks import Check
 from jointbench.cli.residual import gain_fields, gain_table, gains_of
-from jointbench.cli.result import Check
 from jointbench.dynamics import kane_dynamics
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate

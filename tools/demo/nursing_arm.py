@@ -9,8 +9,8 @@ import numpy as np
 
 from jointbench import Excitation, Robot, Run, Validation
 from jointbench.arrays import Array
+from jointbench.checks import Check
 from jointbench.cli.judgement import by_name
-from jointbench.cli.result import Check
 from jointbench.excitation import Workspace, WorkspacePoint, plan_excitation
 from jointbench.identification import fit, validate
 from jointbench.robot import load_robot

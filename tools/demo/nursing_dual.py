@@ -10,7 +10,7 @@ import numpy as np
 
 from jointbench import Excitation, Model, Robot, Run, Validation
 from jointbench.arrays import Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.dynamics import model_columns
 from jointbench.identification import fit, validate
 from jointbench.robot import load_robot, robot_digests

@@ -13,7 +13,7 @@ import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.kinds import EMULATED, Variant
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.cli.run import progress_line
 from jointbench.excitation import Excitation
 from jointbench.link import Bench, open_bench

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointbench import Model, Validation
 from jointbench.arrays import Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.identification import fit, validate
 from jointbench.recording import Run
 from jointbench.robot import load_robot

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from tools.demo.story import NOT_PRINTED, PaperLine, Story
 
 _NUMBER = re.compile(r"[−+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

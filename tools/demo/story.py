@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from jointbench.checks import Check
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check
 
 if TYPE_CHECKING:
     from jointbench.identification import Verdict

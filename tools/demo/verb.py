@@ -8,9 +8,9 @@ from typing import Any
 
 from hil_tests.virtual_bench import BenchError
 from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS, UNIX
+from jointbench.checks import Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.cli.run import WHEN_STOPPED
 from jointbench.errors import JointbenchError
 from tools.demo.errors import NotModular, UnknownDemo

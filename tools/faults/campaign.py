@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.testing.requirements import load
 from tools.faults.cell import Cell
 from tools.faults.errors import WorkerLost

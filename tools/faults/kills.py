@@ -19,7 +19,7 @@ from typing import Any
 
 import jointbench
 from hil_tests.flash_helpers import FailingFiles
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import write_file

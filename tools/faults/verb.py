@@ -14,9 +14,9 @@ from typing import Any
 
 from hil_tests.virtual_bench import BenchError
 from hil_tests.virtual_bench.bench_file import EMULATED, QEMU, UNIX
+from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.errors import JointbenchError
 from jointbench.testing.requirements import load
 from tools.faults.campaign import run_campaign, side_by_side

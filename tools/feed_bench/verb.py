@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.feed_bench.race import Recorded, race
 from tools.machine import machine

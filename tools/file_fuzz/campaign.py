@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.file_fuzz.corpus import make_corpus
 

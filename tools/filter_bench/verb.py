@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hil_tests.virtual_bench.errors import QemuMissing
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.filter_bench.accuracy import Accuracy, accuracies, decibel
 from tools.filter_bench.board import on_qemu, on_unix

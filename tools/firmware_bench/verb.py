@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from hil_tests.virtual_bench.qemu import find_qemu
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.firmware_bench.loop import LoopCost, count_loop
 from tools.firmware_bench.peer import compiler_version

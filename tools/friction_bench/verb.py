@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.friction_bench.problem import NOISE, cases
 from tools.friction_bench.race import Found, global_search, ours, swarm

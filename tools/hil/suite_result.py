@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from jointbench.cli.result import Result
+from jointbench.checks import Result
 
 RESULT = "result.json"
 

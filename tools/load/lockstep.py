@@ -12,8 +12,8 @@ import numpy as np
 
 from hil_tests.link_helpers import Wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.checks import Check
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check
 from jointbench.cli.run import progress_line
 from jointbench.link import Bench, open_bench
 from jointbench.testing.requirements import Requirements

@@ -12,8 +12,8 @@ from typing import Any
 
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
+from jointbench.checks import Check
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check
 from jointbench.cli.run import progress_line
 from jointbench.errors import JointbenchError
 from jointbench.link import open_bench

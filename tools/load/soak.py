@@ -15,8 +15,8 @@ import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.arrays import Array
+from jointbench.checks import Check
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check
 from jointbench.errors import BoardSilent
 from jointbench.link import Bench, open_bench
 from jointbench.link.sync import BoardClock

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from tools.machine import machine
 from tools.monitor_bench.watched import Recording, Watching, recording, result_of, watched

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.dynamics import drive_parameter_names, model_columns
 from jointbench.identification.predictor import Predictor

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.dynamics.parallel import n_threads
 from tools.regressor_bench.peer import Peer

@@ -10,9 +10,9 @@ import pytest
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench import Model, Validation
+from jointbench.checks import Check
 from jointbench.cli import carry_out
 from jointbench.cli.residual import gain_table
-from jointbench.cli.result import Check
 from jointbench.identification import Verdict
 from jointbench.identification.residual import ResidualGain
 from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.errors import FitError
 from tools import papers
 from tools.demo.page import HEAD, sections_of

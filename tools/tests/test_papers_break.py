@@ -12,7 +12,7 @@ from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.plant_file import Scatter, read_plant_file
 from hil_tests.virtual_bench.variants import in_variant
 from jointbench.arrays import IDENTITY, Array
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.dynamics import kane_dynamics
 from jointbench.identification import FitSettings
 from jointbench.identification.drives import GearTorque, HarmonicModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.recording import accept
 
 VERB = "accept"

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.errors import JointbenchError
 from jointbench.files import write_file
 from jointbench.stopping import exit_code, signals_stop, why_ended

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.plan_file import read_plan
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.link.bench_file import read_bench_file
 from jointbench.link.check_up import Finding, check_up

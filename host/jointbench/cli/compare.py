@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import finite
 from jointbench.cli.model_places import model_file, own_run
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Model, load_model
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare

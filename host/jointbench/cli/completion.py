@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.library import library_descriptions
-from jointbench.cli.result import Result
 from jointbench.extras import need
 
 VERB = "completion"

@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.errors import ExportError
 from jointbench.recording import open_run
 from jointbench.recording.formats import FORMATS, convert

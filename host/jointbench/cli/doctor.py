@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.recording import examine
 
 VERB = "doctor"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.arrays import Array
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.errors import ExportError
 from jointbench.exporting.export import BODIES, SUFFIXES, export, own_urdf
 from jointbench.exporting.full_model import FullModel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli import fit_options
 from jointbench.cli.console import Console
 from jointbench.cli.fleet import add_fleet_arguments, fit_many, is_fleet
@@ -18,7 +19,6 @@ from jointbench.cli.judgement import (
     two_errors_sentence,
     verdict_fields,
 )
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Model
 from jointbench.identification import fit as identify

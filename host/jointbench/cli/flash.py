@@ -7,8 +7,8 @@ from pathlib import Path
 
 from serial.tools.list_ports import comports
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.errors import BoardLost, FlashError, UnknownJoint
 from jointbench.flash.image import FIRMWARE
 from jointbench.flash.kinds import KINDS

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import finite
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import FleetError, IncomparableModels
 from jointbench.files import replacing

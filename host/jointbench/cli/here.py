@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.found import Found, look
-from jointbench.cli.result import Result
 
 _RUN_BENCH = "hil_tests/benches/unix6.toml"
 """Where it is, the folder is a checkout, which has emulated boards."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.errors import FitError, MappingError
 from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.dynamics import base_parameters
 from jointbench.dynamics.floating_base import floating_base_parameters

@@ -6,9 +6,9 @@ import argparse
 
 from serial.tools import list_ports
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.library import library_descriptions
-from jointbench.cli.result import Result
 
 VERB = "list"
 EXAMPLE = "jointbench list bench.toml"

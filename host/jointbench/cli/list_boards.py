@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import BoardError
 from jointbench.link.bench_file import BoardEntry, read_bench_file

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from jointbench.checks import Result, is_result
 from jointbench.cli import here
 from jointbench.cli.carry_out import bug, carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.parser import build_parser
-from jointbench.cli.result import Result, is_result
 from jointbench.cli.verbs import VERBS
 from jointbench.errors import FileIsThere
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.extras import need
 from jointbench.link.bench_file import read_bench_file
 

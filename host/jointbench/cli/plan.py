@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.checks import Check, Result
 from jointbench.cli import braille
 from jointbench.cli.console import Console
 from jointbench.cli.interruption import Interruption
@@ -29,7 +30,6 @@ from jointbench.cli.plan_options import (
 )
 from jointbench.cli.plan_tables import plan_text
 from jointbench.cli.plan_words import plan_words
-from jointbench.cli.result import Check, Result
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
 from jointbench.excitation import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.model_places import model_file, own_run
-from jointbench.cli.result import Result
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
 from jointbench.recording import Run, open_run

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import by_name, finite, verdict_fields
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import load_model

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import by_name
-from jointbench.cli.result import Result
 from jointbench.cli.stance_tables import (
     HELD,
     LABELS,

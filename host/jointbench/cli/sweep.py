@@ -6,8 +6,8 @@ import argparse
 
 import numpy as np
 
+from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Check, Result
 from jointbench.cli.tables import table
 from jointbench.dynamics import hanging_pose
 from jointbench.excitation import Excitation, SpeedStairs, Workspace, plan_speed_sweep, read_workspace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.judgement import (
     by_name,
@@ -14,7 +15,6 @@ from jointbench.cli.judgement import (
     two_errors_sentence,
     verdict_fields,
 )
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model
 from jointbench.identification import validate as judge

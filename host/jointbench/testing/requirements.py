@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jointbench.cli.result import Check
+from jointbench.checks import Check
 from jointbench.errors import RequirementsError, RobotFileError, UnknownRequirement
 
 if TYPE_CHECKING:

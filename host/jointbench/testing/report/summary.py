@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from jointbench.checks import Check, Result
 from jointbench.cli.judgement import finite
-from jointbench.cli.result import Check, Result
 from jointbench.testing.record import Outcome, Record
 
 VERSION = 1

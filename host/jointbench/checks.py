@@ -1,4 +1,4 @@
-"""What a command came to: the one frame that people and CI read alike."""
+"""Checks of figures against limits, and the result of a command that people and CI read alike."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">="
 
 @dataclass(frozen=True)
 class Check:
-    """One figure held against one limit; a figure that is not a number never passes."""
+    """One figure and its limit; a figure that is not a finite number never passes."""
 
     name: str
     value: float
@@ -29,11 +29,11 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether the figure keeps the limit."""
+        """True if the figure keeps the limit."""
         return math.isfinite(self.value) and _RELATIONS[self.relation](self.value, self.limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as plain values."""
+        """Return the check as plain values."""
         return {
             "name": self.name,
             "value": self.value,
@@ -51,9 +51,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """A command's result: its checks, a verdict that may be no, and whatever else it has to say under `fields`.
+    """Result of a command.
 
-    `last_lines` are for a person, after all else.
+    Attributes:
+        command: its name.
+        seed: of its random numbers; None: it draws none.
+        checks: figures and their limits.
+        fields: further entries of the JSON frame.
+        refused: the verdict is no, whatever the checks say.
+        last_lines: text for a person, printed last.
     """
 
     command: str
@@ -69,7 +75,7 @@ class Result:
         return 1 if self.refused or not all(check.ok for check in self.checks) else 0
 
     def to_dict(self, seconds: float) -> dict[str, Any]:
-        """The frame as plain values; `seconds` is how long the command took."""
+        """Return the JSON frame as plain values; `seconds` is how long the command took."""
         frame = {
             "command": self.command,
             "seed": self.seed,
@@ -79,7 +85,7 @@ class Result:
         return frame | dict(self.fields)
 
     def write(self, destination: str, seconds: float) -> None:
-        """The frame as JSON to a file, or to standard output for "-"."""
+        """Write the frame as JSON to a file, or to standard output for "-"."""
         text = json.dumps(self.to_dict(seconds), indent=2, ensure_ascii=False, default=_plain) + "\n"
         if destination == "-":
             sys.stdout.write(text)
@@ -88,7 +94,7 @@ class Result:
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file holds what `Result.write` wrote, or nothing: a newer one may replace it."""
+    """Return True for a file written by `Result.write` and for an empty one: a newer result may replace it."""
     try:
         with path.open("rb") as file:
             return re.match(rb'\{\s*"command":|\Z', file.read(64)) is not None
@@ -97,5 +103,5 @@ def is_result(path: Path) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy numbers and arrays, paths: what JSON does not know."""
+    """Convert NumPy numbers, arrays and paths, which JSON does not know."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from jointbench.cli.result import Check, Result
+from jointbench.checks import Check, Result
 
 
 @pytest.mark.parametrize(
