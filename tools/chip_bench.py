@@ -22,9 +22,9 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.link import open_bench
+from jointbench.memory_mapping import file_bytes
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import RecordKind, read_records
-from jointbench.signals.mapped import file_bytes
 from jointwire import Frame, FrameError, MessageType, State, decode_frame
 
 PERIOD, WAY = 1.024, 0.03  # of the wave that is played over and over [s], [rad]

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.link.identity import Facts
+from jointbench.memory_mapping import give_back, pieces, scratch
 from jointbench.recording import Samples, save_samples
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import FRAMES, create_run_directory
 from jointbench.robot import Robot, load_robot
-from jointbench.signals.mapped import give_back, pieces, scratch
 from jointwire import CHANNELS, REGISTERS, MessageType, State, encode_frame, schema_hash
 from jointwire.decoder import HEAD
 from tools.identification_bench.motion import LONG_ROBOT, PERIOD_S, Swings, torque_of, true_parameters

@@ -8,8 +8,8 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.memory_mapping import pieces
 from jointbench.robot import Robot, load_robot
-from jointbench.signals.mapped import pieces
 
 MANY_ROBOT, LONG_ROBOT = "tx40", "cobot6"
 """Of the library's six-axis arms the one with at least 60 base parameters of links and drives, and one with boards."""

@@ -15,10 +15,10 @@ from jointbench.link.identity import FOOT_CHANNELS
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.sync import Exchange, Pulse
 from jointbench.link.tally import Tally
+from jointbench.memory_mapping import file_bytes
 from jointbench.recording.clock_notes import ClockNotes
 from jointbench.recording.record_file import Record, RecordKind, read_records
 from jointbench.recording.tracks import Ticks, Track, TrackSpool
-from jointbench.signals.mapped import file_bytes
 from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,

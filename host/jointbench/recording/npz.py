@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from jointbench.files import replacing
 from jointbench.foreign import regular_file
-from jointbench.signals.mapped import file_bytes, part_of, pieces
+from jointbench.memory_mapping import file_bytes, part_of, pieces
 
 _ALIGNED = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a file in a zip archive: the lengths of its name and of what is extra

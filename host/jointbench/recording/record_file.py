@@ -19,7 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jointbench.signals.mapped import FileBytes, let_go
+from jointbench.memory_mapping import FileBytes, let_go
 
 if TYPE_CHECKING:
     from _hashlib import HASH

@@ -13,6 +13,7 @@ from jointbench.arrays import Array
 from jointbench.errors import RunError
 from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.link.sync import BoardClock
+from jointbench.memory_mapping import give_back, pieces, scratch
 from jointbench.recording.clock_notes import clocks_of
 from jointbench.recording.decode import BoardRecord
 from jointbench.recording.late_samples import put_in_place
@@ -20,7 +21,6 @@ from jointbench.recording.samples import Samples
 from jointbench.recording.tracks import Ticks, Track
 from jointbench.robot import Robot
 from jointbench.signals import BiquadCoefficients, BoardFilter
-from jointbench.signals.mapped import give_back, pieces, scratch
 from jointwire import CHANNELS
 
 RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %

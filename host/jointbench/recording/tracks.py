@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.signals.mapped import Spool, give_back, part_of
+from jointbench.memory_mapping import Spool, give_back, part_of
 
 
 @dataclass(frozen=True, eq=False)

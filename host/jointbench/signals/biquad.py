@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.lazy_numba import compiled
 from jointbench.signals.boxcar import Integers
-from jointbench.signals.compiled import compiled
 
 Section = tuple[int, int, int, int, int]
 """b0, b1, b2, a1, a2 of one section in Q27, as registers hold them; a0 is 1."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.lazy_numba import compiled
 from jointbench.signals.boxcar import Integers
-from jointbench.signals.compiled import compiled
 from jointbench.signals.tracking_observer import counter_moves
 
 SLOWEST_EDGE = 1 << 22

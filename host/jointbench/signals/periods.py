@@ -9,7 +9,7 @@ import scipy  # each of its parts is imported where it is first used: all take a
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.signals.mapped import part_of, pieces
+from jointbench.memory_mapping import part_of, pieces
 
 OUTLIER = 6.0
 """An outlier lies more than this many robust deviations from the median of its phase: of a billion Gaussian values a

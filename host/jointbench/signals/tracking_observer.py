@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.lazy_numba import compiled
 from jointbench.signals.biquad import section_delay, section_response
 from jointbench.signals.boxcar import Integers
-from jointbench.signals.compiled import compiled
 
 _ALPHA_ONE, _BETA_ONE = 1 << 8, 1 << 12
 

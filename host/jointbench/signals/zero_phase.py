@@ -3,7 +3,7 @@
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.signals.compiled import compiled
+from jointbench.lazy_numba import compiled
 
 
 @compiled

@@ -29,7 +29,7 @@ from scipy.optimize import nnls
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
-from jointbench.signals.compiled import compiled
+from jointbench.lazy_numba import compiled
 
 _GONE = 40.0
 """exp(-40) is less than rounding beside 1."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.memory_mapping import PIECE, give_back, part_of, pieces, scratch
 from jointbench.signals import at_places, spans
-from jointbench.signals.mapped import PIECE, give_back, part_of, pieces, scratch
 
 _BEYOND = 3
 """Samples on each side of a place that interpolation looks at."""

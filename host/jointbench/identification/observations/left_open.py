@@ -12,8 +12,8 @@ from jointbench.identification.observations.parallel_filter import ParallelFilte
 from jointbench.identification.observations.recorded_signals import RecordedSignals
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.settings import FitSettings
+from jointbench.memory_mapping import part_of
 from jointbench.signals import bandwidth, rest_threshold, spans
-from jointbench.signals.mapped import part_of
 
 _MOTION_HARMONICS = 10.0
 _LEAST_CUTOFF_HZ = 20.0

@@ -9,8 +9,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.identification.rows import Block, JointRows
+from jointbench.memory_mapping import Spool, part_of
 from jointbench.signals import Motion
-from jointbench.signals.mapped import Spool, part_of
 
 
 @dataclass(frozen=True, eq=False)

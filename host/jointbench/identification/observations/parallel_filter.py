@@ -16,8 +16,8 @@ from jointbench.identification.observations.recorded_signals import RecordedSign
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.rows import JointRows
 from jointbench.identification.rows.motion_rows import BaseColumns
+from jointbench.memory_mapping import part_of
 from jointbench.signals import LowPass, Motion, moving, smooth_motion
-from jointbench.signals.mapped import part_of
 
 _BETWEEN = 4
 """Samples beyond a place that interpolation looks at, and one more."""

@@ -12,12 +12,12 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
+from jointbench.memory_mapping import give_back, part_of, pieces, scratch
 from jointbench.recording.log_table import MOST
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
 from jointbench.robot import Robot
 from jointbench.signals import BoardFilter, FourierMotion, average_periods, fourier_motion
-from jointbench.signals.mapped import give_back, part_of, pieces, scratch
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation

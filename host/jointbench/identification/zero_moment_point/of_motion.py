@@ -16,9 +16,9 @@ from jointbench.identification.zero_moment_point.nuisance import (
 )
 from jointbench.identification.zero_moment_point.smooth_forces import smooth_forces, told_parameters
 from jointbench.identification.zero_moment_point.stance import Stance
+from jointbench.memory_mapping import pieces
 from jointbench.robot import Foot, Robot
 from jointbench.signals import InertialFilter, LowPass, Motion
-from jointbench.signals.mapped import pieces
 
 FILTER_TIME = 0.05
 """Time constant of the inertial filter [s]: as long as the time between samples, so that nothing folds over them."""

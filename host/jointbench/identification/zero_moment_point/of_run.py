@@ -16,9 +16,9 @@ from jointbench.identification.zero_moment_point.nuisance import SensorSheet
 from jointbench.identification.zero_moment_point.of_motion import FILTER_TIME, SAMPLE_PERIOD, stance_of
 from jointbench.identification.zero_moment_point.stance import Stance, joined
 from jointbench.identification.zero_moment_point.weight_check import check_steady_sensors, check_total_mass
+from jointbench.memory_mapping import part_of, pieces
 from jointbench.recording import Run, Samples
 from jointbench.signals import InertialFilter, LowPass, smooth_motion, spans
-from jointbench.signals.mapped import part_of, pieces
 
 _WIDER = 5.0
 """The positions' low-pass lets so much more pass: else theory, computed of what passed, would lack what forces have."""

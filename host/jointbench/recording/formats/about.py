@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import json_values, text_of
+from jointbench.memory_mapping import pieces
 from jointbench.recording.formats.columns import Column, columns_of, rows_of
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
 from jointbench.recording.samples import Samples
 from jointbench.signals import BoardFilter
-from jointbench.signals.mapped import pieces
 
 FORMAT = "jointbench run"
 VERSION = 1

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.memory_mapping import part_of, scratch
 from jointbench.recording.samples import Samples
 from jointbench.robot import CORNERS, Robot
-from jointbench.signals.mapped import part_of, scratch
 
 _REVOLUTE = {
     "motor_position": "rad", "link_position": "rad", "joint_velocity": "rad/s", "motor_current": "A",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jointbench.foreign import json_values, text_of
+from jointbench.memory_mapping import file_bytes
 from jointbench.recording.record_file import RecordKind, read_records
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, FRAMES, schema_said
-from jointbench.signals.mapped import file_bytes
 from jointwire import FrameError, MessageType, decode_frame
 
 _BAD = ("fault", "lost", "silent", "fell", "reset", "refused", "stopped", "failed")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from jointbench.extras import need
 from jointbench.files import replacing
+from jointbench.memory_mapping import pieces
 from jointbench.recording.formats.about import About, about_text
 from jointbench.recording.formats.columns import QUANTITIES, rows_of
 from jointbench.recording.formats.event_times import Event, timed_events
@@ -39,7 +40,6 @@ from jointbench.recording.formats.messages import (
     stamp,
 )
 from jointbench.recording.run import Run
-from jointbench.signals.mapped import pieces
 
 if TYPE_CHECKING:
     from mcap.writer import Writer

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
 from jointbench.files import replacing
+from jointbench.memory_mapping import give_back, pieces
 from jointbench.recording.formats.about import About, about_text, read_about
 from jointbench.recording.formats.columns import Column, empty_fields, rows_of
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
-from jointbench.signals.mapped import give_back, pieces
 
 _OWN = b"jointbench"
 

@@ -11,10 +11,10 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
+from jointbench.memory_mapping import pieces
 from jointbench.recording.formats.about import About
 from jointbench.recording.formats.columns import Column, rows_of
 from jointbench.recording.run import Run
-from jointbench.signals.mapped import pieces
 
 if TYPE_CHECKING:
     import rerun

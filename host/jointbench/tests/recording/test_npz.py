@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.memory_mapping import Spool, part_of, pieces, scratch
 from jointbench.recording.npz import read_npz, write_npz
-from jointbench.signals.mapped import Spool, part_of, pieces, scratch
 
 RNG = np.random.default_rng(0)
 ARRAYS = {

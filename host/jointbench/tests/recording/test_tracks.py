@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.memory_mapping import pieces
 from jointbench.recording import decode, open_run, timeline
 from jointbench.recording.clock_notes import Packed
 from jointbench.recording.samples import Samples
 from jointbench.recording.tracks import Ticks, Track, TrackSpool
-from jointbench.signals.mapped import pieces
 from jointbench.tests.recording.board_stream import motion, record
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
+from jointbench.memory_mapping import PIECE
 from jointbench.recording import Run
-from jointbench.signals.mapped import PIECE
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 ALL = np.ones(2, dtype=np.bool_)
