@@ -14,7 +14,7 @@ from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.recording import Run, Samples
 from jointbench.signals import Biquads, BoardFilter, boxcar, butterworth_sections, section_pair
-from jointbench.signals.boxcar import Integers
+from jointbench.signals.fixed_point_filters import Integers
 from tools.accuracy_bench.arm import Arm
 from tools.accuracy_bench.playing import Playing
 

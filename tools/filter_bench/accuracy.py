@@ -16,7 +16,8 @@ from scipy import signal
 
 from jointbench.arrays import Array
 from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
-from jointbench.signals.boxcar import CENTRE, OVERSAMPLES
+from jointbench.signals.board_filter import OVERSAMPLES
+from jointbench.signals.fixed_point_filters import CENTRE
 
 RATE_HZ = 1000.0
 CUTOFFS_HZ = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 400.0)

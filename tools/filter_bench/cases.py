@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from jointbench.signals.biquad import PASS_THROUGH, Section
-from jointbench.signals.boxcar import OVERSAMPLES
-from jointbench.signals.butterworth import butterworth_sections
+from jointbench.signals.board_filter import OVERSAMPLES, PASS_THROUGH, Section, butterworth_sections
 from jointwire import BY_NAME
 
 _REGISTERS = 128  # the firmware's table

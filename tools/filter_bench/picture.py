@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.report.theme import PALETTE, house_style
 from jointbench.signals import BoardFilter, TrackingObserver, butterworth_sections
-from jointbench.signals.biquad import section_pair
-from jointbench.signals.mt_velocity import mean_response
+from jointbench.signals.board_filter import section_pair
+from jointbench.signals.encoder_velocity import mean_response
 
 TICK_S = 1e-3
 LOWEST_DB = -100.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
-from jointbench.signals.boxcar import OVERSAMPLES
+from jointbench.signals.board_filter import OVERSAMPLES
 
 PEER = "scipy sosfilt, float64"
 _RATE_HZ, _CUTOFF_HZ, _ORDER = 1000.0, 100.0, 4

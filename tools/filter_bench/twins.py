@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from firmware.tests.twin import Inputs, Twin, defaults
 from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar
-from jointbench.signals.boxcar import Integers
-from jointbench.signals.mt_velocity import LONG_STILL
+from jointbench.signals.encoder_velocity import LONG_STILL
+from jointbench.signals.fixed_point_filters import Integers
 from tools.filter_bench.board import OUTPUTS
 from tools.filter_bench.cases import Case
 

@@ -1,22 +1,13 @@
 """From recorded samples to clean rows: filters, derivatives, gaps, periods, rest; and the boards' own filters."""
 
-from jointbench.signals.between_samples import at_places
-from jointbench.signals.biquad import BiquadCoefficients, Biquads, section_pair
-from jointbench.signals.board_filter import BoardFilter
-from jointbench.signals.boxcar import boxcar
-from jointbench.signals.butterworth import butterworth_sections
-from jointbench.signals.cic import Cic
-from jointbench.signals.cubic_smoother import cubic_smooth, cubic_smoother_gain
-from jointbench.signals.fourier_motion import FourierMotion, fourier_motion
-from jointbench.signals.gaps import spans
-from jointbench.signals.inertial_filter import InertialFilter
-from jointbench.signals.low_pass import LowPass
-from jointbench.signals.motion import Motion, bandwidth, smooth_motion
-from jointbench.signals.mt_velocity import MtVelocity
-from jointbench.signals.periods import PeriodAverage, average_periods
-from jointbench.signals.resample import Resampled, resample
-from jointbench.signals.rest import moving, rest_threshold
-from jointbench.signals.tracking_observer import TrackingObserver
+from jointbench.signals.board_filter import BiquadCoefficients, BoardFilter, butterworth_sections, section_pair
+from jointbench.signals.differentiation import FourierMotion, Motion, bandwidth, fourier_motion, smooth_motion
+from jointbench.signals.encoder_velocity import MtVelocity, TrackingObserver
+from jointbench.signals.filters import InertialFilter, LowPass, cubic_smooth, cubic_smoother_gain
+from jointbench.signals.fixed_point_filters import Biquads, Cic, boxcar
+from jointbench.signals.period_averaging import PeriodAverage, average_periods
+from jointbench.signals.resampling import Resampled, at_places, resample
+from jointbench.signals.segmentation import moving, rest_threshold, spans
 
 __all__ = [
     "BiquadCoefficients",

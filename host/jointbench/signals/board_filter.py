@@ -1,4 +1,4 @@
-"""What a board did to current and torque before it sent them, done again to the regressor's columns."""
+"""A board's filter of current and torque: its design, its response, and its effect on the regressor's columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,31 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.signals.biquad import BiquadCoefficients, section_delay, section_response
-from jointbench.signals.boxcar import boxcar_taps
-from jointbench.signals.cic import cic_taps
-from jointbench.signals.taps import Taps
 
 _GONE = 1e-16
 """Share of what was before that is left in the slowest section: less than rounding."""
+
+Section = tuple[int, int, int, int, int]
+"""b0, b1, b2, a1, a2 of one section in Q27, as registers hold them; a0 is 1."""
+
+BiquadCoefficients = tuple[tuple[float, float, float], tuple[float, float, float]]
+"""(b, a) of one section as numbers, a[0] = 1."""
+
+COEFFICIENT_BITS = 27
+
+PASS_THROUGH: Section = (1 << COEFFICIENT_BITS, 0, 0, 0, 0)
+
+OVERSAMPLES = 16
+"""ADC samples between two ticks."""
+
+SECTIONS = 2
+"""How many the board has."""
+
+ONE = 1 << COEFFICIENT_BITS
+
+_LOWEST, _HIGHEST = 1e-3, 0.45
+"""Cut-offs as shares of the sample rate. Below, rounding a denominator to Q27 would move the cut-off by more than
+1e-4 of it; above, nothing would be left to filter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,3 +121,166 @@ class BoardFilter:
         if self.cic_order == 1:
             return boxcar_taps(self.window)
         return cic_taps(self.window, self.sample_period)
+
+
+def section_pair(section: Section) -> BiquadCoefficients:
+    """(b, a) of a section as numbers, exactly.
+
+    >>> section_pair((1 << 27, 0, 0, -1 << 26, 0))
+    ((1.0, 0.0, 0.0), (1.0, -0.5, 0.0))
+    """
+    b0, b1, b2, a1, a2 = (coefficient / (1 << COEFFICIENT_BITS) for coefficient in section)
+    return (b0, b1, b2), (1.0, a1, a2)
+
+
+def section_response(numerator: Array, denominator: Array, cycles: Array) -> NDArray[np.complex128]:
+    """H = b(z⁻¹) / a(z⁻¹) on the unit circle.
+
+    Args:
+        numerator, denominator: b0, b1 … and a0, a1 …
+        cycles: frequency in cycles per sample, shape (n,).
+    """
+    z = np.exp(-2j * np.pi * cycles)
+    return cast(NDArray[np.complex128], np.polyval(numerator[::-1], z) / np.polyval(denominator[::-1], z))
+
+
+def section_delay(numerator: Array, denominator: Array) -> float:
+    """Delay of slow signals in samples: Σ k b_k / Σ b_k - Σ k a_k / Σ a_k."""
+    return _centroid(numerator) - _centroid(denominator)
+
+
+def _centroid(weights: Array) -> float:
+    return float(np.arange(len(weights)) @ weights / weights.sum())
+
+
+def boxcar_taps(window: float) -> Taps:
+    """The instants whose mean it is: the middles of 16 equal parts of the ADC's window, which ends at the tick.
+
+    H(f) = exp(-iπ f w) sin(π f w) / (16 sin(π f w / 16)), and its delay is w/2.
+
+    Args:
+        window: w [s].
+    """
+    return Taps(np.full(OVERSAMPLES, 1.0 / OVERSAMPLES), window * before_the_end())
+
+
+def before_the_end() -> NDArray[np.float64]:
+    """How far before the window's end its samples lie, as shares of the window, oldest first."""
+    return (OVERSAMPLES - 0.5 - np.arange(OVERSAMPLES)) / OVERSAMPLES
+
+
+def cic_taps(window: float, period: float) -> Taps:
+    """The instants whose weighted mean it is: those of this tick's window and of the one before.
+
+    Where the window fills the tick, H is the square of the plain mean's but for its delay, (1 + 1/32) ticks in all.
+
+    Args:
+        window: of the ADC, ends at the tick [s].
+        period: from tick to tick [s].
+    """
+    late = window * before_the_end()
+    rising = np.arange(1, OVERSAMPLES + 1)
+    weights = np.concatenate([rising, OVERSAMPLES - rising]) / OVERSAMPLES**2
+    return Taps(weights, np.concatenate([period + late, late]))
+
+
+@dataclass(frozen=True, eq=False)
+class Taps:
+    """y(t) = Σ weight_j x(t - delay_j).
+
+    Attributes:
+        weights: shape (n,), sum 1.
+        delays: how long before the tick each instant lies [s], none negative, shape (n,).
+    """
+
+    weights: Array
+    delays: Array
+
+    @property
+    def delay(self) -> float:
+        """Delay of slow signals [s]."""
+        return float(self.weights @ self.delays)
+
+    def response(self, frequency: Array) -> NDArray[np.complex128]:
+        """H(f) = Σ weight_j exp(-2πi f delay_j), exact at any frequency.
+
+        Args:
+            frequency: [Hz], shape (n,).
+        """
+        return cast(NDArray[np.complex128], np.exp(-2j * np.pi * np.outer(frequency, self.delays)) @ self.weights)
+
+    def apply(self, values: Array, period: float) -> Array:
+        """The mean of a signal of which only the values at the ticks are known.
+
+        Between ticks it runs along the cubic through its four nearest values, which at frequency f is wrong by about
+        (2 pi f h)⁴/65; before the first value it rested, after the last it goes on as it came.
+
+        Args:
+            values: along axis 0, shape (n, ...), n >= 1.
+            period: h, from one value to the next [s].
+
+        Returns:
+            The means at the same ticks, same shape.
+        """
+        weights = self._of_ticks(period)
+        after = 2.0 * values[-1:] - values[-2:-1] if len(values) > 1 else values
+        before = np.repeat(values[:1], len(weights) - 2, axis=0)
+        known = np.concatenate([before, values, after])
+        mean = np.zeros_like(values)
+        for lag, weight in enumerate(weights):  # the first of them is the tick to come
+            start = len(weights) - 1 - lag
+            mean += weight * known[start : start + len(values)]
+        return mean
+
+    def _of_ticks(self, period: float) -> Array:
+        """Weights of the values at ticks -1 (the one to come), 0, 1, 2 … before."""
+        late = self.delays / period
+        whole = np.floor(late).astype(np.int64)
+        f = late - whole  # of the way from a tick to the one before it
+        cubic = (
+            f * (f - 1.0) * (f - 2.0) / -6.0,
+            (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0,
+            (f + 1.0) * f * (f - 2.0) / -2.0,
+            (f + 1.0) * f * (f - 1.0) / 6.0,
+        )
+        weights = np.zeros(int(whole.max()) + 4)
+        for place, share in enumerate(cubic):
+            np.add.at(weights, whole + place, self.weights * share)
+        return weights
+
+
+def butterworth_sections(order: int, cutoff_Hz: float, sample_rate_Hz: float) -> tuple[Section, ...]:
+    """Butterworth low-pass as the two sections of a board, Q27.
+
+    Each section has a gain of exactly one at rest: its numerator is (1, 2, 1)/4 of the sum of its rounded denominator,
+    and b1 takes the rest of that division. So a constant current comes out as it is.
+
+    Args:
+        order: 2 (the second section passes all through) or 4.
+        cutoff_Hz: where the gain is -3 dB.
+        sample_rate_Hz: of the filter, ticks in a second.
+
+    Raises:
+        SignalError: another order, or a cut-off below 0.1 % or above 45 % of the sample rate.
+
+    >>> butterworth_sections(2, 100.0, 1000.0)
+    ((9053694, 18107386, 9053694, -153408247, 55405293), (134217728, 0, 0, 0, 0))
+    """
+    if order not in (2, 4):
+        raise SignalError(f"filter order {order} does not suit the board's two sections; it must be 2 or 4")
+    low, high = _LOWEST * sample_rate_Hz, _HIGHEST * sample_rate_Hz
+    if not low <= cutoff_Hz <= high:
+        raise SignalError(
+            f"cut-off {cutoff_Hz:g} Hz must be from {low:g} to {high:g} Hz on a board that samples at "
+            f"{sample_rate_Hz:g} Hz; choose one between them, or no filter"
+        )
+    designed = cast(Array, scipy.signal.butter(order, cutoff_Hz, fs=sample_rate_Hz, output="sos"))
+    sections = [_quantised(float(row[4]), float(row[5])) for row in designed]
+    return (*sections, *[PASS_THROUGH] * (SECTIONS - len(sections)))
+
+
+def _quantised(a1: float, a2: float) -> Section:
+    # 1 + a1 + a2 sets the cut-off of a slow filter: it is rounded itself, and a1 takes what a2's rounding leaves.
+    total, second = round((1.0 + a1 + a2) * ONE), round(a2 * ONE)
+    outer = round(total / 4)
+    return outer, total - 2 * outer, outer, total - ONE - second, second

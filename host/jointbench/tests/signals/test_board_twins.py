@@ -17,8 +17,8 @@ from jointbench.signals import (
     butterworth_sections,
     section_pair,
 )
-from jointbench.signals.biquad import COEFFICIENT_BITS, PASS_THROUGH
-from jointbench.signals.mt_velocity import mean_response
+from jointbench.signals.board_filter import COEFFICIENT_BITS, PASS_THROUGH
+from jointbench.signals.encoder_velocity import mean_response
 
 H = 1e-3
 ONE = 2**COEFFICIENT_BITS

@@ -59,7 +59,11 @@ class PeriodAverage:
 
 
 def average_periods(
-    values: Array | Sequence[Array], valid: NDArray[np.bool_], play_tick: NDArray[np.intp], period: int, *,
+    values: Array | Sequence[Array],
+    valid: NDArray[np.bool_],
+    play_tick: NDArray[np.intp],
+    period: int,
+    *,
     reject_outliers: bool = False,
 ) -> PeriodAverage:
     """Average the periods of a repeated motion; what is missing in one period, or an outlier, comes from the others.

@@ -1,4 +1,4 @@
-"""Second-order sections in a row, as the board computes them: 16-bit signals, Q27 coefficients, 32-bit arithmetic.
+"""Integer twins of the board's current filters: boxcar, CIC and second-order sections.
 
 A coefficient c is split into hi·2¹³ + lo, so that all products fit 32 bits. A section's output is rounded to 16 bits,
 but its error e goes back through the denominator: the recursion goes on with 14 bits more than it gives out, and the
@@ -14,23 +14,22 @@ Sums wrap at 32 bits, which a filter without overshoot above four times full sca
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.arrays import Array
 from jointbench.lazy_numba import compiled
-from jointbench.signals.boxcar import Integers
+from jointbench.signals.board_filter import OVERSAMPLES, Section
 
-Section = tuple[int, int, int, int, int]
-"""b0, b1, b2, a1, a2 of one section in Q27, as registers hold them; a0 is 1."""
+CENTRE = 2048
+"""What the 12-bit converter reads at no current."""
 
-BiquadCoefficients = tuple[tuple[float, float, float], tuple[float, float, float]]
-"""(b, a) of one section as numbers, a[0] = 1."""
+Integers = NDArray[np.int64]
 
-COEFFICIENT_BITS = 27
-PASS_THROUGH: Section = (1 << COEFFICIENT_BITS, 0, 0, 0, 0)
+_EXTRA_BITS = 4  # 256 samples' worth of weight, but 16 samples' worth of scale
+
+_RISING = np.arange(1, OVERSAMPLES + 1, dtype=np.int64)
 
 
 @dataclass
@@ -67,36 +66,6 @@ class Biquads:
         return _run(np.ascontiguousarray(values, dtype=np.int64), coefficients, self.delayed, self.errors)
 
 
-def section_pair(section: Section) -> BiquadCoefficients:
-    """(b, a) of a section as numbers, exactly.
-
-    >>> section_pair((1 << 27, 0, 0, -1 << 26, 0))
-    ((1.0, 0.0, 0.0), (1.0, -0.5, 0.0))
-    """
-    b0, b1, b2, a1, a2 = (coefficient / (1 << COEFFICIENT_BITS) for coefficient in section)
-    return (b0, b1, b2), (1.0, a1, a2)
-
-
-def section_response(numerator: Array, denominator: Array, cycles: Array) -> NDArray[np.complex128]:
-    """H = b(z⁻¹) / a(z⁻¹) on the unit circle.
-
-    Args:
-        numerator, denominator: b0, b1 … and a0, a1 …
-        cycles: frequency in cycles per sample, shape (n,).
-    """
-    z = np.exp(-2j * np.pi * cycles)
-    return cast(NDArray[np.complex128], np.polyval(numerator[::-1], z) / np.polyval(denominator[::-1], z))
-
-
-def section_delay(numerator: Array, denominator: Array) -> float:
-    """Delay of slow signals in samples: Σ k b_k / Σ b_k - Σ k a_k / Σ a_k."""
-    return _centroid(numerator) - _centroid(denominator)
-
-
-def _centroid(weights: Array) -> float:
-    return float(np.arange(len(weights)) @ weights / weights.sum())
-
-
 @compiled
 def _run(values: Integers, sections: Integers, delayed: Integers, errors: Integers) -> Integers:
     out = np.empty_like(values)
@@ -120,3 +89,48 @@ def _run(values: Integers, sections: Integers, delayed: Integers, errors: Intege
         delayed[-1, 0] = v
         out[k] = v
     return out
+
+
+def boxcar(samples: NDArray[np.integer[Any]]) -> Integers:
+    """Decimated samples x = Σ s_i - 16·2048, as the board has them.
+
+    Args:
+        samples: 12-bit ADC samples, oldest first, shape (n, 16).
+
+    Returns:
+        Centred sums, -32768 to 32752, shape (n,).
+    """
+    return np.einsum("ij->i", samples, dtype=np.int64) - OVERSAMPLES * CENTRE  # quicker than sum over short rows
+
+
+@dataclass
+class Cic:
+    """The board's decimator of order 2; it goes on from where the last block left it.
+
+    t = A_before + (16 S - A) - 256·2048 + r,  x = t >> 4,  r = t & 15,  with S = Σ s_i and A = Σ i s_i of a block. The
+    remainder goes into the next tick, so that cutting off four bits costs no bias.
+
+    Attributes:
+        before: A of the block before.
+        remainder: r, 0 to 15.
+    """
+
+    before: int = 0
+    remainder: int = 0
+
+    def run(self, samples: NDArray[np.integer[Any]]) -> Integers:
+        """Decimated samples.
+
+        Args:
+            samples: 12-bit ADC samples, oldest first, shape (n, 16), n >= 1.
+
+        Returns:
+            Centred values on the scale of sums of 16, -32768 to 32752 (the first after a start knows half its weight),
+            shape (n,).
+        """
+        rising = np.einsum("ij,j->i", samples, _RISING, dtype=np.int64)
+        both = np.concatenate([[self.before], rising[:-1]]) - rising + OVERSAMPLES * boxcar(samples)
+        # Remainders that are handed on: all that came so far, without what was given out already.
+        total = np.concatenate([[self.remainder], self.remainder + np.cumsum(both)])
+        self.before, self.remainder = int(rising[-1]), int(total[-1] % 2**_EXTRA_BITS)
+        return np.diff(total >> _EXTRA_BITS)
