@@ -22,7 +22,7 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.link import open_bench
-from jointbench.memory_mapping import file_bytes
+from jointbench.memory_mapping import map_file
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import RecordKind, read_records
 from jointwire import Frame, FrameError, MessageType, State, decode_frame
@@ -143,7 +143,7 @@ def judge(path: Path, tick_us: int, joints: int) -> Turns:
 
 def _frames(path: Path) -> list[Frame]:
     found: list[Frame] = []
-    for record in read_records(file_bytes(path / "frames.bin"), []):
+    for record in read_records(map_file(path / "frames.bin"), []):
         if record.kind is RecordKind.FRAME:
             try:
                 found.append(decode_frame(record.payload))

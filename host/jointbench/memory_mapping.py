@@ -1,4 +1,4 @@
-"""Arrays that lie in a file: read part by part, a log of any length takes little memory."""
+"""Arrays in memory-mapped files, read in chunks, so that a log of any length needs little memory."""
 
 from __future__ import annotations
 
@@ -15,128 +15,130 @@ from numpy.typing import DTypeLike, NDArray
 
 from jointbench.foreign import regular_file
 
-_IN_MEMORY = 16 << 20
-"""Bytes up to which an array is not worth a file."""
+CHUNK_ROWS = 1 << 16
+"""Rows processed at a time where the number does not matter."""
 
-PIECE = 1 << 16
-"""Rows that are worked on at a time where any number would do."""
+_MAX_IN_MEMORY = 16 << 20
+"""Bytes up to which an array stays in memory."""
 
-_WAITING = 1 << 17
-"""Bytes that wait to be written together."""
+_WRITE_BUFFER = 1 << 17
+"""Bytes that are collected before they are written."""
 
 _Item = TypeVar("_Item", bound=np.generic)
 
 FileBytes: TypeAlias = bytes | mmap.mmap
-"""A file's content: all of it, or what is looked at."""
+"""Content of a file, read or mapped."""
 
 
-def part_of(values: NDArray[_Item], part: slice | NDArray[np.intp]) -> NDArray[_Item]:
-    """Rows of an array; of one that lies in a file a copy, after which no page of the file is in memory any more."""
-    if _map_of(values) is None:
-        return values[part]
-    rows = np.array(values[part])
-    give_back(values)
-    return rows
+def read_rows(values: NDArray[_Item], rows: slice | NDArray[np.intp]) -> NDArray[_Item]:
+    """Return rows of an array; of a memory-mapped array a copy, after which its pages are released.
+
+    Args:
+        values: shape (n, ...).
+        rows: slice or row indices.
+    """
+    if _mapping_of(values) is None:
+        return values[rows]
+    copy = np.array(values[rows])
+    release_pages(values)
+    return copy
 
 
-def give_back(values: NDArray[Any] | None) -> None:
-    """Let go of the pages of a file that an array lies in, once they are read or written; the array stays as it is."""
-    mapped = None if values is None else _map_of(values)
-    if mapped is not None:
-        let_go(mapped)
+def release_pages(values: NDArray[Any] | FileBytes | None) -> None:
+    """Release the resident pages of a memory-mapped array or file; its content stays valid and is read again on access.
+
+    Does nothing for an array or bytes in memory, and where the system has no madvise.
+    """
+    mapping = _mapping_of(values) if isinstance(values, np.ndarray) else values
+    if isinstance(mapping, mmap.mmap) and hasattr(mapping, "madvise"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
-def let_go(data: FileBytes) -> None:
-    """Let go of the pages of a file that were looked at."""
-    if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):  # systems without it let go by themselves, but later
-        data.madvise(mmap.MADV_DONTNEED)
-
-
-def file_bytes(path: Path) -> FileBytes:
-    """A file's bytes, read from the disk when they are looked at.
+def map_file(path: Path) -> FileBytes:
+    """Map a file read-only.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with regular_file(path).open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
 
-def scratch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """A new array; a large one lies in a file without a name, where the system has its temporary files (TMPDIR).
+def scratch_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Allocate an uninitialised array; one above 16 MiB lies in an unnamed file of the temporary folder (TMPDIR).
 
-    The file is gone when the array is.
+    The file is deleted with the array.
 
     Raises:
-        OSError: the disk has no room for it.
+        OSError: the disk is full.
     """
-    kind = np.dtype(dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-    if size <= _IN_MEMORY:
-        return np.empty(shape, kind)
-    with _named_place(), tempfile.TemporaryFile() as file:
-        if hasattr(os, "posix_fallocate"):  # a full disk is told now, and not by a signal when it is written to
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size <= _MAX_IN_MEMORY:
+        return np.empty(shape, dtype)
+    with _name_temporary_folder(), tempfile.TemporaryFile() as file:
+        if hasattr(os, "posix_fallocate"):  # reports a full disk now, instead of by SIGBUS on a later write
             os.posix_fallocate(file.fileno(), 0, size)
         else:
             file.truncate(size)
-        return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
+        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
 
 
-class Spool:
-    """A row of items that grows at its end; much of it lies in a file without a name."""
+class AppendBuffer:
+    """Growing one-dimensional array that spills to an unnamed temporary file."""
 
     def __init__(self, dtype: DTypeLike) -> None:
-        """None yet."""
-        self._kind = np.dtype(dtype)
-        self._waiting: list[bytes] = []
-        self._size = 0
+        """Create an empty buffer."""
+        self._dtype = np.dtype(dtype)
+        self._unwritten: list[bytes] = []
+        self._unwritten_size = 0
         self._file: IO[bytes] | None = None
 
     def append(self, items: NDArray[Any]) -> None:
-        """Put items behind those before.
+        """Append items.
 
         Raises:
-            OSError: the disk takes no more.
+            OSError: the disk is full.
         """
-        self._waiting.append(np.ascontiguousarray(items, self._kind).tobytes())
-        self._size += len(self._waiting[-1])
-        if self._size > _WAITING:
+        self._unwritten.append(np.ascontiguousarray(items, self._dtype).tobytes())
+        self._unwritten_size += len(self._unwritten[-1])
+        if self._unwritten_size > _WRITE_BUFFER:
             self._write()
 
-    def all(self) -> NDArray[Any]:
-        """All items; nothing may be appended any more."""
+    def to_array(self) -> NDArray[Any]:
+        """Return all items; nothing may be appended afterwards."""
         if self._file is None:
-            return np.frombuffer(b"".join(self._waiting), self._kind)
+            return np.frombuffer(b"".join(self._unwritten), self._dtype)
         self._write()
-        with _named_place(), self._file as file:
+        with _name_temporary_folder(), self._file as file:
             file.flush()
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), self._kind)
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), self._dtype)
 
     def _write(self) -> None:
-        with _named_place():
+        with _name_temporary_folder():
             if self._file is None:
                 self._file = tempfile.TemporaryFile()
-            self._file.writelines(self._waiting)
-        self._waiting.clear()
-        self._size = 0
+            self._file.writelines(self._unwritten)
+        self._unwritten.clear()
+        self._unwritten_size = 0
 
 
-def pieces(n: int, length: int = PIECE) -> Iterator[slice]:
-    """Slices of at most `length` rows that follow each other from 0 to n."""
+def chunks(n: int, length: int = CHUNK_ROWS) -> Iterator[slice]:
+    """Iterate over consecutive slices of at most `length` rows that cover 0 to n."""
     for start in range(0, n, length):
         yield slice(start, min(start + length, n))
 
 
 @contextmanager
-def _named_place() -> Iterator[None]:
-    """A file without a name tells of a full disk without a place; the folder is what a user can change."""
+def _name_temporary_folder() -> Iterator[None]:
+    """Name the temporary folder in an OSError: the file is unnamed, and the folder is what a user can change."""
     try:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{tempfile.gettempdir()} (TMPDIR)") from error
 
 
-def _map_of(values: NDArray[Any]) -> mmap.mmap | None:
+def _mapping_of(values: NDArray[Any]) -> mmap.mmap | None:
     base: object = values
     while isinstance(base, np.ndarray):
         base = cast(object, base.base)

@@ -11,7 +11,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.excitation import Excitation
 from jointbench.identification import FitSettings
-from jointbench.signals import LowPass, moving
+from jointbench.signals import LowPass, moving_mask
 from tools.accuracy_bench.arm import Arm
 
 
@@ -70,7 +70,7 @@ def fitted_moments(excitation: Excitation, settings: FitSettings) -> NDArray[np.
     assert settings.velocity_threshold is not None
     assert settings.rest_guard is not None
     velocity = excitation.evaluate(TICK * np.arange(round(excitation.duration / TICK)))[1]
-    used = moving(velocity, np.array(settings.velocity_threshold), round(settings.rest_guard / TICK))
+    used = moving_mask(velocity, np.array(settings.velocity_threshold), round(settings.rest_guard / TICK))
     ends = LowPass(settings.cutoff_Hz, TICK, settings.filter_order).settling
     used[:ends] = used[-ends:] = False
     return used

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
@@ -13,8 +14,7 @@ from hil_tests.virtual_bench.sensors import Sensors
 from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.recording import Run, Samples
-from jointbench.signals import Biquads, BoardFilter, boxcar, butterworth_sections, section_pair
-from jointbench.signals.fixed_point_filters import Integers
+from jointbench.signals import Biquads, BoardFilter, boxcar, butterworth_sections, dequantise_biquad
 from tools.accuracy_bench.arm import Arm
 from tools.accuracy_bench.playing import Playing
 
@@ -53,7 +53,7 @@ def record(arm: Arm, excitation: Excitation, playing: Playing, repeats: int, see
     robot, n = arm.robot, len(counts)
     turns = np.array([drive.ratio for drive in robot.drives]) * arm.truth.sensors.motor_encoder_counts
     position = np.array(robot.home) + 2.0 * np.pi / turns * (counts - counts[0])
-    pairs = tuple(map(section_pair, _SECTIONS))
+    pairs = tuple(map(dequantise_biquad, _SECTIONS))
     board_filter = BoardFilter(sections=pairs, cic_order=1, window=TICK, sample_period=TICK)
     samples = Samples(
         time=TICK * np.arange(n, dtype=np.float64), joint_names=robot.joint_names, motor_position=position,
@@ -69,7 +69,7 @@ def record(arm: Arm, excitation: Excitation, playing: Playing, repeats: int, see
     return Recording(run, sensors)
 
 
-def _read(sensors: Sensors, playing: Playing, repeats: int) -> tuple[Integers, Array]:
+def _read(sensors: Sensors, playing: Playing, repeats: int) -> tuple[NDArray[np.int64], Array]:
     """Motor encoder counts that do not wrap, and filtered currents [A], shape (n, n_joints) each."""
     once, joints = playing.position.shape
     rows = np.concatenate([np.zeros(REST_TICKS, np.int64), np.tile(np.arange(once), repeats)])

@@ -18,7 +18,7 @@ from jointbench.identification.drives import DriveSignals, GearTorque, LinearTor
 from jointbench.identification.drives.harmonic import rms_error
 from jointbench.identification.drives.linear_torque import fit_linear_torque
 from jointbench.identification.observations.recorded_signals import recorded_signals
-from jointbench.signals import LowPass, cubic_smooth, moving, rest_threshold
+from jointbench.signals import LowPass, moving_mask, rest_threshold, savitzky_golay
 
 SAMPLE_PERIOD = 0.01
 PASSES = 20
@@ -39,7 +39,7 @@ class PrintedRows(RowFilter):
     def joint_rows(self, values: Array, joint: int) -> Array:
         """A joint's values at the rows, shape (n, ...) to (n_rows, ...)."""
         late = self.board_filters[joint].apply(values) if self.board_filters else values
-        return cubic_smooth(late[:: self.step], PASSES)
+        return savitzky_golay(late[:: self.step], PASSES)
 
 
 def printed_signals(run: Run) -> DriveSignals:
@@ -59,10 +59,10 @@ def printed_signals(run: Run) -> DriveSignals:
     ddq = np.gradient(dq, SAMPLE_PERIOD, axis=0)
     used = np.repeat((motor.valid & joint.valid)[::step, None], q.shape[1], axis=1)
     used[: low_pass.settling] = used[-low_pass.settling :] = False
-    away = moving(dq, rest_threshold(dq), round(0.5 / CUTOFF_HZ / SAMPLE_PERIOD))
+    away = moving_mask(dq, rest_threshold(dq), round(0.5 / CUTOFF_HZ / SAMPLE_PERIOD))
     return DriveSignals(
-        q, dq, ddq, cubic_smooth(motor.torque[::step], PASSES), used, SAMPLE_PERIOD,
-        GearTorque.sampled(cubic_smooth(joint.torque[::step], PASSES), SAMPLE_PERIOD), moving=used & away,
+        q, dq, ddq, savitzky_golay(motor.torque[::step], PASSES), used, SAMPLE_PERIOD,
+        GearTorque.sampled(savitzky_golay(joint.torque[::step], PASSES), SAMPLE_PERIOD), moving=used & away,
     )  # fmt: skip
 
 

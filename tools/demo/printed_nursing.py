@@ -19,7 +19,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.identification.friction import FrictionData, FrictionFit
 from jointbench.identification.observations.recorded_signals import recorded_signals
-from jointbench.signals import LowPass, moving, rest_threshold
+from jointbench.signals import LowPass, moving_mask, rest_threshold
 
 CUTOFF_HZ = 15.0
 """Of the low-pass on currents, printed; a 4 dB ripple of its pass band is printed, too, and not made here."""
@@ -94,7 +94,7 @@ def printed_rows(run: Run, friction: Mapping[str, Law], inertia: Array | None = 
     rubbing = [friction[name](dq[:, j]) for j, name in enumerate(robot.joint_names)]
     used = recorded.valid.copy()
     used[: low_pass.settling] = used[-low_pass.settling :] = False
-    away = moving(dq, rest_threshold(dq), round(0.5 / CUTOFF_HZ / recorded.sample_period))
+    away = moving_mask(dq, rest_threshold(dq), round(0.5 / CUTOFF_HZ / recorded.sample_period))
     own = ddq @ (joint_inertia(robot) if inertia is None else inertia)
     left = torque - np.stack(rubbing, axis=1) - own
     return PrintedRows(q, dq, ddq, left, used, away & used[:, None], np.sqrt(np.mean(torque[used] ** 2, axis=0)))

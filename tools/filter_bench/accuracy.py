@@ -15,9 +15,16 @@ import numpy as np
 from scipy import signal
 
 from jointbench.arrays import Array
-from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
-from jointbench.signals.board_filter import OVERSAMPLES
-from jointbench.signals.fixed_point_filters import CENTRE
+from jointbench.signals import (
+    ADC_MIDSCALE,
+    OVERSAMPLING,
+    Biquads,
+    Cic,
+    MtVelocity,
+    TrackingObserver,
+    boxcar,
+    butterworth_sections,
+)
 
 RATE_HZ = 1000.0
 CUTOFFS_HZ = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 400.0)
@@ -100,14 +107,14 @@ def _signals(rng: np.random.Generator, n: int) -> list[Array]:
 
 
 def _decimators(rng: np.random.Generator, n: int) -> list[Accuracy]:
-    samples = rng.integers(0, 2 * CENTRE, (n, OVERSAMPLES))
-    line = samples.ravel() - float(CENTRE)
-    mean = signal.lfilter(np.ones(OVERSAMPLES), 1.0, line)
-    triangle = signal.lfilter(np.ones(OVERSAMPLES) / OVERSAMPLES, 1.0, mean)
+    samples = rng.integers(0, 2 * ADC_MIDSCALE, (n, OVERSAMPLING))
+    line = samples.ravel() - float(ADC_MIDSCALE)
+    mean = signal.lfilter(np.ones(OVERSAMPLING), 1.0, line)
+    triangle = signal.lfilter(np.ones(OVERSAMPLING) / OVERSAMPLING, 1.0, mean)
     # The triangle's newest sample has no weight: it ends one sample before the tick. The first two ticks fill it.
     errors = (
-        boxcar(samples) - mean[OVERSAMPLES - 1 :: OVERSAMPLES],
-        (Cic().run(samples) - triangle[OVERSAMPLES - 2 :: OVERSAMPLES])[2:],
+        boxcar(samples) - mean[OVERSAMPLING - 1 :: OVERSAMPLING],
+        (Cic().run(samples) - triangle[OVERSAMPLING - 2 :: OVERSAMPLING])[2:],
     )
     names = ("boxcar", "CIC 2")
     return [_worst(name, None, [error], _FULL_SCALE) for name, error in zip(names, errors, strict=True)]

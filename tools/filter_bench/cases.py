@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from jointbench.signals.board_filter import OVERSAMPLES, PASS_THROUGH, Section, butterworth_sections
+from jointbench.signals import OVERSAMPLING, PASS_THROUGH, QuantisedBiquad, butterworth_sections
 from jointwire import BY_NAME
 
 _REGISTERS = 128  # the firmware's table
@@ -32,7 +32,7 @@ class Case:
     inputs: NDArray[Any]
 
     @property
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[QuantisedBiquad, ...]:
         """The filter's coefficients."""
         return tuple(_section(self.registers, number) for number in (1, 2))
 
@@ -83,12 +83,12 @@ def _case(number: int, ticks: int, rng: np.random.Generator) -> Case:
     return Case(registers, inputs)
 
 
-def _section(registers: dict[str, int], number: int) -> Section:
+def _section(registers: dict[str, int], number: int) -> QuantisedBiquad:
     b0, b1, b2, a1, a2 = (registers[f"filter.{number}.{name}"] for name in _COEFFICIENTS)
     return b0, b1, b2, a1, a2
 
 
-def _sections(rng: np.random.Generator) -> tuple[Section, ...]:
+def _sections(rng: np.random.Generator) -> tuple[QuantisedBiquad, ...]:
     """Filters as they are designed, and as only a mistake would write them: within the registers' bounds, but wild."""
     kind = ("designed", "designed", "none", "wild", "bounds")[rng.integers(5)]
     if kind == "designed":
@@ -101,16 +101,16 @@ def _sections(rng: np.random.Generator) -> tuple[Section, ...]:
     def one(low: int, high: int) -> int:
         return _one_of(rng, low, high) if kind == "bounds" else int(rng.integers(low, high, endpoint=True))
 
-    return tuple(cast(Section, tuple(one(*each) for each in ranges)) for _ in range(2))
+    return tuple(cast(QuantisedBiquad, tuple(one(*each) for each in ranges)) for _ in range(2))
 
 
 def _converter(rng: np.random.Generator, ticks: int) -> NDArray[np.int64]:
     """ADC samples: noise over the whole range, a swing with noise on it, or rails, in stretches."""
-    whole = rng.integers(0, _TOP, (ticks, OVERSAMPLES), endpoint=True)
-    time = np.arange(ticks * OVERSAMPLES).reshape(ticks, OVERSAMPLES) / (OVERSAMPLES * _RATE_HZ)
+    whole = rng.integers(0, _TOP, (ticks, OVERSAMPLING), endpoint=True)
+    time = np.arange(ticks * OVERSAMPLING).reshape(ticks, OVERSAMPLING) / (OVERSAMPLING * _RATE_HZ)
     swing = 2048 + rng.uniform(100, 2400) * np.sin(2 * np.pi * rng.uniform(0.1, 500.0) * time + rng.uniform(0, 6.3))
     swing += rng.normal(0, rng.uniform(0, 40), swing.shape)
-    rails = _TOP * rng.integers(0, 2, (ticks, 1)) * np.ones(OVERSAMPLES, np.int64)
+    rails = _TOP * rng.integers(0, 2, (ticks, 1)) * np.ones(OVERSAMPLING, np.int64)
     kinds = np.stack([whole, np.clip(np.rint(swing), 0, _TOP).astype(np.int64), rails])
     return kinds[_stretches(rng, ticks, 3), np.arange(ticks)]
 

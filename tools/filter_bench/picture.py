@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.report.theme import PALETTE, house_style
-from jointbench.signals import BoardFilter, TrackingObserver, butterworth_sections
-from jointbench.signals.board_filter import section_pair
-from jointbench.signals.encoder_velocity import mean_response
+from jointbench.signals import (
+    BoardFilter,
+    TrackingObserver,
+    butterworth_sections,
+    dequantise_biquad,
+    moving_average_response,
+)
 
 TICK_S = 1e-3
 LOWEST_DB = -100.0
@@ -41,7 +45,7 @@ def _draw_path(axes: Axes) -> None:
     frequency = np.geomspace(1.0, 8000.0, 6000)
     wide = BoardFilter(sections=(), cic_order=1, window=TICK_S, sample_period=TICK_S)
     steep = BoardFilter(
-        sections=tuple(section_pair(each) for each in butterworth_sections(4, 50.0, 1.0 / TICK_S)),
+        sections=tuple(dequantise_biquad(each) for each in butterworth_sections(4, 50.0, 1.0 / TICK_S)),
         cic_order=2, window=TICK_S, sample_period=TICK_S,
     )  # fmt: skip
     triangle = BoardFilter(sections=(), cic_order=2, window=TICK_S, sample_period=TICK_S)
@@ -60,7 +64,7 @@ def _draw_velocities(axes: Axes) -> None:
     for alpha, beta, colour in ((128, 512, PALETTE.measured), (64, 100, PALETTE.predicted)):
         response = TrackingObserver(alpha, beta).response(frequency, TICK_S)
         _line(axes, frequency, response, colour, f"tracking observer, alpha {alpha}, beta {beta}")
-    _line(axes, frequency, mean_response(frequency, TICK_S), PALETTE.ink, "M/T counting, edges a tick apart")
+    _line(axes, frequency, moving_average_response(frequency, TICK_S), PALETTE.ink, "M/T counting, edges a tick apart")
     axes.set_ylim(-40.0, 8.0)
     axes.set_title("velocity, from the motor's to the board's", loc="left", fontsize=10.0)
     axes.legend(loc="lower left", frameon=False, fontsize=8.0)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
-from jointbench.signals.board_filter import OVERSAMPLES
+from jointbench.signals import OVERSAMPLING, Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
 
 PEER = "scipy sosfilt, float64"
 _RATE_HZ, _CUTOFF_HZ, _ORDER = 1000.0, 100.0, 4
@@ -35,7 +34,7 @@ def race(seed: int, n_samples: int = 500_000, rounds: int = 7) -> list[Speed]:
     rng = np.random.default_rng(seed)
     values = rng.integers(-32768, 32768, n_samples)
     floats = values.astype(np.float64)
-    samples = rng.integers(0, 4096, (n_samples, OVERSAMPLES)).astype(np.uint16)
+    samples = rng.integers(0, 4096, (n_samples, OVERSAMPLING)).astype(np.uint16)
     counters = np.cumsum(rng.integers(-30, 60, n_samples)) % 2**16
     edges = np.arange(n_samples) * 125_000 % 2**32
     sections = butterworth_sections(_ORDER, _CUTOFF_HZ, _RATE_HZ)

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware.tests.twin import Inputs, Twin, defaults
-from jointbench.signals import Biquads, Cic, MtVelocity, TrackingObserver, boxcar
-from jointbench.signals.encoder_velocity import LONG_STILL
-from jointbench.signals.fixed_point_filters import Integers
+from jointbench.signals import MAX_IDLE_TICKS, Biquads, Cic, MtVelocity, TrackingObserver, boxcar
 from tools.filter_bench.board import OUTPUTS
 from tools.filter_bench.cases import Case
 
@@ -28,7 +26,7 @@ def host_outputs(case: Case) -> NDArray[Any]:
     return out
 
 
-def _velocity(case: Case) -> Integers:
+def _velocity(case: Case) -> NDArray[np.int64]:
     counters = case.inputs["motor_count"]
     if case.registers["velocity.source"] == 0:
         observer = TrackingObserver(case.registers["velocity.alpha"], case.registers["velocity.beta"])
@@ -38,7 +36,7 @@ def _velocity(case: Case) -> Integers:
 
 def plain_outputs(case: Case) -> NDArray[Any]:
     """Outputs of the firmware's own twin, whose integers are unbounded, dtype OUTPUTS."""
-    twin = Twin(defaults() | case.registers, still=LONG_STILL, edge_clocks=case.capture_clocks)
+    twin = Twin(defaults() | case.registers, still=MAX_IDLE_TICKS, edge_clocks=case.capture_clocks)
     rows: list[tuple[int, ...]] = []
     for given in case.inputs:
         current, torque = given["adc"].tolist()

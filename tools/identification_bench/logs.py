@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.link.identity import Facts
-from jointbench.memory_mapping import give_back, pieces, scratch
+from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.recording import Samples, save_samples
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import FRAMES, create_run_directory
@@ -28,11 +28,11 @@ def imported_log(directory: Path, minutes: float, seed: int) -> Path:
     """A run of samples that came from elsewhere, at 1 kHz."""
     robot = load_robot(LONG_ROBOT)
     n = round(minutes * 60.0 / PERIOD_S)
-    position, torque = scratch((n, robot.n_joints), np.float64), scratch((n, robot.n_joints), np.float64)
-    for part in pieces(n):
+    position, torque = scratch_array((n, robot.n_joints), np.float64), scratch_array((n, robot.n_joints), np.float64)
+    for part in chunks(n):
         position[part], torque[part] = _measured(robot, part, 0.0, seed)
-        give_back(position)
-        give_back(torque)
+        release_pages(position)
+        release_pages(torque)
     samples = Samples(
         time=PERIOD_S * np.arange(n, dtype=np.float64), joint_names=robot.joint_names, motor_position=position,
         link_position=None, motor_current=None, motor_torque=torque, joint_torque=None, play_tick=np.full(n, -1),
@@ -51,7 +51,7 @@ def recorded_log(directory: Path, minutes: float, seed: int) -> Path:
     path = create_run_directory(directory, {**about, "board": boards, "seed": seed})
     writer = RecordWriter(path / FRAMES)
     n_blocks = round(minutes * 60.0 / PERIOD_S) // _BLOCK
-    for part in pieces(n_blocks, 1000):
+    for part in chunks(n_blocks, 1000):
         raw = _counts(robot, slice(part.start * _BLOCK, part.stop * _BLOCK), seed)
         for block in range(part.start, part.stop):
             within = slice((block - part.start) * _BLOCK, (block - part.start + 1) * _BLOCK)

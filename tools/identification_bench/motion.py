@@ -8,7 +8,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.identification.rows.motion_rows import MotionRows
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.robot import Robot, load_robot
 
 MANY_ROBOT, LONG_ROBOT = "tx40", "cobot6"
@@ -61,7 +61,7 @@ def many_rows(seed: int, samples: int = SAMPLES) -> tuple[MotionRows, Array]:
     swings, parameters = Swings(robot, seed), true_parameters(robot, seed)
     rng = np.random.default_rng(seed)
     q, dq, ddq, torque = np.empty((4, samples, robot.n_joints))
-    for part in pieces(samples, _CHUNK):
+    for part in chunks(samples, _CHUNK):
         time = PERIOD_S * np.arange(part.start, part.stop, dtype=np.float64)
         q[part], dq[part], ddq[part] = swings.at(time)
         noise = rng.normal(scale=_NOISE, size=q[part].shape) / np.arange(1, robot.n_joints + 1)

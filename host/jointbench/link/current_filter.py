@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from jointbench.link.client import RegisterName
-from jointbench.signals.board_filter import butterworth_sections
+from jointbench.signals import butterworth_sections
 
 COEFFICIENTS = ("b0", "b1", "b2", "a1", "a2")
 

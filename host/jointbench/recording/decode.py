@@ -15,7 +15,7 @@ from jointbench.link.identity import FOOT_CHANNELS
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.sync import Exchange, Pulse
 from jointbench.link.tally import Tally
-from jointbench.memory_mapping import file_bytes
+from jointbench.memory_mapping import map_file
 from jointbench.recording.clock_notes import ClockNotes
 from jointbench.recording.record_file import Record, RecordKind, read_records
 from jointbench.recording.tracks import Ticks, Track, TrackSpool
@@ -103,7 +103,7 @@ def decode_recording(
     tally = Tally(joints, limit)
     strangers: set[int] = set()
     n_records = undecoded = 0
-    for batch in _batches(read_records(file_bytes(path), warnings)):
+    for batch in _batches(read_records(map_file(path), warnings)):
         n_records += len(batch)
         records = [record for record in batch if record.kind is not RecordKind.REST]
         for record, content in zip(records, _contents(records, schema), strict=True):

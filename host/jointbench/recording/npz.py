@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from jointbench.files import replacing
 from jointbench.foreign import regular_file
-from jointbench.memory_mapping import file_bytes, part_of, pieces
+from jointbench.memory_mapping import chunks, map_file, read_rows
 
 _ALIGNED = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a file in a zip archive: the lengths of its name and of what is extra
@@ -66,7 +66,7 @@ def _arrays_of(path: Path) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(regular_file(path)) as archive:
         if (damaged := archive.testzip()) is not None:
             raise ValueError(f"{damaged} in it is damaged")
-        mapped = file_bytes(path)
+        mapped = map_file(path)
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             with archive.open(info) as member:
@@ -88,8 +88,8 @@ def _write_array(member: IO[bytes], values: NDArray[Any]) -> None:
     if values.ndim == 0:
         member.write(values.tobytes())
         return
-    for part in pieces(len(values)):
-        member.write(np.ascontiguousarray(part_of(values, part)).data)
+    for part in chunks(len(values)):
+        member.write(np.ascontiguousarray(read_rows(values, part)).data)
 
 
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

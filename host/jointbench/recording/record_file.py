@@ -19,7 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jointbench.memory_mapping import FileBytes, let_go
+from jointbench.memory_mapping import FileBytes, release_pages
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -194,14 +194,14 @@ class _DiskSync:
 def scan_records(data: FileBytes) -> Iterator[Record | Damage]:
     """Records of a file's bytes and what stands between them, in order; together they are the whole file.
 
-    Of a mapped file (`file_bytes`) pages are let go of as they are passed. After damage, of a length too, reading goes
+    Of a mapped file (`map_file`) pages are let go of as they are passed. After damage, of a length too, reading goes
     on at the next record whose CRC holds; one of more than `_NEXT_SIZE` bytes is not looked for, or damage in a file of
     an hour would be looked through for minutes.
     """
     position = passed = 0
     while position < len(data):
         if position - passed > _PASSED:
-            let_go(data)
+            release_pages(data)
             passed = position
         end = _end_of_record(data, position)
         if end is None:

@@ -108,7 +108,7 @@ def uneven_times(
         made = resample(time, time[:, None], known, sample_period=sample_period)
     except SignalError as error:
         raise ImportedDataError(f"{file}: {error}") from error
-    return UnevenTimes(time, known, made.time, made.valid, made.sample_period, made.jitter, made.gaps)
+    return UnevenTimes(time, known, made.time, made.valid, made.sample_period, made.jitter, made.n_gaps)
 
 
 def even_grid(rows: int, first_row: int, sample_period: float) -> TimeGrid:

@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.errors import RunError
 from jointbench.link.identity import FOOT_CHANNELS, Facts
 from jointbench.link.sync import BoardClock
-from jointbench.memory_mapping import give_back, pieces, scratch
+from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.recording.clock_notes import clocks_of
 from jointbench.recording.decode import BoardRecord
 from jointbench.recording.late_samples import put_in_place
@@ -154,12 +154,12 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
     at_joints, at_feet = rows[:n_joints], rows[n_joints:]
     names = _streamed(joints, feet)
     columns: dict[str, NDArray[Any]] = {
-        "time": scratch((count,), np.float64),
-        "play_tick": scratch((count,), np.int64),
-        "valid": scratch((count, n_joints), np.bool_),
+        "time": scratch_array((count,), np.float64),
+        "play_tick": scratch_array((count,), np.int64),
+        "valid": scratch_array((count, n_joints), np.bool_),
     }
     play = _playing(boards, clocks, rows)
-    for part in pieces(count):
+    for part in chunks(count):
         row = np.arange(part.start, part.stop)
         sampled = [own.sampled(record.ticks, part) for own, (_, record) in zip(at_joints, joints, strict=True)]
         scaled = _scaled(joints, at_joints, names, part)
@@ -170,9 +170,9 @@ def assemble(robot: Robot, boards: Sequence[tuple[BoardFacts, BoardRecord]], com
         values |= {"time": row * period, "play_tick": played}
         for name, each in (values | {"valid": valid}).items():
             if name not in columns:
-                columns[name] = scratch((count, *each.shape[1:]), np.float64)
+                columns[name] = scratch_array((count, *each.shape[1:]), np.float64)
             columns[name][part] = each
-            give_back(columns[name])
+            release_pages(columns[name])
     samples = Samples(
         joint_names=tuple(fact.joint for fact, _ in joints),
         foot_names=tuple(fact.joint for fact, _ in feet),

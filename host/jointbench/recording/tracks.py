@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.memory_mapping import Spool, give_back, part_of
+from jointbench.memory_mapping import AppendBuffer, read_rows, release_pages
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Ticks:
     @cached_property
     def every(self) -> int:
         """Spacing of the closest."""
-        return int(part_of(self.steps, slice(None)).min())
+        return int(read_rows(self.steps, slice(None)).min())
 
     def between(self, low: int, high: int) -> tuple[NDArray[np.int64], NDArray[np.bool_], slice]:
         """Ticks from `low` up to but without `high`, of a stretch of blocks that holds them all.
@@ -66,10 +66,10 @@ class Ticks:
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         """Where blocks begin among all ticks, and the end, shape (n_blocks + 1,)."""
-        return np.concatenate([[0], np.cumsum(part_of(self.counts, slice(None)))])
+        return np.concatenate([[0], np.cumsum(read_rows(self.counts, slice(None)))])
 
     def _heads(self, blocks: slice) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        return part_of(self.first, blocks), part_of(self.counts, blocks), part_of(self.steps, blocks)
+        return read_rows(self.first, blocks), read_rows(self.counts, blocks), read_rows(self.steps, blocks)
 
     def _expanded(self, blocks: slice) -> NDArray[np.int64]:
         first, counts, steps = self._heads(blocks)
@@ -92,7 +92,7 @@ class Track:
     def between(self, low: int, high: int) -> tuple[NDArray[np.int64], NDArray[np.generic]]:
         """Ticks from `low` up to but without `high`, in the order they came, and the values at them."""
         ticks, within, place = self.ticks.between(low, high)
-        ticks, values = ticks[within], part_of(self.values, place)[within]
+        ticks, values = ticks[within], read_rows(self.values, place)[within]
         if self.late is None:
             return ticks, values
         late_ticks, late_values = self.late.between(low, high)
@@ -104,24 +104,24 @@ class TrackSpool:
 
     def __init__(self) -> None:
         """No block yet."""
-        self._heads = Spool(np.int64)  # one for all three: each may hold a file open
-        self._values: Spool | None = None
+        self._heads = AppendBuffer(np.int64)  # one for all three: each may hold a file open
+        self._values: AppendBuffer | None = None
 
     def append(self, ticks: Ticks, values: NDArray[np.generic] | None = None) -> None:
         """Put blocks behind those before; all with values, or none."""
         self._heads.append(np.stack([ticks.first, ticks.counts, ticks.steps], axis=1))
         if values is not None:
             if self._values is None:
-                self._values = Spool(values.dtype)
+                self._values = AppendBuffer(values.dtype)
             self._values.append(values)
 
     def ticks(self) -> Ticks:
         """The ticks of all blocks."""
-        return Ticks(*self._heads.all().reshape(-1, 3).T)
+        return Ticks(*self._heads.to_array().reshape(-1, 3).T)
 
     def track(self) -> Track:
         """All of it, where it has values."""
         ticks = self.ticks()
-        values = np.empty(0) if self._values is None else self._values.all()
-        give_back(values)
+        values = np.empty(0) if self._values is None else self._values.to_array()
+        release_pages(values)
         return Track(ticks, values, has_gaps=self._values is not None and values.dtype.kind == "f")

@@ -1,34 +1,37 @@
-"""Samples brought onto an even grid, and values between two samples."""
+"""Values between samples: resampling of uneven times onto an even grid, and interpolation at fractional samples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # each of its parts is imported where it is first used: all take a second
+import scipy  # its submodules load on first use; each takes up to a second
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.signals.segmentation import spans
+from jointbench.signals.segmentation import valid_spans
 
-_LONGEST_STEP = 1.6
-"""Sample periods that two neighbours may lie apart; beyond, a sample is missing between them."""
+_MAX_STEP = 1.6
+"""Longest step between neighbours [sample periods]; beyond it, a sample is missing between them."""
 
-_POINTS = 6
+_GRID_TOLERANCE = 1e-9
+"""Distance [sample periods] within which a grid time coincides with a sample: rounding must not lose it."""
+
+_INTERPOLATION_POINTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
-    """Values on an even grid of times.
+class UniformSamples:
+    """Values on an even time grid.
 
     Attributes:
         time: [s], shape (n,).
         values: nan where not valid, shape (n, n_columns).
-        valid: grid places with good samples around them, shape (n,); the others must not be used.
+        valid: grid times between good samples, shape (n,); the others must not be used.
         sample_period: [s].
-        jitter: root mean square of what steps between neighbours differ from the sample period, gaps apart [s].
-        gaps: number of stretches without samples between the first and the last grid place.
+        jitter: root mean square deviation of the original steps from the sample period, gaps excluded [s].
+        n_gaps: number of gaps between the first and the last grid time.
     """
 
     time: Array
@@ -36,98 +39,114 @@ class Resampled:
     valid: NDArray[np.bool_]
     sample_period: float
     jitter: float
-    gaps: int
+    n_gaps: int
 
 
 def resample(
     time: Array, values: Array, valid: NDArray[np.bool_] | None = None, *, sample_period: float | None = None
-) -> Resampled:
-    """Bring samples of uneven times onto an even grid, by the cubic spline through each stretch without a gap.
+) -> UniformSamples:
+    """Resample unevenly timed values onto an even grid, by a cubic spline through each span without a gap.
 
-    Within a stretch, neighbours lie at most 1.6 sample periods apart. Nothing is invented: no value comes from across
-    a gap or from a flagged sample, and a stretch of fewer than four samples gives none. Motion up to a tenth of the
-    sample rate keeps its shape; noise near half of it is weakened here and there, so filter before you trust spectra.
+    Neighbours within a span are at most 1.6 sample periods apart. No value is computed across a gap or from an
+    invalid sample, and a span of fewer than four samples gives none. Motion up to a tenth of the sample rate keeps
+    its shape; noise near the Nyquist frequency is attenuated unevenly, so low-pass the result before judging its
+    spectrum.
 
     Args:
-        time: of each sample [s], rising, shape (n,).
+        time: of each sample [s], increasing, shape (n,).
         values: shape (n, n_columns).
-        valid: False for flagged samples, shape (n,); None: all are good. Values that are nan or inf are flagged too.
+        valid: False for samples to ignore, shape (n,); None: use all. Rows with nan or inf are ignored in any case.
         sample_period: of the grid [s]; None: the median step.
 
     Returns:
-        The grid from the first to the last sample, with its flags.
+        The grid from the first to the last valid sample.
 
     Raises:
-        SignalError: fewer than four good samples, times that do not rise, or no stretch that is regular enough.
+        SignalError: fewer than four good samples, times that do not rise, or no span that is regular enough.
     """
     good = np.isfinite(values).all(axis=1) & np.isfinite(time)
     if valid is not None:
         good &= valid
-    times, rows = time[good], values[good]
-    if len(times) < 4:
-        raise SignalError(f"{len(times)} good samples are too few to resample; at least 4 are needed")
-    steps = np.diff(times)
+    good_time, good_values = time[good], values[good]
+    if len(good_time) < 4:
+        raise SignalError(f"{len(good_time)} good samples are too few to resample; at least 4 are needed")
+    steps = np.diff(good_time)
     if steps.min() <= 0.0:
         row = int(np.argmin(steps))
-        raise SignalError(f"times must rise: {times[row + 1]:.9g} s follows {times[row]:.9g} s; sort or drop such rows")
-    period = float(np.median(steps)) if sample_period is None else sample_period
-    together = steps <= _LONGEST_STEP * period
-    grid = times[0] + period * np.arange(1 + int(np.floor((times[-1] - times[0]) / period + 1e-9)), dtype=np.float64)
-    out = np.full((len(grid), rows.shape[1]), np.nan)
-    known = np.zeros(len(grid), dtype=np.bool_)
-    for part in spans(together, least=3):
-        stretch = slice(part.start, part.stop + 1)
-        # A grid place as good as on the last sample is on it: rounding must not cost it.
-        inside = (grid >= times[stretch][0] - 1e-9 * period) & (grid <= times[stretch][-1] + 1e-9 * period)
-        out[inside] = _spline(times[stretch], rows[stretch], grid[inside])
-        known |= inside
-    if not known.any():
         raise SignalError(
-            f"no four samples in a row lie within {_LONGEST_STEP:g} sample periods of {period:.6g} s of each other; "
+            f"times must rise: {good_time[row + 1]:.9g} s follows {good_time[row]:.9g} s; sort or drop such rows"
+        )
+    period = float(np.median(steps)) if sample_period is None else sample_period
+    contiguous = steps <= _MAX_STEP * period
+    n_grid = 1 + int(np.floor((good_time[-1] - good_time[0]) / period + _GRID_TOLERANCE))
+    grid = good_time[0] + period * np.arange(n_grid, dtype=np.float64)
+    resampled = np.full((n_grid, good_values.shape[1]), np.nan)
+    covered = np.zeros(n_grid, dtype=np.bool_)
+    tolerance = _GRID_TOLERANCE * period
+    for steps_span in valid_spans(contiguous, min_length=3):
+        span = slice(steps_span.start, steps_span.stop + 1)  # n steps join n + 1 samples
+        first, last = good_time[span][0], good_time[span][-1]
+        inside = (grid >= first - tolerance) & (grid <= last + tolerance)
+        spline = scipy.interpolate.CubicSpline(good_time[span], good_values[span], axis=0)
+        resampled[inside] = spline(np.clip(grid[inside], first, last))
+        covered |= inside
+    if not covered.any():
+        raise SignalError(
+            f"no four samples in a row lie within {_MAX_STEP:g} sample periods of {period:.6g} s of each other; "
             f"the times are too irregular to resample, record with a steadier clock or give a longer sample_period"
         )
-    jitter = float(np.sqrt(np.mean((steps[together] - period) ** 2)))
-    return Resampled(grid, out, known, period, jitter, sum(1 for _ in spans(~known)))
+    jitter = float(np.sqrt(np.mean((steps[contiguous] - period) ** 2)))
+    return UniformSamples(grid, resampled, covered, period, jitter, n_gaps=sum(1 for _ in valid_spans(~covered)))
 
 
-def _spline(times: Array, rows: Array, wanted: Array) -> Array:
-    spline = scipy.interpolate.CubicSpline(times, rows, axis=0)
-    return np.asarray(spline(np.clip(wanted, times[0], times[-1])), dtype=np.float64)
+def interpolate_samples(values: Array, index: Array) -> Array:
+    """Interpolate evenly spaced samples at fractional indices, by the polynomial through the six nearest samples.
 
-
-def at_places(values: Array, places: Array) -> Array:
-    """Values at fractional places of a row of samples, along the polynomial through the six nearest of them.
-
-    At whole places the samples come back as they are, to the bit. A sine with ten samples a cycle keeps 99.97 % of its
-    amplitude half way between two of them, one with five 98.5 %.
+    At whole indices the samples are returned bit for bit. Half way between two samples, a sine of ten samples per cycle
+    keeps 99.97 % of its amplitude, one of five samples per cycle 98.5 %.
 
     Args:
-        values: evenly spaced, without gaps, shape (n, ...), n >= 6.
-        places: counted in samples from the first, within 0..n-1, shape (m,).
+        values: evenly sampled without gaps, shape (n, ...), n >= 6.
+        index: fractional sample index, 0 to n - 1, shape (m,).
 
     Returns:
         Interpolated values, shape (m, ...).
 
     Raises:
-        SignalError: too few samples, or a place outside of them.
+        SignalError: too few samples, or an index outside of them.
 
-    Source: Lagrange's formula; as a fractional delay in Laakso et al., IEEE Signal Processing Magazine 13(1), 1996.
+    Source: Lagrange fractional delay, Laakso et al., IEEE Signal Processing Magazine 13(1), 1996.
     """
     n = len(values)
-    if n < _POINTS:
-        raise SignalError(f"{n} samples are too few to interpolate between; at least {_POINTS} are needed")
-    if len(places) and not (places.min() >= 0.0 and places.max() <= n - 1):
+    if n < _INTERPOLATION_POINTS:
+        raise SignalError(f"{n} samples are too few to interpolate; at least {_INTERPOLATION_POINTS} are needed")
+    if len(index) and not (index.min() >= 0.0 and index.max() <= n - 1):
         raise SignalError(
-            f"places from {places.min():g} to {places.max():g} must lie within the samples, 0 to {n - 1}; "
-            f"nothing is known beyond them"
+            f"sample indices from {index.min():g} to {index.max():g} must lie within the samples, 0 to {n - 1}; "
+            f"shift or shorten the range, nothing is known beyond the samples"
         )
-    first = np.clip(np.floor(places).astype(np.intp) - (_POINTS // 2 - 1), 0, n - _POINTS)
-    offset = places - first
-    result = np.zeros((len(places), *values.shape[1:]))
-    for k in range(_POINTS):
-        weight = np.ones(len(places))
-        for other in range(_POINTS):
-            if other != k:
-                weight *= (offset - other) / (k - other)
+    first = np.clip(np.floor(index).astype(np.intp) - (_INTERPOLATION_POINTS // 2 - 1), 0, n - _INTERPOLATION_POINTS)
+    result = np.zeros((len(index), *values.shape[1:]))
+    for k, weight in enumerate(lagrange_weights(index - first, _INTERPOLATION_POINTS)):
         result += weight.reshape(-1, *(1,) * (values.ndim - 1)) * values[first + k]
     return result
+
+
+def lagrange_weights(position: Array, n_points: int) -> Array:
+    """Return the Lagrange basis polynomials on the nodes 0, 1 ... n_points - 1.
+
+    w_k(x) = prod_{j != k} (x - j) / (k - j), so that sum_k w_k(x) y_k is the polynomial through the n_points samples y.
+
+    Args:
+        position: x, shape (m,).
+        n_points: number of nodes.
+
+    Returns:
+        Weights, shape (n_points, m); exactly 0 and 1 at the nodes.
+    """
+    weights = np.ones((n_points, len(position)))
+    for k in range(n_points):
+        for j in range(n_points):
+            if j != k:
+                weights[k] *= (position - j) / (k - j)
+    return weights

@@ -18,7 +18,7 @@ from jointbench.identification.observations.recorded_signals import RecordedSign
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
-from jointbench.signals import BoardFilter, LowPass, bandwidth, moving, rest_threshold, smooth_motion, spans
+from jointbench.signals import BoardFilter, LowPass, bandwidth, moving_mask, rest_threshold, smooth_motion, valid_spans
 
 MOTION_CUTOFF_HZ = 40.0
 """Of positions: between 20 and 80 Hz the friction of a harmonic-drive arm is told alike (docs/friction.md)."""
@@ -211,7 +211,7 @@ def drive_signals(
     step = signals.sample_period
     low_pass = LowPass(_cutoff(signals, settings), step, settings.filter_order)
     least = 2 * low_pass.settling + low_pass.stride + 2
-    parts = list(spans(valid, least))
+    parts = list(valid_spans(valid, least))
     if not parts:
         raise FitError(
             f"run {run.path} has no stretch of {least} samples without a gap, which a low-pass at "
@@ -276,7 +276,7 @@ def _joined(parts: list[DriveSignals], robot: Robot, settings: FitSettings, reco
     guard_s = 0.5 / low_pass.cutoff_Hz if settings.rest_guard is None else settings.rest_guard
     guard = round(guard_s / low_pass.sample_period)
     thin = slice(None, None, low_pass.stride)
-    away = np.vstack([moving(part.dq, threshold, guard)[thin] for part in parts])
+    away = np.vstack([moving_mask(part.dq, threshold, guard)[thin] for part in parts])
     used = np.vstack([part.used for part in parts]) & robot.modelled
     ends = [0, *accumulate(len(part.q) for part in parts)]
 
@@ -333,7 +333,7 @@ def _earlier(values: Array, samples: Array) -> Array:
 def _cutoff(signals: RecordedSignals, settings: FitSettings) -> float:
     if settings.cutoff_Hz is not None:
         return settings.cutoff_Hz
-    longest = max(spans(signals.valid), key=lambda part: part.stop - part.start)
+    longest = max(valid_spans(signals.valid), key=lambda part: part.stop - part.start)
     highest = 0.2 / signals.sample_period
     if longest.stop - longest.start < 3:
         return min(_LEAST_CUTOFF_HZ, highest)

@@ -15,7 +15,7 @@ from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.signals import spans
+from jointbench.signals import valid_spans
 
 _ORDER = 4
 _GAIN = 70.0
@@ -35,7 +35,8 @@ def position_noise(run: Run, settings: FitSettings) -> Array:
         FitError: the run has no five samples in a row.
     """
     position = measured_positions(run, settings)
-    differences = [np.diff(position[part], _ORDER, axis=0) for part in spans(measured(run, settings), least=_ORDER + 1)]
+    spans = valid_spans(measured(run, settings), min_length=_ORDER + 1)
+    differences = [np.diff(position[span], _ORDER, axis=0) for span in spans]
     if not differences:
         raise FitError(f"run {run.path} has no {_ORDER + 1} samples in a row, from which noise of positions is told")
     whole = np.vstack(differences)

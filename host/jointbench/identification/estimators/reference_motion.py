@@ -13,7 +13,7 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.moved_run import measured, measured_positions, with_positions
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.signals import LowPass, smooth_motion, spans
+from jointbench.signals import LowPass, smooth_motion, valid_spans
 
 
 class Reference(NamedTuple):
@@ -75,7 +75,7 @@ def measured_references(run: Run, settings: FitSettings) -> Iterator[Reference]:
     if settings.interval is not None:
         valid = valid & (samples.time >= settings.interval[0]) & (samples.time < settings.interval[1])
     position = measured_positions(run, settings)
-    for part in spans(valid, least=2 * low_pass.settling + low_pass.stride + 2):
+    for part in valid_spans(valid, min_length=2 * low_pass.settling + low_pass.stride + 2):
         motion = smooth_motion(position[part], low_pass)
         places = np.arange(part.stop - part.start)
         yield Reference(places + part.start, places, motion.q, motion.dq)

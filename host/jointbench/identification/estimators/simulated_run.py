@@ -25,7 +25,7 @@ from jointbench.identification.least_squares import Estimate
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
-from jointbench.signals import at_places
+from jointbench.signals import interpolate_samples
 
 BENCH_BANDWIDTH_HZ = 10.0
 """Of a servo that follows a plan and is not known: what the bench's own rule gives its boards."""
@@ -127,7 +127,7 @@ class Follower:
         dq = np.vstack([np.zeros((before, q.shape[1])), reference.dq])
         if finer > 1:
             places = np.arange((len(q) - 1) * finer + 1) / finer
-            q, dq = at_places(q, places), at_places(dq, places)
+            q, dq = interpolate_samples(q, places), interpolate_samples(dq, places)
         servo, feedforward = self.servo, None
         if servo is None:
             poses = q[:: max(1, len(q) // _POSES)]

@@ -29,7 +29,7 @@ from scipy.optimize import nnls
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
-from jointbench.lazy_numba import compiled
+from jointbench.lazy_numba import lazy_njit
 
 _GONE = 40.0
 """exp(-40) is less than rounding beside 1."""
@@ -263,7 +263,7 @@ def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Arra
     return p, weights
 
 
-@compiled
+@lazy_njit
 def _stops(moved: Array, thresholds: Array, start: Array) -> Array:
     """Stop operators of a position, over their thresholds, from the steps between samples, shape (n, n_thresholds)."""
     out = np.empty((len(moved), len(thresholds)))

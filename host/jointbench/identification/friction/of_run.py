@@ -17,7 +17,7 @@ from jointbench.identification.friction.stairs import played_stairs, stairs_fric
 from jointbench.identification.friction.subtraction import concatenate, rigid_torque, sensor_torque, subtracted
 from jointbench.identification.model import Model
 from jointbench.recording.run import Run
-from jointbench.signals import LowPass, moving, rest_threshold, smooth_motion, spans
+from jointbench.signals import LowPass, moving_mask, rest_threshold, smooth_motion, valid_spans
 
 Way = Literal["sweep", "sensor", "model"]
 WAYS: tuple[Way, ...] = ("sweep", "sensor", "model")
@@ -68,7 +68,7 @@ def friction_of_run(
         raise FitError(f"friction cannot be told by {way!r}; the ways are {', '.join(WAYS)}")
     low_pass = LowPass(cutoff_Hz, samples.sample_period)
     valid = np.asarray(samples.valid.all(axis=1))
-    parts = list(spans(valid, least=2 * low_pass.settling + low_pass.stride + 2))
+    parts = list(valid_spans(valid, min_length=2 * low_pass.settling + low_pass.stride + 2))
     if not parts:
         raise FitError(f"run {run.path} has no stretch long enough for a low-pass at {cutoff_Hz:g} Hz; record longer")
     if way in (None, "sweep"):
@@ -122,7 +122,7 @@ def _by_subtraction(
     rows = concatenate([subtracted(run, part, torque[part], low_pass, rest, model) for part in parts])
     joints: dict[str, FrictionData] = {}
     left_out: dict[str, str] = {}
-    moves = moving(rows.motion.dq, rest_threshold(rows.motion.dq), guard=1)
+    moves = moving_mask(rows.motion.dq, rest_threshold(rows.motion.dq), guard=1)
     for j, name in enumerate(run.samples.joint_names):
         if not run.robot.modelled[j]:
             left_out[name] = "it is passive"

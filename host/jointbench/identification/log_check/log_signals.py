@@ -12,7 +12,7 @@ from jointbench.arrays import Array
 from jointbench.errors import LogCheckError
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
-from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, spans
+from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
 
 _CUTOFF_HZ = 20.0
 """Motions of robots lie below it, and most noise above."""
@@ -130,7 +130,7 @@ class LogSignals:
 
 def _pieces(valid: NDArray[np.bool_], least: int) -> list[slice]:
     """Stretches without a gap, of a long log parts of them that are evenly spread."""
-    found = list(spans(valid, least=least))
+    found = list(valid_spans(valid, min_length=least))
     if sum(piece.stop - piece.start for piece in found) <= _MOST_ROWS:
         return found
     parts = [

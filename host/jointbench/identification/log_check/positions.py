@@ -7,7 +7,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.identification.log_check.finding import Finding
 from jointbench.identification.log_check.log_signals import LogSignals
-from jointbench.signals import spans
+from jointbench.signals import valid_spans
 
 _MARGIN = 0.05
 """Share of a joint's range by which zeros and limits of a real robot may differ from its file's."""
@@ -147,7 +147,7 @@ def _longest_stuck(signals: LogSignals, joint: int) -> int:
     least_jump = _STUCK_STEPS * float(np.median(np.abs(np.diff(q))[fast])) if fast.any() else np.inf
     for piece in signals.pieces:
         part = q[piece]
-        for same in spans(np.diff(part) == 0.0, least=longest + 1):
+        for same in valid_spans(np.diff(part) == 0.0, min_length=longest + 1):
             rows, end = same.stop - same.start, same.stop
             if end + 1 + rows >= len(part):
                 continue

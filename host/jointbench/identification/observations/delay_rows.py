@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.identification.rows import Block, JointRows
-from jointbench.signals import at_places
+from jointbench.signals import interpolate_samples
 
 _SCAN_STEPS = 40
 """Steps of the first look from one end of the allowed range to the other; only its best one is gone on from."""
@@ -45,7 +45,7 @@ class TorqueStretch(NamedTuple):
             if late == np.rint(late):
                 torque[reached, joint] = self.values[places - int(late), joint]
                 continue
-            torque[reached, joint] = at_places(self.values[:, joint], places - late)
+            torque[reached, joint] = interpolate_samples(self.values[:, joint], places - late)
         return torque
 
 

@@ -12,8 +12,8 @@ from jointbench.identification.observations.parallel_filter import ParallelFilte
 from jointbench.identification.observations.recorded_signals import RecordedSignals
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import part_of
-from jointbench.signals import bandwidth, rest_threshold, spans
+from jointbench.memory_mapping import read_rows
+from jointbench.signals import bandwidth, rest_threshold, valid_spans
 
 _MOTION_HARMONICS = 10.0
 _LEAST_CUTOFF_HZ = 20.0
@@ -25,14 +25,14 @@ in so many pieces spread evenly over it."""
 
 def default_cutoff(signals: RecordedSignals) -> float:
     """Ten times the frequency below which 99 % of the motion lies [Hz], but 20 Hz and a fifth of the sample rate."""
-    longest = max(spans(signals.valid), key=lambda part: part.stop - part.start)
+    longest = max(valid_spans(signals.valid), key=lambda part: part.stop - part.start)
     samples = longest.stop - longest.start
     highest = 0.2 / signals.spacing
     if samples < 3:
         return min(_LEAST_CUTOFF_HZ, highest)
     count, length = (1, samples) if samples <= _BAND_SAMPLES else (_BAND_PIECES, _BAND_SAMPLES // _BAND_PIECES)
     starts = np.linspace(longest.start, longest.stop - length, count).astype(np.intp)
-    position = np.stack([part_of(signals.position, slice(int(start), int(start) + length)) for start in starts])
+    position = np.stack([read_rows(signals.position, slice(int(start), int(start) + length)) for start in starts])
     wanted = _MOTION_HARMONICS * bandwidth(position, signals.sample_period)
     return min(max(wanted, _LEAST_CUTOFF_HZ), highest)
 

@@ -25,7 +25,7 @@ from jointbench.identification.rows import Block
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
-from jointbench.signals import LowPass, Motion, spans
+from jointbench.signals import LowPass, Motion, valid_spans
 
 _IN_MEMORY = 24e6
 """Bytes of columns up to which blocks are kept in memory: some minutes of motion. Those of longer logs go to a file."""
@@ -204,9 +204,9 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
 def _parts(run: Run, signals: RecordedSignals, low_pass: LowPass) -> list[slice]:
     """Parts of the log that are long enough for the filter."""
     least = 2 * low_pass.settling + low_pass.stride + 2
-    parts = list(spans(signals.valid, least))
+    parts = list(valid_spans(signals.valid, least))
     if not parts:
-        longest = max(part.stop - part.start for part in spans(signals.valid))
+        longest = max(part.stop - part.start for part in valid_spans(signals.valid))
         raise FitError(
             f"run {run.path}: its longest stretch without a gap has {longest} samples, and a low-pass at "
             f"{low_pass.cutoff_Hz:.3g} Hz needs more than {least - 1}; record longer, with position and torque in each "

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.identification.rows import Block, JointRows
-from jointbench.memory_mapping import Spool, part_of
+from jointbench.memory_mapping import AppendBuffer, read_rows
 from jointbench.signals import Motion
 
 
@@ -30,16 +30,16 @@ class BlocksInFile:
         Raises:
             OSError: the disk takes no more.
         """
-        spool = Spool(np.float64)
+        buffer = AppendBuffer(np.float64)
         self._heads: list[tuple[Block, list[tuple[int, ...]]]] = []
         for block in blocks:
             arrays = _arrays(block)
             for each in arrays:
-                spool.append(each)
+                buffer.append(each)
             emptied = tuple(JointRows(which, np.empty((len(which), 0))) for which, _ in block.rows.joints)
             head = replace(block.rows, joints=emptied, torque=np.empty((0, block.rows.torque.shape[1])))
             self._heads.append((head, [each.shape for each in arrays]))
-        self._numbers = spool.all()
+        self._numbers = buffer.to_array()
 
     def __iter__(self) -> Iterator[ObservedBlock]:
         start = 0
@@ -47,7 +47,7 @@ class BlocksInFile:
             arrays: list[Array] = []
             for shape in shapes:
                 stop = start + int(np.prod(shape))
-                arrays.append(part_of(self._numbers, slice(start, stop)).reshape(shape))
+                arrays.append(read_rows(self._numbers, slice(start, stop)).reshape(shape))
                 start = stop
             torque, q, dq, ddq, *columns = arrays
             joints = tuple(JointRows(which, each) for (which, _), each in zip(head.joints, columns, strict=True))

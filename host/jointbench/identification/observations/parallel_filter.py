@@ -16,8 +16,8 @@ from jointbench.identification.observations.recorded_signals import RecordedSign
 from jointbench.identification.observations.stretches import Stretch
 from jointbench.identification.rows import JointRows
 from jointbench.identification.rows.motion_rows import BaseColumns
-from jointbench.memory_mapping import part_of
-from jointbench.signals import LowPass, Motion, moving, smooth_motion
+from jointbench.memory_mapping import read_rows
+from jointbench.signals import LowPass, Motion, moving_mask, smooth_motion
 
 _BETWEEN = 4
 """Samples beyond a place that interpolation looks at, and one more."""
@@ -92,7 +92,7 @@ class ParallelFilter:
             joints=tuple(joints),
             rates=tuple(slopes),
             motion=Motion(motion.q[rows], motion.dq[rows], motion.ddq[rows]),
-            moving=moving(motion.dq, threshold, guard)[rows] & self.base.robot.modelled,
+            moving=moving_mask(motion.dq, threshold, guard)[rows] & self.base.robot.modelled,
         )
 
     def of_motion(self, stretch: Stretch, columns: Callable[[Motion], Mapping[int, Array]]) -> dict[int, Array]:
@@ -120,7 +120,7 @@ class ParallelFilter:
             latest: by how many samples, at most, it will be asked for earlier or later.
         """
         span = stretch.around(self.low_pass.memory + int(np.ceil(latest)) + _BETWEEN)
-        values = np.where(self.base.robot.modelled, part_of(self.signals.torque, span), 0.0)
+        values = np.where(self.base.robot.modelled, read_rows(self.signals.torque, span), 0.0)
         settling, part = self.low_pass.settling, stretch.part
         return TorqueStretch(
             places=stretch.places(span),
@@ -143,7 +143,7 @@ class ParallelFilter:
             low_pass: another one than the torque's.
         """
         if self.signals.series is None:
-            return smooth_motion(part_of(self.signals.position, span), low_pass or self.low_pass)
+            return smooth_motion(read_rows(self.signals.position, span), low_pass or self.low_pass)
         known = self.signals.series.motion
         return Motion(known.q[span], known.dq[span], known.ddq[span])
 

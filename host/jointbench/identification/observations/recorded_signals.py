@@ -12,12 +12,12 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import give_back, part_of, pieces, scratch
+from jointbench.memory_mapping import chunks, read_rows, release_pages, scratch_array
 from jointbench.recording.log_table import MOST
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
 from jointbench.robot import Robot
-from jointbench.signals import BoardFilter, FourierMotion, average_periods, fourier_motion
+from jointbench.signals import BoardFilter, FourierFit, average_periods, fit_fourier_series
 
 if TYPE_CHECKING:
     from jointbench.excitation import Excitation
@@ -30,7 +30,7 @@ _MOST_HARMONICS = 10
 class RecordedSignals:
     """Positions and torques of a run at its own sample rate, periods averaged where asked.
 
-    Those of a long log lie in its file: take them part by part, by `part_of`.
+    Those of a long log lie in its file: take them chunk by chunk, by `read_rows`.
 
     Attributes:
         time: [s], shape (n,).
@@ -56,7 +56,7 @@ class RecordedSignals:
     sample_period: float
     spacing: float
     outliers: NDArray[np.intp]
-    series: FourierMotion | None = None
+    series: FourierFit | None = None
 
 
 def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedSignals:
@@ -101,26 +101,26 @@ def recorded_signals(run: Run, robot: Robot, settings: FitSettings) -> RecordedS
         (position, torque), valid, folded_tick, folded, reject_outliers=settings.reject_outliers
     )
     # Of samples sent each few ticks the noise lies in as small a part of the band: as that of more noise at each tick.
-    noise = average.spread[n:] * np.sqrt(np.mean(every / average.count[average.valid]))
+    noise = average.standard_deviation[n:] * np.sqrt(np.mean(every / average.count[average.valid]))
     time = h * np.arange(folded, dtype=np.float64)
     position, torque, valid = average.mean[:, :n], average.mean[:, n:], average.valid
     if settings.motion == "filtered":
-        return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers)
+        return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.n_outliers)
     series, valid = _series(run, run.excitation, time, position, valid)
-    return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.outliers, series)
+    return RecordedSignals(time, position, torque, valid, noise, filters, h, every * h, average.n_outliers, series)
 
 
 def _check_measured(run: Run, name: str, values: Array) -> None:
     """Refuse numbers whose squares are none."""
-    for part in pieces(len(values)):
-        cells = part_of(values, part)
+    for part in chunks(len(values)):
+        cells = read_rows(values, part)
         beyond = np.argwhere(np.isfinite(cells) & (np.abs(cells) > MOST))
         if len(beyond):
             row, joint = beyond[0].tolist()
             raise FitError(
                 f"run {run.path}: the {name} of joint {run.samples.joint_names[joint]!r} is {cells[row, joint]:g} at "
-                f"{part_of(run.samples.time, part)[row]:g} s, beyond all that is measured (at most {MOST:g}); mend the "
-                f"log, or leave that time out of it"
+                f"{read_rows(run.samples.time, part)[row]:g} s, beyond all that is measured (at most {MOST:g}); mend "
+                f"the log, or leave that time out of it"
             )
 
 
@@ -130,14 +130,14 @@ def _valid(
     """Samples to use: complete ones in the interval, of a played motion those while it played; and whether it did."""
     valid = np.empty(samples.n_samples, dtype=np.bool_)
     playing = np.empty_like(valid)
-    for part in pieces(samples.n_samples):
-        valid[part] = part_of(samples.valid, part).all(axis=1)
-        valid[part] &= np.isfinite(part_of(position, part)).all(axis=1)
-        valid[part] &= (np.isfinite(part_of(torque, part)) | ~modelled).all(axis=1)
-        playing[part] = part_of(samples.play_tick, part) >= 0
+    for part in chunks(samples.n_samples):
+        valid[part] = read_rows(samples.valid, part).all(axis=1)
+        valid[part] &= np.isfinite(read_rows(position, part)).all(axis=1)
+        valid[part] &= (np.isfinite(read_rows(torque, part)) | ~modelled).all(axis=1)
+        playing[part] = read_rows(samples.play_tick, part) >= 0
         if settings.interval is not None:
             start, stop = settings.interval
-            time = part_of(samples.time, part)
+            time = read_rows(samples.time, part)
             valid[part] &= (time >= start) & (time < stop)
     played = bool(playing.any())
     return valid & playing if played else valid, played
@@ -158,10 +158,10 @@ def _filled(position: Array, torque: Array, modelled: NDArray[np.bool_]) -> tupl
 
 def _folded(excitation: Excitation, samples: Samples) -> tuple[NDArray[np.intp], int]:
     """Sample of the motion, played once, that each sample is of, and how many that has."""
-    tick, folded = scratch((samples.n_samples,), np.intp), 0
-    for part in pieces(samples.n_samples):
-        tick[part], folded = excitation.fold(part_of(samples.play_tick, part), samples.sample_period)
-        give_back(tick)
+    tick, folded = scratch_array((samples.n_samples,), np.intp), 0
+    for part in chunks(samples.n_samples):
+        tick[part], folded = excitation.fold(read_rows(samples.play_tick, part), samples.sample_period)
+        release_pages(tick)
     return tick, folded
 
 
@@ -175,7 +175,7 @@ def _check_no_series(run: Run, settings: FitSettings) -> None:
 
 def _series(
     run: Run, excitation: Excitation, time: Array, position: Array, valid: NDArray[np.bool_]
-) -> tuple[FourierMotion, NDArray[np.bool_]]:
+) -> tuple[FourierFit, NDArray[np.bool_]]:
     """The Fourier series through the positions, and the valid samples of it: those of ramps are not."""
     from jointbench.excitation import RampedFourier, RestToRestFourier  # the optimiser beside them is slow to import
 
@@ -187,7 +187,9 @@ def _series(
     part = basis.repetition
     least = round(part.period / basis.fastest_cycle)
     within = valid & (time >= part.start) & (time < part.start + part.period)
-    series = fourier_motion(time - part.start, position, within, part.period, least=least, most=_MOST_HARMONICS * least)
+    series = fit_fourier_series(
+        time - part.start, position, within, part.period, min_harmonics=least, max_harmonics=_MOST_HARMONICS * least
+    )
     return series, within
 
 

@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
 from jointbench.link.fall_watch import EDGE, HOLD, LEAST_FORCE
 from jointbench.robot import CORNERS, Foot
-from jointbench.signals import spans
+from jointbench.signals import valid_spans
 
 _TIPPING = 0.25
 """Before a foot lost its load [s]: at the sole's edge then, the robot fell over it."""
@@ -169,7 +169,8 @@ class _Seen:
                     break
             else:
                 top = reading.max(initial=-np.inf)
-                at_end = [part for part in spans(same & (reading == top), _AT_END - 1) if others[part].mean() > 0.5]
+                stuck = valid_spans(same & (reading == top), _AT_END - 1)
+                at_end = [span for span in stuck if others[span].mean() > 0.5]
                 if at_end:
                     yield self._stuck_fault(name, at_end[0], float(top), "is cut off at")
 
@@ -244,4 +245,4 @@ class _Seen:
     def _lasting(self, mask: NDArray[np.bool_], seconds: float) -> Iterator[slice]:
         """Samples in a row of which it is true, for that long at least."""
         step = float(np.median(np.diff(self.time))) if len(self.time) > 1 else 1.0
-        return spans(mask, max(1, round(seconds / step)))
+        return valid_spans(mask, max(1, round(seconds / step)))

@@ -16,9 +16,9 @@ from jointbench.identification.zero_moment_point.nuisance import (
 )
 from jointbench.identification.zero_moment_point.smooth_forces import smooth_forces, told_parameters
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.robot import Foot, Robot
-from jointbench.signals import InertialFilter, LowPass, Motion
+from jointbench.signals import FirstOrderLag, LowPass, Motion
 
 FILTER_TIME = 0.05
 """Time constant of the inertial filter [s]: as long as the time between samples, so that nothing folds over them."""
@@ -72,7 +72,7 @@ def stance_of(
     """
     sole = support_foot(robot, foot)
     h = float(time[-1] - time[0]) / max(len(time) - 1, 1)
-    inertial, stride = InertialFilter(filter_time, h), max(1, int(sample_period / h * (1.0 + 1e-9)))
+    inertial, stride = FirstOrderLag(filter_time, h), max(1, int(sample_period / h * (1.0 + 1e-9)))
     after = low_pass.settling if low_pass else 0
     before = after + inertial.settling
     if len(time) <= before + after:
@@ -121,7 +121,7 @@ def stance_of(
 def _columns(robot: Robot, foot: Foot, q: Array, dq: Array, ddq: Array) -> Array:
     """Numerators and vertical force of the wrench that a base at rest needs, by the standard parameters."""
     columns = np.empty((len(q), 3, 10 * (1 + robot.n_links)))
-    for part in pieces(len(q), _PIECE):
+    for part in chunks(len(q), _PIECE):
         still = np.zeros((len(q[part]), 3))
         base = FreeBaseMotion(still, still, still - np.array(robot.gravity))
         wrench = floating_regressor(robot, base, q[part], dq[part], ddq[part])

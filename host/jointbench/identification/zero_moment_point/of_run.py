@@ -16,9 +16,9 @@ from jointbench.identification.zero_moment_point.nuisance import SensorSheet
 from jointbench.identification.zero_moment_point.of_motion import FILTER_TIME, SAMPLE_PERIOD, stance_of
 from jointbench.identification.zero_moment_point.stance import Stance, joined
 from jointbench.identification.zero_moment_point.weight_check import check_steady_sensors, check_total_mass
-from jointbench.memory_mapping import part_of, pieces
+from jointbench.memory_mapping import chunks, read_rows
 from jointbench.recording import Run, Samples
-from jointbench.signals import InertialFilter, LowPass, smooth_motion, spans
+from jointbench.signals import FirstOrderLag, LowPass, smooth_motion, valid_spans
 
 _WIDER = 5.0
 """The positions' low-pass lets so much more pass: else theory, computed of what passed, would lack what forces have."""
@@ -108,7 +108,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
     h = readings.sample_period
     low_pass = LowPass(settings.cutoff_Hz, h)
     of_positions = LowPass(min(_WIDER * low_pass.cutoff_Hz, _HIGHEST_SHARE / h), h)
-    least = 2 * low_pass.settling + InertialFilter(settings.filter_time, h).settling
+    least = 2 * low_pass.settling + FirstOrderLag(settings.filter_time, h).settling
     stances: list[Stance] = []
     for part in parts:
         if part.stop - part.start <= least:
@@ -155,13 +155,13 @@ def _readings(run: Run, foot: str) -> _Readings:
     rows = _measured_rows(samples, samples.foot_names.index(foot))
     if len(rows) < 2:
         raise StanceError(f"run {run.path} has no samples of all joints and of {foot} at once; record again")
-    played = part_of(samples.play_tick, rows) >= 0
+    played = read_rows(samples.play_tick, rows) >= 0
     if played.any():
         rows, played = rows[np.argmax(played) :], played[np.argmax(played) :]
-    forces = part_of(samples.foot_force, rows)
+    forces = read_rows(samples.foot_force, rows)
     return _Readings(
-        time=part_of(samples.time, rows),
-        position=part_of(_position(samples), rows),
+        time=read_rows(samples.time, rows),
+        position=read_rows(_position(samples), rows),
         forces=forces[:, samples.foot_names.index(foot)],
         others={name: np.nan_to_num(forces[:, i]) for i, name in enumerate(samples.foot_names) if name != foot},
         played=played if played.any() else np.ones_like(played),
@@ -177,9 +177,10 @@ def _measured_rows(samples: Samples, foot: int) -> NDArray[np.intp]:
     """Rows of which all joints' positions and the foot's corners are known."""
     assert samples.foot_force is not None
     found: list[NDArray[np.intp]] = []
-    for part in pieces(samples.n_samples):
-        known = part_of(samples.valid, part).all(axis=1) & np.isfinite(part_of(_position(samples), part)).all(axis=1)
-        known &= np.isfinite(part_of(samples.foot_force, part)[:, foot]).all(axis=1)
+    for part in chunks(samples.n_samples):
+        known = read_rows(samples.valid, part).all(axis=1)
+        known &= np.isfinite(read_rows(_position(samples), part)).all(axis=1)
+        known &= np.isfinite(read_rows(samples.foot_force, part)[:, foot]).all(axis=1)
         found.append(part.start + np.flatnonzero(known))
     return np.concatenate(found)
 
@@ -200,7 +201,7 @@ def _parts(readings: _Readings, good: NDArray[np.bool_]) -> list[slice]:
     used = readings.played & good
     late = np.flatnonzero(np.diff(readings.time) > 1.5 * readings.sample_period) + 1
     parts: list[slice] = []
-    for span in spans(used):
+    for span in valid_spans(used):
         edges = [span.start, *late[(late > span.start) & (late < span.stop)].tolist(), span.stop]
         parts += [slice(start, stop) for start, stop in pairwise(edges)]
     return parts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import json_values, text_of
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.recording.formats.columns import Column, columns_of, rows_of
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
@@ -98,7 +98,7 @@ def about_run(run: Run) -> About:
 def samples_sha256(samples: Samples, columns: tuple[Column, ...]) -> str:
     """SHA-256 of the columns' values, row by row as little-endian float64; a value that is missing is one NaN."""
     whole = hashlib.sha256()
-    for part in pieces(samples.n_samples, 4096):
+    for part in chunks(samples.n_samples, 4096):
         rows = rows_of(samples, columns, part)
         values = np.column_stack([column.of(rows).astype("<f8") for column in columns])
         values[np.isnan(values)] = np.nan  # formats do not keep the bits of a NaN

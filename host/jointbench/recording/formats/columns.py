@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.memory_mapping import part_of, scratch
+from jointbench.memory_mapping import read_rows, scratch_array
 from jointbench.recording.samples import Samples
 from jointbench.robot import CORNERS, Robot
 
@@ -70,7 +70,7 @@ def columns_of(samples: Samples, robot: Robot) -> tuple[Column, ...]:
 
 def rows_of(samples: Samples, columns: tuple[Column, ...], part: slice) -> dict[str, NDArray[Any]]:
     """The fields that these columns are of, in some rows."""
-    return {name: part_of(getattr(samples, name), part) for name in {column.field for column in columns}}
+    return {name: read_rows(getattr(samples, name), part) for name in {column.field for column in columns}}
 
 
 def empty_fields(columns: tuple[Column, ...], rows: int) -> dict[str, NDArray[Any]]:
@@ -80,7 +80,7 @@ def empty_fields(columns: tuple[Column, ...], rows: int) -> dict[str, NDArray[An
         own = tuple(k + 1 for k in column.place)
         shapes[column.field] = tuple(np.maximum(shapes.get(column.field, own), own).tolist())
     kinds = {column.field: column.kind for column in columns}
-    return {name: scratch((rows, *shape), np.dtype(kinds[name])) for name, shape in shapes.items()}
+    return {name: scratch_array((rows, *shape), np.dtype(kinds[name])) for name, shape in shapes.items()}
 
 
 def _column(name: str, unit: str, field: str, *place: int) -> Column:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from jointbench.errors import ImportedDataError
 from jointbench.files import replacing, write_file
 from jointbench.foreign import json_values, regular_file, text_of
-from jointbench.memory_mapping import give_back, pieces
+from jointbench.memory_mapping import chunks, release_pages
 from jointbench.recording.formats.about import About, about_text, read_about
 from jointbench.recording.formats.columns import Column, empty_fields, rows_of
 from jointbench.recording.run import Run
@@ -38,7 +38,7 @@ def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([column.name for column in about.columns])
-        for part in pieces(about.rows, 4096):
+        for part in chunks(about.rows, 4096):
             rows = rows_of(run.samples, about.columns, part)
             cells = [_cells(column, column.of(rows)) for column in about.columns]
             writer.writerows(zip(*cells, strict=True))
@@ -72,7 +72,7 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
         reader = csv.reader(file)
         if next(reader, []) != [column.name for column in about.columns]:
             raise ImportedDataError(f"{path}: its columns are not those that {beside.name} tells of; convert again")
-        for part in pieces(about.rows, 4096):
+        for part in chunks(about.rows, 4096):
             _fill(fields, about, part, list(islice(reader, part.stop - part.start)), path)
         if next(reader, None) is not None:
             raise ImportedDataError(f"{path} has more rows than the {about.rows} of its run; convert again")
@@ -94,7 +94,7 @@ def _fill(fields: dict[str, NDArray[Any]], about: About, part: slice, rows: list
             f"or describe the file by a mapping"
         ) from error
     for values in fields.values():
-        give_back(values)
+        release_pages(values)
 
 
 def _cells(column: Column, values: NDArray[Any]) -> list[Any]:

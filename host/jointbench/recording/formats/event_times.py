@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jointbench.foreign import json_values, text_of
-from jointbench.memory_mapping import file_bytes
+from jointbench.memory_mapping import map_file
 from jointbench.recording.record_file import RecordKind, read_records
 from jointbench.recording.run import Run
 from jointbench.recording.run_directory import EVENTS, FRAMES, schema_said
@@ -57,7 +57,7 @@ def _host_time_of_sample_0(run: Run) -> int | None:
     if not path.is_file():
         return None
     schema = schema_said(run.provenance)
-    for record in read_records(file_bytes(path), []):
+    for record in read_records(map_file(path), []):
         if record.kind is not RecordKind.FRAME:
             continue
         try:

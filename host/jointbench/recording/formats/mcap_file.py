@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from jointbench.extras import need
 from jointbench.files import replacing
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.recording.formats.about import About, about_text
 from jointbench.recording.formats.columns import QUANTITIES, rows_of
 from jointbench.recording.formats.event_times import Event, timed_events
@@ -104,7 +104,7 @@ class _Channels:
 def _write_samples(run: Run, about: About, channels: _Channels, zero: int, events: list[Event]) -> None:
     """All messages in the order of time."""
     waiting = list(events)
-    for part in pieces(about.rows, 4096):
+    for part in chunks(about.rows, 4096):
         rows = rows_of(run.samples, about.columns, part)
         times = zero + np.round(rows["time"] * _SECOND).astype(np.int64)
         packs = [*_joints(about, rows, times), *_feet(about, rows, times)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
 from jointbench.files import replacing
-from jointbench.memory_mapping import give_back, pieces
+from jointbench.memory_mapping import chunks, release_pages
 from jointbench.recording.formats.about import About, about_text, read_about
 from jointbench.recording.formats.columns import Column, empty_fields, rows_of
 from jointbench.recording.run import Run
@@ -40,7 +40,7 @@ def write_parquet(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     ]
     schema = pa.schema(fields, metadata={_OWN: about_text(about).encode()})
     with replacing(path) as unfinished, parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-        for part in pieces(about.rows):
+        for part in chunks(about.rows):
             rows = rows_of(run.samples, about.columns, part)
             arrays = [pa.array(np.ascontiguousarray(column.of(rows)), from_pandas=True) for column in about.columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
@@ -84,7 +84,7 @@ def read_own_parquet(path: Path) -> tuple[About, Samples]:
             for column in about.columns:
                 fields[column.field][(part, *column.place)] = _values(column, batch.column(column.name))
             for values in fields.values():
-                give_back(values)
+                release_pages(values)
             start = part.stop
     return about, about.samples(fields)
 

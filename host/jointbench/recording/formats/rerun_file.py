@@ -11,7 +11,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.recording.formats.about import About
 from jointbench.recording.formats.columns import Column, rows_of
 from jointbench.recording.run import Run
@@ -51,7 +51,7 @@ def write_rerun(run: Run, about: About, path: Path) -> tuple[Path, ...]:
         tree = UrdfTree.from_file_path(urdf)
         tree.log_urdf_to_recording(recording)
         recording.log("run", rr.TextDocument(_words(run, about), media_type="text/markdown"), static=True)
-        for part in pieces(about.rows):
+        for part in chunks(about.rows):
             rows = rows_of(run.samples, about.columns, part)
             moving = {name: rows["motor_position"][:, k] for k, name in enumerate(about.joint_names)}
             _move(recording, tree, run, rows["time"], moving)

@@ -12,7 +12,7 @@ from jointbench.dynamics import compensation_columns, drive_columns, inverse_dyn
 from jointbench.excitation import Basis, Excitation, RestToRestFourier
 from jointbench.recording import Run, Samples
 from jointbench.robot import Robot, load_robot
-from jointbench.signals import BoardFilter, butterworth_sections, section_pair
+from jointbench.signals import BoardFilter, butterworth_sections, dequantise_biquad
 
 PERIOD_S = 0.001
 COUNTS_PER_JOINT_TURN = 4096 * 101
@@ -29,7 +29,7 @@ _TRIANGLE = np.array([10, 26, 42, 58, 54, 38, 22, 6]) / 256
 def butterworth_filter(order: int, cutoff_Hz: float, cic_order: int = 1) -> BoardFilter:
     """A board's filter as it is designed for boards; the ADC's window fills the tick."""
     sections = butterworth_sections(order, cutoff_Hz, 1.0 / PERIOD_S)
-    pairs = tuple(map(section_pair, sections))
+    pairs = tuple(map(dequantise_biquad, sections))
     return BoardFilter(sections=pairs, cic_order=cic_order, window=PERIOD_S, sample_period=PERIOD_S)
 
 

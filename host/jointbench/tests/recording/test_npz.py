@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.memory_mapping import Spool, part_of, pieces, scratch
+from jointbench.memory_mapping import AppendBuffer, chunks, read_rows, scratch_array
 from jointbench.recording.npz import read_npz, write_npz
 
 RNG = np.random.default_rng(0)
@@ -87,14 +87,14 @@ def test_objects_are_not_loaded(tmp_path: Path):
 
 @pytest.mark.parametrize("rows", [10, 500_000])  # in memory, and in a file
 def test_scratch_arrays_hold_what_is_written_part_by_part(rows: int):
-    values = scratch((rows, 6), np.float64)
+    values = scratch_array((rows, 6), np.float64)
     assert isinstance(base_of(values), mmap.mmap) == (rows > 10)
-    for part in pieces(rows, 70_000):
+    for part in chunks(rows, 70_000):
         values[part] = np.arange(part.start, part.stop)[:, None]
-        part_of(values, slice(0, 1))  # its pages are given back
-    total = sum(float(part_of(values, part).sum()) for part in pieces(rows))
+        read_rows(values, slice(0, 1))  # its pages are given back
+    total = sum(float(read_rows(values, part).sum()) for part in chunks(rows))
     assert total == 6 * rows * (rows - 1) / 2
-    np.testing.assert_array_equal(part_of(values, np.array([rows - 1, 0]))[:, 0], [rows - 1, 0])
+    np.testing.assert_array_equal(read_rows(values, np.array([rows - 1, 0]))[:, 0], [rows - 1, 0])
 
 
 def test_a_full_disk_is_named_with_the_folder_to_change(monkeypatch: pytest.MonkeyPatch):
@@ -105,10 +105,10 @@ def test_a_full_disk_is_named_with_the_folder_to_change(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(tempfile, "TemporaryFile", raises)
     with pytest.raises(OSError, match=r"No space left .*\(TMPDIR\)") as told:
-        scratch((500_000, 6), np.float64)
+        scratch_array((500_000, 6), np.float64)
     assert told.value.filename.startswith(tempfile.gettempdir())
     with pytest.raises(OSError, match=r"\(TMPDIR\)"):
-        Spool(np.float64).append(np.zeros(500_000))
+        AppendBuffer(np.float64).append(np.zeros(500_000))
 
 
 def test_a_header_that_names_more_than_there_is_memory_for_is_damage(tmp_path: Path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointbench.errors import RunError
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.recording import Recorder, Run, examine, open_run, save_samples, timeline
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
@@ -151,7 +151,7 @@ def test_clocks_place_samples_alike_however_many_rows_are_laid_out_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = desk(3, seconds=4).record(tmp_path / "run", {2: range(20, 22)}).samples
-    monkeypatch.setattr(timeline, "pieces", lambda n: pieces(n, 101))
+    monkeypatch.setattr(timeline, "chunks", lambda n: chunks(n, 101))
     parts = open_run(tmp_path / "run").samples
     for name in ("motor_position", "motor_current", "temperature", "valid", "play_tick", "time"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.memory_mapping import pieces
+from jointbench.memory_mapping import chunks
 from jointbench.recording import decode, open_run, timeline
 from jointbench.recording.clock_notes import Packed
 from jointbench.recording.samples import Samples
@@ -41,7 +41,7 @@ def test_a_track_put_away_block_by_block_comes_back():
     ticks = late_blocks()
     values = RNG.integers(-1000, 1000, len(ticks)).astype(np.int32)
     spool, stop = TrackSpool(), np.cumsum(ticks.counts)
-    for part in pieces(len(ticks.first), 7):
+    for part in chunks(len(ticks.first), 7):
         some = Ticks(ticks.first[part], ticks.counts[part], ticks.steps[part])
         spool.append(some, values[stop[part.start] - ticks.counts[part.start] : stop[part.stop - 1]])
     track = spool.track()
@@ -57,7 +57,7 @@ def test_samples_do_not_depend_on_how_much_is_worked_on_together(tmp_path: Path,
     path = record(tmp_path / "run", [motion(1), late], (1, 2))
     whole = open_run(path).samples
     monkeypatch.setattr(decode, "_TOGETHER", 3)
-    monkeypatch.setattr(timeline, "pieces", lambda n: pieces(n, 37))
+    monkeypatch.setattr(timeline, "chunks", lambda n: chunks(n, 37))
     parts = open_run(path).samples
     for field in dataclasses.fields(Samples):
         one, other = getattr(whole, field.name), getattr(parts, field.name)

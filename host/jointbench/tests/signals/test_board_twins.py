@@ -8,6 +8,7 @@ from scipy import signal
 
 from jointbench.errors import SignalError
 from jointbench.signals import (
+    PASS_THROUGH,
     Biquads,
     BoardFilter,
     Cic,
@@ -15,13 +16,12 @@ from jointbench.signals import (
     TrackingObserver,
     boxcar,
     butterworth_sections,
-    section_pair,
+    dequantise_biquad,
+    moving_average_response,
 )
-from jointbench.signals.board_filter import COEFFICIENT_BITS, PASS_THROUGH
-from jointbench.signals.encoder_velocity import mean_response
 
 H = 1e-3
-ONE = 2**COEFFICIENT_BITS
+ONE = PASS_THROUGH[0]
 TICKS = 6000
 SETTLED = 2000  # the slowest filter here forgets its start long before
 SEED = 11
@@ -56,7 +56,7 @@ def test_gain_and_phase_of_sines_are_the_stated_response(
     samples = adc_samples(frequency, window)
     decimated = boxcar(samples) if cic_order == 1 else Cic().run(samples)
     board = BoardFilter(
-        sections=tuple(map(section_pair, sections)), cic_order=cic_order, window=window, sample_period=H
+        sections=tuple(map(dequantise_biquad, sections)), cic_order=cic_order, window=window, sample_period=H
     )
     measured = amplitude(Biquads(sections).run(decimated), frequency) / 32_000.0
     (stated,) = board.response(np.array([frequency]))
@@ -112,11 +112,11 @@ def test_mean_response_is_that_of_a_mean():
     frequency, interval = np.array([0.0, 3.0, 80.0]), 4e-3
     time = -interval * (np.arange(20_000) + 0.5) / 20_000
     mean = np.exp(2j * np.pi * frequency[:, None] * time).mean(axis=1)
-    assert mean_response(frequency, interval) == pytest.approx(mean, abs=1e-8)
+    assert moving_average_response(frequency, interval) == pytest.approx(mean, abs=1e-8)
 
 
 def test_without_edges_counting_comes_to_rest():
-    board = MtVelocity(clocks=1000)
+    board = MtVelocity(clocks_per_tick=1000)
     board.run(np.array([50, 100]), np.array([900, 1900]))
     slowing = board.run(np.full(300, 100), np.full(300, 1900))
     assert slowing.tolist() == [min(50 * 256, 256 // n) for n in range(1, 301)]
@@ -169,7 +169,7 @@ def test_outputs_are_clipped_not_wrapped():
 @pytest.mark.parametrize("cutoff", [1.0, 5.0, 100.0, 450.0])
 def test_the_quantised_design_is_butterworths(order: int, cutoff: float):
     sections = butterworth_sections(order, cutoff, 1000.0)
-    board = BoardFilter(sections=tuple(map(section_pair, sections)), cic_order=1, window=0.0, sample_period=H)
+    board = BoardFilter(sections=tuple(map(dequantise_biquad, sections)), cic_order=1, window=0.0, sample_period=H)
     frequency = np.linspace(0.0, 499.0, 300)
     _, designed = signal.freqz_sos(signal.butter(order, cutoff, fs=1000.0, output="sos"), frequency, fs=1000.0)
     # A denominator's sum, 5300 of its units at 1 Hz, is rounded to half a unit: 1e-4 of it, and less above.

@@ -3,7 +3,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.signals import LowPass, fourier_motion, smooth_motion
+from jointbench.signals import LowPass, fit_fourier_series, smooth_motion
 
 H = 1e-3
 PERIOD = 5.0
@@ -24,7 +24,7 @@ def series(order: int) -> Array:
 
 
 def test_a_series_comes_back_with_its_derivatives():
-    found = fourier_motion(TIME, series(0), EVERYWHERE, PERIOD, least=7, most=20)
+    found = fit_fourier_series(TIME, series(0), EVERYWHERE, PERIOD, min_harmonics=7, max_harmonics=20)
     assert found.motion.q == pytest.approx(series(0), abs=1e-12)
     assert found.motion.dq == pytest.approx(series(1), abs=1e-10)
     assert found.motion.ddq == pytest.approx(series(2), abs=1e-9)
@@ -32,10 +32,11 @@ def test_a_series_comes_back_with_its_derivatives():
 
 def test_as_many_harmonics_as_the_noise_leaves():
     noise = 1e-3 * np.random.default_rng(0).standard_normal((len(TIME), 2))
-    found = fourier_motion(TIME, series(0) + noise, EVERYWHERE, PERIOD, least=3, most=40)
-    assert found.harmonics == 7  # of a hundredth of a radian, ten deviations of a single sample
-    assert found.residual == pytest.approx([1e-3, 1e-3], rel=0.03)
-    assert fourier_motion(TIME, series(0) + 300.0 * noise, EVERYWHERE, PERIOD, least=3, most=40).harmonics == 3
+    found = fit_fourier_series(TIME, series(0) + noise, EVERYWHERE, PERIOD, min_harmonics=3, max_harmonics=40)
+    assert found.n_harmonics == 7  # of a hundredth of a radian, ten deviations of a single sample
+    assert found.residual_rms == pytest.approx([1e-3, 1e-3], rel=0.03)
+    noisy = series(0) + 300.0 * noise
+    assert fit_fourier_series(TIME, noisy, EVERYWHERE, PERIOD, min_harmonics=3, max_harmonics=40).n_harmonics == 3
 
 
 def test_acceleration_is_told_far_better_than_by_differences():
@@ -44,8 +45,8 @@ def test_acceleration_is_told_far_better_than_by_differences():
     errors, filtered = [], []
     for seed in range(20):
         noise = sigma * np.random.default_rng(seed).standard_normal((len(TIME), 2))
-        motion = fourier_motion(TIME, series(0) + noise, EVERYWHERE, PERIOD, least=7, most=7).motion
-        errors.append(motion.ddq - series(2))
+        fit = fit_fourier_series(TIME, series(0) + noise, EVERYWHERE, PERIOD, min_harmonics=7, max_harmonics=7)
+        errors.append(fit.motion.ddq - series(2))
         filtered.append((smooth_motion(series(0) + noise, LowPass(20.0, H)).ddq - series(2))[300:-300])
     expected = sigma * np.sqrt(2.0 / len(TIME) * np.sum((OMEGA * np.arange(1, 8)) ** 4))
     # 20 draws of 14 coefficients for two joints, of which the last few count most: 10 % at 2 deviations.
@@ -57,19 +58,20 @@ def test_what_is_missing_is_told_by_the_rest():
     valid = EVERYWHERE.copy()
     valid[1000:1400] = False
     position = np.where(valid[:, None], series(0), 99.0)
-    found = fourier_motion(TIME, position, valid, PERIOD, least=7, most=7)
+    found = fit_fourier_series(TIME, position, valid, PERIOD, min_harmonics=7, max_harmonics=7)
     assert found.motion.dq == pytest.approx(series(1), abs=1e-9)
 
 
 def test_a_joint_at_rest_stays_at_rest():
     position = np.column_stack([series(0)[:, 0], np.full(len(TIME), 0.7)])
-    found = fourier_motion(TIME, position, EVERYWHERE, PERIOD, least=7, most=20)
+    found = fit_fourier_series(TIME, position, EVERYWHERE, PERIOD, min_harmonics=7, max_harmonics=20)
     assert found.motion.q[:, 1] == pytest.approx(0.7, abs=1e-15)
     assert found.motion.ddq[:, 1] == pytest.approx(0.0, abs=1e-15)
 
 
 def test_bad_wishes_are_named():
+    few = EVERYWHERE & (np.arange(5000) < 29)
     with pytest.raises(SignalError, match=r"29 good samples are too few for 7 harmonics"):
-        fourier_motion(TIME, series(0), EVERYWHERE & (np.arange(5000) < 29), PERIOD, least=7, most=9)
-    with pytest.raises(SignalError, match=r"harmonics from 3 to 2 are none to choose from"):
-        fourier_motion(TIME, series(0), EVERYWHERE, PERIOD, least=3, most=2)
+        fit_fourier_series(TIME, series(0), few, PERIOD, min_harmonics=7, max_harmonics=9)
+    with pytest.raises(SignalError, match=r"min_harmonics = 3 and max_harmonics = 2 leave no series to choose"):
+        fit_fourier_series(TIME, series(0), EVERYWHERE, PERIOD, min_harmonics=3, max_harmonics=2)

@@ -3,14 +3,14 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.signals import average_periods, period_averaging, spans
+from jointbench.signals import average_periods, period_averaging, valid_spans
 
 
 def test_spans_are_the_stretches_without_gaps():
     valid = np.array([0, 1, 1, 1, 0, 1, 0, 1, 1], dtype=np.bool_)
-    assert list(spans(valid)) == [slice(1, 4), slice(5, 6), slice(7, 9)]
-    assert list(spans(valid, least=2)) == [slice(1, 4), slice(7, 9)]
-    assert list(spans(np.zeros(4, dtype=np.bool_))) == []
+    assert list(valid_spans(valid)) == [slice(1, 4), slice(5, 6), slice(7, 9)]
+    assert list(valid_spans(valid, min_length=2)) == [slice(1, 4), slice(7, 9)]
+    assert list(valid_spans(np.zeros(4, dtype=np.bool_))) == []
 
 
 def test_mean_and_spread_of_periods():
@@ -20,7 +20,7 @@ def test_mean_and_spread_of_periods():
     values = np.tile(truth, repeats) + 0.3 * rng.standard_normal(period * repeats)
     tick = np.arange(period * repeats)
     average = average_periods(values[:, None], np.ones(len(tick), dtype=np.bool_), tick, period)
-    assert average.spread == pytest.approx([0.3], rel=0.03)  # 20 000 samples: 0.5 % standard error
+    assert average.standard_deviation == pytest.approx([0.3], rel=0.03)  # 20 000 samples: 0.5 % standard error
     assert np.std(average.mean[:, 0] - truth) == pytest.approx(0.3 / np.sqrt(repeats), rel=0.15)
 
 
@@ -37,7 +37,7 @@ def test_rows_before_the_motion_take_no_part():
     values = np.array([100.0, 1.0, 2.0])[:, None]
     average = average_periods(values, np.ones(3, dtype=np.bool_), np.array([-1, 0, 1]), period=2)
     assert average.mean[:, 0] == pytest.approx([1.0, 2.0])
-    assert np.isnan(average.spread).all()  # one period tells nothing of the spread
+    assert np.isnan(average.standard_deviation).all()  # one period tells nothing of the spread
 
 
 def repeated(periods: int, seed: int, period: int = 400) -> tuple[Array, NDArray[np.intp]]:
@@ -57,12 +57,12 @@ def test_planted_outliers_are_found_counted_and_leave_no_trace(periods: int):
     valid = np.ones(len(tick), dtype=np.bool_)
     average = average_periods(spoiled, valid, tick, 400, reject_outliers=True)
     assert set(np.flatnonzero(average.rejected)) == set(planted)
-    assert average.outliers.tolist() == [0, len(planted)]
+    assert average.n_outliers.tolist() == [0, len(planted)]
     assert average.count.sum() == len(tick) - len(planted)
     without = average_periods(values, ~average.rejected, tick, 400)
     assert np.array_equal(average.mean, without.mean)
-    assert average.spread == pytest.approx([0.1, 0.02], rel=0.1)
-    assert average_periods(spoiled, valid, tick, 400).spread[1] > 0.04  # what they do when they stay
+    assert average.standard_deviation == pytest.approx([0.1, 0.02], rel=0.1)
+    assert average_periods(spoiled, valid, tick, 400).standard_deviation[1] > 0.04  # what they do when they stay
 
 
 def test_without_outliers_next_to_nothing_is_rejected():
@@ -97,7 +97,7 @@ def test_of_two_periods_neither_is_the_outlier():
     values[100] += 1e3
     average = average_periods(values, np.ones(len(tick), dtype=np.bool_), tick, 400, reject_outliers=True)
     assert not average.rejected.any()
-    assert average.outliers.tolist() == [0, 0]
+    assert average.n_outliers.tolist() == [0, 0]
 
 
 def test_some_phases_at_a_time_give_what_all_at_once_give(monkeypatch: pytest.MonkeyPatch):
@@ -105,12 +105,12 @@ def test_some_phases_at_a_time_give_what_all_at_once_give(monkeypatch: pytest.Mo
     values[np.random.default_rng(10).choice(len(tick), 40, replace=False), 0] += 5.0
     valid = np.random.default_rng(9).random(len(tick)) < 0.9
     whole = average_periods(values, valid, tick - 130, 400, reject_outliers=True)
-    monkeypatch.setattr(period_averaging, "_TOGETHER", 5e3)
+    monkeypatch.setattr(period_averaging, "_BLOCK_BYTES", 5e3)
     parts = average_periods((values[:, :1], values[:, 1:]), valid, tick - 130, 400, reject_outliers=True)
     assert whole.rejected.sum() > 20
-    for name in ("mean", "count", "outliers", "rejected"):
+    for name in ("mean", "count", "n_outliers", "rejected"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)
-    assert parts.spread == pytest.approx(whole.spread, rel=1e-12)
+    assert parts.standard_deviation == pytest.approx(whole.standard_deviation, rel=1e-12)
 
 
 def test_rounding_in_phases_at_rest_is_no_step_however_they_are_cut(monkeypatch: pytest.MonkeyPatch):
@@ -123,6 +123,6 @@ def test_rounding_in_phases_at_rest_is_no_step_however_they_are_cut(monkeypatch:
     rest = phase < 1000
     values[rest] = 1.0 + 2.2e-16 * rng.integers(-2, 3, rest.sum())
     used = np.ones(len(values), dtype=np.bool_)
-    monkeypatch.setattr(period_averaging, "_TOGETHER", 4e4)
+    monkeypatch.setattr(period_averaging, "_BLOCK_BYTES", 4e4)
     average = average_periods(values[:, None], used, np.arange(len(values)), period, reject_outliers=True)
-    assert average.outliers.tolist() == [0]
+    assert average.n_outliers.tolist() == [0]

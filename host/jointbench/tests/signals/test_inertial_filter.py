@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from jointbench.errors import SignalError
-from jointbench.signals import InertialFilter
+from jointbench.signals import FirstOrderLag
 
 H = 0.008
-FILTER = InertialFilter(0.05, H)
+FILTER = FirstOrderLag(0.05, H)
 
 
 def test_it_solves_its_differential_equation() -> None:
@@ -43,11 +43,11 @@ def test_it_is_linear_in_columns_of_any_shape() -> None:
 
 def test_no_time_constant_changes_nothing() -> None:
     values = np.random.default_rng(3).standard_normal(9)
-    np.testing.assert_array_equal(InertialFilter(0.0, H).apply(values), values)
-    assert InertialFilter(0.0, H).settling == 0
+    np.testing.assert_array_equal(FirstOrderLag(0.0, H).apply(values), values)
+    assert FirstOrderLag(0.0, H).settling == 0
 
 
 @pytest.mark.parametrize(("constant", "period"), [(-0.1, H), (np.inf, H), (0.1, 0.0)])
 def test_what_is_no_filter_is_refused(constant: float, period: float) -> None:
-    with pytest.raises(SignalError, match="needs a time constant of 0 s or more"):
-        InertialFilter(constant, period)
+    with pytest.raises(SignalError, match="a first-order lag needs a time constant of 0 s or more"):
+        FirstOrderLag(constant, period)

@@ -22,7 +22,7 @@ def test_times_that_are_even_give_the_samples_back():
     found = resample(time, waves(time))
     assert found.values == pytest.approx(waves(time), abs=1e-12)
     assert found.valid.all()
-    assert found.gaps == 0
+    assert found.n_gaps == 0
     assert found.jitter < 1e-12
 
 
@@ -44,7 +44,7 @@ def test_a_gap_stays_a_gap():
     assert inside.sum() >= 49
     assert not found.valid[inside].any()
     assert found.valid[~inside].all()
-    assert found.gaps == 1
+    assert found.n_gaps == 1
     assert np.isnan(found.values[~found.valid]).all()
 
 
@@ -57,7 +57,7 @@ def test_flagged_and_missing_samples_do_not_enter():
     found = resample(time, values, flags, sample_period=H)
     assert np.abs(found.values[found.valid]).max() < 1.1
     assert 2 <= (~found.valid).sum() <= 6  # only what lies between the neighbours of the two
-    assert found.gaps == 2
+    assert found.n_gaps == 2
 
 
 def test_logs_of_networks_in_which_some_steps_are_longer():

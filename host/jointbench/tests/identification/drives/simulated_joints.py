@@ -10,7 +10,7 @@ from jointbench.excitation import Excitation, RestToRestFourier
 from jointbench.identification.drives import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import exact_motor_torque
 from jointbench.robot import Robot, load_robot
-from jointbench.signals import moving, rest_threshold
+from jointbench.signals import moving_mask, rest_threshold
 
 LINK_COULOMB, LINK_VISCOUS, SENSOR_OFFSET = 0.4, 0.8, 0.05
 CURRENT_NOISE_NM = 0.125
@@ -59,7 +59,7 @@ def signals(robot: Robot, seed: int, noise_seed: int | None = None, n: int = 400
     gear = GearTorque.sampled(link_torque(robot, q, dq, ddq), step)
     true = TRUE[:, : robot.n_joints]
     motor = exact_motor_torque(true, dq, ddq, gear)
-    used = moving(dq, rest_threshold(dq), guard=2)  # the differences of the Coulomb steps reach one sample
+    used = moving_mask(dq, rest_threshold(dq), guard=2)  # the differences of the Coulomb steps reach one sample
     used[:2] = used[-2:] = False
     sensed = gear.value + SENSOR_OFFSET
     if noise_seed is not None:

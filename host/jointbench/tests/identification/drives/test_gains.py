@@ -9,7 +9,7 @@ from jointbench.errors import FitError, RedundantDrives
 from jointbench.identification.drives import DriveGains, DriveSignals, identify_gains
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.robot.payload import with_payload
-from jointbench.signals import moving, rest_threshold
+from jointbench.signals import moving_mask, rest_threshold
 from jointbench.tests.identification.drives.simulated_joints import arm, motion
 
 CURRENT_NOISE_A = 0.010
@@ -46,7 +46,7 @@ def recorded(
     current = asked / (passed * nominal * OFF[: robot.n_joints])
     if noise_seed is not None:
         current = current + CURRENT_NOISE_A * np.random.default_rng(noise_seed).standard_normal(current.shape)
-    used = moving(dq, rest_threshold(dq), 2)
+    used = moving_mask(dq, rest_threshold(dq), 2)
     return DriveSignals(q, dq, ddq, train.joint_torque(current * nominal), used, step)
 
 

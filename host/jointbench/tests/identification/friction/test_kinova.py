@@ -10,7 +10,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, compare_laws
 from jointbench.identification.judgement.verdict import POOR_RELATIVE_ERROR
-from jointbench.signals import LowPass, moving, rest_threshold
+from jointbench.signals import LowPass, moving_mask, rest_threshold
 
 GEN3 = Path(__file__).resolve().parents[6] / "shared" / "data" / "kinova_gen3"
 PERIOD_S = 0.001
@@ -35,7 +35,7 @@ def friction_of(name: str) -> list[FrictionData]:
     velocity, motor, sensor = channel("Velocity"), channel("TorqueCur"), channel("TorqueSm")
     acceleration = np.asarray(np.gradient(velocity, PERIOD_S, axis=0))
     rows = slice(low_pass.settling, -low_pass.settling, low_pass.stride)
-    moves = moving(velocity, rest_threshold(velocity))[rows]
+    moves = moving_mask(velocity, rest_threshold(velocity))[rows]
     return [
         FrictionData(
             velocity[rows, j][moves[:, j]], (motor - sensor)[rows, j][moves[:, j]],

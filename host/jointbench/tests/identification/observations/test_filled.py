@@ -10,7 +10,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.observations.filled import filled, spacing
 from jointbench.identification.settings import FitSettings
-from jointbench.memory_mapping import PIECE
+from jointbench.memory_mapping import CHUNK_ROWS
 from jointbench.recording import Run
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
@@ -63,7 +63,7 @@ def test_a_joint_that_is_not_needed_does_not_matter() -> None:
 
 
 def test_the_pieces_of_a_long_log_fit_together() -> None:
-    n = PIECE + 4001
+    n = CHUNK_ROWS + 4001
     whole = filled(seldom(wave(n), 8), 8, ALL)
     np.testing.assert_allclose(whole[: n - 8], wave(n)[: n - 8], atol=ERROR)
 
