@@ -1,13 +1,19 @@
+"""Linear filters: zero-phase low-pass, first-order lag, Savitzky-Golay smoother."""
+
 import numpy as np
 import pytest
+from scipy import signal
+from scipy.integrate import solve_ivp
 
 from jointbench.errors import SignalError
-from jointbench.signals import LowPass
+from jointbench.signals import FirstOrderLag, LowPass, savitzky_golay, savitzky_golay_gain
 
 H = 1e-3
+LAG_PERIOD = 0.008
+LAG = FirstOrderLag(0.05, LAG_PERIOD)
 
 
-def test_delays_nothing_and_keeps_slow_motion():
+def test_low_pass_delays_nothing_and_keeps_slow_motion():
     low_pass = LowPass(cutoff_Hz=20.0, sample_period=H)
     time = H * np.arange(4000)
     slow = np.sin(2.0 * np.pi * 0.5 * time)
@@ -16,7 +22,7 @@ def test_delays_nothing_and_keeps_slow_motion():
     assert np.abs(low_pass.apply(slow) - slow)[inner].max() < 1e-6
 
 
-def test_halves_the_cutoff_frequency_and_removes_what_is_well_above():
+def test_low_pass_halves_the_cutoff_frequency_and_removes_higher_ones():
     low_pass = LowPass(cutoff_Hz=20.0, sample_period=H)
     time = H * np.arange(8000)
     inner = slice(1000, -1000)
@@ -39,7 +45,7 @@ def test_stride_keeps_two_samples_a_period_of_the_cutoff():
     assert LowPass(cutoff_Hz=400.0, sample_period=H).stride == 1
 
 
-def test_filters_columns_alike():
+def test_low_pass_filters_columns_alike():
     rng = np.random.default_rng(0)
     columns = rng.standard_normal((500, 2, 3))
     low_pass = LowPass(30.0, H)
@@ -48,17 +54,17 @@ def test_filters_columns_alike():
 
 
 @pytest.mark.parametrize("cutoff", [0.0, -1.0, 500.0, 900.0])
-def test_refuses_an_impossible_cutoff(cutoff: float):
+def test_an_impossible_cutoff_is_refused(cutoff: float):
     with pytest.raises(SignalError, match=r"cut-off .* must be above 0 and below half the sample rate, 500 Hz"):
         LowPass(cutoff, H)
 
 
-def test_refuses_an_unusual_order():
+def test_an_unusual_order_is_refused():
     with pytest.raises(SignalError, match="order 9 must be 1 to 8"):
         LowPass(20.0, H, order=9)
 
 
-def test_says_how_many_samples_it_needs():
+def test_low_pass_says_how_many_samples_it_needs():
     low_pass = LowPass(20.0, H)
     with pytest.raises(SignalError, match=f"40 samples are too few .* more than {low_pass.settling}"):
         low_pass.apply(np.zeros(40))
@@ -82,3 +88,93 @@ def test_an_edge_is_forgotten_beyond_memory(cutoff: float, order: int):
     assert apart[low_pass.memory :].max() < 1e-16 * max(100.0, (1.0 / (2.0 * np.pi * cutoff * H)) ** 2)
     if low_pass.memory > 3:
         assert apart[: low_pass.memory // 2].max() > 1e-10  # half as far it can be seen
+
+
+def test_the_lag_solves_its_differential_equation() -> None:
+    u = np.random.default_rng(1).standard_normal(40)
+    time = LAG_PERIOD * np.arange(40)
+    solution = solve_ivp(
+        lambda t, y: (np.interp(t, time, u) - y) / 0.05,
+        (0.0, time[-1]), u[:1], t_eval=time, max_step=LAG_PERIOD / 4, rtol=1e-10, atol=1e-12,
+    )  # fmt: skip
+    # The solver's steps do not end at each corner of the signal, which costs it some of its tolerance.
+    np.testing.assert_allclose(LAG.apply(u), solution.y[0], rtol=0, atol=1e-7)
+
+
+def test_a_ramp_lags_by_the_time_constant() -> None:
+    time = LAG_PERIOD * np.arange(400, dtype=np.float64)
+    late = LAG.apply(3.0 * time)
+    np.testing.assert_allclose(late[300:], 3.0 * (time[300:] - LAG.delay), rtol=0, atol=1e-12)
+
+
+def test_after_settling_the_lag_leaves_one_percent_of_a_step() -> None:
+    step = LAG.apply(np.concatenate([[0.0], np.ones(LAG.settling + 1)]))
+    assert 1.0 - step[LAG.settling] < 0.02  # the ramp up to the step's first sample is late by up to one more
+    assert 1.0 - step[LAG.settling // 2] > 0.05
+
+
+def test_the_lag_is_linear_in_columns_of_any_shape() -> None:
+    columns = np.random.default_rng(2).standard_normal((50, 3, 4))
+    weights = np.arange(4.0)
+    # Rounding of some hundred products of numbers of order one.
+    np.testing.assert_allclose(LAG.apply(columns) @ weights, LAG.apply(columns @ weights), rtol=0, atol=1e-13)
+
+
+def test_no_time_constant_changes_nothing() -> None:
+    values = np.random.default_rng(3).standard_normal(9)
+    np.testing.assert_array_equal(FirstOrderLag(0.0, LAG_PERIOD).apply(values), values)
+    assert FirstOrderLag(0.0, LAG_PERIOD).settling == 0
+
+
+@pytest.mark.parametrize(("constant", "period"), [(-0.1, LAG_PERIOD), (np.inf, LAG_PERIOD), (0.1, 0.0)])
+def test_an_impossible_lag_is_refused(constant: float, period: float) -> None:
+    with pytest.raises(SignalError, match="a first-order lag needs a time constant of 0 s or more"):
+        FirstOrderLag(constant, period)
+
+
+@pytest.mark.parametrize("passes", [1, 20])
+def test_smoother_preserves_cubics_up_to_the_ends(passes: int):
+    time = np.linspace(-1.0, 1.0, 41)
+    cubic = np.column_stack([1.0 + 2.0 * time - 3.0 * time**2 + 4.0 * time**3, time**3])
+    assert savitzky_golay(cubic, passes) == pytest.approx(cubic, abs=1e-13)
+    quartic = time**4
+    assert np.abs(savitzky_golay(quartic) - quartic).max() > 1e-7  # a degree more does not pass
+
+
+def test_one_pass_of_the_smoother_is_the_least_squares_cubic():
+    values = np.random.default_rng(0).standard_normal((50, 3))
+    expected = signal.savgol_filter(values, 5, 3, axis=0, mode="interp")
+    assert savitzky_golay(values) == pytest.approx(expected, abs=1e-13)
+
+
+def test_five_samples_are_enough_for_the_smoother():
+    values = np.random.default_rng(1).standard_normal(5)
+    fitted = np.polynomial.Polynomial.fit(np.arange(5), values, 3)
+    assert savitzky_golay(values) == pytest.approx(fitted(np.arange(5)), abs=1e-13)
+
+
+@pytest.mark.parametrize("cycles", [0.01, 0.1, 0.25, 0.4, 0.5])
+def test_smoother_gain_is_that_of_a_sine(cycles: float):
+    wave = np.cos(2.0 * np.pi * cycles * np.arange(-400, 401))
+    passed = savitzky_golay(wave, 20)[400]
+    assert passed == pytest.approx(float(savitzky_golay_gain(np.array(cycles), 20)), abs=1e-12)
+
+
+def test_smoother_passes_add_up_and_none_changes_nothing():
+    values = np.random.default_rng(2).standard_normal(60)
+    assert np.array_equal(savitzky_golay(savitzky_golay(values, 12), 8), savitzky_golay(values, 20))
+    assert np.array_equal(savitzky_golay(values, 0), values)
+
+
+def test_smoother_leaves_its_input_alone():
+    values = np.random.default_rng(3).standard_normal(30)
+    before = values.copy()
+    savitzky_golay(values, 3)
+    assert np.array_equal(values, before)
+
+
+def test_smoother_names_too_few_samples_and_negative_passes():
+    with pytest.raises(SignalError, match="4 samples are too few for the five-point smoother"):
+        savitzky_golay(np.zeros(4))
+    with pytest.raises(SignalError, match="passes = -1 of the five-point smoother must be 0 or more"):
+        savitzky_golay(np.zeros(9), -1)

@@ -3,14 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.signals import average_periods, period_averaging, valid_spans
-
-
-def test_spans_are_the_stretches_without_gaps():
-    valid = np.array([0, 1, 1, 1, 0, 1, 0, 1, 1], dtype=np.bool_)
-    assert list(valid_spans(valid)) == [slice(1, 4), slice(5, 6), slice(7, 9)]
-    assert list(valid_spans(valid, min_length=2)) == [slice(1, 4), slice(7, 9)]
-    assert list(valid_spans(np.zeros(4, dtype=np.bool_))) == []
+from jointbench.signals import average_periods, period_averaging
 
 
 def test_mean_and_spread_of_periods():

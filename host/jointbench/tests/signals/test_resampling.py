@@ -3,7 +3,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import SignalError
-from jointbench.signals import resample
+from jointbench.signals import interpolate_samples, resample
 
 H = 0.01
 
@@ -70,7 +70,7 @@ def test_logs_of_networks_in_which_some_steps_are_longer():
     assert found.values[20:-20] == pytest.approx(waves(found.time)[20:-20], abs=1e-5)
 
 
-def test_what_is_too_irregular_is_refused():
+def test_too_irregular_times_are_refused():
     rng = np.random.default_rng(5)
     with pytest.raises(SignalError, match=r"too irregular to resample"):
         resample(np.cumsum(rng.uniform(0.5, 1.5, 50)), np.zeros((50, 1)), sample_period=0.1)
@@ -78,3 +78,33 @@ def test_what_is_too_irregular_is_refused():
         resample(np.array([0.0, 0.01, 0.03, 0.02, 0.04]), np.zeros((5, 1)))
     with pytest.raises(SignalError, match=r"3 good samples are too few"):
         resample(np.arange(5.0), np.array([[0.0], [np.nan], [0.0], [np.inf], [0.0]]))
+
+
+def test_interpolation_is_exact_for_polynomials_up_to_the_fifth_degree():
+    rng = np.random.default_rng(0)
+    polynomial = np.polynomial.Polynomial(rng.standard_normal(6), domain=[0, 20])
+    places = rng.uniform(0.0, 20.0, 100)  # those near the ends are met from one side
+    found = interpolate_samples(polynomial(np.arange(21.0)), places)
+    assert found == pytest.approx(polynomial(places), abs=1e-12)
+
+
+def test_whole_indices_return_the_samples_to_the_bit():
+    values = np.random.default_rng(1).standard_normal((30, 2, 3))
+    assert np.array_equal(interpolate_samples(values, np.arange(30.0)), values)
+
+
+@pytest.mark.parametrize(("samples_a_cycle", "lost"), [(10, 3e-4), (5, 0.0152)])
+def test_what_a_sine_loses_half_way_between_samples(samples_a_cycle: int, lost: float):
+    omega = 2.0 * np.pi / samples_a_cycle
+    places = np.arange(10.0, 190.0) + 0.5
+    sine = interpolate_samples(np.sin(omega * np.arange(200)), places)
+    assert np.max(np.abs(sine)) <= 1.0
+    gain = sine @ np.sin(omega * places) / np.sum(np.sin(omega * places) ** 2)
+    assert 0.0 < 1.0 - gain < lost
+
+
+def test_nothing_is_interpolated_beyond_the_ends():
+    with pytest.raises(SignalError, match=r"sample indices from -0.1 to 3 must lie within the samples, 0 to 9"):
+        interpolate_samples(np.zeros(10), np.array([-0.1, 3.0]))
+    with pytest.raises(SignalError, match="5 samples are too few to interpolate; at least 6"):
+        interpolate_samples(np.zeros(5), np.array([1.0]))

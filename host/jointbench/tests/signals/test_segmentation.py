@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from jointbench.signals import moving_mask, rest_threshold
+from jointbench.signals import moving_mask, rest_threshold, valid_spans
+
+
+def test_spans_are_the_stretches_without_gaps():
+    valid = np.array([0, 1, 1, 1, 0, 1, 0, 1, 1], dtype=np.bool_)
+    assert list(valid_spans(valid)) == [slice(1, 4), slice(5, 6), slice(7, 9)]
+    assert list(valid_spans(valid, min_length=2)) == [slice(1, 4), slice(7, 9)]
+    assert list(valid_spans(np.zeros(4, dtype=np.bool_))) == []
 
 
 def test_threshold_is_a_share_of_each_joints_largest_speed():
