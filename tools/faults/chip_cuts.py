@@ -24,7 +24,13 @@ from hil_tests.virtual_bench.bench_file import RP2040
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.flash import read_flash, write_flash
-from hil_tests.virtual_bench.rp2040.flash_log import SECTOR, FlashWrite, flash_after_cut, read_flash_log
+from hil_tests.virtual_bench.rp2040.flash_log import (
+    SECTOR,
+    FlashWrite,
+    flash_after_cut,
+    read_flash_log,
+    write_flash_log,
+)
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from jointbench.errors import BoardError
 from jointbench.flash.image import Image, build_image
@@ -58,6 +64,27 @@ class Update:
     old: str
     new: str
     config: Mapping[str, Any]
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder, for `load`."""
+        (folder / "before.bin").write_bytes(self.before)
+        write_flash_log(folder / "writes.log", self.writes)
+        facts = {"old": self.old, "new": self.new, "config": self.config}
+        (folder / "update.json").write_text(json.dumps(facts), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Update:
+        """Read what `save` wrote.
+
+        Raises:
+            CellNotRun: the folder holds none.
+        """
+        try:
+            facts = json.loads((folder / "update.json").read_text(encoding="utf-8"))
+            before, writes = (folder / "before.bin").read_bytes(), tuple(read_flash_log(folder / "writes.log"))
+        except OSError as error:
+            raise CellNotRun(f"{folder} holds no update to go on with ({error}); begin without --resume") from error
+        return cls(before, writes, facts["old"], facts["new"], facts["config"])
 
     @property
     def cuts(self) -> list[Cut]:
@@ -116,6 +143,11 @@ class CutVerdict:
     def to_dict(self) -> dict[str, Any]:
         """As a result has it."""
         return asdict(self)
+
+    @classmethod
+    def of_dict(cls, fields: Mapping[str, Any]) -> CutVerdict:
+        """The one of which `to_dict` made this."""
+        return cls(**{**fields, "cut": Cut(**fields["cut"])})
 
 
 def take_down_update(folder: Path, is_used: bool = True) -> Update:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import shutil
 import tempfile
@@ -21,7 +22,7 @@ from jointbench.errors import JointbenchError
 from jointbench.testing.requirements import load
 from tools.faults.campaign import run_campaign, side_by_side
 from tools.faults.cell import Cell, all_cells, chosen_cells
-from tools.faults.chip_cuts import CutVerdict, cut_power, cut_table, take_down_update
+from tools.faults.chip_cuts import CutVerdict, Update, cut_power, cut_table, take_down_update
 from tools.faults.commands import make_store
 from tools.faults.disk import disk_cells, disk_table, run_disk_cell
 from tools.faults.errors import UnknownCell
@@ -63,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     options.add_argument(
         "--every", type=int, default=1, metavar="N", help="with --cuts, each N-th of the writes (%(default)s)"
+    )
+    options.add_argument(
+        "--resume", action="store_true", help="with --cuts, go on with those that an interrupted one left in DIR"
     )
     options.add_argument("--seed", type=int, default=0, help="same seed, same bytes (%(default)s)")
     options.add_argument("--workers", type=int, default=2, help="cells at a time (%(default)s)")
@@ -155,14 +159,22 @@ def cuts(options: argparse.Namespace, console: Console) -> Result:
     if options.every < 1:
         raise UnknownCell(f"--every {options.every}: give a number of writes, 1 or more")
     out = Path(options.out) / "chip"
-    shutil.rmtree(out, ignore_errors=True)  # of an earlier run
-    console.progress("a flash of a chip, whose writes are taken down")
-    update = take_down_update(out / "update")
-    chosen = [cut for cut in update.cuts if cut.number % options.every == 0]
+    noted = out / "verdicts.jsonl"
+    if options.resume:
+        update = Update.load(out)
+        done = [CutVerdict.of_dict(json.loads(line)) for line in noted.read_text(encoding="utf-8").splitlines()]
+    else:
+        shutil.rmtree(out, ignore_errors=True)  # of an earlier run
+        console.progress("a flash of a chip, whose writes are taken down")
+        update, done = take_down_update(out / "update"), []
+        update.save(out)
+        noted.touch()
+    before = {verdict.cut for verdict in done}
+    chosen = [cut for cut in update.cuts if cut.number % options.every == 0 and cut not in before]
     erases = sum(write.data is None for write in update.writes)
     console.say(
         f"{len(update.writes)} writes: {erases} sectors erased, {len(update.writes) - erases} pages programmed; "
-        f"{len(chosen)} cuts, {options.workers} at a time"
+        f"{len(chosen)} cuts, {options.workers} at a time" + (f", after {len(done)} before" if done else "")
     )
     parts = [chosen[start : start + _CUTS_A_PART] for start in range(0, len(chosen), _CUTS_A_PART)]
     count = 0
@@ -171,12 +183,14 @@ def cuts(options: argparse.Namespace, console: Console) -> Result:
         nonlocal count
         count += len(verdicts)
         console.progress(f"{count} of {len(chosen)} cuts", count / len(chosen))
+        with noted.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(verdict.to_dict()) + "\n" for verdict in verdicts)
         for verdict in verdicts:
             if verdict.problem:
                 console.say(f"NO  {verdict.cut.name}: {verdict.problem}")
 
     act = partial(cut_power, update=update, out=out, seed=options.seed)
-    verdicts = [verdict for part in side_by_side(act, parts, options.workers, note) for verdict in part]
+    verdicts = [*done, *(verdict for part in side_by_side(act, parts, options.workers, note) for verdict in part)]
     console.say(cut_table(verdicts, update))
     fields = {"writes": len(update.writes), "cuts": [verdict.to_dict() for verdict in verdicts]}
     bad = load(FOLDER)["flash.chip_cuts"].check(sum(bool(verdict.problem) for verdict in verdicts))

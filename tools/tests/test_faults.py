@@ -1,11 +1,13 @@
 """The fault campaign: its matrix is whole and strict, its judge can fail, and a few cells of each kind pass."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
+from hil_tests.virtual_bench.rp2040.flash_log import FlashWrite
 from jointbench import errors
 from jointbench.link.fault.faults import DIRECTIONS
 from jointbench.link.fault.kinds import KINDS
@@ -18,6 +20,7 @@ from jointwire import State, Trip
 from tools.faults import evidence
 from tools.faults.campaign import run_campaign
 from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults.chip_cuts import Cut, CutVerdict, Update
 from tools.faults.counted import CountedRecorder
 from tools.faults.errors import CellNotRun, MatrixError, UnknownCell
 from tools.faults.evidence import Evidence, Recorded, read_recorded
@@ -29,7 +32,7 @@ from tools.faults.run_cell import run_cell
 from tools.faults.session import Session
 from tools.faults.states import MOMENTS_US
 from tools.faults.subject import bench_of, with_faulty_line
-from tools.faults.verb import cells_of, parser, sample
+from tools.faults.verb import cells_of, main, parser, sample
 from tools.faults.verdict import judge
 from tools.requirements.page import FOLDER
 
@@ -332,3 +335,21 @@ def frames_of(struck: Cell, folder: Path) -> bytes:
         session.run()
         session.close()
     return (folder / "run" / FRAMES).read_bytes()
+
+
+# Power cuts of a chip
+
+
+def test_cuts_that_were_interrupted_go_on_with_the_same_update(tmp_path: Path) -> None:
+    writes = (FlashWrite(4096, None), FlashWrite(4096, b"\x0f" * 256))
+    update = Update(b"\xff" * 8192, writes, "aa", "bb", {"node": 1})
+    update.save(tmp_path)
+    assert Update.load(tmp_path) == update
+    verdict = CutVerdict(Cut(1, "bits"), "aa", True, "")
+    assert CutVerdict.of_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+    assert verdict.cut in update.cuts
+
+
+def test_nothing_to_go_on_with_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--cuts", "rp2040", "--resume", "--out", str(tmp_path)]) == 2
+    assert "holds no update to go on with" in capsys.readouterr().err

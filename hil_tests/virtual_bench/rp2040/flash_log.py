@@ -61,6 +61,12 @@ def read_flash_log(path: Path) -> list[FlashWrite]:
     return writes
 
 
+def write_flash_log(path: Path, writes: Sequence[FlashWrite]) -> None:
+    """Write what `read_flash_log` reads."""
+    lines = [f"erase {w.at}\n" if w.data is None else f"program {w.at} {w.data.hex()}\n" for w in writes]
+    path.write_text("".join(lines), encoding="ascii")
+
+
 def flash_after_cut(before: bytes, writes: Sequence[FlashWrite], number: int, how: str, seed: int = 0) -> bytes:
     """Content of a flash whose power was cut when some of the writes were done.
 
