@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
+
+from construct import Array, Computed, If, Int16sl, Int32sl, Struct, this
+
+from jointwire.messages import BODIES, MessageType
+from jointwire.quantity import Quantity
 
 
 class ChannelKind(IntEnum):
@@ -36,26 +42,42 @@ class Channel:
 
 _K = ChannelKind
 
-CHANNELS: tuple[Channel, ...] = (
-    Channel(0, "motor_current", _K.MOTOR_CURRENT, "h", "A", "decimated and filtered ADC counts, centred",
-            "current.scale", "current.zero"),
-    Channel(1, "motor_position", _K.MOTOR_ENCODER, "i", "rad", "unwrapped motor encoder counts from the joint's zero"),
-    Channel(2, "link_position", _K.LINK_ENCODER, "i", "rad", "link encoder counts from the joint's zero"),
-    Channel(3, "joint_torque", _K.TORQUE_SENSOR, "h", "N·m", "decimated ADC counts of the torque sensor, centred",
-            "torque.scale", "torque.zero"),
-    Channel(4, "current_command", _K.COMMAND, "h", "A", "current asked of the drive, in mA"),
-    Channel(5, "bus_voltage", _K.BUS_VOLTAGE, "h", "V", "supply of the drive", "voltage.scale"),
-    Channel(6, "temperature", _K.TEMPERATURE, "h", "K", "of the motor", "temperature.scale", "temperature.zero"),
-    Channel(7, "foot_force_1", _K.FOOT_FORCE, "h", "N", "front left corner", "force.scale", "force.zero_1"),
-    Channel(8, "foot_force_2", _K.FOOT_FORCE, "h", "N", "front right corner", "force.scale", "force.zero_2"),
-    Channel(9, "foot_force_3", _K.FOOT_FORCE, "h", "N", "rear right corner", "force.scale", "force.zero_3"),
-    Channel(10, "foot_force_4", _K.FOOT_FORCE, "h", "N", "rear left corner", "force.scale", "force.zero_4"),
-    Channel(11, "motor_velocity", _K.MOTOR_ENCODER, "i", "rad/s", "as the board estimates it, counts/tick Q8"),
-    Channel(12, "bridge_torque", _K.TORQUE_SENSOR, "h", "N·m", "counts of a torque sensor's own converter, unfiltered",
-            "torque.scale", "torque.zero"),
-    Channel(13, "torque_age", _K.TORQUE_SENSOR, "h", "tick", "ticks for which bridge_torque has been held, 0: new"),
-    Channel(14, "force_age", _K.FOOT_FORCE, "h", "tick", "ticks for which the foot's forces have been held, 0: new"),
+SAMPLE = Struct(
+    "motor_current" / Quantity(Int16sl, kind=_K.MOTOR_CURRENT, unit="A", scale="current.scale", zero="current.zero")
+    * "decimated and filtered ADC counts, centred",
+    "motor_position" / Quantity(Int32sl, kind=_K.MOTOR_ENCODER, unit="rad")
+    * "unwrapped motor encoder counts from the joint's zero",
+    "link_position" / Quantity(Int32sl, kind=_K.LINK_ENCODER, unit="rad")
+    * "link encoder counts from the joint's zero",
+    "joint_torque" / Quantity(Int16sl, kind=_K.TORQUE_SENSOR, unit="N·m", scale="torque.scale", zero="torque.zero")
+    * "decimated ADC counts of the torque sensor, centred",
+    "current_command" / Quantity(Int16sl, kind=_K.COMMAND, unit="A") * "current asked of the drive, in mA",
+    "bus_voltage" / Quantity(Int16sl, kind=_K.BUS_VOLTAGE, unit="V", scale="voltage.scale") * "supply of the drive",
+    "temperature" / Quantity(Int16sl, kind=_K.TEMPERATURE, unit="K", scale="temperature.scale", zero="temperature.zero")
+    * "of the motor",
+    "foot_force_1" / Quantity(Int16sl, kind=_K.FOOT_FORCE, unit="N", scale="force.scale", zero="force.zero_1")
+    * "front left corner",
+    "foot_force_2" / Quantity(Int16sl, kind=_K.FOOT_FORCE, unit="N", scale="force.scale", zero="force.zero_2")
+    * "front right corner",
+    "foot_force_3" / Quantity(Int16sl, kind=_K.FOOT_FORCE, unit="N", scale="force.scale", zero="force.zero_3")
+    * "rear right corner",
+    "foot_force_4" / Quantity(Int16sl, kind=_K.FOOT_FORCE, unit="N", scale="force.scale", zero="force.zero_4")
+    * "rear left corner",
+    "motor_velocity" / Quantity(Int32sl, kind=_K.MOTOR_ENCODER, unit="rad/s")
+    * "as the board estimates it, counts/tick Q8",
+    "bridge_torque" / Quantity(Int16sl, kind=_K.TORQUE_SENSOR, unit="N·m", scale="torque.scale", zero="torque.zero")
+    * "counts of a torque sensor's own converter, unfiltered",
+    "torque_age" / Quantity(Int16sl, kind=_K.TORQUE_SENSOR, unit="tick")
+    * "ticks for which bridge_torque has been held, 0: new",
+    "force_age" / Quantity(Int16sl, kind=_K.FOOT_FORCE, unit="tick")
+    * "ticks for which the foot's forces have been held, 0: new",
 )  # fmt: skip
+"""All that a board may sample at a tick, in the order of the bits of a channel mask."""
+
+CHANNELS: tuple[Channel, ...] = tuple(
+    Channel(bit, field.name, format={2: "h", 4: "i"}[field.sizeof()], doc=field.docs, **field.meaning)
+    for bit, field in enumerate(SAMPLE.subcons)
+)
 
 CHANNEL_BY_NAME: dict[str, Channel] = {channel.name: channel for channel in CHANNELS}
 ALL_CHANNELS = sum(1 << channel.bit for channel in CHANNELS)
@@ -68,3 +90,27 @@ HIGHEST_DIVIDER = 6  # 2^6 ticks: the longest block holds one sample at least
 def divider(dividers: int, kind: ChannelKind) -> int:
     """Ticks from one sample of this kind to the next, from a DATA head's `dividers`."""
     return 1 << (dividers >> 4 * kind & 0xF)
+
+
+def _is_due(channel: Channel) -> Any:
+    """Construct's condition that a block has a channel's value at the tick of one of its samples."""
+    return lambda sample: (
+        sample._.head.channels >> channel.bit & 1 and sample.tick % divider(sample._.head.dividers, channel.kind) == 0
+    )
+
+
+BLOCK = Struct(
+    "head" / BODIES[MessageType.DATA],
+    "samples"
+    / Array(
+        this.head.count,
+        Struct(
+            "tick" / Computed(lambda sample: (sample._.head.first_tick + sample._._index) & 0xFFFFFFFF),
+            *(
+                field.name / If(_is_due(channel), field.subcon)
+                for channel, field in zip(CHANNELS, SAMPLE.subcons, strict=True)
+            ),
+        ),
+    ),
+)
+"""The whole body of DATA: its head, then of each tick the channels that are in the mask and due."""

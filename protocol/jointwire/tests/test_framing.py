@@ -1,17 +1,22 @@
 import struct
 import zlib
+from typing import Any
 
+import numpy as np
 import pytest
 from cobs import cobs
+from construct import Container, Int32ul, ListContainer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jointwire.channels import BLOCK, CHANNELS
 from jointwire.decoder import MAX_ENCODED, MAX_FRAME
 from jointwire.errors import BodyError, FrameError
 from jointwire.framing import Frame, FrameReader, Noise, decode_frame, encode_frame
-from jointwire.messages import FROZEN, HEADER, MAX_BODY, MessageType
+from jointwire.messages import BODIES, FROZEN, HEADER, KNOT, MAX_BODY, MessageType
+from jointwire.samples import decode_samples
 from jointwire.schema import schema_hash, struct_fields
-from jointwire.tests.streams import payloads, u8, u16, u32
+from jointwire.tests.streams import bodies, payloads, u8, u16, u32
 
 PING = encode_frame(MessageType.PING, 3, 65535, 4_294_967_295, nonce=5)
 
@@ -24,6 +29,44 @@ def test_a_frame_comes_back_as_it_was(
     assert encoded.count(0) == 1
     assert len(encoded) - 1 <= MAX_ENCODED
     assert decode_frame(encoded[:-1]) == Frame(kind, node, seq, time_us, payload, flags)
+
+
+@given(st.sampled_from(sorted(MessageType)), u8, u16, u32, u8, st.data())
+def test_construct_reads_of_every_frame_what_the_fast_decoder_reads(
+    kind: MessageType, node: int, seq: int, time_us: int, flags: int, data: st.DataObject
+) -> None:
+    """Header, body and CRC, each by its struct alone; of DATA the samples, too."""
+    payload = data.draw(bodies(kind))
+    raw = cobs.decode(encode_frame(kind, node, seq, time_us, flags, payload)[:-1])
+    body_end = len(raw) - 4
+    header = HEADER.parse(raw)
+    assert HEADER.build({**header, "_io": None}) == raw[:12]
+    assert (header.type, header.node, header.flags, header.seq, header.length) == (kind, node, flags, seq, len(payload))
+    assert Int32ul.parse(raw[body_end:]) == zlib.crc32(raw[:body_end], 0 if kind in FROZEN else schema_hash())
+
+    frame = decode_frame(cobs.encode(raw))
+    assert (frame.type, frame.node, frame.seq, frame.time_us, frame.flags) == (kind, node, seq, header.time_us, flags)
+    parsed: Any = BODIES[kind].parse(raw[12:body_end])
+    for name, _ in struct_fields(BODIES[kind]):
+        assert plain(parsed[name]) == plain(getattr(frame.body, name))
+    if kind is MessageType.DATA:
+        samples = BLOCK.parse(raw[12:body_end]).samples
+        assert BLOCK.build({"head": parsed, "samples": samples}) == payload
+        columns = decode_samples(frame).columns
+        for channel in CHANNELS:
+            values = [sample[channel.name] for sample in samples if sample[channel.name] is not None]
+            assert columns.get(channel.name, np.zeros(0)).tolist() == values
+
+
+def plain(value: Any) -> Any:
+    """Knots, values and bytes of either decoder as bytes or a list of numbers."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, ListContainer) and value and isinstance(value[0], Container):
+        return b"".join(KNOT.build(knot) for knot in value)
+    if isinstance(value, ListContainer | tuple):
+        return list(value) or b""
+    return value
 
 
 def test_the_longest_frame_is_as_long_as_is_allowed() -> None:
