@@ -55,7 +55,6 @@ _KNOWN = {
         "physical", "PhysicalLogCholesky", "the same by Newton's method on log-Cholesky numbers"
     ),
     "iv": _Entry("instrumental", "InstrumentalVariables", "right where noise in positions biases least squares"),
-    "tls": _Entry("total_least_squares", "TotalLeastSquares", "errors in the regressor's columns as in the torque"),
     "output_error": _Entry(
         "output_error", "OutputError", "a closed-loop simulation's torque against the measured one (DIDIM)"
     ),

@@ -52,8 +52,6 @@ def test_what_is_not_known_is_named():
         ("bayes", {"mass": 0.0}, r"mass = 0.0 must be above 0"),
         ("physical", {"weight": "much"}, r"weight = 'much' must be a number above 0, 'held_out', or None"),
         ("physical", {"weight": 0.0}, r"weight = 0.0 must be a number above 0"),
-        ("tls", {"noise": float("inf")}, r"noise = inf must be a number from 0"),
-        ("tls", {"seed": -1}, r"seed = -1 must be 0 or more"),
         ("iv", {"bandwidth_Hz": float("inf")}, r"bandwidth_Hz = inf must be a number above 0"),
         ("irls", {"tuning": "wide"}, r"option tuning = 'wide' of estimator 'irls' must be a number or None"),
         ("irls", {"loss": 3}, r"option loss = 3 of estimator 'irls' must be a word"),
