@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import Motion, Plant
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant_file
+from jointbench.arrays import Array
 from jointbench.robot import Drive, Joint, Link, Robot, load_robot, modified_dh
 
 COBOT6_PLANT = Path(__file__).parent / "virtual_bench" / "plants" / "cobot6.toml"
@@ -43,7 +43,7 @@ def pendulum_truth(steps_per_tick: int = 2, joint: Mapping[str, float] | None = 
     return dataclasses.replace(truth, steps_per_tick=steps_per_tick, joints=(part,))
 
 
-def drive_open(plant: Plant, currents: NDArray[np.float64]) -> list[Motion]:
+def drive_open(plant: Plant, currents: Array) -> list[Motion]:
     """Play one row of currents [A] per tick with every drive on."""
     on = np.ones(currents.shape[1], dtype=bool)
     return [plant.advance(on, row) for row in currents]

@@ -8,10 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from jointbench import Model
+from jointbench.arrays import Array
 
 Truth = dict[str, dict[str, Any]]
 
@@ -26,7 +24,7 @@ def read_truth(bench_file: Path) -> Truth:
         return json.loads(lines.readline())["truth"]
 
 
-def deviations_from_truth(model: Model, truth: Truth) -> NDArray[np.float64]:
+def deviations_from_truth(model: Model, truth: Truth) -> Array:
     """(parameter - truth) / σ of every base parameter, friction and offset included."""
     values: dict[str, float] = {}
     for joint in model.robot.joints:

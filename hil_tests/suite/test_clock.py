@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.link_helpers import ask_bench
 from hil_tests.suite.motions import at_rest, record
+from jointbench.arrays import Array
 from jointbench.link import Bench, Board
 from jointbench.link.sync import Exchange, board_clock, tie_by_pulses
 from jointbench.recording.decode import decode_recording
@@ -74,7 +74,7 @@ def test_pulses_put_the_boards_together(bench: Bench, test_folder: Path, measure
     tick_us = 1e6 * bench.facts[0].tick_period
     by_pings = [board_clock(board.exchanges, tick_us, board.stamps) for board in records.values()]
     clocks = tie_by_pulses(by_pings, [board.pulses for board in records.values()])
-    errors: list[NDArray[np.float64]] = []
+    errors: list[Array] = []
     for joint, board, clock in zip(run.samples.joint_names, records.values(), clocks, strict=True):
         ticks = np.linspace(*board.ticks.span, 100)
         known = truth[joint]["clock"]

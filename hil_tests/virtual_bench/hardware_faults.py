@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import ControlError
 from hil_tests.virtual_bench.silent_node import SilentNode
+from jointbench.arrays import Array
 
 _TOP_COUNT = 2**15 - 1  # of supply and temperature, which a sample packs into 16 bits
 _ABSOLUTE_ZERO = -273.15  # [degC]
@@ -170,8 +171,8 @@ class HardwareFaults:
         self._paused: dict[int, int] = {}  # ticks since the pauses of a board began
         self._altered: Counter[int] = Counter()  # ticks in which a motor's faults changed anything
         self._noise = np.random.default_rng(0)  # drawn from only where there is a noise, so that it is the same again
-        self.torque: NDArray[np.float64] = np.zeros(n_joints)
-        self.force: NDArray[np.float64] | None = None
+        self.torque: Array = np.zeros(n_joints)
+        self.force: Array | None = None
         self.struck: set[int] = set()
 
     def inject(self, injection: Injection) -> None:
@@ -283,7 +284,7 @@ class HardwareFaults:
         self._altered[node] += is_cut
         return is_cut
 
-    def misdrive(self, enabled: NDArray[np.bool_], current: NDArray[np.float64]) -> None:
+    def misdrive(self, enabled: NDArray[np.bool_], current: Array) -> None:
         """Put what broken drives give their motors into the currents [A] that their boards ask for.
 
         All obey `enabled`, as a power stage without power does.

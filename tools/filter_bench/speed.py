@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
+from jointbench.arrays import Array
 from jointbench.signals import OVERSAMPLING, Biquads, Cic, MtVelocity, TrackingObserver, boxcar, butterworth_sections
 
 PEER = "scipy sosfilt, float64"
@@ -21,7 +21,7 @@ class Speed:
     """Decimated samples, or ticks, a second in each of several rounds, shape (n_rounds,)."""
 
     name: str
-    rounds: NDArray[np.float64]
+    rounds: Array
 
     @property
     def best(self) -> float:

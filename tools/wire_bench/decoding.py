@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointwire import decode_stream
 from tools.wire_bench.peer import parse_stream
 from tools.wire_bench.stream import BLOCK, BOARDS, Columns, run_stream
@@ -30,7 +30,7 @@ class Speed:
     """
 
     name: str
-    rounds: NDArray[np.float64]
+    rounds: Array
     values_per_sample: float
     bytes_per_sample: float
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.arrays import Array
 from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
 from jointbench.link import Progress, open_bench
@@ -68,7 +68,7 @@ class HostCost:
 
     seconds: float
     cpu: float
-    cpu_parts: NDArray[np.float64]
+    cpu_parts: Array
     rate: float
     n_boards: int
     bytes_per_s: float
@@ -120,7 +120,7 @@ class _Robot:
         return tuple(f"j{index + 1}" for index in range(len(self.drives)))
 
     @property
-    def transmission_matrix(self) -> NDArray[np.float64]:
+    def transmission_matrix(self) -> Array:
         return np.diag([drive.ratio for drive in self.drives])
 
 
@@ -206,7 +206,7 @@ def _count(playback: _Playback, frame: Frame) -> None:
     playback.samples += frame.body.count
 
 
-def _cost(reports: NDArray[np.float64], n_boards: int, ledger: Ledger) -> HostCost:
+def _cost(reports: Array, n_boards: int, ledger: Ledger) -> HostCost:
     """Between the reports a second after the first samples and a second before the last."""
     wall, cpu, samples, received = reports.T
     margin = SETTLED_S * 1000 * n_boards

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.link.identity import FOOT_CHANNELS
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.sync import Exchange, Pulse
@@ -256,7 +257,7 @@ class _Heard:
             return self._blocks()
 
 
-def _new_values(blocks: Blocks, name: str, raw: NDArray[np.int32]) -> NDArray[np.int32] | NDArray[np.float64]:
+def _new_values(blocks: Blocks, name: str, raw: NDArray[np.int32]) -> NDArray[np.int32] | Array:
     """Values of a channel, NaN where its converter had nothing new since the value that was sent before.
 
     A board says for how many ticks it has held a value: one that is as old as the last sample was told with that.

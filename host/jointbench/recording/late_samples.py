@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.recording.decode import BoardRecord, LateSample
 from jointbench.recording.tracks import Ticks, Track
 
@@ -47,7 +48,7 @@ def put_in_place(record: BoardRecord, tick_period_us: float) -> BoardRecord:
 
 def _at_their_ticks(
     track: Track, late: Sequence[LateSample], tick_period_us: float, name: str | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], Array]:
     """Ticks of late samples that one before is near, and the values of a channel there; of none, ones."""
     ticks, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     if len(track.ticks) and late:
@@ -62,9 +63,7 @@ def _at_their_ticks(
     return np.concatenate(ticks), np.concatenate(values)
 
 
-def _read_off(
-    track: Track, ticks: NDArray[np.int64], places: NDArray[np.float64], taken: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read_off(track: Track, ticks: NDArray[np.int64], places: Array, taken: Array) -> tuple[NDArray[np.int64], Array]:
     reach = _REACH * track.ticks.every
     near, values = track.between(int(ticks[0]) - reach, int(ticks[-1]) + 1)
     late = ~np.isin(ticks, near)  # it may have come in time, too

@@ -257,6 +257,6 @@ def _quantise_low_pass(a1: float, a2: float) -> QuantisedBiquad:
     return b0, denominator_sum - 2 * b0, b0, denominator_sum - _ONE - a2_q27, a2_q27
 
 
-def _reading_delays(window: float) -> NDArray[np.float64]:
+def _reading_delays(window: float) -> Array:
     """Return the time from each ADC reading to the end of the window [s], oldest first, shape (16,)."""
     return window * ((OVERSAMPLING - 0.5 - np.arange(OVERSAMPLING)) / OVERSAMPLING)

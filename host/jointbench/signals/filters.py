@@ -13,7 +13,6 @@ from typing import cast
 
 import numpy as np
 import scipy  # its submodules load on first use; each takes up to a second
-from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import SignalError
@@ -224,7 +223,7 @@ def savitzky_golay_gain(cycles_per_sample: Array, passes: int = 1) -> Array:
 
 
 @lazy_njit
-def _filter_forwards_and_backwards(sos: Array, steady_state: Array, values: NDArray[np.float64]) -> None:
+def _filter_forwards_and_backwards(sos: Array, steady_state: Array, values: Array) -> None:
     """Run second-order sections over each column in place, forwards then backwards, from steady state at each end.
 
     Bit-identical to `scipy.signal.sosfiltfilt(..., padlen=0)`. Kept because a fit filters every column of the

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
@@ -206,7 +205,7 @@ class SpeedStairs:
     @cached_property
     def _bounds(self) -> Array:
         """Bounds of the derivatives 0 to 5 of phi, shape (6,)."""
-        pieces: Iterable[NDArray[np.float64]] = (
+        pieces: Iterable[Array] = (
             septic_bounds(coefficients[:, None], length)[:, 0]
             for coefficients, length in zip(self._coefficients, self._lengths.tolist(), strict=True)
         )

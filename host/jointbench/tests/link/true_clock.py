@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from jointbench.arrays import Array
 from jointbench.link.sync import Exchange, Pulse
 
 WORD = 1 << 32
@@ -66,7 +66,7 @@ class TrueClock:
         ticks = range(self.tick(start_us), self.tick(end_us), 64)
         return [(tick % WORD, (self.tick_zero_us + TICK_US * tick) % WORD) for tick in ticks]
 
-    def pulses(self, rng: np.random.Generator, instants_us: NDArray[np.float64], jitter_us: float = 2.0) -> list[Pulse]:
+    def pulses(self, rng: np.random.Generator, instants_us: Array, jitter_us: float = 2.0) -> list[Pulse]:
         """Edges at these times, stamped to a microsecond with the jitter of an interrupt, told some time later."""
         stamped = self.board_us(instants_us) + rng.uniform(-jitter_us, jitter_us, len(instants_us))
         return [
