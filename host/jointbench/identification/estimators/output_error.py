@@ -12,8 +12,14 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import check_can_be_simulated
 from jointbench.identification.estimators.paired_rows import Chosen, OtherRegressor, PairedRows
 from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.settling import SETTLED, iterate, largest_change
-from jointbench.identification.estimators.simulated_run import MADE_POSSIBLE, Follower, simulate_runs
+from jointbench.identification.estimators.simulated_motion import (
+    MADE_POSSIBLE,
+    SETTLED,
+    Follower,
+    iterate,
+    largest_change,
+    simulate_runs,
+)
 from jointbench.identification.least_squares import Estimate, least_squares
 from jointbench.identification.observations import observe
 from jointbench.recording.run import Run

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.errors import FitError
+from jointbench.identification.estimators.problem import Problem
+from jointbench.identification.observations import observe
 from jointbench.identification.rows import Block, Rows
+from jointbench.identification.settings import FitSettings
+from jointbench.recording.run import Run
 
 
 class Chosen:
@@ -161,3 +166,113 @@ def _pair(block: Block, other: Block, first: int, last: int) -> Pair:
         used=block.used[one] & other.used[two],
         complete=block.complete[one] & other.complete[two],
     )
+
+
+def measured_positions(run: Run, settings: FitSettings) -> Array:
+    """Positions of the encoders that a fit goes by [rad or m], shape (n_samples, n_joints)."""
+    link = run.samples.link_position
+    return link if settings.position == "link" and link is not None else run.samples.motor_position
+
+
+def measured(run: Run, settings: FitSettings) -> NDArray[np.bool_]:
+    """Samples at which the positions of all joints are known, shape (n_samples,)."""
+    known = np.isfinite(measured_positions(run, settings))
+    return np.asarray((run.samples.valid & known).all(axis=1))
+
+
+def with_positions(run: Run, position: Array) -> Run:
+    """The run with these positions in the place of those of its encoders; torques and gaps stay.
+
+    Args:
+        run: the recording.
+        position: of the joints at its samples, seen by motor and link encoders alike; NaN where it is not known
+            [rad or m], shape (n_samples, n_joints).
+    """
+    samples = run.samples
+    known = np.asarray(np.isfinite(position).all(axis=1))[:, None]
+    moved = replace(
+        samples,
+        motor_position=position,
+        link_position=None if samples.link_position is None else position,
+        valid=samples.valid & known,
+    )
+    return replace(run, samples=moved)
+
+
+def with_samples(run: Run, chosen: NDArray[np.bool_]) -> Run:
+    """The run as if the samples that are not chosen, shape (n_samples,), were missing."""
+    return replace(run, samples=replace(run.samples, valid=run.samples.valid & chosen[:, None]))
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedHalves:
+    """Rows of both halves at once, as of twice the joints, each with the other half's regressor beside it.
+
+    They are at the same times of the motion: what a model lacks they lack together, and error bars must know it.
+
+    Attributes:
+        even, odd: rows of each half with those of the other; both on the same grid.
+    """
+
+    even: PairedRows
+    odd: PairedRows
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time: of both halves."""
+        return 2 * self.even.n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """Columns of each regressor."""
+        return self.even.n_parameters
+
+    def pairs(self) -> Iterator[Pair]:
+        """All rows that both halves have."""
+        for one, two in zip(self.even.pairs(), self.odd.pairs(), strict=True):
+            yield Pair(
+                start=one.start,
+                measured=np.concatenate([one.measured, two.measured], axis=1),
+                other=np.concatenate([one.other, two.other], axis=1),
+                torque=np.concatenate([one.torque, two.torque], axis=1),
+                other_torque=np.concatenate([one.other_torque, two.other_torque], axis=1),
+                used=np.concatenate([one.used, two.used], axis=1),
+                complete=one.complete & two.complete,
+            )
+
+
+def period_halves(problem: Problem) -> list[CrossedHalves]:
+    """Observe both halves of each run's periods, averaged like the whole.
+
+    Raises:
+        FitError: a run's motion was not repeated, or its periods are not averaged.
+    """
+    halves: list[CrossedHalves] = []
+    for run, observed, part in zip(problem.runs, problem.observations, problem.parts, strict=True):
+        if not observed.settings.average_periods:
+            raise FitError(f"run {run.path}: halves of the periods need average_periods, which is switched off")
+        repetition = _repetitions(run)
+        rows: list[OtherRegressor] = []
+        for parity in (0, 1):
+            half = with_samples(run, repetition % 2 == parity)
+            seen = observe(half, problem.robot, problem.base, observed.settings)
+            rows.append(OtherRegressor(PairedRows(part, seen), own_torque=True))
+        halves.append(CrossedHalves(PairedRows(rows[0], rows[1]), PairedRows(rows[1], rows[0])))
+    return halves
+
+
+def _repetitions(run: Run) -> NDArray[np.intp]:
+    """How often the motion has been at each sample's phase before, -1 where nothing plays, shape (n_samples,)."""
+    tick = run.samples.play_tick
+    played = np.flatnonzero(tick >= 0)
+    if run.excitation is None or not len(played):
+        raise FitError(f"run {run.path} has no periods of a played motion that could be halved")
+    folded, length = run.excitation.fold(tick, run.samples.sample_period)
+    order = played[np.argsort(folded[played], kind="stable")]
+    counts = np.bincount(folded[played], minlength=length)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    repetition = np.full(len(tick), -1, dtype=np.intp)
+    repetition[order] = np.arange(len(order)) - first
+    if counts.max() < 2:
+        raise FitError(f"run {run.path} plays its motion once; its periods can be halved from two on")
+    return repetition

@@ -9,13 +9,13 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.held_out import Split, leave_one_out, split_by_time
-from jointbench.identification.estimators.parameter_prior import (
+from jointbench.identification.estimators.priors import (
     ParameterPrior,
     RelativeSigma,
     parameter_prior,
 )
 from jointbench.identification.estimators.problem import Problem
+from jointbench.identification.estimators.ridge import Split, leave_one_out, split_by_time
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
 from jointbench.identification.least_squares.solution import solve
 from jointbench.identification.least_squares.triangles import Triangles, compress

@@ -45,11 +45,11 @@ _KINDS: dict[str, tuple[type, str]] = {
 _ROOM = "jointbench.identification.estimators"
 
 _KNOWN = {
-    "wls": _Entry("weighted", "WeightedLeastSquares", "each joint weighted by its own noise; the default"),
-    "ols": _Entry("ordinary", "OrdinaryLeastSquares", "all torques weighted alike, for comparison"),
-    "irls": _Entry("robust", "RobustLeastSquares", "rows far off count less: for torques with gross errors"),
+    "wls": _Entry("linear", "WeightedLeastSquares", "each joint weighted by its own noise; the default"),
+    "ols": _Entry("linear", "OrdinaryLeastSquares", "all torques weighted alike, for comparison"),
+    "irls": _Entry("linear", "RobustLeastSquares", "rows far off count less: for torques with gross errors"),
     "ridge": _Entry("ridge", "Ridge", "parameters drawn to zero as held-out blocks of time advise: for poor motion"),
-    "bayes": _Entry("bayes", "Bayes", "weighed against the robot file's parameters, by how well these are known"),
+    "bayes": _Entry("priors", "Bayes", "weighed against the robot file's parameters, by how well these are known"),
     "physical": _Entry("physical", "Physical", "the nearest parameters that bodies can have, by matrix inequalities"),
     "physical_log_cholesky": _Entry(
         "physical", "PhysicalLogCholesky", "the same by Newton's method on log-Cholesky numbers"

@@ -10,8 +10,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.bayes import posterior
-from jointbench.identification.estimators.parameter_prior import RelativeSigma, parameter_prior
+from jointbench.identification.estimators.priors import RelativeSigma, parameter_prior, posterior
 from jointbench.identification.judgement.verdict import Verdict, judge_parameters
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.least_squares.triangles import Triangles, compress

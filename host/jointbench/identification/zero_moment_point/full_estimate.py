@@ -9,8 +9,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import StanceError
-from jointbench.identification.estimators.bayes import posterior
-from jointbench.identification.estimators.parameter_prior import ParameterPrior, RelativeSigma, link_prior
+from jointbench.identification.estimators.priors import ParameterPrior, RelativeSigma, link_prior, posterior
 from jointbench.identification.estimators.problem import JoinedRows
 from jointbench.identification.judgement.verdict import Verdict, judge_parameters
 from jointbench.identification.least_squares.triangles import compress

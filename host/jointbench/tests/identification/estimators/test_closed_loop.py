@@ -9,8 +9,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, drive_parameter_names, energy
 from jointbench.errors import FitError, NotSimulable
-from jointbench.identification.estimators.closed_loop import Plant, SimulatedMotion
-from jointbench.identification.estimators.servo import Servo
+from jointbench.identification.estimators.closed_loop import Plant, Servo, SimulatedMotion
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.dynamics.test_inverse_dynamics import pinocchio_model
 from jointbench.tests.identification.synthetic import arm

@@ -6,7 +6,7 @@ from scipy import signal
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.instrumented_fit import InstrumentedEstimate, instrumented_fit
+from jointbench.identification.estimators.instrumental import InstrumentedEstimate, instrumented_fit
 from jointbench.identification.estimators.paired_rows import PairedRows
 from jointbench.identification.least_squares import weighted_least_squares
 from jointbench.identification.rows import RowsInMemory

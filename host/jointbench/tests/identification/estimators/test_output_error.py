@@ -12,8 +12,7 @@ from jointbench.identification.estimators.closed_loop import Plant
 from jointbench.identification.estimators.output_error import OutputError
 from jointbench.identification.estimators.paired_rows import PairedRows
 from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.servo import Servo, board_servo
-from jointbench.identification.estimators.simulated_run import Follower
+from jointbench.identification.estimators.simulated_motion import Follower, Servo, board_servo
 from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
@@ -168,7 +167,7 @@ def test_torques_of_two_kinds_are_refused() -> None:
 
 
 def test_logs_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointbench.identification.estimators.simulated_run._MOST_STEPS", 1000)
+    monkeypatch.setattr("jointbench.identification.estimators.simulated_motion._MOST_STEPS", 1000)
     with pytest.raises(FitError, match=r"takes \d+ steps to simulate, more than 1000; fit a part of it by interval"):
         OutputError()(problem_of(noisy_run(0.0, 0)))
 

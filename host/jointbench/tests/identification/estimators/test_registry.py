@@ -4,8 +4,8 @@ import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification.estimators import estimator_help, make_estimator
+from jointbench.identification.estimators.linear import RobustLeastSquares
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
-from jointbench.identification.estimators.robust import RobustLeastSquares
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

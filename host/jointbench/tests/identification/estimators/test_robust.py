@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification.estimators import robust
-from jointbench.identification.estimators.robust import (
+from jointbench.identification.estimators import linear
+from jointbench.identification.estimators.linear import (
     RobustLeastSquares,
+    WeightedLeastSquares,
     _Bisquare,  # pyright: ignore[reportPrivateUsage]
     _Huber,  # pyright: ignore[reportPrivateUsage]
 )
-from jointbench.identification.estimators.weighted import WeightedLeastSquares
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows.motion_rows import MotionRows
 from jointbench.tests.identification.estimators.exact_problem import (
@@ -78,7 +78,7 @@ def test_weights_that_have_not_settled_are_told(monkeypatch: pytest.MonkeyPatch)
     settled = RobustLeastSquares()(problem)
     assert len(settled.notes) == 1
     assert settled.figures["last_change_sigma"] < 1e-3
-    monkeypatch.setattr(robust, "_STEPS", 1)
+    monkeypatch.setattr(linear, "_STEPS", 1)
     found = RobustLeastSquares()(problem)
     assert "have not settled" in found.notes[1]
     assert found.figures["last_change_sigma"] > 1e-3

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FitError
-from jointbench.identification.estimators.servo import board_servo
+from jointbench.identification.estimators.simulated_motion import board_servo
 from jointbench.link.identity import Facts
 from jointbench.link.motor_settings import motor_settings
 from jointbench.link.servo import default_settings

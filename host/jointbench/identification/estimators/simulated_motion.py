@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import FitError
-from jointbench.identification.estimators.closed_loop import Plant
-from jointbench.identification.estimators.moved_run import with_positions
+from jointbench.errors import FitError, RunError
+from jointbench.identification.estimators.closed_loop import Plant, Servo
+from jointbench.identification.estimators.paired_rows import measured, measured_positions, with_positions
 from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.reference_motion import (
-    Reference,
-    is_planned,
-    measured_references,
-    planned_reference,
-    planned_run,
-)
-from jointbench.identification.estimators.servo import Servo, board_servo
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.settings import FitSettings
-from jointbench.recording.run import Run
-from jointbench.signals import interpolate_samples
+from jointbench.recording.run import Run, boards_of
+from jointbench.signals import LowPass, interpolate_samples, smooth_motion, valid_spans
 
 BENCH_BANDWIDTH_HZ = 10.0
 """Of a servo that follows a plan and is not known: what the bench's own rule gives its boards."""
@@ -167,3 +160,169 @@ def _possible(problem: Problem, estimate: Estimate) -> tuple[Array, bool]:
     given = BaseEstimate.of_covariance(problem.base, estimate.parameters, estimate.covariance)
     found = physical_parameters(given)
     return found.base_parameters, not found.unchanged
+
+
+class Reference(NamedTuple):
+    """A stretch of a reference.
+
+    Attributes:
+        samples: of the run that it is for, shape (m,); each repetition of a plan has the same.
+        places: which of the stretch each of them is, shape (m,).
+        q, dq: position and velocity [rad, rad/s; or m], shape (n, n_joints).
+    """
+
+    samples: NDArray[np.intp]
+    places: NDArray[np.intp]
+    q: Array
+    dq: Array
+
+
+def is_planned(run: Run) -> bool:
+    """Whether it is known what was played."""
+    return run.excitation is not None and bool((run.samples.play_tick >= 0).any())
+
+
+def planned_reference(run: Run) -> Reference:
+    """One playing of the run's excitation, for all of its repetitions.
+
+    Raises:
+        FitError: nothing was played.
+    """
+    if run.excitation is None or not is_planned(run):
+        raise FitError(
+            f"run {run.path} does not tell which motion was planned, as only those do that were played by jointbench; "
+            f'take instruments = "simulated", which can follow the measured motion'
+        )
+    period = run.samples.sample_period
+    once = round(run.excitation.duration / period)
+    q, dq, _ = run.excitation.evaluate(period * np.arange(once))
+    samples = np.flatnonzero(run.samples.play_tick >= 0)
+    return Reference(samples, run.samples.play_tick[samples] % once, q, dq)
+
+
+def planned_run(run: Run) -> Run:
+    """The run with its planned positions.
+
+    Raises:
+        FitError: nothing was played.
+    """
+    reference = planned_reference(run)
+    position = np.full(run.samples.motor_position.shape, np.nan)
+    position[reference.samples] = reference.q[reference.places]
+    return with_positions(run, position)
+
+
+def measured_references(run: Run, settings: FitSettings) -> Iterator[Reference]:
+    """The measured motion, low-passed as for the fit, of each gapless stretch that is fitted."""
+    samples = run.samples
+    assert settings.cutoff_Hz is not None, "settings of an observation are decided"
+    low_pass = LowPass(settings.cutoff_Hz, samples.sample_period, settings.filter_order)
+    valid = measured(run, settings)
+    if settings.interval is not None:
+        valid = valid & (samples.time >= settings.interval[0]) & (samples.time < settings.interval[1])
+    position = measured_positions(run, settings)
+    for part in valid_spans(valid, min_length=2 * low_pass.settling + low_pass.stride + 2):
+        motion = smooth_motion(position[part], low_pass)
+        places = np.arange(part.stop - part.start)
+        yield Reference(places + part.start, places, motion.q, motion.dq)
+
+
+def board_servo(run: Run) -> Servo | None:
+    """The servo as the registers of a run's boards had it, or None where the run was not made with boards.
+
+    The board's current follows its command at once here, and its velocity is the true one: what it takes to measure
+    them, some milliseconds, is left out.
+
+    Raises:
+        FitError: its boards' registers are damaged.
+    """
+    if "board" not in run.provenance:
+        return None
+    try:
+        boards, _ = boards_of(run.path, run.provenance)
+        robot = run.robot
+        of_joint = {robot.joint_index(facts.joint): facts for facts in boards.values() if not facts.on_foot}
+        rows: list[list[float]] = []
+        for joint, drive in enumerate(robot.drives):
+            facts = of_joint[joint]
+            per_ampere = drive.torque_constant
+            counts = facts.motor_counts / (2.0 * np.pi)  # [1/rad]
+            per_count = counts * per_ampere  # A/count to N·m/rad
+            per_rate = per_count * facts.tick_period
+            rows.append(
+                [
+                    facts.si("servo.kp") * per_count,
+                    facts.si("servo.kd") * per_rate,
+                    facts.si("servo.velocity_feedforward") * per_rate,
+                    facts.si("servo.friction") * per_ampere,
+                    facts.si("servo.friction_band") / (counts * facts.tick_period),
+                    facts.si("servo.ki") * per_count / facts.tick_period,
+                    facts.si("limit.current") * per_ampere,
+                ]
+            )
+    except (KeyError, RunError) as error:
+        raise FitError(
+            f"run {run.path}: its boards' servo cannot be read from {error}; choose an estimator that needs none, "
+            f'such as "wls"'
+        ) from error
+    return Servo(robot.transmission_matrix, *np.array(rows).T.copy())
+
+
+SETTLED = 0.1
+"""Change of each parameter, in its own σ, under which another pass is not worth it: it adds a hundredth to the squared
+error. Simulated joints that turn back a sample earlier or later change them by some hundredths."""
+
+
+class Pass(Protocol):
+    """Whatever a pass finds, an estimate among it."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """Of this pass."""
+        ...
+
+
+_Pass = TypeVar("_Pass", bound=Pass)
+
+
+def iterate(
+    step: Callable[[Estimate], _Pass], start: Estimate, passes: int, *, estimator: str, names: Sequence[str]
+) -> tuple[_Pass, int]:
+    """Make passes until no parameter changes by more than `SETTLED` of its σ.
+
+    Args:
+        step: a pass, of the estimate before it.
+        start: the estimate before the first one.
+        passes: at most.
+        estimator: its name, for the error.
+        names: of the parameters, likewise.
+
+    Returns:
+        The last pass, and how many there were.
+
+    Raises:
+        FitError: they do not settle.
+    """
+    last, at, change = start, 0, np.inf
+    for number in range(1, passes + 1):
+        found = step(last)
+        change, at = largest_change(found.estimate, last.parameters)
+        if change < SETTLED:
+            return found, number
+        last = found.estimate
+    raise FitError(
+        f"{estimator}: after {passes} passes {names[at]} still changes by {change:.2g} σ; allow more passes, or choose "
+        f'an estimator that simulates nothing, such as "wls"'
+    )
+
+
+def largest_change(found: Estimate, before: Array) -> tuple[float, int]:
+    """Largest difference of an estimate from other parameters, in its own σ, and of which parameter.
+
+    Parameters that are not told, or known exactly, do not count.
+    """
+    sigma = np.sqrt(np.diag(found.covariance))
+    counts = np.isfinite(sigma) & (sigma > 0.0)
+    changes = np.abs(found.parameters - before) / np.where(counts, sigma, np.inf)
+    at = int(np.argmax(changes))
+    return float(changes[at]), at

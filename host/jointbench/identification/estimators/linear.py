@@ -1,4 +1,4 @@
-"""Robust least squares: rows far from the model count less, by weights taken anew from their residuals."""
+"""Weighted, ordinary and iteratively reweighted least squares."""
 
 from __future__ import annotations
 
@@ -11,10 +11,42 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.least_squares import Estimate, joint_weights, judged
+from jointbench.identification.least_squares import Estimate, joint_weights, judged, least_squares
 from jointbench.identification.least_squares.solution import Solution, solve
 from jointbench.identification.least_squares.triangles import GroupRows, Triangles, blocks_of, compress, group_rows
 from jointbench.identification.rows import Rows
+
+
+@dataclass(frozen=True)
+class WeightedLeastSquares:
+    """Each joint of each recording weighted by the inverse deviation of its residual: see `least_squares`.
+
+    The default, for it assumes least: no prior, no shape of the noise, and of all linear estimators that are unbiased
+    it has the least variance as far as joints' noises differ but rows of one joint do not.
+    """
+
+    name: ClassVar[str] = "wls"
+
+    def __call__(self, problem: Problem) -> Estimate:
+        """Estimate the parameters."""
+        return least_squares(problem.parts)
+
+
+@dataclass(frozen=True)
+class OrdinaryLeastSquares:
+    """argmin Σ (torque - regressor pi)² [N²·m²], which the joints with the largest torques rule.
+
+    Its error bars are as honest as those of `least_squares`; the estimate is only less exact.
+    """
+
+    name: ClassVar[str] = "ols"
+
+    def __call__(self, problem: Problem) -> Estimate:
+        """Estimate the parameters."""
+        triangles = compress(problem.parts)
+        weights = np.ones(len(triangles.counts))
+        return judged(problem.parts, triangles, weights, solve(triangles, weights))
+
 
 _TUNING = {"huber": 1.345, "bisquare": 4.685}
 """Residuals [σ] from where rows count less, or not at all: of normal noise the estimate then keeps 95 % of its
