@@ -84,10 +84,17 @@ def _times(cells):
     cells[tick.TIMEOUT] = timeout
     cells[tick.RAMP] = timeout >> 1
     cells[tick.STUCK_TICKS] = max(1, _ticks(cells, wire.REGISTER_LIMIT_STUCK_TIME))
+    cells[tick.ENGAGE_TICKS] = _whole_ticks(cells, wire.REGISTER_BRAKE_ENGAGE_TIME)
+    cells[tick.RELEASE_TICKS] = _whole_ticks(cells, wire.REGISTER_BRAKE_RELEASE_TIME)
 
 
 def _ticks(cells, register):
     return cells[register] * 1000 // cells[wire.REGISTER_BOARD_TICK_PERIOD]
+
+
+def _whole_ticks(cells, register):
+    """Ticks that no shorter time lies between, however late in theirs the outputs of two are given; 0 stays 0."""
+    return -(-cells[register] * 1000 // cells[wire.REGISTER_BOARD_TICK_PERIOD]) + 1 if cells[register] else 0
 
 
 def _surroundings(cells):

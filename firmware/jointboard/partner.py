@@ -25,9 +25,12 @@ SECOND = const(2)
 # As tick.py and wire.py have them; viper folds a constant only when it stands in the same file.
 STATE = const(133)
 PLAY = const(225)
+HALTING = const(231)
+RUNNING = const(4)
 DRIVING = const(24)
 FAULT = const(6)
-assert (STATE, PLAY, FAULT) == (tick.STATE, tick.PLAY, wire.STATE_FAULT)
+assert (STATE, PLAY, HALTING) == (tick.STATE, tick.PLAY, tick.HALTING)
+assert (RUNNING, FAULT) == (wire.STATE_RUNNING, wire.STATE_FAULT)
 assert DRIVING == 1 << wire.STATE_ARMED | 1 << wire.STATE_RUNNING
 
 stopped = False  # somebody has taken the motors' power since this was last asked
@@ -71,11 +74,22 @@ def motors(board, image):
 
 @micropython.viper
 def guard(first: ptr32, second: ptr32, stopped: int) -> int:
-    """Which of the motors must lose its power now, as bits: all that drive, when they do not belong together."""
+    """Which of the motors must lose its power now, as bits: all that drive, when they do not belong together.
+
+    When one is halted so is the other: both slow down.
+    """
     one = (DRIVING >> first[STATE]) & 1
     two = (DRIVING >> second[STATE]) & 1
     if one + two == 0:
         return 0
+    if one & two:
+        if first[HALTING]:
+            if not second[HALTING]:
+                second[HALTING] = first[HALTING]
+                second[STATE] = RUNNING
+        elif second[HALTING]:
+            first[HALTING] = second[HALTING]
+            first[STATE] = RUNNING
     apart = stopped
     if first[STATE] == FAULT or second[STATE] == FAULT:
         apart = 1

@@ -19,7 +19,7 @@ KNOT = const(130)
 WAIT = const(220)
 STEP = const(221)
 INTERVAL = const(222)
-INTERVALS = const(223)
+INTERVALS = const(241)
 REPEATS = const(224)
 PLAYED = const(226)
 for _name in ("POSITION", "KNOT", "WAIT", "STEP", "INTERVAL", "INTERVALS", "REPEATS", "PLAYED"):

@@ -13,6 +13,7 @@ READ_ONLY = const(1)
 ALWAYS = const(2)
 PERSIST = const(4)
 MOTOR_CURRENT = const(1)  # bit of the channel that every board with a motor has
+LONGEST_BRAKE_MS = const(2000)
 # Registers that a hard bound holds, whatever their own range.
 CURRENTS = (
     wire.REGISTER_LIMIT_CURRENT, wire.REGISTER_LIMIT_CONTINUOUS_CURRENT, wire.REGISTER_LIMIT_STUCK_CURRENT,
@@ -30,6 +31,7 @@ def new_cells():
     cells = rooms.cells.pop()
     for id in range(wire.REGISTER_COUNT):
         cells[id] = wire.DEFAULT[id]
+    cells[tick.POWER] = 1
     return cells
 
 
@@ -53,6 +55,13 @@ def set_facts(cells, facts):
     for name in POSITIVE:
         if cells[wire.FACTS[name]] <= 0:
             raise ValueError("config.json: fact '%s' is %d, must be above 0" % (name, cells[wire.FACTS[name]]))
+    for name in ("brake.engage_time", "brake.release_time"):
+        if not 0 <= cells[wire.FACTS[name]] <= LONGEST_BRAKE_MS:
+            raise ValueError(
+                "config.json: fact '%s' is %d ms, must be from 0 to %d" % (name, cells[wire.FACTS[name]], LONGEST_BRAKE_MS)
+            )
+    if cells[wire.REGISTER_BRAKE_RELEASE_TIME] and not cells[wire.REGISTER_BRAKE_ENGAGE_TIME]:
+        raise ValueError("config.json: fact 'brake.release_time' is given, so 'brake.engage_time' must be above 0")
     available, every = cells[wire.REGISTER_BOARD_CHANNELS], wire.MAXIMUM[wire.REGISTER_STREAM_CHANNELS]
     if not 0 < available <= every:
         raise ValueError("config.json: fact 'board.channels' is %d, a mask from 1 to %d" % (available, every))

@@ -40,6 +40,11 @@ STUCK = const(156)
 EXCUSED = const(228)
 HALTING = const(231)
 REST = const(240)
+POWER = const(223)
+RELEASE_TICKS = const(242)
+ENGAGE_TICKS = const(243)
+ENGAGING = const(244)
+TORQUE_TICKS = const(8)  # from power to when the brake may open: a current loop has come to rest
 LIMIT_POSITION_MIN = const(33)
 LIMIT_POSITION_MAX = const(34)
 LIMIT_FOLLOWING = const(36)
@@ -64,7 +69,7 @@ assert (BODY, CHANNELS, MOTOR_CURRENT) == (framing.BODY, wire.REGISTER_BOARD_CHA
 for _name in (
     "STATE", "TICK", "POSITION", "REFERENCE", "REFERENCE_VELOCITY", "INTEGRAL", "STUCK", "LIMIT_POSITION_MIN",
     "LIMIT_POSITION_MAX", "LIMIT_FOLLOWING", "EXCUSED",
-    "HALTING", "REST",
+    "HALTING", "REST", "POWER", "RELEASE_TICKS", "ENGAGE_TICKS", "ENGAGING",
 ):  # fmt: skip
     assert globals()[_name] == getattr(tick, _name)
 for _name in (
@@ -232,7 +237,9 @@ class Requests:
         gc.disable()
         cells[EXCUSED] = SWITCHES
         cells[REFERENCE] = position
-        cells[REFERENCE_VELOCITY] = cells[INTEGRAL] = cells[STUCK] = 0
+        cells[REFERENCE_VELOCITY] = cells[INTEGRAL] = cells[STUCK] = cells[HALTING] = cells[REST] = 0
+        cells[ENGAGING] = engage = cells[ENGAGE_TICKS]
+        cells[POWER] = 1 + 4 * (TORQUE_TICKS + cells[RELEASE_TICKS]) if engage else 1
         self._board.watchdog(WATCHDOG_MS)
         cells[STATE] = STATE_ARMED
         return REFUSAL_OK, position
@@ -240,9 +247,12 @@ class Requests:
     def _start(self, at_tick):
         cells, playback = self._cells, self._playback
         now = self._publisher.now_tick()
-        ahead = (at_tick - now) & 0xFFFFFFFF if at_tick else 1
+        opening = cells[POWER] >> 2  # ticks until its brake is open
+        ahead = (at_tick - now) & 0xFFFFFFFF if at_tick else max(1, opening)
         if ahead == 0 or ahead >= 0x80000000:
             return wire.REFUSAL_TOO_LATE, cells[TICK]
+        if ahead < opening:
+            return wire.REFUSAL_BRAKE, now + opening
         distance = playback.distance_to_start()
         if abs(distance) > cells[LIMIT_FOLLOWING]:
             return wire.REFUSAL_NOT_AT_START, distance
@@ -250,7 +260,6 @@ class Requests:
             return wire.REFUSAL_OUT_OF_RANGE, 0x3FFFFFFF
         if ahead == 1:
             self._publisher.close_block()  # a block is played from its first sample to its last, or not at all
-        cells[HALTING] = cells[REST] = 0
         playback.begin(ahead - 1)
         cells[STATE] = STATE_RUNNING
         return REFUSAL_OK, now + ahead
@@ -269,9 +278,11 @@ class Requests:
         cells = self._cells
         state = cells[STATE]
         if state == STATE_ARMED:  # it stands already
-            return self._stop()
+            if not cells[ENGAGE_TICKS]:
+                return self._stop()
+            cells[STATE] = STATE_RUNNING
         self._publisher.close_block()  # a block is played from its first sample to its last, or not at all
-        cells[tick.HALTING] = 1
+        cells[HALTING] = cells[HALTING] & tick.HALT_LINK_LOSS | 1
         return REFUSAL_OK, state
 
     def _clear(self):

@@ -144,7 +144,8 @@ REFERENCE_VELOCITY = const(219)
 WAIT = const(220)  # ticks until the trajectory starts
 STEP = const(221)  # ticks since the last knot
 INTERVAL = const(222)  # intervals left in this repeat
-INTERVALS = const(223)  # intervals of the trajectory
+# Of a driven motor what the Hal is told: 1 power, 3 and its brake is open; plus 4 for each tick until that is so.
+POWER = const(223)
 REPEATS = const(224)  # repeats left, this one included; 0: done
 PLAY = const(225)  # trajectory tick of this sample, -1 when nothing plays
 PLAYED = const(226)  # trajectory ticks played so far
@@ -152,7 +153,7 @@ COUNT = const(227)  # of the DATA block being filled
 EXCUSED = const(228)  # limit switches that the motor stood at when it was armed, and may leave
 STUCK_AT = const(229)  # position that STUCK is counted from
 BLOCK = const(230)  # ticks in a full block
-HALTING = const(231)  # 1: the reference slows down to rest, and then the motor is off
+HALTING = const(231)  # not 0: the reference slows down to rest, the brake engages, and then the motor is off
 # What the joint twists: motor counts of the motor less those that the link encoder says, since they were set alike.
 TWIST = const(232)
 TWIST_REST = const(233)  # of the latter, Q18
@@ -164,8 +165,12 @@ FIRST_TICK = const(237)
 FIRST_PLAY = const(238)
 DIVIDERS = const(239)  # as a DATA head has them
 REST = const(240)  # of the reference, Q8 of a count
-DUE = const(241)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
-CELLS = const(305)
+INTERVALS = const(241)  # of the trajectory
+RELEASE_TICKS = const(242)
+ENGAGE_TICKS = const(243)  # 0: there is no brake
+ENGAGING = const(244)  # of them still to come when the motor rests
+DUE = const(245)  # 64 cells: mask of the channels due at a tick, by its lowest six bits
+CELLS = const(309)
 
 # Where cells begin that are reached by one pointer: an ARMv6-M core takes one instruction for the 32 words from it on,
 # three or four for each beyond. The filters' coefficients lie between what the two keep, 32 cells with either.
@@ -192,11 +197,15 @@ PIN_STOP = const(1)
 PIN_FAULT = const(2)
 PIN_LOW = const(4)
 PIN_HIGH = const(8)
+# What comes of a motor that was halted.
+HALT_DONE = const(2)  # DONE; else LOADED
+HALT_LINK_LOSS = const(4)  # a trip, whatever else
 # As wire.py has them; viper folds a constant only when it stands in the same file.
 STATE_LOADED = const(2)
 STATE_ARMED = const(3)
 STATE_RUNNING = const(4)
 STATE_DONE = const(5)
+DRIVING = const(24)  # bits of ARMED and RUNNING
 STATE_FAULT = const(6)
 TRIP_OVER_CURRENT = const(1)
 TRIP_POSITION = const(2)
@@ -464,9 +473,17 @@ def tick(cells: ptr32) -> int:
     # stage: playback
     # Cubic Hermite between knots 32 ticks apart; with i = 0..31 all its weights are whole numbers / 2^15.
     state = control[STATE - CONTROL]
-    driven = 0
-    if state == STATE_ARMED or state == STATE_RUNNING:
-        driven = 1
+    driven = (DRIVING >> state) & 1
+    if driven:
+        driven = near[POWER - MOTION]
+        if driven > 3:  # the brake opens: first torque stands, then the pin says so, then it is open
+            word = driven - 4
+            driven = 1
+            if (word >> 2) < cells[RELEASE_TICKS]:
+                driven = 3
+            if word < 4:
+                word = 3
+            cells[POWER] = word
     taken = driven
     play = -1
     if state == STATE_RUNNING:
@@ -479,10 +496,19 @@ def tick(cells: ptr32) -> int:
                 word = word + i
             else:
                 word = 0
-                driven = 0
-                taken = 0
-                cells[STATE] = STATE_LOADED
-                events |= EVENT_DONE
+                if cells[ENGAGING]:  # it holds until its brake does
+                    cells[ENGAGING] = cells[ENGAGING] - 1
+                    cells[POWER] = 1
+                    driven = 1
+                elif cells[HALTING] & HALT_LINK_LOSS:
+                    cells[SILENCE] = cells[TIMEOUT]
+                else:
+                    driven = 0
+                    taken = 0
+                    cells[STATE] = STATE_LOADED
+                    if cells[HALTING] == HALT_DONE:
+                        cells[STATE] = STATE_DONE
+                    events |= EVENT_DONE
             near[REFERENCE_VELOCITY - MOTION] = word
             i = cells[REST] + word
             cells[REST] = i & 255
@@ -528,6 +554,8 @@ def tick(cells: ptr32) -> int:
                     cells[REPEATS] = cells[REPEATS] - 1
                     if cells[REPEATS] == 0:
                         events |= EVENT_BLOCK
+                        if cells[ENGAGE_TICKS]:
+                            cells[HALTING] = HALT_DONE
                 cells[INTERVAL] = word
             near[STEP - MOTION] = i
     near[PLAY - MOTION] = play
@@ -704,13 +732,21 @@ def tick(cells: ptr32) -> int:
                 if word < 0:
                     word = 0
             if silence > near[RAMP - CONTROL]:
-                # Nothing heard for half the time-out: on a straight line to zero at its end.
-                word = 0
-                span = timeout - near[RAMP - CONTROL]
-                if command < 0:
-                    command = 0 - (0 - command) * (timeout - silence) // span
+                # Nothing heard for half the time-out.
+                if cells[ENGAGE_TICKS]:
+                    # A load is left to the brake while the motor still holds it.
+                    if not cells[HALTING] & HALT_LINK_LOSS:
+                        cells[HALTING] = cells[HALTING] | HALT_LINK_LOSS
+                        cells[STATE] = STATE_RUNNING
+                        events |= EVENT_BLOCK  # what is played ends here
                 else:
-                    command = command * (timeout - silence) // span
+                    # On a straight line to zero at its end.
+                    word = 0
+                    span = timeout - near[RAMP - CONTROL]
+                    if command < 0:
+                        command = 0 - (0 - command) * (timeout - silence) // span
+                    else:
+                        command = command * (timeout - silence) // span
             integral = integral + word
             if integral > limit << 14:
                 integral = limit << 14

@@ -9,7 +9,7 @@ PROTOCOL_MAJOR = const(1)
 PROTOCOL_MINOR = const(1)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0x1F6A7F8F)
+SCHEMA_HASH = const(0xDF9F1AC5)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -87,6 +87,7 @@ REFUSAL_BAD_CONFIG = const(14)
 REFUSAL_NOT_SAVED = const(15)
 REFUSAL_NO_MOTOR = const(16)
 REFUSAL_PINS = const(17)
+REFUSAL_BRAKE = const(18)
 
 RESET_CAUSE_UNKNOWN = const(0)
 RESET_CAUSE_POWER_ON = const(1)
@@ -258,32 +259,34 @@ REGISTER_FILTER_2_B2 = const(71)
 REGISTER_FILTER_2_A1 = const(72)
 REGISTER_FILTER_2_A2 = const(73)
 REGISTER_LIMIT_DECELERATION = const(74)
+REGISTER_BRAKE_ENGAGE_TIME = const(75)
+REGISTER_BRAKE_RELEASE_TIME = const(76)
 
 # By id. Access: 0 no such register, 1 read only, 2 writable, 3 writable while the motor cannot move,
 # 4 the same and kept by SAVE.
-REGISTER_COUNT = const(75)
+REGISTER_COUNT = const(77)
 ACCESS = bytes((
     1, 1, 1, 1, 1, 4, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 1, 4, 1, 3, 3, 3, 4, 4, 4, 4, 1, 3, 3, 3, 3, 3, 3, 1,
-    1, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+    1, 3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1,
 ))
 DEFAULT = array("i", (
     1, 1000, 16, 1000, 305176, 0, 1000, 0, 4096, 524288, 0, 101000, 32, 2175, 0, 1000, 1, 0, 128, 512, 0, 10000, -27315,
     10000, 0, 0, 0, 0, 0, 0, 0, 0, 1000, -65536, 65536, 25600, 4096, 500, 32000, 1048576, 127, 64, 0, 0, 0, 0, 0, 0, 6,
     6, 0, 0, 256, 32000, 10000, 32767, 32000, 200, 0, 100000, 37315, 20, 1000, 0, 134217728, 0, 0, 0, 0, 134217728, 0,
-    0, 0, 0, 64,
+    0, 0, 0, 64, 0, 0,
 ))
 MINIMUM = array("i", (
     0, 0, 0, 0, 0, -1073741824, 0, -1073741824, 0, 0, -1073741824, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, -1073741824, 0, 0,
     0, 0, -1073741824, -1073741824, -1073741824, -1073741824, 0, 0, -1073741824, -1073741824, 0, 0, 50, 0, 0, 1, 1, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 100, 1, 1, 10, 0, 0, 20000, 0, 0, 0, -536870912, -536870912, -536870912,
-    -268435455, -134217728, -536870912, -536870912, -536870912, -268435455, -134217728, 1,
+    -268435455, -134217728, -536870912, -536870912, -536870912, -268435455, -134217728, 1, 0, 0,
 ))
 MAXIMUM = array("i", (
     0, 0, 0, 0, 0, 1073741824, 0, 1073741824, 0, 0, 1073741824, 0, 0, 0, 0, 0, 2, 1, 256, 1023, 32767, 0, 1073741824, 0,
     32767, 32767, 32767, 1073741824, 1073741824, 1073741824, 1073741824, 0, 32000, 1073741824, 1073741824, 1048576,
     65535, 2000, 0, 0, 32767, 64, 1, 6, 6, 6, 6, 6, 6, 6, 6, 32000, 1048576, 32000, 60000, 32767, 32000, 2000, 100000,
     100000, 50000, 1000, 0, 16777216, 536870912, 536870912, 536870912, 268435455, 134217728, 536870912, 536870912,
-    536870912, 268435455, 134217728, 1048576,
+    536870912, 268435455, 134217728, 1048576, 0, 0,
 ))
 # The facts of a board by name, for its configuration file.
 FACTS = {
@@ -314,6 +317,8 @@ FACTS = {
     "hard.current": 38,
     "hard.velocity": 39,
     "hard.missed_ticks": 62,
+    "brake.engage_time": 75,
+    "brake.release_time": 76,
 }
 
 # Of channel 0, 1, …: motor_current, motor_position, link_position, joint_torque, current_command, bus_voltage,

@@ -19,7 +19,7 @@ from hil_tests.virtual_bench.riscv import on_a_riscv
 from jointbench.flash.compiler import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
-SEED = 40
+SEED = 44
 CASES, TICKS = 100, 400
 IN_QEMU = 12
 MANY_CASES, MANY_IN_QEMU = 260, 40  # with --slow
@@ -135,7 +135,11 @@ class Case:
         twin.edge_clocks = rng.choice((1000, 16_000, 125_000))
         twin.edge_time = rng.randrange(2**32)
         twin.excused = rng.choice((0, 12))
-        twin.halting = self.number % 8 == 4
+        if self.number % 8 in (1, 3):  # a brake, that is opening as it comes to be when the motor is armed, or open
+            twin.engage_ticks = twin.engaging = 1 + self.number % 9
+            twin.release_ticks = self.number % 3
+            twin.power = 3 if self.number % 8 == 1 else 1 + 4 * (twin.release_ticks + 8)
+        twin.halting = int(self.number % 8 == 4 or self.number % 16 == 1)
         if twin.halting:  # as it comes to be asked in the middle of a motion
             twin.reference_velocity, twin.rest = rng.randint(-(2**15), 2**15), rng.randrange(256)
         twin.missed = rng.choice((0, 0, 0, 3, 65535))
@@ -216,6 +220,7 @@ class Case:
             "TRIP_COUNTS": b.trip_counts, "JUMP": b.jump, "FASTEST": b.fastest, "CLAMP": b.clamp,
             "STUCK_CURRENT": b.stuck_current, "STUCK_TICKS": b.stuck_ticks, "TIMEOUT": b.timeout,
             "TWIST_MOST": b.twist, "TWIST_WHOLE": b.ratio[0], "TWIST_PART": b.ratio[1],
+            "RELEASE_TICKS": self.twin.release_ticks, "ENGAGE_TICKS": self.twin.engage_ticks,
             "RAMP": b.timeout // 2, "SUPPLY_LEAST": b.supply[0], "SUPPLY_MOST": b.supply[1], "HOTTEST": b.hottest,
             "HARD_COUNTS": b.hard_counts, "HEAT_RATE": b.heat_rate, "HEAT_LIMIT": b.heat_limit,
         }  # fmt: skip
@@ -231,7 +236,7 @@ class Case:
             "LINK_COUNT": twin.link_count, "LINK_POSITION": twin.link_position, "INTEGRAL": twin.integral,
             "EDGE_TIME": wrap(twin.edge_time), "STILL": twin.still,
             "TRIP": twin.trip[0], "TRIP_VALUE": twin.trip[1], "TRIP_LIMIT": twin.trip[2],
-            "HALTING": int(twin.halting), "REST": twin.rest,
+            "HALTING": twin.halting, "REST": twin.rest, "POWER": twin.power, "ENGAGING": twin.engaging,
             "TWIST": twin.twist, "TWIST_REST": twin.twist_rest, "EXCUSED": twin.excused,
             "COUNTER": twin.counter, "POSITION": twin.position, "VELOCITY": twin.velocity_q12,
             "INNOVATION": twin.innovation, "REFERENCE": twin.reference,
@@ -275,7 +280,7 @@ class Case:
         self.count += taken
         played_out = twin.played == twin.repeats * (len(twin.knots) - 1) * 32
         full = taken and self.count == self.block
-        if full or (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING):
+        if full or twin.link_halt or (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING):
             events |= CELL["EVENT_BLOCK"]
         events |= CELL["EVENT_TRIP"] if state != twin.state == State.FAULT else 0
         events |= CELL["EVENT_DONE"] if state != twin.state and twin.state in (State.DONE, State.LOADED) else 0
@@ -387,6 +392,9 @@ def test_the_cases_reach_every_trip_and_end(cases: Cases) -> None:
     assert trips == set(Trip) - {Trip.INTERNAL, Trip.HARDWARE, Trip.PARTNER}  # which are app.py's and partner.py's
     assert {State.ARMED, State.RUNNING, State.DONE, State.FAULT, State.LOADED} <= {e.cells["STATE"] for e in cases[1]}
     assert any(abs(e.outputs[2]) == 32000 for e in cases[1])
+    assert {e.outputs[1] for e in cases[1]} == {0, 1, 3}
+    ends = {(e.cells["HALTING"], e.cells["STATE"]) for e in cases[1]}
+    assert {(1, State.LOADED), (2, State.DONE), (4, State.FAULT)} <= ends
     assert len({e.sample for e in cases[1]}) > 10_000
 
 

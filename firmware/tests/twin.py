@@ -112,7 +112,11 @@ class Twin:
     twist: int = 0
     twist_rest: int = 0
     excused: int = 0
-    halting: bool = False
+    halting: int = 0  # 1 and LOADED comes of it, 2 DONE, from 4 on a trip
+    power: int = 1  # 3: the brake is open; and 4 for each tick until then
+    release_ticks: int = 0
+    engage_ticks: int = 0
+    engaging: int = 0
     rest: int = 0
     velocity_q12: int = 0
     innovation: int = 0
@@ -126,6 +130,7 @@ class Twin:
     played: int = 0
     repeats: int = 1
     play: int = -1
+    link_halt: bool = False  # the brake takes over from now on, for nobody is heard
     trip: tuple[int, int, int] = (0, 0, 0)
     outputs: tuple[int, int] = (0, 0)
     sample: bytes | None = None
@@ -139,10 +144,11 @@ class Twin:
         moved = self._count(inputs)
         velocity = self._mt(moved, inputs.motor_edge) if self.register["velocity.source"] else self._track(moved)
         was_driven = self.state in DRIVING
-        self.silence = min(self.silence + 1, self.bounds.timeout)
         self.play = -1
+        enable = self._open_brake() if was_driven else 0
         if self.state == State.RUNNING:
-            self._play()
+            enable = self._play() or enable
+        self.silence = min(self.silence + 1, self.bounds.timeout)
         self._heat_up(abs(raw - self.register["current.zero"]))
         if abs(self.position - self.stuck_at) <= 1 and abs(self.outputs[1]) >= self.bounds.stuck_current:
             self.stuck += 1
@@ -154,7 +160,7 @@ class Twin:
                 self.trip, self.state = trip, State.FAULT
         self.missed = 0
         driven = self.state in DRIVING
-        self.outputs = (int(driven), self._servo(velocity) if driven else 0)
+        self.outputs = (enable if driven else 0, self._servo(velocity) if driven else 0)
         taken = (was_driven and self.state not in (State.DONE, State.LOADED)) or self.register["stream.always"]
         values = {
             "motor_current": filtered,
@@ -245,7 +251,16 @@ class Twin:
             self.heat += (sum(self.squares) - self.heat) // 2**15 * self.bounds.heat_rate
             self.squares = []
 
-    def _play(self) -> None:
+    def _open_brake(self) -> int:
+        """What the Hal is told of a driven motor: 1 power, 3 and its brake is open."""
+        if self.power <= 3:
+            return self.power
+        left = self.power // 4 - 1
+        self.power = 1 + 4 * left if left else 3
+        return 3 if left < self.release_ticks else 1
+
+    def _play(self) -> int:
+        """Go on in the motion, or to its end; 1 when the brake engages."""
         intervals = len(self.knots) - 1
         if self.halting:
             step, speed = self.register["limit.deceleration"], self.reference_velocity
@@ -253,7 +268,7 @@ class Twin:
             moved, self.rest = divmod(self.rest + self.reference_velocity, 256)
             self.reference += moved
             if self.reference_velocity == 0:
-                self.state = State.LOADED
+                return self._end_of_halt()
         elif self.wait:
             self.wait -= 1
         elif self.played == self.repeats * intervals * KNOT_TICKS:
@@ -263,6 +278,19 @@ class Twin:
             self.reference, self.reference_velocity = hermite(self.knots[k], self.knots[k + 1], i)
             self.play = self.played
             self.played += 1
+            if self.engage_ticks and self.played == self.repeats * intervals * KNOT_TICKS:
+                self.halting = 2
+        return 0
+
+    def _end_of_halt(self) -> int:
+        if self.engaging:
+            self.engaging, self.power = self.engaging - 1, 1
+            return 1
+        if self.halting & 4:
+            self.silence = self.bounds.timeout
+        else:
+            self.state = State.DONE if self.halting == 2 else State.LOADED
+        return 0
 
     @property
     def _letting_go(self) -> bool:
@@ -310,10 +338,13 @@ class Twin:
         command += max(-band, min(band, self.reference_velocity)) * slope // 2**12
         command += self.integral // 2**14
         step = error * r["servo.ki"] // 4
-        if (command > clamp and step > 0) or (command < -clamp and step < 0) or self._letting_go:
+        if (command > clamp and step > 0) or (command < -clamp and step < 0) or (self._letting_go and not self.engage_ticks):
             step = 0
         command = max(-clamp, min(clamp, command))
-        if self._letting_go:
+        self.link_halt = False
+        if self._letting_go and self.engage_ticks:
+            self.link_halt, self.halting, self.state = not self.halting & 4, self.halting | 4, State.RUNNING
+        elif self._letting_go:
             left, span = self.bounds.timeout - self.silence, self.bounds.timeout - self.bounds.timeout // 2
             command = abs(command) * left // span * (1 if command > 0 else -1)
         self.integral = max(-clamp * 2**14, min(clamp * 2**14, self.integral + step))

@@ -89,6 +89,7 @@ MEMBERS: dict[type[Enum], dict[str, str]] = {
         "NOT_SAVED": "value: errno",
         "NO_MOTOR": "the board has none to move, as board.channels says; value: the channels it has",
         "PINS": "its pins keep the motor off; value: 1 stop, 2 fault, 3 both",
+        "BRAKE": "its brake is still opening; value: first tick at which a motion may begin",
     },
     ResetCause: {
         "UNKNOWN": "the hardware does not tell",

@@ -114,6 +114,7 @@ class Refusal(IntEnum):
     NOT_SAVED = 15
     NO_MOTOR = 16
     PINS = 17
+    BRAKE = 18
 
 
 class ResetCause(IntEnum):

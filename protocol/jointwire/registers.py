@@ -146,6 +146,9 @@ REGISTER_FILE = Struct(
     *_section(2),
     "limit.deceleration" / _setting("count/tick²", 1 / 256, 1, 2**20, 64)
     * "by which HALT slows the reference down, Q8",
+    "brake.engage_time" / _fact("s", 1e-3, 0)
+    * "the motor holds so long until its brake has engaged; 0: it has none",
+    "brake.release_time" / _fact("s", 1e-3, 0) * "no motion begins until the brake has been opened for so long",
 )  # fmt: skip
 """Raw values of all registers, one after the other by their ids."""
 

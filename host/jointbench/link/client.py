@@ -88,6 +88,8 @@ RegisterName = Literal[
     "filter.2.a1",
     "filter.2.a2",
     "limit.deceleration",
+    "brake.engage_time",
+    "brake.release_time",
 ]
 
 
