@@ -85,7 +85,7 @@ def _times(cells):
     cells[tick.RAMP] = timeout >> 1
     cells[tick.STUCK_TICKS] = max(1, _ticks(cells, wire.REGISTER_LIMIT_STUCK_TIME))
     cells[tick.ENGAGE_TICKS] = _whole_ticks(cells, wire.REGISTER_BRAKE_ENGAGE_TIME)
-    cells[tick.RELEASE_TICKS] = _whole_ticks(cells, wire.REGISTER_BRAKE_RELEASE_TIME)
+    cells[tick.RELEASE_TICKS] = max(1, _whole_ticks(cells, wire.REGISTER_BRAKE_RELEASE_TIME))
 
 
 def _ticks(cells, register):

@@ -3,7 +3,7 @@
 ADC samples -> decimators -> filters -> encoders -> velocity -> playback -> limits -> servo -> packed sample, in that
 order, so that the command, the reference and the sample of a tick belong together. One function, because on a
 microcontroller calling a second one costs as much as its work; one argument, because each costs a conversion.
-Instructions, playing, as called: 2 731 on ARMv7-M, 2 896 on ARMv6-M (the same in C at -O2, without the call: 652).
+Instructions, playing, as called: 2 730 on ARMv7-M, 2 894 on ARMv6-M (the same in C at -O2, without the call: 652).
 
 It must not allocate, raise, call anything or look up a global name: all numbers are int32 within bounds that registers
 and LOAD guarantee. The language is plain: int32 locals, cells, if, shifts, and // of what is not negative, so that the
@@ -436,7 +436,7 @@ def tick(cells: ptr32) -> int:
     else:
         # M/T: counts since the last edge over the time since then, exact to 1/256; without edges less and less.
         velocity = velocity >> 4
-        if delta != 0:
+        if delta:
             span = inputs[28] - near[EDGE_TIME - MOTION]
             still = near[STILL - MOTION]
             near[EDGE_TIME - MOTION] = inputs[28]
@@ -473,17 +473,15 @@ def tick(cells: ptr32) -> int:
     # stage: playback
     # Cubic Hermite between knots 32 ticks apart; with i = 0..31 all its weights are whole numbers / 2^15.
     state = control[STATE - CONTROL]
-    driven = (DRIVING >> state) & 1
-    if driven:
+    driven = 0
+    if (DRIVING >> state) & 1:
         driven = near[POWER - MOTION]
         if driven > 3:  # the brake opens: first torque stands, then the pin says so, then it is open
-            word = driven - 4
+            word = (driven >> 2) - 1
             driven = 1
-            if (word >> 2) < cells[RELEASE_TICKS]:
+            if word < cells[RELEASE_TICKS]:
                 driven = 3
-            if word < 4:
-                word = 3
-            cells[POWER] = word
+            near[POWER - MOTION] = driven + (word << 2)
     taken = driven
     play = -1
     if state == STATE_RUNNING:

@@ -137,7 +137,7 @@ class Case:
         twin.excused = rng.choice((0, 12))
         if self.number % 8 in (1, 3):  # a brake, that is opening as it comes to be when the motor is armed, or open
             twin.engage_ticks = twin.engaging = 1 + self.number % 9
-            twin.release_ticks = self.number % 3
+            twin.release_ticks = 1 + self.number % 3
             twin.power = 3 if self.number % 8 == 1 else 1 + 4 * (twin.release_ticks + 8)
         twin.halting = int(self.number % 8 == 4 or self.number % 16 == 1)
         if twin.halting:  # as it comes to be asked in the middle of a motion

@@ -114,7 +114,7 @@ class Twin:
     excused: int = 0
     halting: int = 0  # 1 and LOADED comes of it, 2 DONE, from 4 on a trip
     power: int = 1  # 3: the brake is open; and 4 for each tick until then
-    release_ticks: int = 0
+    release_ticks: int = 1
     engage_ticks: int = 0
     engaging: int = 0
     rest: int = 0
@@ -256,8 +256,9 @@ class Twin:
         if self.power <= 3:
             return self.power
         left = self.power // 4 - 1
-        self.power = 1 + 4 * left if left else 3
-        return 3 if left < self.release_ticks else 1
+        enable = 3 if left < self.release_ticks else 1
+        self.power = enable + 4 * left
+        return enable
 
     def _play(self) -> int:
         """Go on in the motion, or to its end; 1 when the brake engages."""
