@@ -29,7 +29,9 @@ Attributes
                      The link encoder's count is absolute within a turn: 0 … encoder.link_counts - 1. Supply,
                      temperature and forces are counts within int16; registers say what one is. Times are of one clock
                      that wraps at 2^32 us; what a board does not measure stays 0
-    outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick, enable 0/1, current command in mA
+    outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick; 0 motor off, 1 power, 3 power and its
+                     brake opened, of a motor that has one (facts brake.engage_time, brake.release_time); current command
+                     in mA
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
     partner          of a board with two motors only: the second one's node, facts, inputs and outputs, as attributes of
@@ -55,7 +57,7 @@ Methods; only now_us(), stopwatch_us(), watchdog() and before_erasing() may allo
     now_us()         the clock of `inputs` as it is now; an emulated board's may stand still within a tick
     stopwatch_us()   the same for measuring the board's own work; an emulated board may know how long that takes where
                      the time of its bench stands still, and where it does not know this stands still as well
-    apply()          put `outputs` to the motor: ENABLE and current
+    apply()          put `outputs` to the motor: ENABLE, current and brake
     room()           bytes the line can take now without waiting; asked only when there are bytes to be sent
     send(count)      give it that many bytes of `outgoing`
     flush()          wait until what was sent is on the line: the program is about to end for the REPL, and the line is

@@ -21,7 +21,7 @@ from drivers.configuration import choice, item, whole
 from drivers.errors import WiringError
 from drivers.joint import VOLTAGE_DRIVES, Joint
 from drivers.rp2_adc import RoundRobinAdc
-from drivers.rp2_heartbeat import Heartbeat
+from drivers.rp2_heartbeat import Heartbeat, brake_machine
 
 WATCHDOG_ON = 1 << 30
 LOST_SAMPLE = 0x10000  # as rp2_turn.py tells it
@@ -65,12 +65,16 @@ class Board(Joint):
         if config.get("charge_pump"):
             raise WiringError("config.json: charge_pump: ENABLE of an RP2 is a heartbeat by itself; wire it directly")
         # From now on whoever lets the motor go by not turning does so. In the other PIO: the counter fills its own.
-        self._enable = Heartbeat(config["pins"]["enable"], 1 - min(pio, 1), self.period_us)
+        self._beats_in = 1 - min(pio, 1)
+        self._enable = Heartbeat(config["pins"]["enable"], self._beats_in, self.period_us)
         self.watch_pins(not rp2_chip.IS_RP2350)
         if self.safety and len(motors) == 1:  # two leave the PIO no state machine
             from drivers.rp2_guard import Guard
 
-            self._guard = Guard(self.safety.numbers, config, 1 - min(pio, 1))
+            numbers = list(self.safety.numbers)
+            if self.brake and "index" in config.get("motor_encoder", {}):
+                numbers[1] = None  # the brake has its state machine: the tick alone looks at fault
+            self._guard = Guard(numbers, config, self._beats_in)
             self.safety.latched = self._guard.take
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
@@ -78,6 +82,9 @@ class Board(Joint):
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
         self._fuse(sync_pin, pio)
+
+    def make_brake(self, number, level):
+        return Heartbeat(number, self._beats_in, self.period_us, brake_machine(self.config), level)
 
     def disable(self):
         super().disable()
@@ -131,6 +138,8 @@ class Board(Joint):
 
         link, drive = motor.config.get("link_encoder"), motor.config["drive"]
         fused = Fused(motor.inputs, motor.outputs, self._adc.cells(place), motor.motor_encoder, loop, enable, drive)
+        if motor.brake:
+            fused.add_brake(motor.brake)
         if motor.link_encoder:
             fused.add_link_encoder(motor.link_encoder, link)
         if motor.safety:

@@ -22,6 +22,7 @@ from hil_tests.virtual_bench.errors import BenchError, BoardStartError, ControlE
 from hil_tests.virtual_bench.features import features_of
 from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.holding_brakes import HoldingBrakes
 from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.live_file import write_live_file
 from hil_tests.virtual_bench.lockstep import Lockstep
@@ -79,6 +80,7 @@ class Bench:
         self.links: dict[str, SerialLink] = {}
         self._told_dead: set[int] = set()
         board_facts: dict[int, dict[str, int]] = {}
+        brakes: dict[int, tuple[int, int]] = {}
         try:
             for entry in description.boards:
                 uid = f"{seed & 0xFFFFFFFF:08x}{entry.node:08x}"
@@ -92,8 +94,13 @@ class Bench:
                     )
                     if entry.url == RP2040:
                         wiring = read_wiring(entry.wiring, len(entry.motors))
-                        missing = channels_missing(wiring if motor.node == entry.node else wiring["partner"])
-                        board_facts[motor.node]["board.channels"] &= ~missing
+                        own = wiring if motor.node == entry.node else wiring["partner"]
+                        board_facts[motor.node]["board.channels"] &= ~channels_missing(own)
+                        if "brake" in own:
+                            brakes[motor.joint_index] = own["brake"]["engage_ms"], own["brake"]["release_ms"]
+                    elif entry.brake_ms:
+                        brakes[motor.joint_index] = engage, release = entry.brake_ms
+                        board_facts[motor.node] |= {"brake.engage_time": engage, "brake.release_time": release}
                     configs.append({"node": motor.node, "facts": board_facts[motor.node]})
                 config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
                 if configs[1:]:
@@ -128,8 +135,9 @@ class Bench:
         chips = [entry.node for entry in self._chips]
         self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats], chips)
         self._lockstep = Lockstep(
-            plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us, description.tick_us
-        )
+            plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us, description.tick_us,
+            HoldingBrakes(brakes, description.tick_us),
+        )  # fmt: skip
         self._timeline = Timeline(self._lockstep, list(self.links.values()))
         self._consoles = Consoles(self.boards, self.links.values())
 

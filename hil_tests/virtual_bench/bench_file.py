@@ -30,6 +30,7 @@ _HIGHEST_NODE = 254  # 255 addresses every board
 _LOWEST_BAUD = 1200
 _SHORTEST_TICK_US, _LONGEST_TICK_US = 100, 10_000
 _LARGEST_DRIFT_PPM = 10_000.0  # a hundred crystals' worth
+_LONGEST_BRAKE_MS = 2000
 _LARGEST_OFFSET_S = 2**32 * TICK  # by then both counters of a board have wrapped
 _LONGEST_DELAY_US = 1_000_000
 
@@ -62,6 +63,8 @@ class BoardEntry:
         on_foot: whether it reads a foot's sensors and drives nothing.
         faults: of its line, as the beginning of its client's URL (docs/faults.md); "" for none.
         wiring: of a chip, what differs from the example of docs/boards.md; None for nothing.
+        brake_ms: engage and release time of brakes that it opens; of a chip they are in its wiring. None for brakes
+            that hold whenever a motor has no power.
     """
 
     node: int
@@ -76,6 +79,7 @@ class BoardEntry:
     on_foot: bool = False
     faults: str = ""
     wiring: Path | None = None
+    brake_ms: tuple[int, int] | None = None
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
@@ -346,6 +350,15 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         table.fault("line = '' must name the line that boards share; leave it out for a line of its own")
     wiring = _whole(folder / table.text("wiring")) if table.has("wiring") else None
     baud = whole(table, "baud", _LOWEST_BAUD) if table.has("baud") else BAUD if line is not None else None
+    brake_ms = None
+    if table.has("brake_ms"):
+        engage, release = (round(each) for each in table.numbers("brake_ms", 2))
+        if url == RP2040 or on_foot or not (1 <= engage <= _LONGEST_BRAKE_MS and 1 <= release <= _LONGEST_BRAKE_MS):
+            table.fault(
+                f"brake_ms = [{engage}, {release}] must be the engage and the release time of a motor's brake, each from 1 "
+                f"to {_LONGEST_BRAKE_MS} ms; a chip has them in its wiring"
+            )
+        brake_ms = engage, release
     clock = BoardClock(
         offset_us=round(1e6 * _within(table, "clock_offset_s", 0.0, _LARGEST_OFFSET_S)),
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
@@ -354,7 +367,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
     partner = others[0] if others else None
     return BoardEntry(
         first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot,
-        wiring=wiring,
+        wiring=wiring, brake_ms=brake_ms,
     ), faults  # fmt: skip
 
 

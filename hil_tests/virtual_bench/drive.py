@@ -47,7 +47,7 @@ class Drives:
         self._has_brake = self._holding > 0.0
         self._grip = self._holding.copy()  # of the brakes as they are: none where open
         self._brake_torque, self._brake_damping = np.zeros((2, count))
-        self._enabled = np.zeros(count, dtype=bool)
+        self._opened = np.zeros(count, dtype=bool)
         self._command = np.zeros(count)
         self._excess = np.zeros(count)  # current beyond the command at the tick, which fades
         self._steady_torque, self._fading_torque, self._torque = np.zeros((3, count))
@@ -59,8 +59,18 @@ class Drives:
         """Latch every brake so that it holds `load` [N·m] at `position` [rad]."""
         self._latch[:] = position + load / self._stiffness
 
-    def begin_tick(self, time: float, enabled: NDArray[np.bool_], command: Array, position: Array) -> None:
-        """Take the boards' outputs at the tick at `time` [s]; a brake that closes latches at `position` [rad]."""
+    def begin_tick(
+        self,
+        time: float,
+        enabled: NDArray[np.bool_],
+        command: Array,
+        position: Array,
+        held: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Take the boards' outputs at the tick at `time` [s]; a brake that closes latches at `position` [rad].
+
+        The brakes that hold are those of `held`, by default those of drives that are off.
+        """
         excess, limited = self._excess, self._command
         np.multiply(excess, self._decay(time), excess)
         np.add(excess, limited, excess)  # the current that flows
@@ -72,12 +82,13 @@ class Drives:
             excess[~enabled] = limited[~enabled] = 0.0
         np.multiply(limited, self._torque_per_current, self._steady_torque)
         np.multiply(excess, self._torque_per_current, self._fading_torque)
-        if (enabled != self._enabled).any():
-            closing = self._enabled & ~enabled
+        opened = enabled if held is None else ~held
+        if (opened != self._opened).any():
+            closing = self._opened & ~opened
             self._latch[closing] = position[closing]
-            self._enabled[:] = enabled
-            self._grip[:] = np.where(enabled, 0.0, self._holding)
-            self.any_braked = bool((self._has_brake & ~enabled).any())
+            self._opened[:] = opened
+            self._grip[:] = np.where(opened, 0.0, self._holding)
+            self.any_braked = bool((self._has_brake & ~opened).any())
 
     def torque_at(self, time: float) -> Array:
         """Motor torque [N·m] at `time` [s] within the tick, shape (n,); valid until the next call."""

@@ -11,6 +11,7 @@ from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.cohort import Cohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
+from hil_tests.virtual_bench.holding_brakes import HoldingBrakes
 from hil_tests.virtual_bench.output_trace import OutputTrace
 from hil_tests.virtual_bench.pin_cohort import PinCohort
 from hil_tests.virtual_bench.pipe_layout import FULL_DUTY
@@ -39,7 +40,14 @@ class SerialLine(Protocol):
 class Physics(Protocol):
     """The robot that the boards are on."""
 
-    def advance(self, enabled: NDArray[np.bool_], command: Array, torque: Array | None, force: Array | None) -> Motion:
+    def advance(
+        self,
+        enabled: NDArray[np.bool_],
+        command: Array,
+        torque: Array | None,
+        force: Array | None,
+        held: NDArray[np.bool_] | None,
+    ) -> Motion:
         """Let one tick pass under the boards' outputs and what acts from outside."""
         ...
 
@@ -84,6 +92,7 @@ class Lockstep:
         service_us: int,
         sync_us: int,
         tick_us: int,
+        brakes: HoldingBrakes,
     ) -> None:
         """Stand at time 0, when boards have just started.
 
@@ -94,8 +103,10 @@ class Lockstep:
             service_us: from a tick until the board serves what it has received.
             sync_us: period of SYNC pulses, 0 for none.
             tick_us: from tick to tick.
+            brakes: of the joints.
         """
         self._plant = plant
+        self._brakes = brakes
         self._sensors = sensors
         self._faults = faults
         self.trace = OutputTrace()
@@ -117,7 +128,7 @@ class Lockstep:
     @property
     def driving(self) -> bool:
         """Whether any board drives its motor."""
-        return any(self._enabled)
+        return any(output & 1 for output in self._enabled)
 
     def next_tick(self, node: int) -> int:
         """Number of a board's next tick; of a chip, which counts its own, of the plant's."""
@@ -133,11 +144,12 @@ class Lockstep:
         """
         time_us = self.next_us
         if time_us > self._plant_us:
-            enabled, command = np.array(self._enabled, dtype=bool), 1e-3 * np.array(self._command_mA)
+            enabled, command = np.array(self._enabled) & 1 > 0, 1e-3 * np.array(self._command_mA)
             self._faults.misdrive(enabled, command)
             if self._chips:
                 command[self._chips.joints] *= 1e3 / FULL_DUTY
-            pushed = self._plant.advance(enabled, command, self._faults.torque, self._faults.force)
+            held = self._brakes.held(self._enabled)
+            pushed = self._plant.advance(enabled, command, self._faults.torque, self._faults.force, held)
             self._before, self._after = self._after, pushed
             self._plant_us += self.tick_us
             if self._chips:

@@ -33,11 +33,13 @@ MAX_SERIAL = 512  # bytes a tick and direction: what a USB-CDC or fast UART carr
 # A board introduces itself once with the layout it speaks: 'JB', version 4.
 MAGIC = 0x4A420004
 FULL_DUTY = 32768
-_ON_OR_OFF = frozenset((0, 1))
+_POWERS = frozenset((0, 1, 3))  # off, power, power and the brake opened
 
 
 class Answer(NamedTuple):
-    """What a board says to a tick: whether each of its motors has power, the current it asks for [mA], and bytes.
+    """What a board says to a tick: of each motor its power and the current it asks for [mA], and bytes.
+
+    Power is 1, and 2 more while its brake is told to open.
 
     A chip's power stage gives its motor a voltage: it asks for a part of the supply's, in units of 1 / FULL_DUTY.
     """
@@ -60,13 +62,13 @@ def read_outputs(words: tuple[int, ...], tick: int) -> tuple[tuple[int, ...], tu
     """
     if len(words) == 4:  # mostly, and quicker
         told, on, asked, sent = words
-        if told == tick and on in _ON_OR_OFF and 0 <= sent <= MAX_SERIAL:
+        if told == tick and on in _POWERS and 0 <= sent <= MAX_SERIAL:
             return (on,), (asked,), sent
     ticks, enable, command, sent = words[::4], words[1::4], words[2::4], words[3]
-    if {tick} != set(ticks) or not _ON_OR_OFF.issuperset(enable) or not 0 <= sent <= MAX_SERIAL:
+    if {tick} != set(ticks) or not _POWERS.issuperset(enable) or not 0 <= sent <= MAX_SERIAL:
         said = "; ".join(f"tick {t}, enable {e}, command {c}" for t, e, c in zip(ticks, enable, command, strict=True))
         raise ValueError(
-            f"answered tick {tick} with [{said}, {sent} bytes]; enable must be 0 or 1 and at most {MAX_SERIAL} bytes "
+            f"answered tick {tick} with [{said}, {sent} bytes]; enable must be 0, 1 or 3 and at most {MAX_SERIAL} bytes "
             "fit a tick"
         )
     return enable, command, sent

@@ -162,7 +162,12 @@ class Plant:
         return np.array(flexed)
 
     def advance(
-        self, enabled: NDArray[np.bool_], command: Array, torque: Array | None = None, force: Array | None = None
+        self,
+        enabled: NDArray[np.bool_],
+        command: Array,
+        torque: Array | None = None,
+        force: Array | None = None,
+        held: NDArray[np.bool_] | None = None,
     ) -> Motion:
         """Let one tick pass under the boards' outputs.
 
@@ -174,6 +179,7 @@ class Plant:
             torque: of what pushes at the links from outside, about the joints [N·m], shape (n,); none by default.
             force: of what pushes at the base and the links, at their centres of mass and in the world's axes [N], shape
                 (1 + n, 3); none by default.
+            held: drives whose brakes hold, shape (n,); by default those that are off.
         """
         start = self._data.time
         self._push(torque)
@@ -182,7 +188,7 @@ class Plant:
         at_drives = self._transmission.at_drives
         if self._bridges is not None:
             command = self._bridges.steady_currents(command, self._supply, at_drives(self._motor_velocity))
-        self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position))
+        self.drives.begin_tick(start, enabled, command, at_drives(self._motor_position), held)
         if self._ripple is not None:
             self._ripple.turn_to(self._motor_position, start)
         mujoco.set_mjcb_passive(self._act)  # the hook belongs to the process: every plant takes it and gives it back

@@ -109,15 +109,20 @@ class StandingPlant:
         return self._data.qpos[:7].copy()
 
     def advance(
-        self, enabled: NDArray[np.bool_], command: Array, torque: Array | None = None, force: Array | None = None
+        self,
+        enabled: NDArray[np.bool_],
+        command: Array,
+        torque: Array | None = None,
+        force: Array | None = None,
+        held: NDArray[np.bool_] | None = None,
     ) -> Motion:
         """Let one tick pass under the boards' outputs.
 
         Args:
-            enabled, command, torque, force: as in `Plant.advance`.
+            enabled, command, torque, force, held: as in `Plant.advance`.
         """
         start = self._data.time
-        self.drives.begin_tick(start, enabled, command, self._motor_position)
+        self.drives.begin_tick(start, enabled, command, self._motor_position, held)
         if force is not None:
             self._data.xfrc_applied[self._bodies, :3] = force
         if self._cable_stiffness.any():

@@ -48,6 +48,7 @@ class Joint:
     longest_watchdog_ms = 30000
     bridges = ntc = None
     safety = None  # pins that keep the motor off (safety_pins.py)
+    brake = None  # value(1) opens it
     _adc = None  # measure(inputs)
     slow_sensors = False
     clock_Hz = 0
@@ -64,6 +65,7 @@ class Joint:
         self.facts = dict(self.config.get("facts", {}))
         self.period_us = self.facts.get("board.tick_period", 1000)
         self._dog_class, self._dog, self._dog_ms = dog_class, None, 0
+        self._pin_class = pin_class
 
     def begin(self, line, motor_encoder, link_encoder, sync_pin, **irq):
         """Start the clock. A SYNC pin gives its rising edges; `irq` as the port's Pin.irq has it. None: none."""
@@ -118,6 +120,13 @@ class Joint:
         """The pins of config.json that keep the motor off, where there are some; a bare board has none."""
         if "sim_joint" not in self.config:
             self.safety = safety_pins(self.config, pulls_down)
+            self.brake = holding_brake(self.config, self.facts, self.make_brake)
+
+    def make_brake(self, number, level):
+        """A brake at this pin, which this level opens."""
+        from drivers.brake import LevelBrake
+
+        return LevelBrake(self._pin_class, number, level)
 
     def complete(self, make_drive):
         """Give the board its drive: make_drive(the count that the current sensor reads at no current)."""
@@ -151,6 +160,8 @@ class Joint:
 
     def disable(self):
         self._enable.value(0)
+        if self.brake:
+            self.brake.value(0)
         outputs = self.outputs
         for k in range(4, OUTPUTS):
             outputs[k] = 0
@@ -192,12 +203,15 @@ class Joint:
 
     def apply(self):
         outputs = self.outputs
-        if get(outputs, 1):
+        power = get(outputs, 1)
+        if power:
             self.drive.command(get(outputs, 2))
             self._enable.value(1)  # after the command: the power stage never acts on an old one
         else:
             self._enable.value(0)
             self.drive.off()
+        if self.brake:
+            self.brake.value(power >> 1)
 
     def room(self):
         return min(self.line.room(), LINE)
@@ -244,6 +258,14 @@ def safety_pins(config, pulls_down=True):
             from drivers.safety_pins import SafetyPins
 
             return SafetyPins(config, pulls_down)
+
+
+def holding_brake(config, facts, make):
+    """What make(its pin, the level that opens it) gives; None, and nothing loaded, where a motor has no brake."""
+    if "brake" in config or config["pins"].get("brake") is not None:
+        from drivers import brake
+
+        return make(brake.brake_pin(config, facts), brake.open_level(config))
 
 
 @micropython.viper

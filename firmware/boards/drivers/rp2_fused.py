@@ -70,6 +70,10 @@ class Fused:
         else:
             self._put(rp2_turn.LINK, {0: rp2_chip.SPI[link["spi"]], 1: 1 << link["select"]})
 
+    def add_brake(self, brake):
+        """A brake that is a Heartbeat."""
+        self._put(OUT, {rp2_turn.BRAKE_AT: brake.address, rp2_turn.BRAKE_KICK: brake.kick})
+
     def watch_pins(self, numbers, flags=0):
         """Pins that keep the motor off (safety_pins.py), and where the flags of rp2_guard.py are, if it has one."""
         bits = [0 if number is None else 1 << number for number in numbers]

@@ -11,8 +11,8 @@ from drivers.configuration import choice, item, whole
 from drivers.current_loop import CurrentLoop
 from drivers.current_sense import block_sum, zero_offset
 from drivers.errors import WiringError
-from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES, safety_pins
-from drivers.rp2_heartbeat import Heartbeat
+from drivers.joint import INPUTS, MOST_MISSED, OUTPUTS, VOLTAGE_DRIVES, holding_brake, safety_pins
+from drivers.rp2_heartbeat import MACHINE, Heartbeat, brake_machine
 from drivers.rp2_quadrature import Quadrature
 from jointboard import rooms
 
@@ -26,26 +26,30 @@ class SecondMotor:
 
     def __init__(self, config, pio, period_us, adc, wait, join, power_stage):
         self._adc, self._wait, self.join = adc, wait, join
-        first, config = config["motor_encoder"], dict(config["partner"])
+        whole_config, first, config = config, config["motor_encoder"], dict(config["partner"])
         if "index" in first and "index" in config.get("motor_encoder", {}) and not rp2_chip.IS_RP2350:
             raise WiringError(
                 "config.json: motor_encoder.index is given for both motors; an RP2040 has DMA for one index pulse, so "
                 "leave one of them out"
             )
         try:
-            self._set_up(config, pio, period_us, power_stage)
+            self._set_up(config, pio, period_us, power_stage, whole_config)
         except WiringError as error:
             raise WiringError("partner: %s" % error)
 
-    def _set_up(self, config, pio, period_us, power_stage):
+    def _set_up(self, config, pio, period_us, power_stage, of_board):
         self.config = config
         choice(config, "motor_encoder.kind", ("quadrature",))
         choice(config, "drive.kind", VOLTAGE_DRIVES)
         self.node = whole(config, "node", 1, 254)
         self.facts = facts = dict(config.get("facts", {}))
         self.inputs, self.outputs = rooms.buffer(INPUTS), rooms.buffer(OUTPUTS)
-        self.enable = Heartbeat(item(config, "pins", "enable"), 1 - min(pio, 1), period_us, 1)
+        beats_in = 1 - min(pio, 1)
+        self.enable = Heartbeat(item(config, "pins", "enable"), beats_in, period_us, MACHINE - 1)
         self.safety = safety_pins(config, not rp2_chip.IS_RP2350)
+        self.brake = holding_brake(
+            config, facts, lambda pin, level: Heartbeat(pin, beats_in, period_us, brake_machine(of_board, 1), level)
+        )
         self.motor_encoder = Quadrature(item(config, "motor_encoder", "a"), pio, self.inputs, 1)
         facts["encoder.capture_clock"] = self.motor_encoder.clock_Hz
         self.motor_encoder.watch_index(config, facts, pio)
@@ -62,6 +66,8 @@ class SecondMotor:
     def disable(self):
         """Off at once, on the pins and in `outputs`."""
         self.enable.value(0)
+        if self.brake:
+            self.brake.value(0)
         for k in range(4, OUTPUTS):
             self.outputs[k] = 0
         self.drive.off()

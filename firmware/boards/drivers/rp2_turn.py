@@ -1,7 +1,7 @@
 """The Hal's part of a turn on an RP2040 or RP2350, as two kernels: before() the tick and after() it.
 
     before(t)   keep the line busy and wait for the tick; clock, SYNC, ADC, encoder, received bytes -> the inputs
-    after(t)    current loop, PWM, direction and ENABLE
+    after(t)    current loop, PWM, direction, ENABLE and brake
 
 Both do so for each motor of the board, whose cells name the next motor's: one call for all. Of two motors each has a
 line's cells of its own, and what the one says goes out when the other has said all it may.
@@ -58,6 +58,8 @@ DIRECTION = const(6)  # bit
 KICK_AT = const(7)  # of the heartbeat
 KICK = const(8)
 SHIFT = const(9)  # of the compare value: channel B stands in the upper half
+BRAKE_AT = const(22)  # of its heartbeat, which opens it; 0: there is none
+BRAKE_KICK = const(23)
 DEAD = const(24)  # of half bridges: counts that the low switch's level is above the high one's; 0: PWM and direction
 PWM_COMPARE_2 = const(25)  # of the second leg
 ENCODER_BIT = const(42)
@@ -392,6 +394,11 @@ def after(_t):
             else:
                 ptr32(near[PWM_COMPARE])[0] = 0
             loop[5] = 0
+        if near[BRAKE_AT]:
+            if outputs[1] == 3:
+                ptr32(near[BRAKE_AT])[0] = near[BRAKE_KICK]
+            else:
+                ptr32(near[BRAKE_AT])[0] = 0
         t = ptr32(t[NEXT_MOTOR])
 
 

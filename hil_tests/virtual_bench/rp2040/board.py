@@ -28,6 +28,7 @@ class Rp2040Board:
         config: its config.json.
         enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went; of two
             motors the first one's, then the other's.
+        brake_changes: of brakes, likewise: whether they were told to open.
         violations: of the timing that sensors' data sheets ask for, since it got power.
         resets: of the chip since it got power.
         lead_ns: by which its crystal is ahead of the bench's time, since it has run by itself.
@@ -99,12 +100,13 @@ class Rp2040Board:
         self._time_ns = told["time"]
         motors = [told, told["partner"]] if "partner" in told else [told]
         self.enable_changes = [(at, level) for motor in motors for at, level in motor["changes"]]
+        self.brake_changes = [(at, level) for motor in motors for at, level in motor["brakeChanges"]]
         self.violations += told["violations"]
         self.resets = told["resets"]
         self.ports: list[str] = told.get("ports") or []
         if told["lockup"] and not told["watchdog"]:
             self._die(f"its core stands: {told['lockup']}")
-        on = tuple(int(motor["enable"] and motor["duty"] is not None) for motor in motors)
+        on = tuple(int(motor["enable"] and motor["duty"] is not None) | motor["brake"] for motor in motors)
         duty = tuple(round(FULL_DUTY * (motor["duty"] or 0.0)) for motor in motors)
         return Answer(on, duty, bytes.fromhex(told["sent"]))
 
@@ -138,6 +140,7 @@ class Rp2040Board:
     def _power_on(self) -> None:
         self.death: str | None = None
         self.enable_changes: list[tuple[int, bool]] = []
+        self.brake_changes: list[tuple[int, bool]] = []
         self.violations: list[str] = []
         self.resets = 0
         try:

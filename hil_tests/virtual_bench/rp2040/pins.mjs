@@ -46,6 +46,8 @@ class Motor {
     this.count = null; // of the motor encoder at the end of what was told, with its fraction
     this.enable = false;
     this.changes = []; // of ENABLE: when, and to what
+    this.opened = false; // what the brake's pin says
+    this.brakeChanges = [];
     this.edges = new Timetable((count) => this.show(count));
   }
 
@@ -53,6 +55,11 @@ class Motor {
     const { config, pins } = this, { link_encoder: link, motor_encoder: motor, foot } = config;
     chip.rp2040.gpio[config.pins.enable].addListener((state) => this.note(state === HIGH));
     this.note(false); // a chip's reset lets go of its pins, and ENABLE has a pull-down
+    if (config.brake) {
+      const opens = config.brake.open_level ?? 1;
+      chip.rp2040.gpio[config.pins.brake].addListener((state) => this.noteBrake(state === opens));
+      this.noteBrake(false);
+    }
     const complain = (words) => pins.violations.push(words);
     if (link) ENCODERS[link.kind](chip, link, () => this.told.linkCut ? null : this.told.link, complain);
     if (motor?.kind in ENCODERS) {
@@ -81,9 +88,17 @@ class Motor {
   }
 
   answer() {
-    const { changes } = this;
+    const { changes, brakeChanges } = this;
     this.changes = [];
-    return { enable: this.enable, changes, duty: this.pins.duty(this.config.drive) };
+    this.brakeChanges = [];
+    return {
+      enable: this.enable, changes, duty: this.pins.duty(this.config.drive), brake: this.opened ? 2 : 0, brakeChanges,
+    };
+  }
+
+  noteBrake(opened) {
+    if (opened !== this.opened) this.brakeChanges.push([this.pins.chip.nanos, opened]);
+    this.opened = opened;
   }
 
   note(enable) {

@@ -17,7 +17,7 @@ _WIRING: dict[str, Any] = {
     "analog": {"current": 26, "torque": 27, "supply": 28, "temperature": 29},
     "drive": {"kind": "pwm_direction", "pwm": 16, "direction": 17, "frequency_Hz": 20000},
 }
-_OTHERS = ("torque", "ntc", "foot")  # entries that the example has not; a foot's board has no other sensors
+_OTHERS = ("torque", "ntc", "foot", "brake")  # entries that the example has not; a foot's board has no other sensors
 # Of a board with two motors, which has no others: the converter's four inputs are both motors' current and torque.
 _PARTNER: dict[str, Any] = {
     "pins": {"enable": 3},
@@ -58,8 +58,8 @@ def read_wiring(path: Path | None, motors: int = 1) -> dict[str, Any]:
             raise BenchFileError(f"wiring {path} cannot be read: {error}") from error
     if motors == 1:
         return _with_example(own, _WIRING, _OTHERS, f"wiring {path}")
-    wiring = _with_example(own, _OF_TWO, (), f"wiring {path}")
-    wiring["partner"] = _with_example(own.get("partner", {}), _PARTNER, (), f"wiring {path}: partner")
+    wiring = _with_example(own, _OF_TWO, ("brake",), f"wiring {path}")
+    wiring["partner"] = _with_example(own.get("partner", {}), _PARTNER, ("brake",), f"wiring {path}: partner")
     return wiring
 
 

@@ -258,6 +258,7 @@ class _Playback:
         now_us = self.armed_us = bench.clock.now_us()
         # On a shared line each START may wait for others' turns; few wait for more than a quarter of the longest time.
         lead_us = LEAD_US + sum(board.line.patience_us for board in bench.all_boards) // 4
+        lead_us += self._longest_us("brake.release_time")  # no motion before the last brake is open
         self.start_us = now_us + lead_us
         if bench.clock.common_ticks:
             newest = max(exchange.tick + round((now_us - exchange.received_us) / tick_us) for (exchange,) in exchanges)
@@ -276,9 +277,13 @@ class _Playback:
         if self.feed:
             self.feed.begin(self.start_us, self.duration_us)
 
+    def _longest_us(self, register: str) -> int:
+        return round(1e6 * max(each.si(register) for each in self.bench.facts))
+
     def watch(self) -> None:
         """Keep the boards alive until all that drive are DONE, and notice soon when one is not well."""
         deadline = self.start_us + OVERTIME * self.duration_us + STATUS_WAIT_US
+        deadline += self._longest_us("brake.engage_time")
         with written_together(self.recorder):
             self._watch(deadline)
         self._report(self.bench.clock.now_us())
