@@ -59,6 +59,7 @@ class Chip:
         self.time_ns = 0
         self.said = b""
         self.changes: list[tuple[int, bool]] = []
+        self.brake_changes: list[tuple[int, bool]] = []
 
     def run(self, ticks: int = 1, **pins: Any) -> Answer:
         """Let it run for some ticks, in the first of which `pins` happen; inputs of before stay."""
@@ -71,6 +72,7 @@ class Chip:
             answer = self.board.receive_tick(0)
             self.said += answer.sent
             self.changes += self.board.enable_changes
+            self.brake_changes += self.board.brake_changes
         return answer  # pyright: ignore[reportPossiblyUnboundVariable]
 
     inputs: dict[str, Any] = {"analog": {"current": [MIDDLE] * 16}, "count": 0.0, "link": 0}  # noqa: RUF012

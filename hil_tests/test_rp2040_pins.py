@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hil_tests.safety_rig import stream
 from hil_tests.suite.driven_joint import DrivenJoint
+from hil_tests.test_brake import BRAKE, ENGAGE, HELD, LOAD, OPEN, give, sag_of
 from hil_tests.test_rp2040_bench import bench_file
 from hil_tests.test_rp2040_board import StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
@@ -65,18 +67,42 @@ while True:
     assert max(taken) < GUARD_NS
 
 
+def hold_a_load_until_the_brake_does(joint: DrivenJoint, measured: Measured) -> None:
+    """HALT a loaded motor that holds: power stays until the brake has engaged, and the joint where it is."""
+    joint.write(limit__following=60000, stream__always=1)
+    joint.arm()
+    joint.run(30)
+    joint.inject("push", torque_Nm=LOAD / 3)
+    joint.data.clear()
+    joint.run(200)
+    joint.outputs()
+    before = stream(joint.data, "motor_position")[-130:]
+    joint.board.halt()
+    joint.data.clear()
+    joint.run(170)
+    told = [enable for enable, _ in joint.outputs().values()]
+    assert sorted(told, reverse=True) == told
+    assert set(told) == {OPEN, HELD, 0}
+    assert told.count(HELD) > ENGAGE
+    measured("safety.brake_sag", sag_of(before, stream(joint.data, "motor_position")) - give(LOAD / 3))
+    joint.heal()
+    joint.write(stream__always=0)
+    joint.bench.configure()
+
+
 @pytest.mark.slow
 def test_stop_and_fault_of_a_moving_motor_take_enable_and_are_named(tmp_path: Path, measured: Measured) -> None:
     """The firmware in its kernels. A pin changes 0.3 ms into a tick, so off at its end is off within 0.7 ms."""
     need_rp2040()
     (tmp_path / "wiring.json").write_text(
-        json.dumps({"pins": {"enable": 22, "sync": 14, **PINS}, "link_encoder": None})
+        json.dumps({"pins": {"enable": 22, "sync": 14, "brake": 9, **PINS}, "link_encoder": None, "brake": BRAKE})
     )
     path = bench_file(tmp_path, 'wiring = "wiring.json"')
     with virtual_bench(path, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
         bench.connect()
         bench.configure()
         joint, board = DrivenJoint(bench, bench.boards[0]), bench.boards[0]
+        hold_a_load_until_the_brake_does(joint, measured)
         for pins, trip in ((1, Trip.STOP_PIN), (2, Trip.FAULT_PIN)):
             joint.play(100)
             joint.outputs()
@@ -84,7 +110,7 @@ def test_stop_and_fault_of_a_moving_motor_take_enable_and_are_named(tmp_path: Pa
             assert all(enable for enable, _ in joint.outputs().values())
             shown = joint.inject("pins_low", pins=pins)
             joint.be_silent(20)
-            on = [tick for tick, (enable, _) in joint.outputs().items() if enable and tick >= shown]
+            on = [tick for tick, (enable, _) in joint.outputs().items() if enable & 1 and tick >= shown]
             measured("safety.pins_of_a_chip", 0.7 if not on else max(on) - shown + 1.7)
             fault = joint.fault(within=1100)
             assert (Trip(fault.trip), fault.value, board.state) == (trip, pins, State.FAULT)

@@ -29,7 +29,7 @@ try:
         inputs.append(list(struct.unpack_from("<8i32H", board.inputs)))
     disarmed = len(log)
     beats.append(one_pulse.pass_us(2)[-1])
-    outputs(board, 1, 500)
+    outputs(board, 3 if "brake" in board.config else 1, 500)
     board.watchdog(500)
     board.wait_tick()
     board.apply()
@@ -194,3 +194,35 @@ def test_no_configuration_at_all(tmp_path: Any) -> None:
     said = run(PROGRAM, port="esp32", tests=str(ROOT / "firmware/boards/tests"), folder=str(tmp_path))
     assert "cannot be read" in said
     assert "docs/boards.md" in said
+
+
+BRAKES = {"esp32": 25, "stm32": "B1"}  # pins
+TIMES = {"engage_ms": 40, "release_ms": 60}
+
+
+@pytest.mark.parametrize("port", sorted(BRAKES))
+@pytest.mark.parametrize("level", [1, 0])
+def test_a_brake_is_engaged_but_while_the_tick_opens_it(port: str, level: int, tmp_path: Any) -> None:
+    config, pin = examples()[port], BRAKES[port]
+    config["pins"]["brake"], config["brake"] = pin, {**TIMES, "open_level": level}
+    spans, _, facts, *_ = start(port, config, tmp_path)
+    levels = [[event[1] for event in span if event[0] == pin] for span in spans]
+    closed = 1 - level
+    assert [set(each) for each in levels] == [{closed}, {closed}, {level}, {closed}]
+    assert (facts["brake.engage_time"], facts["brake.release_time"]) == (40, 60)
+
+
+@pytest.mark.parametrize(
+    ("pins", "brake", "words"),
+    [({"brake": 25}, None, "pins.brake is given, but no brake with engage_ms and release_ms"),
+     ({}, TIMES, "pins.brake is missing"),
+     ({"brake": 25}, {"engage_ms": 40}, "brake.release_ms is None; it must be a number from 1 to 2000"),
+     ({"brake": 25}, {**TIMES, "engage_ms": 0.04}, "brake.engage_ms is 0.04; it must be a number from 1 to 2000"),
+     ({"brake": 25}, {**TIMES, "open_level": 2}, "brake.open_level is 2; it must be a number from 0 to 1"),
+     ({"brake": 4}, TIMES, "pins.brake is 4, which another of pins has; give it its own")],
+)  # fmt: skip
+def test_a_brake_that_cannot_be_is_refused(pins: Any, brake: Any, words: str, tmp_path: Any) -> None:
+    config = examples()["esp32"]
+    config["pins"].update(pins)
+    config.update({} if brake is None else {"brake": brake})
+    assert words in start("esp32", config, tmp_path)
