@@ -74,7 +74,7 @@ def hold_a_load_until_the_brake_does(joint: DrivenJoint, measured: Measured) -> 
     joint.run(30)
     joint.inject("push", torque_Nm=LOAD / 3)
     joint.data.clear()
-    joint.run(200)
+    joint.run(400)  # its integral carries the load by then
     joint.outputs()
     before = stream(joint.data, "motor_position")[-130:]
     joint.board.halt()
