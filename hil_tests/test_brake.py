@@ -1,6 +1,6 @@
 """A loaded joint and its holding brake: the motor holds until the brake does, so the joint does not sag when it ends.
 
-The plant's brake takes exactly as long as config.json says, and gives way like a spring: by the load over its stiffness.
+The plant's brake takes as long as config.json says, and gives way like a spring: by the load over its stiffness.
 """
 
 import json

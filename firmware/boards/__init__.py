@@ -29,9 +29,9 @@ Attributes
                      The link encoder's count is absolute within a turn: 0 … encoder.link_counts - 1. Supply,
                      temperature and forces are counts within int16; registers say what one is. Times are of one clock
                      that wraps at 2^32 us; what a board does not measure stays 0
-    outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick; 0 motor off, 1 power, 3 power and its
-                     brake opened, of a motor that has one (facts brake.engage_time, brake.release_time); current command
-                     in mA
+    outputs          bytearray(12) or longer; what the tick computes: 3 int32: tick; 0 motor off, 1 power, 3 power and
+                     its brake opened, of a motor that has one (facts brake.engage_time and brake.release_time); current
+                     command in mA
     incoming, INCOMING_AT    where received bytes stand after wait_tick(), and from which index on
     outgoing, OUTGOING_AT    where bytes to be sent are put, and from which index on
     partner          of a board with two motors only: the second one's node, facts, inputs and outputs, as attributes of

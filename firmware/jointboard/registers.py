@@ -57,9 +57,8 @@ def set_facts(cells, facts):
             raise ValueError("config.json: fact '%s' is %d, must be above 0" % (name, cells[wire.FACTS[name]]))
     for name in ("brake.engage_time", "brake.release_time"):
         if not 0 <= cells[wire.FACTS[name]] <= LONGEST_BRAKE_MS:
-            raise ValueError(
-                "config.json: fact '%s' is %d ms, must be from 0 to %d" % (name, cells[wire.FACTS[name]], LONGEST_BRAKE_MS)
-            )
+            found = name, cells[wire.FACTS[name]], LONGEST_BRAKE_MS
+            raise ValueError("config.json: fact '%s' is %d ms, must be from 0 to %d" % found)
     if cells[wire.REGISTER_BRAKE_RELEASE_TIME] and not cells[wire.REGISTER_BRAKE_ENGAGE_TIME]:
         raise ValueError("config.json: fact 'brake.release_time' is given, so 'brake.engage_time' must be above 0")
     available, every = cells[wire.REGISTER_BOARD_CHANNELS], wire.MAXIMUM[wire.REGISTER_STREAM_CHANNELS]

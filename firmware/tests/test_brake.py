@@ -114,7 +114,7 @@ def test_a_cut_takes_both_at_once(braked: BoardProcess, stop: bool) -> None:
 
 
 def test_a_load_is_left_to_the_brake_when_nobody_is_heard(braked: BoardProcess) -> None:
-    """The motor slows down, the brake engages, then power goes and the trip is told: without a brake the torque goes."""
+    """The motor slows down, the brake engages, then power goes and the trip is told."""
     prepare(braked, swing(33, 6000))
     play(braked)
     told: list[int] = []

@@ -280,7 +280,8 @@ class Case:
         self.count += taken
         played_out = twin.played == twin.repeats * (len(twin.knots) - 1) * 32
         full = taken and self.count == self.block
-        if full or twin.link_halt or (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING):
+        turns = (twin.play >= 0 and played_out) or (wait == 1 and twin.wait == 0 and state == State.RUNNING)
+        if full or turns or twin.link_halt:
             events |= CELL["EVENT_BLOCK"]
         events |= CELL["EVENT_TRIP"] if state != twin.state == State.FAULT else 0
         events |= CELL["EVENT_DONE"] if state != twin.state and twin.state in (State.DONE, State.LOADED) else 0

@@ -339,7 +339,8 @@ class Twin:
         command += max(-band, min(band, self.reference_velocity)) * slope // 2**12
         command += self.integral // 2**14
         step = error * r["servo.ki"] // 4
-        if (command > clamp and step > 0) or (command < -clamp and step < 0) or (self._letting_go and not self.engage_ticks):
+        let_go = self._letting_go and not self.engage_ticks
+        if (command > clamp and step > 0) or (command < -clamp and step < 0) or let_go:
             step = 0
         command = max(-clamp, min(clamp, command))
         self.link_halt = False

@@ -355,8 +355,8 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         engage, release = (round(each) for each in table.numbers("brake_ms", 2))
         if url == RP2040 or on_foot or not (1 <= engage <= _LONGEST_BRAKE_MS and 1 <= release <= _LONGEST_BRAKE_MS):
             table.fault(
-                f"brake_ms = [{engage}, {release}] must be the engage and the release time of a motor's brake, each from 1 "
-                f"to {_LONGEST_BRAKE_MS} ms; a chip has them in its wiring"
+                f"brake_ms = [{engage}, {release}] must be engage and release time of a motor's brake, each from 1 to "
+                f"{_LONGEST_BRAKE_MS} ms; a chip has them in its wiring"
             )
         brake_ms = engage, release
     clock = BoardClock(

@@ -68,7 +68,7 @@ def read_outputs(words: tuple[int, ...], tick: int) -> tuple[tuple[int, ...], tu
     if {tick} != set(ticks) or not _POWERS.issuperset(enable) or not 0 <= sent <= MAX_SERIAL:
         said = "; ".join(f"tick {t}, enable {e}, command {c}" for t, e, c in zip(ticks, enable, command, strict=True))
         raise ValueError(
-            f"answered tick {tick} with [{said}, {sent} bytes]; enable must be 0, 1 or 3 and at most {MAX_SERIAL} bytes "
-            "fit a tick"
+            f"answered tick {tick} with [{said}, {sent} bytes]; enable must be 0, 1 or 3 and at most {MAX_SERIAL} "
+            "bytes fit a tick"
         )
     return enable, command, sent

@@ -1,7 +1,7 @@
 """A holding brake, which engages without current: "brake" of config.json, and its pin among "pins".
 
-The pin is at its other level, or floats, while the brake is engaged: a resistor outside gives the coil's switch the same
-level in a reset. Wiring, and why it goes through an AND with ENABLE: docs/wiring.md.
+The pin is at its other level, or floats, while the brake is engaged: a resistor outside gives the coil's switch the
+same level in a reset. Wiring, and why it goes through an AND with ENABLE: docs/wiring.md.
 """
 
 from drivers.configuration import item, whole

@@ -63,8 +63,8 @@ def brake_machine(config, motor=0):
 class Heartbeat:
     """ENABLE's pin: value(1) is a kick, value(0) lets go. `address` is where to write, `kick` what.
 
-    Args: the pin's number; which PIO; the tick in us, two of which may be missed; which state machine of the PIO; the level
-    that a kick gives.
+    Args: the pin's number; which PIO; the tick in us, two of which may be missed; which state machine of the PIO; the
+    level that a kick gives.
     """
 
     def __init__(self, pin, pio, period_us, machine=MACHINE, level=1):
