@@ -298,6 +298,17 @@ def test_a_stop_of_both_is_no_fault(pair: PairProcess) -> None:
 
 
 @pytest.mark.parametrize("node", NODES)
+def test_a_halt_of_one_slows_both_down(pair: PairProcess, node: int) -> None:
+    playing(pair)
+    pair.node = node
+    assert pair.refusal(M.HALT) is R.OK
+    assert drives(pair) == (1, 1)
+    pair.run(300)
+    assert drives(pair) == (0, 0)
+    assert states(pair) == [S.LOADED, S.LOADED]
+
+
+@pytest.mark.parametrize("node", NODES)
 def test_one_that_plays_without_the_other_is_stopped_at_its_first_tick(pair: PairProcess, node: int) -> None:
     prepare(pair)
     arm(pair)

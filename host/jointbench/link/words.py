@@ -24,8 +24,8 @@ _REFUSALS: dict[Refusal, str] = {
     "{word:08x}): another program changed them, or the board started again; connect() and configure() anew",
     Refusal.NO_MOTOR: "the board has no motor, as its channels ({value:#x}) say; leave it out of the motion",
     Refusal.PINS: "its pins keep the motor off: {pins}; release the emergency stop, or look after the power stage",
-    Refusal.BRAKE: "its brake is still opening, a motion may begin at its tick {value}; start later after arm(), or at no "
-    "tick of your own",
+    Refusal.BRAKE: "its brake is still opening, a motion may begin at its tick {value}; start later after arm(), or at "
+    "no tick of your own",
     Refusal.NOT_SAVED: "its flash could not be written (error {value} of its file system); is it full, or worn out?",
     Refusal.TOO_LATE: "the start tick has passed, its tick is {value}; is the computer too busy or the link too slow?",
 }
