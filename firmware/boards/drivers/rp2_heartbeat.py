@@ -12,8 +12,6 @@ from machine import Pin, mem32
 from micropython import const
 
 from drivers import rp2_chip
-from drivers.errors import WiringError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rp2.asm_pio import *
@@ -53,6 +51,8 @@ def brake_machine(config, motor=0):
         return MACHINE - 1
     own = config["partner"] if motor else config
     if "index" in own.get("motor_encoder", {}):
+        from drivers.errors import WiringError
+
         raise WiringError(
             "config.json: %sbrake and motor_encoder.index: of two motors each may have one of them, for the PIO has no "
             "state machine left" % ("partner: " if motor else "")
