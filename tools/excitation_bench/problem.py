@@ -13,7 +13,7 @@ from scipy.linalg import qr
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
-from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.families.fourier import RestToRestFourier
 from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.problem import Problem

@@ -13,7 +13,7 @@ from typing import Any
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES
-from jointbench.excitation.families.make_basis import PERIOD
+from jointbench.excitation.families.catalogue import PERIOD
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.limits.workspace_file import read_workspace
 from jointbench.excitation.objectives.objective import CRITERIA

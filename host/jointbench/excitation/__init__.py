@@ -2,12 +2,10 @@
 
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.families.make_basis import FAMILIES, make_basis
-from jointbench.excitation.families.point_to_point import PointToPoint
-from jointbench.excitation.families.ramped_fourier import RampedFourier
-from jointbench.excitation.families.rest_to_rest_fourier import RestToRestFourier
+from jointbench.excitation.families.catalogue import FAMILIES, make_basis
+from jointbench.excitation.families.fourier import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
-from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.families.splines import PointToPoint, UniformSpline
 from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint

@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
-from jointbench.excitation.families.basis import Basis, displacement
-from jointbench.excitation.families.make_basis import family_of
+from jointbench.excitation.families.basis import Basis, check_share, displacement
+from jointbench.excitation.families.catalogue import family_of, motion_from_dict, motion_to_dict
 from jointbench.excitation.margins import JointMargins
-from jointbench.excitation.settings import check_share
-from jointbench.excitation.stored_motion import motion_from_dict, motion_to_dict
 from jointbench.excitation.support import Support
 
 _WHOLE = 1e-6  # of a sample: far above rounding of a period in seconds

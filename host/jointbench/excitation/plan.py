@@ -13,7 +13,8 @@ from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.make_basis import make_basis
+from jointbench.excitation.families.basis import check_seed
+from jointbench.excitation.families.catalogue import make_basis
 from jointbench.excitation.limits import USABLE_MOTION, USABLE_TORQUE, usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
@@ -22,7 +23,6 @@ from jointbench.excitation.search.blindness import refuse_blind
 from jointbench.excitation.search.multistart import Effort, Progress, best_found
 from jointbench.excitation.search.problem import Problem
 from jointbench.excitation.search.workers import crew_of
-from jointbench.excitation.settings import check_seed
 from jointbench.robot import Robot
 
 STARTS = 8

@@ -9,12 +9,12 @@ import numpy as np
 from jointbench.dynamics import base_parameters
 from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.make_basis import make_basis
+from jointbench.excitation.families.basis import check_seed
+from jointbench.excitation.families.catalogue import make_basis
 from jointbench.excitation.limits import joint_limits, usable_limits
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.samples import least_samples
-from jointbench.excitation.settings import check_seed
 from jointbench.robot import Robot
 
 _SAMPLES = 150

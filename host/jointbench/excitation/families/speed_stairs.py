@@ -12,13 +12,14 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import (
+    MOST,
     Repetition,
+    check_duration,
     check_order,
     grid_between,
     times_between,
 )
-from jointbench.excitation.families.septic import coefficients_at_start, septic_bounds, septic_values
-from jointbench.excitation.settings import MOST, check_duration
+from jointbench.excitation.families.splines import coefficients_at_start, septic_bounds, septic_values
 
 _STEEPEST = 15.0 / 8.0
 """Largest slope of 10x³ - 15x⁴ + 6x⁵, by which one speed becomes another while acceleration and jerk begin and end at

@@ -8,12 +8,12 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.dynamics import drive_parameter_names, known_drive_parameters
+from jointbench.excitation.families.basis import check_share
 from jointbench.excitation.limits.current import current_limit
 from jointbench.excitation.limits.joint import USABLE_MOTION, joint_limits
 from jointbench.excitation.limits.limit import Limit
 from jointbench.excitation.limits.torque import USABLE_TORQUE, torque_limit
 from jointbench.excitation.prior import check_prior
-from jointbench.excitation.settings import check_share
 from jointbench.robot import PARAMETER_NAMES, Robot
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.single_support.postures import positions_at
 from jointbench.excitation.single_support.ranges import Courses
 from jointbench.excitation.single_support.task import SingleSupportTask

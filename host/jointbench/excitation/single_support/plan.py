@@ -12,11 +12,11 @@ from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import InfeasibleExcitation, LosesBalance
 from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.families.basis import check_duration, check_seed
+from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.workspace import Workspace
-from jointbench.excitation.settings import check_duration, check_seed
 from jointbench.excitation.single_support.balancing import Balanced, balanced, refined
 from jointbench.excitation.single_support.ranges import Courses, SupportRanges
 from jointbench.excitation.single_support.task import SingleSupportTask

@@ -9,7 +9,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
-from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.families.splines import UniformSpline
 
 Range = tuple[float, float]
 """Least and largest way from home; 0 is between them."""

@@ -11,7 +11,7 @@ from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES, PointToPoint, RampedFourier, RestToRestFourier, make_basis
 from jointbench.excitation.families.basis import Basis, fine_times, stretches
-from jointbench.excitation.families.make_basis import family_of
+from jointbench.excitation.families.catalogue import family_of
 
 Family = RestToRestFourier | RampedFourier | PointToPoint
 

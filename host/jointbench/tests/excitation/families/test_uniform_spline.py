@@ -7,9 +7,9 @@ import pytest
 
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import LocalBasis, displacement
-from jointbench.excitation.families.uniform_spline import UniformSpline
+from jointbench.excitation.families.catalogue import motion_from_dict, motion_to_dict
+from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.limits.certificate import motion_at
-from jointbench.excitation.stored_motion import motion_from_dict, motion_to_dict
 
 SPLINE = UniformSpline(30, 4.5)
 WEIGHTS = np.random.default_rng(5).standard_normal((3, SPLINE.size))
