@@ -14,8 +14,7 @@ from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES
 from jointbench.excitation.families.catalogue import PERIOD
-from jointbench.excitation.limits.workspace import Workspace
-from jointbench.excitation.limits.workspace_file import read_workspace
+from jointbench.excitation.limits.workspace import Workspace, read_workspace
 from jointbench.excitation.objectives.objective import CRITERIA
 from jointbench.robot import Robot
 

@@ -6,10 +6,10 @@ from jointbench.excitation.families.catalogue import FAMILIES, make_basis
 from jointbench.excitation.families.fourier import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.families.splines import PointToPoint, UniformSpline
-from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify
-from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
-from jointbench.excitation.limits.workspace_file import read_workspace
+from jointbench.excitation.limits.motion_limits import Limit
+from jointbench.excitation.limits.torque_limits import usable_limits
+from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint, read_workspace
 from jointbench.excitation.margins import JointMargins, motion_margins
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters

@@ -10,8 +10,9 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import Basis, fine_times
-from jointbench.excitation.limits import Limit, TorqueLimit
 from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.motion_limits import Limit
+from jointbench.excitation.limits.torque_limits import TorqueLimit
 from jointbench.excitation.limits.workspace import not_checked
 from jointbench.excitation.margins import motion_margins, space_margins
 from jointbench.excitation.objectives.objective import Objective

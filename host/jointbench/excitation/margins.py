@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation.limits import Limit, Motion, SpaceLimit, TorqueLimit, torque_limit
+from jointbench.excitation.limits.motion_limits import Limit, Motion, SpaceLimit
+from jointbench.excitation.limits.torque_limits import TorqueLimit, torque_limit
 from jointbench.robot import Robot
 
 _STILL = 1e-6

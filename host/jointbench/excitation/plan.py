@@ -15,7 +15,8 @@ from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import check_seed
 from jointbench.excitation.families.catalogue import make_basis
-from jointbench.excitation.limits import USABLE_MOTION, USABLE_TORQUE, usable_limits
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION
+from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.samples import check_samples

@@ -11,8 +11,9 @@ from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import check_seed
 from jointbench.excitation.families.catalogue import make_basis
-from jointbench.excitation.limits import joint_limits, usable_limits
+from jointbench.excitation.limits.motion_limits import joint_limits
 from jointbench.excitation.limits.scaling import scale_into_limits
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.samples import least_samples
 from jointbench.robot import Robot

@@ -15,8 +15,9 @@ from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.speed_stairs import SpeedStairs
-from jointbench.excitation.limits import USABLE_MOTION, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.robot import Robot
 

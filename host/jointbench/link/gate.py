@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation, TrajectoryError
 from jointbench.excitation import Excitation
-from jointbench.excitation.limits import Limit, Motion, usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify
+from jointbench.excitation.limits.motion_limits import Limit, Motion
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.link.board import Board
 from jointbench.link.identity import Facts
 from jointbench.link.knots import Trajectory, trajectory_knots

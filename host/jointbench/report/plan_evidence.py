@@ -12,8 +12,8 @@ from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import Excitation
 from jointbench.excitation.families.basis import fine_times
-from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.limits.certificate import Certificate, certify, motion_at
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.objective import Objective

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis, displacement
-from jointbench.excitation.limits import Limit, Motion
+from jointbench.excitation.limits.motion_limits import Limit, Motion
 
 RESOLUTION = 2e-3
 """Share of a limit to which its use over a motion is known."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.excitation.families.basis import Basis, stretches
-from jointbench.excitation.limits import Limit, Motion
+from jointbench.excitation.limits.motion_limits import Limit, Motion
 
 PER_CYCLE = 40
 """Samples per fastest cycle: a peak between two of them is missed by at most 1 - cos(π/40) = 0.3 %."""

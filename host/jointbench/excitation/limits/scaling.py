@@ -9,8 +9,8 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.limits import JointLimit, Limit
 from jointbench.excitation.limits.certificate import certify, is_feasible, motion_at
+from jointbench.excitation.limits.motion_limits import JointLimit, Limit
 
 _KEPT = 1e-3
 """Share of the motion that may be given away so as not to search longer."""

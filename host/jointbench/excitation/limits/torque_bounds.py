@@ -1,20 +1,55 @@
-"""How fast torques can change, from how fast the joints can: bounds that hold for any motion.
+"""Bounds of joint torques and of their derivatives by time, from bounds of the joints' motion.
 
-They are made of jets (see jets.py). What they exceed the truth by is that joints do not all move at their fastest, at
-once, and in the same direction.
+They are carried through sums, products and rotations by jets: a *jet* is (|a|, |a'|, |a''|, …), or anything larger. By
+the triangle inequality jets of sums add, and by Leibniz' rule |(a b)^(k)| <= Σ_j C(k, j) |a^(j)| |b^(k-j)| for the
+product of numbers, of a number and a vector, of a matrix and a vector, and for the dot and cross product of vectors.
+Directions are forgotten: the bounds exceed the truth because joints do not all move at their fastest, at once, and in
+the same direction.
+
+Source: Leibniz' rule; Moore, Kearfott & Cloud, Introduction to Interval Analysis, 2009, ch. 9.
 """
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation.limits.jets import Jet, product, scaled, total, turning
 from jointbench.robot import Joint, Robot
 
+Jet = tuple[float, ...]
+"""Bounds of a magnitude and of its first derivatives by time."""
+
 _STILL: Jet = (0.0, 0.0, 0.0)
+
+
+def total(*jets: Jet) -> Jet:
+    """Jet of a sum, as long as the shortest."""
+    return tuple(map(sum, zip(*jets, strict=False)))
+
+
+def scaled(factor: float, jet: Jet) -> Jet:
+    """Jet of a multiple by a number that does not change."""
+    return tuple(factor * bound for bound in jet)
+
+
+def product(a: Jet, b: Jet) -> Jet:
+    """Jet of a product of any kind, as long as the shorter."""
+    length = min(len(a), len(b))
+    return tuple(sum(comb(k, j) * a[j] * b[k - j] for j in range(k + 1)) for k in range(length))
+
+
+def turning(length: float, spin: Jet) -> Jet:
+    """Jet of a vector of constant length that turns, one longer than that of its angular velocity.
+
+    v' = ω × v, and so |v^(k+1)| <= Σ_j C(k, j) |ω^(j)| |v^(k-j)|. With length 1 it is the jet of the rotation itself.
+    """
+    jet = [length]
+    for k in range(len(spin)):
+        jet.append(sum(comb(k, j) * spin[j] * jet[k - j] for j in range(k + 1)))
+    return tuple(jet)
 
 
 def torque_bounds(robot: Robot, standard_parameters: Array, bounds: Array, home: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns, regressor
 from jointbench.dynamics.drive_columns import known_drive_parameters
-from jointbench.excitation.prior import check_prior
+from jointbench.excitation.limits.torque_limits import check_prior
 from jointbench.robot import PARAMETER_NAMES, Robot
 
 UNKNOWN_TORQUE_SHARE = 0.05

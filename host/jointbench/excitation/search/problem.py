@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.limits import JointLimit, Limit
 from jointbench.excitation.limits.certificate import certify
 from jointbench.excitation.limits.limit_constraints import LimitConstraints
+from jointbench.excitation.limits.motion_limits import JointLimit, Limit
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.descent import WATCHED, Function

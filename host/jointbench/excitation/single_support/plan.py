@@ -14,8 +14,9 @@ from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import check_duration, check_seed
 from jointbench.excitation.families.splines import UniformSpline
-from jointbench.excitation.limits import Limit, usable_limits
 from jointbench.excitation.limits.certificate import certify, motion_at
+from jointbench.excitation.limits.motion_limits import Limit
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.single_support.balancing import Balanced, balanced, refined
 from jointbench.excitation.single_support.ranges import Courses, SupportRanges

@@ -8,8 +8,8 @@ import pytest
 from jointbench.dynamics import base_parameters, inverse_dynamics
 from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.excitation import Excitation, motion_margins, plan_excitation, random_excitation
+from jointbench.excitation.limits.torque_limits import check_prior
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.prior import check_prior
 from jointbench.robot import Robot, load_robot
 
 # Limits are proved at every time; what is left is the rounding of a share of a limit.

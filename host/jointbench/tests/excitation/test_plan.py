@@ -11,8 +11,8 @@ import pytest
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import ExcitationError, InfeasibleExcitation, MissingExtra, SchedulerUnreachable
 from jointbench.excitation import Excitation, plan_excitation, random_excitation
-from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.limits.certificate import certify
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.robot import Robot, load_robot, with_passive

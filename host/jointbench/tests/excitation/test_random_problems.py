@@ -15,7 +15,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics, gravity_torques, inverse_dynamics
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnclearRank
 from jointbench.excitation import Excitation, Workspace, WorkspacePoint, plan_excitation
-from jointbench.excitation.limits.collision import colliding_pairs
+from jointbench.excitation.limits.space_limits import colliding_pairs
 from jointbench.robot import Capsule, Robot
 from jointbench.tests.excitation.random_robots import random_tree, with_torque_limits
 

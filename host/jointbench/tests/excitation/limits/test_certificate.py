@@ -7,8 +7,9 @@ from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.limits import JointLimit, Limit, joint_limits, usable_limits
 from jointbench.excitation.limits.certificate import RESOLUTION, certify, is_feasible, motion_at
+from jointbench.excitation.limits.motion_limits import JointLimit, Limit, joint_limits
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.robot import Robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 

@@ -8,7 +8,7 @@ import pytest
 
 from jointbench.arrays import IDENTITY, Array
 from jointbench.dynamics import forward_kinematics
-from jointbench.excitation.limits.reach import Reach, nearest_common
+from jointbench.excitation.limits.space_limits import Reach, nearest_common
 from jointbench.robot import Joint, Robot
 from jointbench.tests.excitation.any_tree import any_tree, read_tree
 

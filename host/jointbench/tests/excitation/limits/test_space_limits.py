@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.excitation.limits import Motion, SpaceLimit
-from jointbench.excitation.limits.collision import CollisionLimit, colliding_pairs
-from jointbench.excitation.limits.faces import Face, FaceLimit
 from jointbench.excitation.limits.kernels import distances, nearest_points
+from jointbench.excitation.limits.motion_limits import Motion, SpaceLimit
+from jointbench.excitation.limits.space_limits import CollisionLimit, Face, FaceLimit, colliding_pairs
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
 from jointbench.robot import Capsule, Robot
 from jointbench.tests.excitation.any_tree import any_tree, pinocchio_places, read_tree

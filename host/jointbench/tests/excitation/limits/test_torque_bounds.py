@@ -4,8 +4,7 @@ import pytest
 from jointbench.dynamics import inverse_dynamics
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import motion_at
-from jointbench.excitation.limits.jets import product, turning
-from jointbench.excitation.limits.torque_bounds import torque_bounds
+from jointbench.excitation.limits.torque_bounds import product, torque_bounds, turning
 from jointbench.robot import Drive, Joint, Link, Robot, load_robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 

@@ -13,9 +13,9 @@ from jointbench.dynamics import (
     model_parameter_names,
 )
 from jointbench.errors import InfeasibleExcitation, RobotFileError, ShapeError
-from jointbench.excitation.limits import Limit, Motion, joint_limits, torque_limit, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
-from jointbench.excitation.limits.drive_load import DriveLoad
+from jointbench.excitation.limits.motion_limits import Limit, Motion, joint_limits
+from jointbench.excitation.limits.torque_limits import DriveLoad, torque_limit, usable_limits
 from jointbench.robot import Link, Robot, load_robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 

@@ -11,12 +11,11 @@ from jointbench.arrays import IDENTITY, Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import InfeasibleExcitation, JointbenchError, WorkspaceError
 from jointbench.excitation import RestToRestFourier
-from jointbench.excitation.limits import Motion
 from jointbench.excitation.limits.certificate import certify, motion_at
-from jointbench.excitation.limits.collision import CollisionLimit
+from jointbench.excitation.limits.motion_limits import Motion
 from jointbench.excitation.limits.scaling import scale_into_limits
-from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, not_checked
-from jointbench.excitation.limits.workspace_file import read_workspace
+from jointbench.excitation.limits.space_limits import CollisionLimit
+from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, not_checked, read_workspace
 from jointbench.robot import Frame, Robot
 
 INFINITE = float("inf")

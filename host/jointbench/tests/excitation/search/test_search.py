@@ -11,9 +11,9 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import RestToRestFourier
-from jointbench.excitation.limits import usable_limits
 from jointbench.excitation.limits.certificate import certify, is_feasible
 from jointbench.excitation.limits.scaling import scale_into_limits
+from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.descent import broken, descend
 from jointbench.excitation.search.local_search import Found, search_from
