@@ -13,9 +13,8 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
-from jointbench.excitation.objectives.criteria import spectral
-from jointbench.excitation.objectives.information import Information
-from jointbench.excitation.objectives.parameter_scales import parameter_scales
+from jointbench.excitation.objectives.information import Information, parameter_scales
+from jointbench.excitation.objectives.objective import spectral
 from jointbench.robot import Robot
 
 WEAK_RELATIVE_SIGMA = 0.3

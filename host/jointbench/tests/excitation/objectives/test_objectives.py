@@ -9,8 +9,8 @@ from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns, regressor
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
+from jointbench.excitation.objectives.information import parameter_scales
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
-from jointbench.excitation.objectives.parameter_scales import parameter_scales
 from jointbench.excitation.objectives.weak_parameters import weak_parameters
 from jointbench.robot import Coupling, Drive, Joint, Link, Robot, modified_dh
 

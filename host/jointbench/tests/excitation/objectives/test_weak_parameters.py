@@ -6,7 +6,7 @@ import pytest
 from jointbench.dynamics import base_parameters, regressor
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
-from jointbench.excitation.objectives.parameter_scales import LEAST_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
+from jointbench.excitation.objectives.information import LEAST_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
 from jointbench.excitation.objectives.weak_parameters import weak_parameters
 from jointbench.robot import Robot, load_robot
 
