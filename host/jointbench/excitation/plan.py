@@ -20,10 +20,8 @@ from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, usable_lim
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.samples import check_samples
-from jointbench.excitation.search.blindness import refuse_blind
-from jointbench.excitation.search.multistart import Effort, Progress, best_found
-from jointbench.excitation.search.problem import Problem
-from jointbench.excitation.search.workers import crew_of
+from jointbench.excitation.search.multistart import Effort, Progress, best_found, crew_of
+from jointbench.excitation.search.problem import Problem, refuse_blind
 from jointbench.robot import Robot
 
 STARTS = 8

@@ -1,7 +1,8 @@
-"""What a plan searches: motions of a family within limits, and how good they are, as an optimiser asks for it."""
+"""The optimisation problem of a plan: motions of a family within limits, and their objective."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,14 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.limits.certificate import certify
-from jointbench.excitation.limits.limit_constraints import LimitConstraints
-from jointbench.excitation.limits.motion_limits import JointLimit, Limit
+from jointbench.errors import InfeasibleExcitation
+from jointbench.excitation.families.basis import Basis, stretches
+from jointbench.excitation.limits.certificate import certify, motion_at
+from jointbench.excitation.limits.motion_limits import JointLimit, Limit, Motion
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.descent import WATCHED, Function
-from jointbench.excitation.search.quadratic_program import least_quadratic
+from jointbench.excitation.search.sqp import WATCHED, Function, least_quadratic
+
+PER_CYCLE = 40
+"""Samples per fastest cycle: a peak between two of them is missed by at most 1 - cos(π/40) = 0.3 %."""
+
+SECTIONS_PER_CYCLE = 4
+"""Sections per fastest cycle in which each limit is watched by itself: no two peaks of a motion share one."""
 
 _DISTURBANCE = 0.8
 """Size of a disturbance over that of the motion, root mean square of the weights: it leaves the valley of a local
@@ -29,6 +35,102 @@ _SPARE = 1e-4
 """Share of a limit that is left over, so that a second move is seldom needed."""
 
 _NUDGES = 5
+
+_BLIND = 1e8
+"""Condition number, all columns of one length, from which on a recording says nothing of some parameters: its noise,
+or half the digits of a double, would have to be that much smaller than the torque."""
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class LimitConstraints:
+    """What is left of every limit at the worst sample of each section, at least 0 where the limits are kept.
+
+    The motion is cut into sections, equal in samples, and every scalar of every limit watched in each: a motion has
+    several peaks, and a constraint that jumps from one to another misleads an optimiser. The gradient is that of
+    the worst sample. Constraints are in the order of limits, then scalars, then sections; always the same number.
+
+    Attributes:
+        limits: to keep.
+        home: [rad or m], shape (n_joints,).
+        phi: the basis and its first three derivatives at the samples, shape (4, n_samples, size).
+        sections: how many there are; they divide the samples.
+        heeded: constraints of which this share or more is left have a row of zeros in the Jacobian: they are far from
+            deciding a step, and most of them are.
+    """
+
+    limits: tuple[Limit, ...]
+    home: Array
+    phi: Array
+    sections: int
+    heeded: float = np.inf
+
+    @staticmethod
+    def of(
+        limits: Sequence[Limit],
+        basis: Basis,
+        home: Array,
+        per_cycle: int = PER_CYCLE,
+        sections_per_cycle: int = SECTIONS_PER_CYCLE,
+        heeded: float = np.inf,
+    ) -> LimitConstraints:
+        """All limits over a whole motion.
+
+        Args:
+            limits: to keep.
+            basis: of the motion.
+            home: [rad or m], shape (n_joints,).
+            per_cycle: samples per fastest cycle of each stretch of the basis; a few more make the sections equal.
+            sections_per_cycle: in which each limit is watched.
+            heeded: as the attribute.
+        """
+        samples = -(-per_cycle // sections_per_cycle)
+        times: list[Array] = []
+        sections = 0
+        for start, stop, cycle in stretches(basis):  # what is repeated is watched once
+            here = max(1, round(sections_per_cycle * (stop - start) / cycle))
+            middles = np.arange(here * samples, dtype=np.float64) + 0.5
+            times.append(start + middles * ((stop - start) / len(middles)))
+            sections += here
+        phi = np.stack(basis.evaluate(np.concatenate(times), 3))
+        return LimitConstraints(tuple(limits), np.asarray(home), phi, sections, heeded)
+
+    def values_and_jacobian(self, weights: Array) -> tuple[Array, Array]:
+        """What is left, shape (n_constraints,), and its Jacobian by the weights flattened, (n_constraints, size)."""
+        motion = self._motion(weights)
+        peaks = [self._peaks(limit, motion) for limit in self.limits]
+        values = 1.0 - np.concatenate([np.empty(0), *(share.ravel() for share, _ in peaks)])
+        jacobian = np.zeros((len(values), *weights.shape))
+        first = 0
+        for limit, (share, sample) in zip(self.limits, peaks, strict=True):
+            near = np.flatnonzero(values[first : first + share.size] < self.heeded)
+            if len(near):
+                jacobian[first + near] = self._rows(limit, motion, sample.ravel()[near], near // self.sections)
+            first += share.size
+        return values, jacobian.reshape(len(values), weights.size)
+
+    def _motion(self, weights: Array) -> Motion:
+        orders, samples, size = self.phi.shape
+        moved = (self.phi.reshape(-1, size) @ weights.T).reshape(orders, samples, len(weights))
+        return self.home + moved[0], moved[1], moved[2], moved[3]
+
+    def _peaks(self, limit: Limit, motion: Motion) -> tuple[Array, NDArray[np.int64]]:
+        """Largest usage, and at which sample, shape (n_scalars, sections) each."""
+        usage = np.ascontiguousarray(limit.usage(motion).T)
+        by_section = usage.reshape(len(usage), self.sections, -1)
+        worst = by_section.argmax(axis=2)
+        share = np.take_along_axis(by_section, worst[..., None], axis=2)[..., 0]
+        return share, worst + by_section.shape[2] * np.arange(self.sections)
+
+    def _rows(self, limit: Limit, motion: Motion, samples: NDArray[np.int64], scalars: NDArray[np.int64]) -> Array:
+        """Minus the derivatives of the usage of scalars at samples by the weights, shape (n, n_joints, size)."""
+        q, dq, ddq, dddq = (quantity[samples] for quantity in motion)
+        rows = np.zeros((len(samples), q.shape[1], self.phi.shape[2]))
+        for phi, slope in zip(self.phi, limit.gradient((q, dq, ddq, dddq), scalars), strict=True):
+            if slope.any():  # most limits depend on few of the derivatives
+                rows -= slope[:, :, None] * phi[samples, None, :]
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +259,32 @@ class Problem:
     @cached_property
     def _constraints(self) -> LimitConstraints:
         return LimitConstraints.of(self.limits, self.basis, self.home, heeded=WATCHED)
+
+
+def refuse_blind(problem: Problem, weights: Array) -> None:
+    """Refuse feasible weights whose motion leaves parameters in the dark.
+
+    Raises:
+        InfeasibleExcitation: naming the parameters, and the limits that leave too little motion.
+    """
+    information = problem.objective.information
+    q, dq, ddq, _ = motion_at(problem.basis, problem.home, weights, problem.basis.sample_times(problem.samples))
+    columns = information.columns((q, dq, ddq))
+    lengths = np.linalg.norm(columns, axis=0)
+    directions = np.linalg.svd(columns / np.where(lengths > 0.0, lengths, 1.0), full_matrices=False)
+    dark = directions[1] * _BLIND < directions[1][0]
+    share = np.sqrt((directions[2][dark] ** 2).sum(axis=0))
+    if not dark.any():
+        return
+    names = information.base.leading_names
+    told = [names[i] for i in np.argsort(-share, kind="stable")[:_NAMED] if share[i] > 0.0]
+    certificate = certify(problem.limits, problem.basis, problem.home, weights)
+    tightest = certificate.names[int(np.argmax(certificate.usage))]
+    held = [joint.name for joint in information.robot.independent_joints if joint.passive]
+    passive = f". Passive joints are held at home: {', '.join(map(repr, held))}" if held else ""
+    raise InfeasibleExcitation(
+        f"robot {information.robot.name!r}: no motion was found from which {int(dark.sum())} of {len(names)} base "
+        f"parameters can be told, {', '.join(told)} among them: too little can move, or in too few ways. The limit "
+        f"that the best one comes nearest to is {tightest}, {100.0 * certificate.usage.max():.3g} % used; raise it, "
+        f"take more harmonics or points, or another home{passive}"
+    )

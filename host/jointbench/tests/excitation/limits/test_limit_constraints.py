@@ -3,10 +3,10 @@ import pytest
 
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.limits.certificate import motion_at
-from jointbench.excitation.limits.limit_constraints import LimitConstraints
 from jointbench.excitation.limits.motion_limits import joint_limits
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.torque_limits import usable_limits
+from jointbench.excitation.search.problem import LimitConstraints
 from jointbench.robot import Robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 

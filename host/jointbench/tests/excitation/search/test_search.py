@@ -15,12 +15,9 @@ from jointbench.excitation.limits.certificate import certify, is_feasible
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.descent import broken, descend
-from jointbench.excitation.search.local_search import Found, search_from
-from jointbench.excitation.search.multistart import Effort, best_found
+from jointbench.excitation.search.multistart import Effort, Found, best_found, crew_of, search_from
 from jointbench.excitation.search.problem import Problem
-from jointbench.excitation.search.quadratic_program import least_quadratic
-from jointbench.excitation.search.workers import crew_of
+from jointbench.excitation.search.sqp import broken, descend, least_quadratic
 from jointbench.robot import Robot
 
 
