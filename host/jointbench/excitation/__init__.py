@@ -15,7 +15,9 @@ from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.excitation.plan import plan_excitation
 from jointbench.excitation.random_motion import random_excitation
-from jointbench.excitation.single_support import Balance, SupportRanges, plan_single_support, support_workspace
+from jointbench.excitation.single_support.balance import Balance
+from jointbench.excitation.single_support.plan import plan_single_support, support_workspace
+from jointbench.excitation.single_support.task import SupportRanges
 from jointbench.excitation.speed_sweep import plan_speed_sweep
 from jointbench.excitation.support import Support
 

@@ -1,23 +1,200 @@
-"""What a robot on one foot is to do: where trunk, swing foot and zero-moment point are on their courses."""
+"""Task of a robot on one foot: ranges and random courses of trunk and swing foot, and the postures that follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from math import radians
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
 from jointbench.dynamics import center_of_mass
+from jointbench.dynamics.jacobians import Jacobians
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnknownInertia
+from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.single_support.balance import Balance, half_lengths, support_sole
-from jointbench.excitation.single_support.postures import LEG, Poses, poses_of
-from jointbench.excitation.single_support.ranges import Courses, SupportRanges
 from jointbench.robot import Foot, Robot
+
+LEG = 6
+"""Joints of a leg."""
+
+_ENDS = (LEG - 1, 2 * LEG - 1)
+"""Links that are the trunk and the swing foot."""
+
+_HIPS = (LEG - 1, LEG)
+"""Joints that turn a leg about the trunk's upright."""
+
+_SIX, _UPRIGHT = 6, 5
+"""Numbers of a pose's error, place and turn, and which of them is the turn about the upright."""
+
+_ITERATIONS = 40
+_NEAR = 1e-10
+"""Metres and radians: what rounding leaves of a solved pose is 1e-15."""
+
+_LONGEST_TURN = 0.4
+"""Of a joint in one iteration [rad]: from afar Newton's step overshoots."""
+
+Range = tuple[float, float]
+"""Least and largest way from home; 0 is between them."""
 
 _LEVEL = 1e-4
 """What the swing foot may be tilted at home [rad]: it stays so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """Where trunk and swing foot are over samples, in the base frame: the foot that the robot stands on.
+
+    Attributes:
+        rotations: of the trunk and of the swing foot, shape (n_samples, 2, 3, 3).
+        origins: of their frames [m], shape (n_samples, 2, 3).
+    """
+
+    rotations: Array
+    origins: Array
+
+
+def poses_of(robot: Robot, q: Array) -> Poses:
+    """Poses of trunk and swing foot at joint positions [rad], shape (n_samples, 12)."""
+    frames = Jacobians.of(robot, q)
+    return Poses(frames.rotations[:, _ENDS], frames.origins[:, _ENDS])
+
+
+def positions_at(robot: Robot, poses: Poses, start: Array, *, hips_turn: bool = True) -> Array:
+    """Joint positions [rad] at poses, by Newton's method for all samples at once, shape (n_samples, 12).
+
+    Args:
+        robot: a chain of twelve joints: one leg up to the trunk, another one down to the swing foot.
+        poses: where they shall be.
+        start: joint positions that are near, shape (n_samples, 12).
+        hips_turn: whether the joints next to the trunk move. Where they do not, trunk and swing foot are turned about
+            the upright as comes of it, and all else is where it shall be.
+
+    Raises:
+        InfeasibleExcitation: a leg does not reach that far.
+    """
+    q = start.copy()
+    joints = np.array([j for j in range(2 * LEG) if hips_turn or j not in _HIPS])
+    rows = np.array([k for k in range(2 * _SIX) if hips_turn or k % _SIX != _UPRIGHT])
+    for _ in range(_ITERATIONS):
+        frames = Jacobians.of(robot, q)
+        errors, slopes = zip(*(_error(frames, poses, end) for end in range(2)), strict=True)
+        error = np.concatenate(errors, axis=1)[:, rows]
+        if np.abs(error).max() < _NEAR:
+            return q
+        slope = np.concatenate(slopes, axis=1)[:, rows][:, :, joints]
+        turn = np.linalg.solve(slope, error[..., None])[..., 0]
+        longest = np.abs(turn).max(axis=1, keepdims=True)
+        q[:, joints] += turn * np.minimum(1.0, _LONGEST_TURN / np.maximum(longest, _NEAR))
+    raise InfeasibleExcitation(
+        f"robot {robot.name!r}: its legs do not reach where trunk and swing foot are to be; plan a smaller motion"
+    )
+
+
+def _error(frames: Jacobians, poses: Poses, end: int) -> tuple[Array, Array]:
+    """What a pose is off, place [m] and turn [rad], shape (n_samples, 6), and its Jacobian (n_samples, 6, 12)."""
+    link = _ENDS[end]
+    there = frames.origins[:, link]
+    off = poses.rotations[:, end] @ frames.rotations[:, link].transpose(0, 2, 1)
+    # 1/2 (R - Rᵀ)ᵛ is the turn up to its third order.
+    turn = 0.5 * np.stack([off[:, 2, 1] - off[:, 1, 2], off[:, 0, 2] - off[:, 2, 0], off[:, 1, 0] - off[:, 0, 1]], -1)
+    slope = np.concatenate([frames.linear(link, there), frames.angular(link)], axis=2)
+    return np.concatenate([poses.origins[:, end] - there, turn], axis=1), slope.transpose(0, 2, 1)
+
+
+@dataclass(frozen=True)
+class SupportRanges:
+    """What is free while a robot stands on one foot, but the trunk's place above it, which balance decides.
+
+    The defaults suit a biped of 0.6 m long legs from a crouch; what is out and in is to the swing foot's side.
+
+    Attributes:
+        trunk_up: height of the trunk [m]: how deep it crouches.
+        trunk_roll, trunk_pitch, trunk_yaw: turns of the trunk about the axes of the foot on the ground [rad].
+        foot_forward, foot_out, foot_up: the swing foot [m], which stays parallel to the ground.
+        foot_turn: its turn about the upright, toes out [rad].
+
+    Raises:
+        ExcitationError: a range does not have home, 0, in it; one from 0 to 0 leaves its quantity as it is at home.
+    """
+
+    trunk_up: Range = (-0.05, 0.05)
+    trunk_roll: Range = (-radians(12.0), radians(12.0))
+    trunk_pitch: Range = (-radians(18.0), radians(22.0))
+    trunk_yaw: Range = (-radians(15.0), radians(15.0))
+    foot_forward: Range = (-0.14, 0.16)
+    foot_out: Range = (-0.005, 0.09)
+    foot_up: Range = (-0.015, 0.08)
+    foot_turn: Range = (-radians(10.0), radians(22.0))
+
+    def __post_init__(self) -> None:
+        """Refuse what is no range about home."""
+        for name, (low, high) in zip(self.names, self.ends.tolist(), strict=True):
+            if not low <= 0.0 <= high:
+                raise ExcitationError(f"{name} from {low:g} to {high:g}: the range must have home, 0, in it")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the ranges, in their order."""
+        return tuple(field.name for field in fields(self))
+
+    @property
+    def ends(self) -> Array:
+        """Least and largest, shape (8, 2)."""
+        return np.array([getattr(self, name) for name in self.names], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Courses:
+    """Random courses of several quantities that rest at 0, then go anywhere in their ranges, and come to rest at 0.
+
+    Splines whose control points are drawn evenly from the ranges: they stay within them, and are smooth to the fourth
+    derivative.
+
+    Attributes:
+        spline: from the end of the rest at the beginning to the beginning of that at the end.
+        weights: control points, shape (n_courses, spline.size).
+        rest: at either end [s].
+    """
+
+    spline: UniformSpline
+    weights: Array
+    rest: float
+
+    @staticmethod
+    def drawn(rng: np.random.Generator, ends: Array, duration: float, rest: float, pace: float) -> Courses:
+        """Draw them.
+
+        Args:
+            rng: what is random.
+            ends: of the ranges, shape (n_courses, 2).
+            duration: of all, rests included [s].
+            rest: at either end [s].
+            pace: from control point to control point [s].
+
+        Raises:
+            ExcitationError: the duration leaves no room for a motion.
+        """
+        moving = duration - 2.0 * rest
+        if moving < 6.0 * pace:
+            raise ExcitationError(
+                f"duration = {duration:g} s with {rest:g} s of rest at either end leaves {moving:g} s; a motion at a "
+                f"pace of {pace:g} s needs {6.0 * pace:g} s at least"
+            )
+        spline = UniformSpline(int(moving / pace), moving)
+        low, high = ends.T[..., None]
+        return Courses(spline, rng.uniform(low, high, (len(ends), spline.size)), rest)
+
+    def shrunk(self, share: float) -> Courses:
+        """The same with all ways from 0 multiplied by a share."""
+        return replace(self, weights=share * self.weights)
+
+    def at(self, time: Array) -> Array:
+        """Their values at times [s], shape (n_times, n_courses)."""
+        since = np.clip(np.asarray(time) - self.rest, 0.0, self.spline.duration)
+        return self.spline.displacement(self.weights, since, 0)[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,7 @@ from jointbench.dynamics import BaseParameters, base_parameters, floating_standa
 from jointbench.errors import ExcitationError, InfeasibleExcitation, LosesBalance, UnknownFoot, UnknownInertia
 from jointbench.excitation import Excitation, Workspace, certify, plan_single_support, random_excitation, usable_limits
 from jointbench.excitation.single_support.balance import Balance
-from jointbench.excitation.single_support.postures import poses_of
-from jointbench.excitation.single_support.ranges import SupportRanges
+from jointbench.excitation.single_support.task import SupportRanges, poses_of
 from jointbench.robot import Robot, load_robot
 
 ROBOT = load_robot("gorobot2")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import InfeasibleExcitation
-from jointbench.excitation.single_support.postures import poses_of, positions_at
+from jointbench.excitation.single_support.task import poses_of, positions_at
 from jointbench.robot import load_robot
 
 ROBOT = load_robot("gorobot2")
