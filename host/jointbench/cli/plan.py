@@ -41,8 +41,7 @@ from jointbench.excitation import (
     random_excitation,
     support_workspace,
 )
-from jointbench.excitation.plan import STARTS
-from jointbench.excitation.samples import check_samples
+from jointbench.excitation.plan import STARTS, check_samples
 from jointbench.excitation.single_support.balance import PLANNED
 from jointbench.files import write_file
 from jointbench.report.plan_evidence import PlanEvidence

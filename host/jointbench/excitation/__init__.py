@@ -1,6 +1,6 @@
 """Motions that make a robot's parameters visible: families of motion, limits, objectives, the search for the best."""
 
-from jointbench.excitation.excitation import Excitation
+from jointbench.excitation.excitation import Excitation, JointMargins, Support, motion_margins
 from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.families.catalogue import FAMILIES, make_basis
 from jointbench.excitation.families.fourier import RampedFourier, RestToRestFourier
@@ -10,16 +10,12 @@ from jointbench.excitation.limits.certificate import Certificate, certify
 from jointbench.excitation.limits.motion_limits import Limit
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint, read_workspace
-from jointbench.excitation.margins import JointMargins, motion_margins
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
-from jointbench.excitation.plan import plan_excitation
-from jointbench.excitation.random_motion import random_excitation
+from jointbench.excitation.plan import plan_excitation, plan_speed_sweep, random_excitation
 from jointbench.excitation.single_support.balance import Balance
 from jointbench.excitation.single_support.plan import plan_single_support, support_workspace
 from jointbench.excitation.single_support.task import SupportRanges
-from jointbench.excitation.speed_sweep import plan_speed_sweep
-from jointbench.excitation.support import Support
 
 __all__ = [
     "CRITERIA",

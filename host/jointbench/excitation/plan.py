@@ -1,31 +1,43 @@
-"""Planning: the feasible excitation that tells a robot's base parameters apart best."""
+"""Planning of excitations: optimal ones, random ones for verification, sweeps of speeds for friction."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.errors import ExcitationError
-from jointbench.excitation.assemble import assemble
-from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.basis import check_seed
+from jointbench.errors import ExcitationError, InfeasibleExcitation
+from jointbench.excitation.excitation import Excitation, motion_margins, space_margins
+from jointbench.excitation.families.basis import Basis, fine_times
 from jointbench.excitation.families.catalogue import make_basis
-from jointbench.excitation.limits.motion_limits import USABLE_MOTION
-from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, usable_limits
-from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.families.speed_stairs import SpeedStairs
+from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, joint_limits
+from jointbench.excitation.limits.scaling import scale_into_limits
+from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, TorqueLimit, usable_limits
+from jointbench.excitation.limits.workspace import Workspace, not_checked
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.samples import check_samples
 from jointbench.excitation.search.multistart import Effort, Progress, best_found, crew_of
 from jointbench.excitation.search.problem import Problem, refuse_blind
-from jointbench.robot import Robot
+from jointbench.robot import Robot, robot_digests
 
 STARTS = 8
 """Searches where nothing else is said: seconds for an arm of six joints."""
+
+_SAMPLES = 150
+_FILLED = 0.6, 1.0
+
+_PER_CHANGE = 4
+"""Times looked at in the shortest change of speed: the middle, where acceleration is largest, is one of them."""
+
+_ROUNDING = 1e-9  # of a whole number of cycles
 
 
 def plan_excitation(
@@ -141,3 +153,207 @@ def _check_search(starts: int, iterations: int, batch: int, seed: int, time_limi
     check_seed(seed)
     if time_limit is not None and not time_limit > 0.0:
         raise ExcitationError(f"time_limit = {time_limit:g} s must be above 0, or None for no limit")
+
+
+def random_excitation(
+    robot: Robot,
+    harmonics: int | Sequence[int] = 5,
+    period: float = 20.0,
+    seed: int = 0,
+    *,
+    family: str = "fourier",
+    ramp: float = 2.0,
+    periods: int = 1,
+    points: int = 10,
+    workspace: Workspace | None = None,
+    prior: Mapping[str, float] | None = None,
+) -> Excitation:
+    """Draw a feasible excitation at random: for verification on motion that a model was not fitted to.
+
+    Every joint uses between 60 and 100 % of what it may use of its tightest limit, unless torque or the workspace ask
+    for less: `usable_limits` says how much that is.
+
+    Args:
+        robot: the robot.
+        harmonics: of a Fourier series: their number, at least 2, or the chosen multiples of its base frequency.
+        period: of a series, or of all moves together [s].
+        seed: same seed, same motion.
+        family: "fourier", "ramped_fourier" or "point_to_point".
+        ramp: of each ramp of a ramped series [s].
+        periods: how often a ramped series is repeated between its ramps.
+        points: number of way points between moves.
+        workspace: where the robot may move; anywhere where not given.
+        prior: values of full parameters that torque is predicted from, as in `plan_excitation`.
+
+    Returns:
+        The excitation.
+
+    Raises:
+        ExcitationError: an unknown family, a setting that is impossible for it, an unknown parameter in `prior`, or a
+            seed below 0.
+        InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
+        WorkspaceError: the workspace does not suit the robot.
+
+    >>> from jointbench.robot import load_robot
+    >>> motion = random_excitation(load_robot("cobot6"), period=4.0, seed=1)
+    >>> q, dq, ddq = motion.evaluate(np.linspace(0.0, 4.0, 9))
+    >>> q.shape, bool(np.allclose(dq[0], 0.0))
+    ((9, 6), True)
+    """
+    check_seed(seed)
+    basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
+    limits = (*usable_limits(robot, prior=prior), *(workspace.limits(robot) if workspace else ()))
+    samples = max(_SAMPLES, least_samples(basis))
+    rng = np.random.default_rng(seed)
+    # Passive joints are held at home.
+    weights = rng.standard_normal((robot.n_joints, basis.size)) * robot.modelled[:, None]
+    weights = scale_into_limits(joint_limits(robot), basis, np.array(robot.home), weights, fill=1.0)
+    weights *= rng.uniform(*_FILLED, (robot.n_joints, 1))
+    weights = scale_into_limits(limits, basis, np.array(robot.home), weights)
+    return assemble(robot, base_parameters(robot), basis, weights, samples, seed, limits=limits)
+
+
+def plan_speed_sweep(
+    robot: Robot,
+    joints: Sequence[str],
+    pose: ArrayLike | None = None,
+    *,
+    workspace: Workspace | None = None,
+    **settings: Any,
+) -> Excitation:
+    """Plan steady speeds of some joints together, in both directions over the same positions; the others hold still.
+
+    The joints go up from where the way they need lies in the middle of their position limits; `friction_of_run` tells
+    friction from a recording of it. Gravity cancels between the directions. Friction that grows with the load does not:
+    choose a pose in which gravity turns none of these joints, such as an arm that hangs for joints that rotate about
+    upright axes.
+
+    Args:
+        robot: its limits; of each only the usable share is used.
+        joints: names of those that move; of a differential's two only one, as the motors would stand still in turn.
+        pose: of all joints, where the others stay [rad], shape (n_joints,); the robot's home where not given.
+        workspace: where the robot may move; anywhere where not given.
+        settings: of `SpeedStairs`, where not its own: `first`, `step`, `n_speeds`, `hold`, `change`; `reach` and
+            `acceleration` are as much as all of these joints have.
+
+    Raises:
+        UnknownJoint: the robot has no such joint.
+        ExcitationError: no joint is named, a setting is impossible, or a speed finds no room within position limits.
+        InfeasibleExcitation: a limit would be broken: of speed, of torque where it can be predicted, or in space.
+        WorkspaceError: the workspace does not suit the robot.
+    """
+    if not joints:
+        raise ExcitationError(f"no joint is named to sweep; the joints are {', '.join(robot.joint_names)}")
+    moving = np.zeros(robot.n_joints)
+    moving[[robot.joint_index(name) for name in joints]] = 1.0
+    chosen = moving > 0.0
+    low, high = robot.position_limits.T
+    # In the middle of its limits a way w begins at a distance from the far one of which it may use its share.
+    room = USABLE_MOTION / (2.0 - USABLE_MOTION) * (high - low)
+    reach, acceleration = float(room[chosen].min()), USABLE_MOTION * float(robot.acceleration_limits[chosen].min())
+    given: dict[str, Any] = {"reach": reach, "acceleration": acceleration, **settings}
+    stairs = SpeedStairs(**given)
+    start = np.array(robot.home if pose is None else pose, dtype=np.float64)
+    start[chosen] = (0.5 * (low + high - _way(stairs)))[chosen]
+    posed = replace(robot, home=tuple(start.tolist()))
+    weights = moving[:, None]
+    limits = (*usable_limits(posed), *(workspace.limits(posed) if workspace else ()))
+    motion = motion_at(stairs, start, weights, stairs.grid(stairs.change / _PER_CHANGE))
+    for limit in limits:
+        usage = limit.usage(motion).max(axis=0)
+        worst = int(np.argmax(usage))
+        if usage[worst] > 1.0 + 1e-9:
+            raise InfeasibleExcitation(f"{limit.say(worst, float(usage[worst]))}; sweep fewer speeds, or slower ones")
+    return assemble(posed, base_parameters(robot), stairs, weights, _SAMPLES, 0, limits=limits)
+
+
+def _way(stairs: SpeedStairs) -> float:
+    """How far it goes from home [rad]."""
+    positions: Array = stairs.evaluate(stairs.grid(stairs.change), 0)[0]
+    return float(positions.max())
+
+
+def check_samples(samples: int, basis: Basis, robot: Robot, n_parameters: int) -> None:
+    """Refuse fewer equations than parameters, and samples that jump over a motion's swings.
+
+    Args:
+        samples: at how many times the regressor is taken.
+        basis: of the motion.
+        robot: the robot; joints that are not modelled give no equations.
+        n_parameters: base parameters.
+
+    Raises:
+        ExcitationError: too few samples.
+    """
+    modelled = max(int(robot.modelled.sum()), 1)
+    if samples * modelled < n_parameters:
+        raise ExcitationError(
+            f"samples = {samples} gives {samples * modelled} equations for {n_parameters} base parameters; "
+            f"at least {-(-n_parameters // modelled)} samples are needed, 150 is usual"
+        )
+    least = least_samples(basis)
+    if samples < least:
+        raise ExcitationError(
+            f"samples = {samples} jump over swings of {basis.description}; at least {least} are needed"
+        )
+
+
+def least_samples(basis: Basis) -> int:
+    """More than two for each cycle of what is sampled: so few could all meet it where it passes its middle.
+
+    Source: Shannon, Communication in the presence of noise, Proc. IRE 37(1), 1949.
+    """
+    cycles = basis.repetition.period / basis.fastest_cycle
+    return math.floor(2.0 * cycles + _ROUNDING) + 1
+
+
+def assemble(
+    robot: Robot,
+    base: BaseParameters,
+    basis: Basis,
+    weights: Array,
+    samples: int,
+    seed: int,
+    objective: Objective | None = None,
+    limits: Sequence[Limit] = (),
+) -> Excitation:
+    """Make the excitation of the given weights, shape (n_joints, basis.size).
+
+    Args:
+        robot, base: the robot, and the base parameters of which the condition number is.
+        basis, weights: the motion.
+        samples: at how many times the regressor is taken.
+        seed: that it came from.
+        objective: what it is the best found for; None for a motion drawn at random.
+        limits: those in space say their distances, that of torque predicts it.
+
+    Raises:
+        ExcitationError: the motion makes no torque.
+    """
+    home = np.array(robot.home, dtype=np.float64)
+    q, dq, ddq, _ = motion_at(basis, home, weights, basis.sample_times(samples))
+    fine = motion_at(basis, home, weights, fine_times(basis))
+    return Excitation(
+        robot_name=robot.name,
+        basis=basis,
+        home=home,
+        weights=weights,
+        condition_number=Objective.of(robot, base, "condition_number").value((q, dq, ddq)),
+        margins=motion_margins(robot, *fine, next((each for each in limits if isinstance(each, TorqueLimit)), None)),
+        seed=seed,
+        objective=None if objective is None else objective.name,
+        objective_value=None if objective is None else objective.value((q, dq, ddq)),
+        distances=space_margins(limits, fine),
+        digests=robot_digests(robot),
+        not_checked=not_checked(robot, limits),
+    )
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what no random numbers come from.
+
+    Raises:
+        ExcitationError: below 0.
+    """
+    if seed < 0:
+        raise ExcitationError(f"seed = {seed} must be 0 or above")

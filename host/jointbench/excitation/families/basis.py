@@ -214,23 +214,3 @@ def check_duration(name: str, value: float, usual: str) -> None:
         raise ExcitationError(
             f"{name} = {value:g} s must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:.0f}; {usual}"
         )
-
-
-def check_share(name: str, value: float) -> None:
-    """Refuse a share of limits that allows nothing, or more than they do.
-
-    Raises:
-        ExcitationError: not above 0 and at most 1.
-    """
-    if not 0.0 < value <= 1.0:
-        raise ExcitationError(f"{name} = {value:g} must be above 0 and at most 1; less than 1 leaves room for errors")
-
-
-def check_seed(seed: int) -> None:
-    """Refuse what no random numbers come from.
-
-    Raises:
-        ExcitationError: below 0.
-    """
-    if seed < 0:
-        raise ExcitationError(f"seed = {seed} must be 0 or above")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import InfeasibleExcitation
+from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.robot import Robot
 
 Motion = tuple[Array, Array, Array, Array]
@@ -171,3 +171,13 @@ def joint_limits(robot: Robot, home: Array | None = None, share: float = USABLE_
         JointLimit(order, robot.joint_names, tuple(_UNITS[joint.kind][order] for joint in joints), *each)
         for order, each in enumerate(limits)
     )
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse a share of limits that allows nothing, or more than they do.
+
+    Raises:
+        ExcitationError: not above 0 and at most 1.
+    """
+    if not 0.0 < value <= 1.0:
+        raise ExcitationError(f"{name} = {value:g} must be above 0 and at most 1; less than 1 leaves room for errors")

@@ -21,8 +21,7 @@ from jointbench.dynamics import (
 )
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.errors import ExcitationError, ShapeError
-from jointbench.excitation.families.basis import check_share
-from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, joint_limits
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, check_share, joint_limits
 from jointbench.excitation.limits.torque_bounds import torque_bounds
 from jointbench.robot import PARAMETER_NAMES, DriveTrain, Robot
 

@@ -9,7 +9,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics, floating_standard_parameters
 from jointbench.errors import LosesBalance, UnknownInertia
-from jointbench.excitation.support import Support
+from jointbench.excitation.excitation import Support
 from jointbench.robot import Foot, Robot
 
 PLANNED = 1e-3

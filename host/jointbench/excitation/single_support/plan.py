@@ -10,14 +10,14 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import InfeasibleExcitation, LosesBalance
-from jointbench.excitation.assemble import assemble
 from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.families.basis import check_duration, check_seed
+from jointbench.excitation.families.basis import check_duration
 from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import Limit
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation.plan import assemble, check_seed
 from jointbench.excitation.single_support.task import Courses, SingleSupportTask, SupportRanges, positions_at
 from jointbench.robot import Robot
 

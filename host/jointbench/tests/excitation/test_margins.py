@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.excitation import motion_margins
+from jointbench.excitation.excitation import JointMargins, space_margins
 from jointbench.excitation.limits.motion_limits import Motion
 from jointbench.excitation.limits.torque_limits import usable_limits
-from jointbench.excitation.margins import JointMargins, space_margins
 from jointbench.robot import Robot
 
 
