@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from jointbench.arrays import Array
-from jointbench.excitation.search.problem import Problem
+from jointbench.excitation import Problem
 from tools.excitation_bench.problem import ACCELERATION, HARMONICS, PERIOD
 from tools.regressor_bench.errors import PeerMissing
 

@@ -13,10 +13,7 @@ from scipy.linalg import qr
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
-from jointbench.excitation.families.fourier import RestToRestFourier
-from jointbench.excitation.limits.torque_limits import usable_limits
-from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.problem import Problem
+from jointbench.excitation import Objective, Problem, RestToRestFourier, usable_limits
 from jointbench.robot import Drive, Joint, Link, Robot
 
 HARMONICS, PERIOD, SAMPLES = 5, 10.0, 150

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.excitation import plan_excitation
-from jointbench.excitation.excitation import Excitation
-from jointbench.excitation.search.multistart import search_from
-from jointbench.excitation.search.problem import Problem
+from jointbench.excitation import Excitation, Problem, plan_excitation, search_from
 from tools.excitation_bench.peer import Peer, PeerFound
 from tools.excitation_bench.problem import HARMONICS, PERIOD, SAMPLES, pivoted_base
 

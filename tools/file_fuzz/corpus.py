@@ -17,7 +17,7 @@ from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchError
 from jointbench.cli.main import main
 from jointbench.errors import JointbenchError
-from jointbench.excitation.limits.workspace import read_workspace
+from jointbench.excitation import read_workspace
 from jointbench.flash.configuration import given_config
 from jointbench.recording import save_samples
 from jointbench.recording.formats import convert

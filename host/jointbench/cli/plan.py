@@ -33,16 +33,17 @@ from jointbench.cli.plan_words import plan_words
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
 from jointbench.excitation import (
+    PLANNED,
+    STARTS,
     Excitation,
     Workspace,
+    check_samples,
     make_basis,
     plan_excitation,
     plan_single_support,
     random_excitation,
     support_workspace,
 )
-from jointbench.excitation.plan import STARTS, check_samples
-from jointbench.excitation.single_support.balance import PLANNED
 from jointbench.files import write_file
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_picture import check_picture, plan_picture

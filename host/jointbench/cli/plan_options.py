@@ -12,10 +12,7 @@ from typing import Any
 
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
-from jointbench.excitation import FAMILIES
-from jointbench.excitation.families.catalogue import PERIOD
-from jointbench.excitation.limits.workspace import Workspace, read_workspace
-from jointbench.excitation.objectives.objective import CRITERIA
+from jointbench.excitation import CRITERIA, FAMILIES, PERIOD, Workspace, read_workspace
 from jointbench.robot import Robot
 
 PLAN = "excitation.json"

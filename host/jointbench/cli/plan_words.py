@@ -6,10 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from jointbench.cli.plan_options import motion_settings
-from jointbench.excitation import make_basis
-from jointbench.excitation.limits.motion_limits import USABLE_MOTION
-from jointbench.excitation.limits.torque_limits import USABLE_TORQUE
-from jointbench.excitation.limits.workspace import CLEARANCE, Workspace
+from jointbench.excitation import CLEARANCE, USABLE_MOTION, USABLE_TORQUE, Workspace, make_basis
 from jointbench.robot import Robot
 
 

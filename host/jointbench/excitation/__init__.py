@@ -1,51 +1,73 @@
 """Motions that make a robot's parameters visible: families of motion, limits, objectives, the search for the best."""
 
 from jointbench.excitation.excitation import Excitation, JointMargins, Support, motion_margins
-from jointbench.excitation.families.basis import Basis
-from jointbench.excitation.families.catalogue import FAMILIES, make_basis
+from jointbench.excitation.families.basis import Basis, fine_times
+from jointbench.excitation.families.catalogue import FAMILIES, PERIOD, make_basis
 from jointbench.excitation.families.fourier import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.families.splines import PointToPoint, UniformSpline
-from jointbench.excitation.limits.certificate import Certificate, certify
-from jointbench.excitation.limits.motion_limits import Limit
-from jointbench.excitation.limits.torque_limits import usable_limits
-from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint, read_workspace
+from jointbench.excitation.limits.certificate import Certificate, certify, motion_at
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion
+from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, TorqueLimit, torque_limit, usable_limits
+from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, read_workspace
+from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
-from jointbench.excitation.plan import plan_excitation, plan_speed_sweep, random_excitation
-from jointbench.excitation.single_support.balance import Balance
+from jointbench.excitation.plan import STARTS, check_samples, plan_excitation, plan_speed_sweep, random_excitation
+from jointbench.excitation.search.multistart import crew_of, search_from
+from jointbench.excitation.search.problem import Problem
+from jointbench.excitation.search.sqp import least_quadratic
+from jointbench.excitation.single_support.balance import PLANNED, Balance, half_lengths
 from jointbench.excitation.single_support.plan import plan_single_support, support_workspace
 from jointbench.excitation.single_support.task import SupportRanges
 
 __all__ = [
+    "CLEARANCE",
     "CRITERIA",
     "FAMILIES",
+    "PERIOD",
+    "PLANNED",
+    "STARTS",
+    "USABLE_MOTION",
+    "USABLE_TORQUE",
     "Balance",
     "Basis",
     "Certificate",
     "Excitation",
+    "Information",
     "JointMargins",
     "Limit",
+    "Motion",
     "Objective",
     "PointToPoint",
+    "Problem",
     "RampedFourier",
     "RestToRestFourier",
     "SpeedStairs",
     "Support",
     "SupportRanges",
+    "TorqueLimit",
     "UniformSpline",
     "WeakParameters",
     "Workspace",
     "WorkspacePoint",
     "certify",
+    "check_samples",
+    "crew_of",
+    "fine_times",
+    "half_lengths",
+    "least_quadratic",
     "make_basis",
+    "motion_at",
     "motion_margins",
     "plan_excitation",
     "plan_single_support",
     "plan_speed_sweep",
     "random_excitation",
     "read_workspace",
+    "search_from",
     "support_workspace",
+    "torque_limit",
     "usable_limits",
     "weak_parameters",
 ]

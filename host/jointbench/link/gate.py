@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import InfeasibleExcitation, TrajectoryError
-from jointbench.excitation import Excitation
-from jointbench.excitation.limits.certificate import Certificate, certify
-from jointbench.excitation.limits.motion_limits import Limit, Motion
-from jointbench.excitation.limits.torque_limits import usable_limits
+from jointbench.excitation import Certificate, Excitation, Limit, Motion, certify, usable_limits
 from jointbench.link.board import Board
 from jointbench.link.identity import Facts
 from jointbench.link.knots import Trajectory, trajectory_knots

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from jointbench.arrays import Array
 from jointbench.dynamics.kinematics import forward_kinematics
-from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation import Workspace
 from jointbench.report.theme import PALETTE
 from jointbench.robot import Robot
 

@@ -10,14 +10,19 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
-from jointbench.excitation import Excitation
-from jointbench.excitation.families.basis import fine_times
-from jointbench.excitation.limits.certificate import Certificate, certify, motion_at
-from jointbench.excitation.limits.torque_limits import usable_limits
-from jointbench.excitation.limits.workspace import Workspace
-from jointbench.excitation.objectives.information import Information
-from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
+from jointbench.excitation import (
+    Certificate,
+    Excitation,
+    Information,
+    Objective,
+    WeakParameters,
+    Workspace,
+    certify,
+    fine_times,
+    motion_at,
+    usable_limits,
+    weak_parameters,
+)
 from jointbench.report.plan_traces import Trace, plan_traces
 from jointbench.report.support_evidence import SupportEvidence
 from jointbench.robot import Robot

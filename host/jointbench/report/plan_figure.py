@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from jointbench.excitation.limits.certificate import motion_at
+from jointbench.excitation import motion_at
 from jointbench.report.arm_views import SIDE, TOP, ArmPoses, draw_view
 from jointbench.report.digits import percent
 from jointbench.report.panels import mark_time, mark_vertical

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation.limits.motion_limits import Limit, Motion
-from jointbench.excitation.limits.torque_limits import TorqueLimit
+from jointbench.excitation import Limit, Motion, TorqueLimit
 from jointbench.report.units import torque_unit
 from jointbench.robot import Robot
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation import Balance, Excitation
-from jointbench.excitation.excitation import Support
+from jointbench.excitation import Balance, Excitation, Support
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.robot import Robot
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from jointbench.excitation.single_support.balance import half_lengths
+from jointbench.excitation import half_lengths
 from jointbench.report.support_evidence import SupportEvidence
 from jointbench.report.theme import PALETTE
 

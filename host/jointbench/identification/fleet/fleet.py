@@ -159,7 +159,7 @@ _Result = tuple[Model | None, str, tuple[str, ...]]
 def _results(
     fits: Sequence[Callable[[], _Result]], workers: int, scheduler: str | None
 ) -> Iterator[tuple[int, _Result]]:
-    from jointbench.excitation.search.multistart import crew_of  # the optimiser beside it is slow to import
+    from jointbench.excitation import crew_of  # the optimiser beside it is slow to import
 
     with crew_of(workers, scheduler) as crew:
         searches = [partial(_untold, fit) for fit in fits]

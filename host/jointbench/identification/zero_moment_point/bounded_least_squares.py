@@ -138,7 +138,7 @@ def solve(
 
     Source: Moré, Numerical Analysis, Lecture Notes in Mathematics 630, 1978.
     """
-    from jointbench.excitation.search.sqp import least_quadratic  # the optimiser beside it loads slowly
+    from jointbench.excitation import least_quadratic  # the optimiser beside it loads slowly
 
     plane, beside = MassPlane.of(reduced, total_mass), np.zeros(0) if beside is None else beside
     n, faces, room = plane.basis.shape[1], *_faces(reduced.bounds)

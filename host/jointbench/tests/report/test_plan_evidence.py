@@ -9,10 +9,7 @@ import pytest
 
 from jointbench.cli.plan_tables import plan_text
 from jointbench.dynamics import drive_parameter_names, inverse_dynamics
-from jointbench.excitation import Excitation, random_excitation
-from jointbench.excitation.limits.certificate import motion_at
-from jointbench.excitation.limits.torque_limits import torque_limit, usable_limits
-from jointbench.excitation.limits.workspace import Workspace
+from jointbench.excitation import Excitation, Workspace, motion_at, random_excitation, torque_limit, usable_limits
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_traces import Trace, plain, plan_traces
 from jointbench.robot import Robot, load_robot

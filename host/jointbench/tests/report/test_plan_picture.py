@@ -12,8 +12,7 @@ from matplotlib.text import Text
 from jointbench import extras
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.errors import FileNotWritten, MissingExtra, ReportError
-from jointbench.excitation import random_excitation
-from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
+from jointbench.excitation import Workspace, WorkspacePoint, random_excitation
 from jointbench.report.arm_views import SIDE, TOP, ArmPoses, draw_view
 from jointbench.report.plan_evidence import PlanEvidence
 from jointbench.report.plan_figure import plan_figure

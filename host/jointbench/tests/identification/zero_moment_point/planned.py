@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.excitation.single_support.plan import plan_single_support
+from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
