@@ -1,4 +1,4 @@
-"""Random motions on one foot: feet flat, at rest at both ends, within limits, in balance; what cannot be is refused."""
+"""Random motions on one foot: feet flat, at rest at both ends, within limits, in balance; impossible ones refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jointbench.dynamics import BaseParameters, base_parameters, floating_standa
 from jointbench.errors import ExcitationError, InfeasibleExcitation, LosesBalance, UnknownFoot, UnknownInertia
 from jointbench.excitation import Excitation, Workspace, certify, plan_single_support, random_excitation, usable_limits
 from jointbench.excitation.single_support.balance import Balance
-from jointbench.excitation.single_support.task import SupportRanges, poses_of
+from jointbench.excitation.single_support.task import SupportRanges, poses_of, positions_at
 from jointbench.robot import Robot, load_robot
 
 ROBOT = load_robot("gorobot2")
@@ -276,3 +276,27 @@ def test_hips_that_do_not_turn_stand_still_and_all_else_is_met(planner: Planner)
     assert np.linalg.norm(np.cross(up, [0.0, 0.0, 1.0]), axis=1).max() < 1e-4
     assert motion.support is not None
     assert motion.support.room > 0.0
+
+
+HOME = np.array(ROBOT.home)
+
+
+def test_positions_are_found_again_from_their_poses() -> None:
+    q = HOME + np.random.default_rng(3).uniform(-0.25, 0.25, (50, 12))
+    found = positions_at(ROBOT, poses_of(ROBOT, q), np.broadcast_to(HOME, q.shape))
+    np.testing.assert_allclose(found, q, atol=1e-8)  # Newton ends at 1e-10 m and rad; legs are far from stretched
+
+
+def test_a_pose_out_of_reach_is_refused() -> None:
+    poses = poses_of(ROBOT, HOME[None])
+    far = replace(poses, origins=poses.origins + np.array([0.0, 0.0, 0.3]))
+    with pytest.raises(InfeasibleExcitation, match="its legs do not reach where trunk and swing foot are to be"):
+        positions_at(ROBOT, far, HOME[None])
+
+
+def test_stretched_legs_bend() -> None:
+    """There the Jacobian is singular but for rounding, and the first step as long as it may be."""
+    straight = np.zeros((1, 12))
+    lower = poses_of(ROBOT, straight)
+    lower = replace(lower, origins=lower.origins - np.array([0.0, 0.0, 0.05]))
+    np.testing.assert_allclose(poses_of(ROBOT, positions_at(ROBOT, lower, straight)).origins, lower.origins, atol=1e-9)
