@@ -8,8 +8,7 @@ from typing import Any
 
 from jointbench.arrays import Array
 from jointbench.identification import Verdict
-from jointbench.identification.judgement.torque_error import TwoErrors
-from jointbench.identification.judgement.torque_information import TorqueInformation
+from jointbench.identification.judgement.torque_error import TorqueInformation, TwoErrors
 from jointbench.identification.judgement.whiteness import Whiteness
 
 

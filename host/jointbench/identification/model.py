@@ -17,8 +17,7 @@ from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError, JointbenchError
 from jointbench.identification.friction_state import FrictionState, Prediction
-from jointbench.identification.judgement.torque_error import TorqueError
-from jointbench.identification.judgement.torque_information import TorqueInformation, unseen_parameters
+from jointbench.identification.judgement.torque_error import TorqueError, TorqueInformation, unseen_parameters
 from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_parameters, judge_whole
 from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.least_squares import TOLD_BY_PRIOR

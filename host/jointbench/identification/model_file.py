@@ -15,8 +15,7 @@ from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
 from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
-from jointbench.identification.judgement.torque_error import TorqueError
-from jointbench.identification.judgement.torque_information import TorqueInformation
+from jointbench.identification.judgement.torque_error import TorqueError, TorqueInformation
 from jointbench.identification.judgement.whiteness import Whiteness
 from jointbench.identification.model import Model
 from jointbench.identification.observations.delay import Delay, given_delay

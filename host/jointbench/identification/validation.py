@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.judgement.torque_error import TorqueError, TwoErrors, torque_error
-from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.judgement.torque_error import (
+    InformationSums,
+    TorqueError,
+    TorqueInformation,
+    TwoErrors,
+    noise_in_band,
+    torque_error,
+)
 from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
 from jointbench.identification.judgement.whiteness import Whiteness, whiteness
 from jointbench.identification.model import Model

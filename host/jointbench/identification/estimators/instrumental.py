@@ -31,10 +31,14 @@ from jointbench.identification.estimators.simulated_motion import (
     simulate_runs,
 )
 from jointbench.identification.least_squares import Estimate, least_squares
-from jointbench.identification.least_squares.newey_west import LongRun, Stretch, windowed_covariance
-from jointbench.identification.least_squares.sandwich import LEAST_EXPECTED, expected_share
-from jointbench.identification.least_squares.solution import solve
-from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.least_squares.covariance import (
+    LEAST_EXPECTED,
+    LongRun,
+    Stretch,
+    expected_share,
+    windowed_covariance,
+)
+from jointbench.identification.least_squares.triangles import Triangles, compress, solve
 from jointbench.identification.observations import observe
 from jointbench.identification.rows import Rows
 from jointbench.recording.run import Run

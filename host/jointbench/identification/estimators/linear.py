@@ -12,8 +12,15 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged, least_squares
-from jointbench.identification.least_squares.solution import Solution, solve
-from jointbench.identification.least_squares.triangles import GroupRows, Triangles, blocks_of, compress, group_rows
+from jointbench.identification.least_squares.triangles import (
+    GroupRows,
+    Solution,
+    Triangles,
+    blocks_of,
+    compress,
+    group_rows,
+    solve,
+)
 from jointbench.identification.rows import Rows
 
 

@@ -17,12 +17,11 @@ from jointbench.identification.estimators.priors import (
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.ridge import Split, leave_one_out, split_by_time
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
-from jointbench.identification.least_squares.solution import solve
-from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.least_squares.triangles import Triangles, compress, solve
 
 if TYPE_CHECKING:
     from jointbench.identification.physical import PhysicalParameters
-    from jointbench.identification.physical.prior import PriorName
+    from jointbench.identification.physical.pseudo_inertia import PriorName
 
 _WEIGHTS = tuple(10.0**k for k in range(-2, 5))
 """Of the prior, tried where it is to be chosen: the file may be wrong by ten times itself … by a hundredth."""

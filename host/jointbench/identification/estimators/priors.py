@@ -13,9 +13,8 @@ from jointbench.dynamics import BaseParameters, known_beside_links
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
-from jointbench.identification.least_squares.solution import Solution, solve
-from jointbench.identification.least_squares.triangles import Triangles, compress
-from jointbench.identification.physical.reference_bodies import reference_bodies
+from jointbench.identification.least_squares.triangles import Solution, Triangles, compress, solve
+from jointbench.identification.physical.pseudo_inertia import reference_bodies
 from jointbench.identification.rows import Rows
 from jointbench.robot import PARAMETER_NAMES, Robot
 

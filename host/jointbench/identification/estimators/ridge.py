@@ -13,8 +13,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged
-from jointbench.identification.least_squares.solution import solve
-from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.least_squares.triangles import Triangles, compress, solve
 from jointbench.identification.rows import Block, ChangedRows, Rows
 
 _STRENGTHS = np.concatenate([[0.0], 10.0 ** np.arange(-10.0, 1.5, 0.5)])

@@ -16,7 +16,7 @@ from jointbench.identification.friction.friction_fit import FrictionFit
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.particle_swarm import particle_swarm
 from jointbench.identification.friction.variable_projection import variable_projection
-from jointbench.identification.least_squares.newey_west import long_run_covariance
+from jointbench.identification.least_squares.covariance import long_run_covariance
 
 Method = Literal["variable_projection", "particle_swarm"]
 METHODS: tuple[Method, ...] = ("variable_projection", "particle_swarm")

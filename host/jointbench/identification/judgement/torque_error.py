@@ -1,4 +1,4 @@
-"""How far predicted torque is from measured torque, where the joints move and over all."""
+"""Errors of predicted torque, over all rows and over moving ones, and what the residuals tell of a parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.judgement.running_variance import RunningVariance
+from jointbench.dynamics import BaseParameters, model_columns
+from jointbench.identification.judgement.whiteness import RowsBefore, RunningVariance
+from jointbench.robot import Robot
+from jointbench.signals import LowPass
 
 
 @dataclass(frozen=True)
@@ -115,3 +118,152 @@ def torque_error(
 def _ratio(above: Array, below: Array) -> Array:
     """The quotient, nan where there is nothing to divide by."""
     return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0.0)
+
+
+_DIFFERENCE = np.array([-1.0, 3.0, -3.0, 1.0])
+"""Leaves of white noise √20 times its deviation, of what moves at a twentieth of the rows' rate 3 %: that is where the
+default cut-off puts a motion's fastest part."""
+
+_FEWEST = 50
+"""Differences below which the noise is not judged: 50 tell a deviation to about 15 %."""
+
+_STUCK = 1e-9
+"""Variation, relative to the torque itself, that is rounding."""
+
+_SIGNALS = {"motor": "current", "joint": "torque sensor"}
+
+
+@dataclass(frozen=True)
+class TorqueInformation:
+    """How much each joint's torque varies over the rows where it moves, beside its noise in the same band.
+
+    Attributes:
+        variation: standard deviation about the mean, noise taken out [N·m or N]; nan without rows, shape (n_joints,).
+        noise: standard deviation of what no smooth curve through neighbouring rows follows, or of what differs from
+            repeat to repeat, whichever is larger [N·m or N]; nan where too few rows follow each other, (n_joints,).
+    """
+
+    variation: Array
+    noise: Array
+
+    @property
+    def informative(self) -> NDArray[np.bool_]:
+        """Which joints' torques vary more than their noise, or are not known not to, shape (n_joints,)."""
+        return ~(self.variation <= np.maximum(np.nan_to_num(self.noise), 0.0))
+
+    def reasons(self, robot: Robot, torque: str = "motor") -> dict[str, str]:
+        """Of the joints that are not informative: why not. `torque` is that of the settings: "motor" or "joint"."""
+        found: dict[str, str] = {}
+        for joint in np.flatnonzero(~self.informative):
+            name, signal = robot.joint_names[joint], _SIGNALS[torque]
+            unit = "N·m" if robot.independent_joints[joint].kind == "revolute" else "N"
+            variation, noise = float(self.variation[joint]), float(self.noise[joint])
+            if variation == 0.0 and not noise > 0.0:
+                found[name] = f"{name}'s {signal} does not vary: it is stuck, or not connected"
+            else:
+                found[name] = f"{name}'s {signal} is below its noise ({variation:.2g} of {noise:.2g} {unit})"
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain names and arrays, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TorqueInformation:
+        """Read what `to_dict` wrote, None for nan."""
+        return cls(*(np.array(values[name], dtype=np.float64) for name in ("variation", "noise")))
+
+    @classmethod
+    def unknown(cls, n_joints: int) -> TorqueInformation:
+        """What files of before this was looked at say of it: nothing."""
+        return cls(np.full(n_joints, np.nan), np.full(n_joints, np.nan))
+
+
+class InformationSums:
+    """Sums over blocks of torque rows, of which a `TorqueInformation` is made."""
+
+    def __init__(self, n_joints: int) -> None:
+        """No row yet."""
+        self._torque = RunningVariance(n_joints)
+        self._power, self._differences = np.zeros((2, n_joints))
+        self._counted = np.zeros(n_joints, dtype=np.intp)
+        self._before = RowsBefore(len(_DIFFERENCE) - 1, n_joints)
+
+    def add(self, start: int, torque: Array, used: NDArray[np.bool_]) -> None:
+        """Count a block.
+
+        Args:
+            start: place of its first row on the grid of times; blocks come in order.
+            torque: [N·m or N], shape (n, n_joints).
+            used: rows that are fitted, shape (n, n_joints).
+        """
+        self._torque.add(torque, used)
+        self._power += np.sum(np.where(used, torque, 0.0) ** 2, axis=0)
+        n = len(torque)
+        torque, used = self._before.join(start, torque, used)
+        counted = np.logical_and.reduce([used[lag : lag + n] for lag in range(len(_DIFFERENCE))])
+        difference = sum(weight * torque[lag : lag + n] for lag, weight in enumerate(_DIFFERENCE))
+        self._differences += np.sum(np.where(counted, difference, 0.0) ** 2, axis=0)
+        self._counted += counted.sum(axis=0)
+
+    def result(self, repeat_noise: Array | None = None) -> TorqueInformation:
+        """What was found.
+
+        var = Σ (torque - mean)² / n;  noise² = Σ (Δ³ torque)² / (20 n);  variation² = var - noise².
+
+        Args:
+            repeat_noise: what differs from repeat to repeat, brought into the band of the rows by `noise_in_band`,
+                nan where there are no repeats, shape (n_joints,).
+
+        Source: differences as in von Neumann, Ann. Math. Statist. 12(4), 1941, and Gasser, Sroka & Jennen-Steinmetz,
+        Biometrika 73(3), 1986. What the low-pass leaves of white noise is a tenth larger than they find.
+        """
+        rows = self._torque.rows
+        enough = self._counted >= _FEWEST
+        noise = np.full(len(rows), np.nan)
+        noise[enough] = np.sqrt(self._differences[enough] / self._counted[enough] / np.sum(_DIFFERENCE**2))
+        if repeat_noise is not None:
+            noise = np.fmax(noise, repeat_noise)
+        variance = self._torque.squares / np.maximum(rows, 1)
+        # A stuck signal varies by rounding alone, which is neither variation nor noise.
+        stuck = variance <= _STUCK**2 * self._power / np.maximum(rows, 1)
+        noise[stuck & enough] = 0.0
+        variation = np.sqrt(np.maximum(variance - np.nan_to_num(noise) ** 2, 0.0))
+        variation[stuck] = 0.0
+        return TorqueInformation(np.where(rows > 0, variation, np.nan), noise)
+
+
+def noise_in_band(noise: Array, low_pass: LowPass) -> Array:
+    """White noise of the raw samples, as the low-pass leaves it, standard deviation alike [N·m or N]."""
+    reach = low_pass.settling + 1
+    impulse = np.zeros(2 * reach + 1)
+    impulse[reach] = 1.0
+    return noise * float(np.linalg.norm(low_pass.apply(impulse)))
+
+
+def unseen_parameters(base: BaseParameters, robot: Robot, reasons: Mapping[str, str]) -> dict[str, str]:
+    """What to say of parameters that a fit without some joints' torques cannot tell.
+
+    Args:
+        base: the parameters.
+        robot: whose they are.
+        reasons: of the joints that were left out, as `TorqueInformation.reasons` has them.
+
+    Returns:
+        By leading name, of the parameters that act on a joint left out: why they are not told, if they are not.
+    """
+    if not reasons:
+        return {}
+    motion = np.random.default_rng(0).standard_normal((3, 4, robot.n_joints))
+    columns = np.abs(base.project(model_columns(robot, *motion)[0])).reshape(4, robot.n_joints, base.rank).max(axis=0)
+    # Beside rounding of the columns, whose largest entries are about one.
+    acts = columns > 1e-9 * np.maximum(columns.max(axis=0), 1.0)
+    names = robot.joint_names
+    found: dict[str, str] = {}
+    for name, joints in zip(base.leading_names, acts.T, strict=True):
+        through = [names[joint] for joint in np.flatnonzero(joints)]
+        missing = [reasons[joint] for joint in through if joint in reasons]
+        if missing:
+            where = "seen only through" if len(missing) == len(through) else "not told without"
+            found[name] = f"{where} {', '.join(joint for joint in through if joint in reasons)}: {'; '.join(missing)}"
+    return found

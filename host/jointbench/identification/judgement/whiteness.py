@@ -1,4 +1,4 @@
-"""Whether what a model leaves unexplained is noise, or follows from what was left unexplained just before."""
+"""Tests of residuals: whether they are white, and how much of them follows from the rows before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,64 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from jointbench.arrays import Array
-from jointbench.identification.judgement.rows_before import RowsBefore
+
+
+class RunningVariance:
+    """Sum of squares about the mean of each column, over all parts that were added.
+
+    Attributes:
+        rows: how many values were counted, shape (n_columns,).
+        mean: of them, shape (n_columns,).
+        squares: Σ (value - mean)², shape (n_columns,).
+
+    Source: Chan, Golub & LeVeque, The American Statistician 37(3), 1983: no difference of large sums.
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        """Nothing counted yet."""
+        self.rows: NDArray[np.intp] = np.zeros(n_columns, dtype=np.intp)
+        self.mean: Array = np.zeros(n_columns)
+        self.squares: Array = np.zeros(n_columns)
+
+    def add(self, values: Array, counted: NDArray[np.bool_]) -> None:
+        """Count a part; both of shape (n, n_columns)."""
+        rows = counted.sum(axis=0)
+        mean = np.where(counted, values, 0.0).sum(axis=0) / np.maximum(rows, 1)
+        apart, together = mean - self.mean, np.maximum(self.rows + rows, 1)
+        self.squares += np.sum(np.where(counted, values - mean, 0.0) ** 2, axis=0)
+        self.squares += apart**2 * self.rows * rows / together
+        self.mean += apart * rows / together
+        self.rows += rows
+
+
+class RowsBefore:
+    """The last rows of the blocks so far, not used where there is a gap."""
+
+    def __init__(self, length: int, n_columns: int) -> None:
+        """Keep this many rows; before the first block none is used."""
+        self._length = length
+        self._values, self._used = np.zeros((length, n_columns)), np.zeros((length, n_columns), dtype=np.bool_)
+        self._stop = 0
+
+    def join(self, start: int, values: Array, used: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+        """Put the rows before in front of a block, and keep its last ones for the next.
+
+        Args:
+            start: place of its first row on the grid of times; blocks come in order.
+            values: shape (n, n_columns).
+            used: which of them count, shape (n, n_columns).
+
+        Returns:
+            Values, 0 where not used, and which are used, shape (length + n, n_columns).
+        """
+        if start != self._stop:
+            self._values[:], self._used[:] = 0.0, False
+        self._stop = start + len(values)
+        values = np.concatenate([self._values, np.where(used, values, 0.0)])
+        used = np.concatenate([self._used, used])
+        self._values, self._used = values[len(values) - self._length :], used[len(used) - self._length :]
+        return values, used
+
 
 _LAGS = 20
 """Lags looked at: with the default cut-off, one period of the motion's fastest part."""

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.least_squares.sandwich import Score, sandwich
-from jointbench.identification.least_squares.solution import Solution, condition_number, solve
-from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.least_squares.covariance import Score, sandwich
+from jointbench.identification.least_squares.triangles import Solution, Triangles, compress, condition_number, solve
 from jointbench.identification.rows import Rows, RowsInMemory
 
 if TYPE_CHECKING:

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jointbench.errors import LogCheckError
-from jointbench.identification.log_check.finding import Finding, Word
-from jointbench.identification.log_check.log_signals import LogSignals
-from jointbench.identification.log_check.mixed_up import check_mixed_up
-from jointbench.identification.log_check.positions import check_limits, check_speed, check_still, check_stuck
-from jointbench.identification.log_check.torques import check_information, check_saturation
-from jointbench.identification.log_check.velocities import check_velocities
+from jointbench.identification.log_check.log_signals import Finding, LogSignals, Word
+from jointbench.identification.log_check.motion import (
+    check_limits,
+    check_speed,
+    check_still,
+    check_stuck,
+    check_velocities,
+)
+from jointbench.identification.log_check.torques import check_information, check_mixed_up, check_saturation
 from jointbench.recording.run import Run
 
 _COUNTS = "compare drive.ratio and the encoders' counts in the boards' config.json with the data sheets"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.dynamics import BaseParameters
-from jointbench.identification.judgement.torque_information import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.judgement.torque_error import InformationSums, TorqueInformation, noise_in_band
 from jointbench.identification.observations.observations import Observations
 from jointbench.identification.rows import Block, ChangedRows, Rows
 from jointbench.identification.rows.motor_side import AtSensor, WithoutMotorSide

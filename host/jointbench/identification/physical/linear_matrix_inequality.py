@@ -13,9 +13,8 @@ from scipy import sparse
 from jointbench.arrays import Array
 from jointbench.errors import PhysicalSolverFailed
 from jointbench.foreign import foreign_code
-from jointbench.identification.physical.around import Around
-from jointbench.identification.physical.prior import UNIT, Prior
-from jointbench.identification.physical.pseudo_inertia import as_matrix
+from jointbench.identification.physical.log_cholesky import Around
+from jointbench.identification.physical.pseudo_inertia import UNIT, Prior, as_matrix
 
 _TOLERANCE = 1e-9
 """Of gap and feasibility, relative; the solver's own is 1e-8, and margins are down to 1e-6."""

@@ -1,16 +1,155 @@
-"""Standard parameters that a robot can have, and how far they are from the estimate they were made of."""
+"""The physically consistent parameters that are nearest to an estimate of base parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from jointbench.arrays import Array
-from jointbench.errors import ImpossibleParameters
+from jointbench.dynamics import BaseParameters
+from jointbench.errors import FitError, ImpossibleParameters, ShapeError
 from jointbench.identification.judgement.verdict import Verdict
-from jointbench.identification.physical.base_estimate import BaseEstimate
+from jointbench.robot import PARAMETER_NAMES
+
+_UNSEEN = 1e-10
+"""Singular value of the scaled triangle, relative to the largest, under which the data do not see a direction."""
+
+_ROUNDING = 1e-14
+
+_WHOLE = 1.0 - 1e-6
+"""Share of a parameter in directions that the data tell, above which it is told itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEstimate:
+    """Base parameters and the root of their information: |root @ (other - values)|² is the distance in σ, squared.
+
+    Attributes:
+        base: what the values stand for; links and drives.
+        values: shape (rank,); anything, such as 0, where the data do not tell a parameter.
+        root: of full row rank, shape (n_told, rank); n_told is how many directions the data tell.
+    """
+
+    base: BaseParameters
+    values: Array
+    root: Array
+
+    def __post_init__(self) -> None:
+        """Check that the parameters are those of a robot that stands on its own base.
+
+        Raises:
+            ShapeError: they are of something else, or values or root do not fit them.
+            FitError: a value is not a number.
+        """
+        width = len(PARAMETER_NAMES) * self.base.robot.n_links
+        if self.base.n_full < width or self.base.full_names[:1] != (f"{self.base.robot.joints[0].name}.m",):
+            raise ShapeError(
+                f"these base parameters group {self.base.n_full} parameters, led by {self.base.full_names[0]}; "
+                f"needed are those of base_parameters({self.base.robot.name!r}): {width} of the links, then the drives'"
+            )
+        if self.values.shape != (self.base.rank,) or self.root.shape[1:] != (self.base.rank,):
+            raise ShapeError(
+                f"values of shape {self.values.shape} and an information root of {self.root.shape} for "
+                f"{self.base.rank} base parameters; needed are ({self.base.rank},) and (n, {self.base.rank})"
+            )
+        bad = np.flatnonzero(~np.isfinite(self.values))
+        if len(bad):
+            raise FitError(
+                f"the estimate of {self.base.leading_names[bad[0]]} is {self.values[bad[0]]}; "
+                f"only finite values can be made physically possible"
+            )
+        if not np.isfinite(self.root).all():
+            raise FitError("the estimate's covariance holds values that are not numbers; look at the fit it comes from")
+
+    @classmethod
+    def of_covariance(cls, base: BaseParameters, values: ArrayLike, covariance: ArrayLike) -> BaseEstimate:
+        """Of an estimate and its covariance, as a fit gives them.
+
+        Args:
+            base: what the values stand for.
+            values: shape (rank,).
+            covariance: shape (rank, rank); an infinite variance where the data cannot tell a parameter.
+
+        Raises:
+            ShapeError: the shapes differ from these.
+            FitError: the covariance of what is told is not positive definite, or a value is not a number.
+        """
+        values, covariance = np.array(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+        if values.shape != (base.rank,) or covariance.shape != (base.rank, base.rank):
+            raise ShapeError(
+                f"values of shape {values.shape} and a covariance of shape {covariance.shape} for {base.rank} base "
+                f"parameters; needed are ({base.rank},) and ({base.rank}, {base.rank})"
+            )
+        told = np.flatnonzero(~np.isinf(np.diag(covariance)))
+        sigma = np.sqrt(np.maximum(np.diag(covariance)[told], 0.0))
+        bad = [base.leading_names[k] for k, each in zip(told, sigma, strict=True) if not each > 0.0]
+        if bad:
+            raise FitError(f"the variance of {', '.join(bad)} is not positive; give that of noise, however small")
+        correlation = covariance[np.ix_(told, told)] / np.outer(sigma, sigma)
+        try:
+            lower = np.linalg.cholesky(correlation)
+        except np.linalg.LinAlgError as error:
+            raise FitError(
+                "the covariance of the estimate is not positive definite; more rows than parameters make it so, or "
+                "give the triangle of the regressor's QR decomposition (BaseEstimate.of_qr)"
+            ) from error
+        root = np.zeros((len(told), base.rank))
+        root[:, told] = np.linalg.solve(lower, np.diag(1.0 / sigma))
+        return cls(base, np.where(np.isinf(np.diag(covariance)), 0.0, values), root)
+
+    @classmethod
+    def of_qr(cls, base: BaseParameters, triangle: ArrayLike, right: ArrayLike) -> BaseEstimate:
+        """Of data compressed by a QR decomposition: |regressor b - torque|² = |triangle b - right|² + a constant.
+
+        Args:
+            base: what the columns stand for.
+            triangle: of rows of the base regressor, each divided by its torque's σ, as `StreamingQR.triangle`;
+                shape (n, rank).
+            right: shape (n,), of the torques divided likewise.
+
+        Raises:
+            ShapeError: the shapes differ from these.
+            FitError: a value is not a number, or there are only zeros.
+        """
+        matrix, right = np.asarray(triangle, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != base.rank or right.shape != matrix.shape[:1]:
+            raise ShapeError(
+                f"a triangle of shape {matrix.shape} with {right.shape} on the right; needed are (n, {base.rank}), (n,)"
+            )
+        scale = np.linalg.norm(matrix, axis=0)
+        if not np.isfinite(matrix).all() or not np.isfinite(right).all() or not scale.any():
+            raise FitError("the triangle of the data holds values that are not numbers, or nothing; look at its rows")
+        matrix = np.where(scale > _ROUNDING * scale.max(), matrix, 0.0)  # such columns are rounding of what is zero
+        scale[~matrix.any(axis=0)] = 1.0
+        u, s, vt = np.linalg.svd(matrix / scale, full_matrices=False)
+        told = s > _UNSEEN * s[0]
+        vt[np.abs(vt) < _ROUNDING] = 0.0  # so that what no row has is known to be untold
+        values = vt[told].T @ ((u[:, told].T @ right) / s[told]) / scale
+        return cls(base, values, s[told, None] * vt[told] * scale)
+
+    @property
+    def n_told(self) -> int:
+        """How many directions of the base parameters the data tell."""
+        return len(self.root)
+
+    def distance(self, base_parameters: ArrayLike) -> float:
+        """How far other base parameters are from the estimate [σ]: the root of their chi-square."""
+        return float(np.linalg.norm(self.root @ (np.asarray(base_parameters, dtype=np.float64) - self.values)))
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviation of each base parameter, infinite where it is not told, shape (rank,)."""
+        scale = np.linalg.norm(self.root, axis=0)
+        seen = scale > 0.0
+        _, s, vt = np.linalg.svd(self.root[:, seen] / scale[seen], full_matrices=False)
+        told = np.sum(vt**2, axis=0) > _WHOLE
+        variance = np.full(len(scale), np.inf)
+        variance[seen] = np.where(told, np.sum((vt.T / s) ** 2, axis=1) / scale[seen] ** 2, np.inf)
+        return np.sqrt(variance)
+
 
 _LIKELY, _POSSIBLE = 0.05, 0.001
 """Chance that noise alone puts an estimate so far from the truth, which is possible: above the first nothing speaks

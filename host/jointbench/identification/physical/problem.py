@@ -1,20 +1,33 @@
-"""The search for physically possible parameters, without units: every link relative to its reference body."""
+"""Search for physically consistent parameters without units, every link relative to its reference body."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import compensation_parameter_names, known_beside_links
-from jointbench.identification.physical.around import Around
-from jointbench.identification.physical.base_estimate import BaseEstimate
-from jointbench.identification.physical.prior import UNIT, Prior, PriorName, make_prior
-from jointbench.identification.physical.pseudo_inertia import as_matrix, relative_to
-from jointbench.identification.physical.reference_bodies import ReferenceBodies, reference_bodies
+from jointbench.dynamics import compensation_parameter_names, drive_parameter_names, known_beside_links
+from jointbench.errors import FitError, PhysicalSolverFailed
+from jointbench.foreign import foreign_code
+from jointbench.identification.physical.linear_matrix_inequality import solve_conic
+from jointbench.identification.physical.log_cholesky import Around, FreeNumbers, solve_newton
+from jointbench.identification.physical.physical_parameters import BaseEstimate, PhysicalParameters
+from jointbench.identification.physical.pseudo_inertia import (
+    PRIORS,
+    UNIT,
+    Prior,
+    PriorName,
+    ReferenceBodies,
+    as_matrix,
+    make_prior,
+    reference_bodies,
+    relative_to,
+)
 from jointbench.robot import PARAMETER_NAMES
 
 _WIDTH = len(PARAMETER_NAMES)
@@ -156,3 +169,177 @@ def _drives(estimate: BaseEstimate, signed: NDArray[np.bool_]) -> tuple[Array, A
     thought = np.where(np.isfinite(known), known, thought)
     units = np.maximum(np.abs(thought), np.abs(estimated))
     return thought, np.where(units > 0.0, units, 1.0)
+
+
+Method = Literal["lmi", "log_cholesky"]
+METHODS: tuple[Method, ...] = ("lmi", "log_cholesky")
+
+MARGIN = 1e-5
+"""Default share of its reference body that each link contains at least: as thin as 0.3 % of it."""
+
+_LARGEST_MARGIN = 0.01
+
+SLIGHT: dict[PriorName, float] = {"uniform": 1e-6, "observability": 1e-6, "log_det": 1e-4}
+"""Weight of each prior [σ²] where the data shall rule and the estimate is impossible. It chooses among what gives the
+same base parameters, and costs them less than weight * prior: some hundredths of a σ. Without any, parameters at the
+edge of what is possible have no neighbours that give the same, and nothing chooses. Log det grows slowly."""
+
+_UNITS = (1.0, 1e2, 1e4, 1e6)
+"""Unit of distance [σ] in the conic program. Where an estimate is thousands of σ from all that is possible, the edge or
+a slight weight is lost in rounding: then a larger unit, and a slight prior counts as if σ were that."""
+
+_NOTHING = 1e-6
+"""Distance [σ] at which base parameters count as the estimate's own."""
+
+_MOST_ROUNDING = 1e-3
+"""What a solver may leave of a link outside, relative to its reference; 1e-9 is usual, and 1e-5 seen of estimates that
+are thousands of σ from all that is possible."""
+
+
+@foreign_code(
+    PhysicalSolverFailed,
+    "the search for physically possible parameters has equations without a solution",
+    "look at the fit that the estimate is of: its σ, and spikes in its torques",
+    (LinAlgError,),
+)
+def physical_parameters(
+    estimate: BaseEstimate,
+    *,
+    prior: PriorName = "log_det",
+    weight: float | None = None,
+    margin: float = MARGIN,
+    method: Method = "lmi",
+    drives: tuple[Array, Array] | None = None,
+) -> PhysicalParameters:
+    """Find parameters of all links and drives that a robot can have, nearest to an estimate of what the data tell.
+
+    Without a weight the data rule: of all base parameters that are possible those nearest to the estimate in its own
+    metric, min |root (b - estimate)|², and of the many standard parameters that give these the ones nearest to the
+    prior. With a weight both are weighed: min ½ |root (b - estimate)|² + weight * prior.
+    Possible means a pseudo-inertia P ⪰ margin * P_reference of each link, and no negative rotor inertia or friction.
+
+    Args:
+        estimate: base parameters and their information.
+        prior: what is thought beforehand: the robot's file where it gives a link, else a ball of its size. "uniform":
+            squares relative to it; "observability": the same, less where the data tell more; "log_det": the divergence
+            of log det, which keeps away from the edge by itself.
+        weight: None, or how much the prior counts [σ²]: its squares are relative, so 1 / 0.1² for a file that is
+            thought right to a tenth.
+        margin: share of its reference body that each link contains at least, above 0 and up to 0.01.
+        method: "lmi", an interior-point solver with matrix cones, or "log_cholesky", Newton's method without
+            constraints; they agree, the second less exactly where no weight is given.
+        drives: what is thought of each parameter of drives and compensations and the unit of its squares [SI], shape
+            (n_full - 10 * n_links,) each. None: what the robot's file says, else what the estimate does; so they stay,
+            which is right where the data tell them.
+
+    Returns:
+        The parameters, and how far they are from the estimate.
+
+    Raises:
+        FitError: prior, weight, margin or method is not one of these.
+        PhysicalSolverFailed: the search ends without an answer.
+
+    Source: Sousa & Cortesão, IJRR 33(6), 2014 (the nearest possible base parameters); Wensing, Kim & Slotine,
+    IEEE RA-L 3(1), 2018; Lee, Wensing & Park, IEEE T-RO 36(1), 2020; Rucker & Wensing, IEEE RA-L 7(2), 2022.
+    """
+    _check(prior, weight, margin, method)
+    problem = Problem.of(estimate, prior, drives)
+    search = _by_cones if method == "lmi" else _by_newton
+    x, status = search(problem, weight, SLIGHT[prior], margin)
+    return _result(problem, x, margin, method, prior, status)
+
+
+def _by_cones(problem: Problem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
+    """Where no weight is given: among what gives the estimate itself, and where that is impossible, a slight one."""
+    if weight is None:
+        try:
+            found = solve_conic(problem.exactly, problem.prior, 1.0, problem.signed, margin)
+            if found.possible and problem.smallest_eigenvalues(found.x).min(initial=margin) > 0.5 * margin:
+                return found.x, found.status
+        except PhysicalSolverFailed:
+            pass  # at the very edge neither is proven; what is weighed is then next to it
+    failure = PhysicalSolverFailed()
+    for unit in _UNITS:
+        counts = slight if weight is None else weight / unit**2
+        try:
+            found = solve_conic(problem.anywhere(unit), problem.prior, counts, problem.signed, margin)
+        except PhysicalSolverFailed as error:
+            failure = error
+            continue
+        if problem.smallest_eigenvalues(found.x).min(initial=margin) > -_MOST_ROUNDING:
+            return found.x, found.status
+        failure = PhysicalSolverFailed(
+            f"the conic solver says {found.status!r} and leaves links outside; give a weight"
+        )
+    raise failure
+
+
+def _by_newton(problem: Problem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
+    """The same; but the search goes on among what gives the estimate where that is reached from what is weighed."""
+    numbers = FreeNumbers(problem.prior.n_bodies, problem.signed, margin)
+    x, steps = solve_newton(problem.anywhere(), problem.prior, weight or slight, numbers, problem.inside)
+    if weight is None:
+        missing = problem.by_sigma @ (problem.values - problem.rows @ x)
+        if numbers.room(x, missing) > 1.0:
+            x, more = solve_newton(problem.exactly, problem.prior, 1.0, numbers, x + missing)
+            steps += more
+    return x, f"solved in {steps} steps of Newton's method"
+
+
+def _result(problem: Problem, x: Array, margin: float, method: str, prior: str, status: str) -> PhysicalParameters:
+    estimate, robot = problem.estimate, problem.estimate.base.robot
+    x = _without_rounding(problem, x, margin)
+    full = problem.scaling @ x
+    drives, compensations = np.split(full[10 * robot.n_links :], [len(drive_parameter_names(robot))])
+    least = np.full(robot.n_links, np.nan)
+    least[list(problem.bodies.links)] = problem.smallest_eigenvalues(x)
+    return PhysicalParameters(
+        estimate=estimate,
+        standard_parameters=full[: 10 * robot.n_links],
+        drive_parameters=drives,
+        compensation_parameters=compensations,
+        smallest_eigenvalues=least,
+        margin=margin,
+        unchanged=estimate.distance(estimate.base.group(full)) < _NOTHING,
+        method=method,
+        prior=prior,
+        status=status,
+        notes=tuple(
+            f"link {name!r}: what the robot's file says of it is flat or impossible; a thicker body is its reference"
+            for name in problem.bodies.thickened
+        ),
+    )
+
+
+def _without_rounding(problem: Problem, x: Array, margin: float) -> Array:
+    """The parameters with what the solver left outside: drawn towards the reference, which is possible, far enough.
+
+    Raises:
+        PhysicalSolverFailed: more is missing than rounding leaves.
+    """
+    x = x.copy()
+    x[problem.signed] = np.maximum(x[problem.signed], 0.0)
+    least = problem.smallest_eigenvalues(x)
+    if not len(least) or least.min() >= 0.5 * margin:
+        return x
+    if least.min() < -_MOST_ROUNDING:
+        worst = problem.estimate.base.robot.joints[problem.bodies.links[int(least.argmin())]].link.name
+        raise PhysicalSolverFailed(
+            f"link {worst!r} is left outside what is possible by {-least.min():.2g} of its reference body, which is "
+            f"more than rounding; give the prior a weight, or take method='log_cholesky'"
+        )
+    share = (margin - least.min()) / (1.0 - least.min())
+    return x + share * (problem.inside - x)
+
+
+def _check(prior: str, weight: float | None, margin: float, method: str) -> None:
+    if prior not in PRIORS:
+        raise FitError(f"prior {prior!r} is not known; the priors are {', '.join(PRIORS)}")
+    if method not in METHODS:
+        raise FitError(f"method {method!r} is not known; the methods are {', '.join(METHODS)}")
+    if weight is not None and not (np.isfinite(weight) and weight > 0.0):
+        raise FitError(
+            f"weight {weight!r} of the prior is not allowed; give a positive one, or None to let the data rule"
+        )
+    if not 0.0 < margin <= _LARGEST_MARGIN:
+        raise FitError(f"margin {margin!r} is not allowed; give a share above 0 and up to {_LARGEST_MARGIN}")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.least_squares.newey_west import Stretch, windowed_covariance
-from jointbench.identification.least_squares.sandwich import LEAST_EXPECTED
+from jointbench.identification.least_squares.covariance import LEAST_EXPECTED, Stretch, windowed_covariance
 
 _GAP = 1.5
 """Sample periods from row to row beyond which neighbours are none."""

@@ -14,8 +14,8 @@ from jointbench.errors import FitError
 from jointbench.identification.judgement.torque_error import ErrorSums
 from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
 from jointbench.identification.least_squares import judged
-from jointbench.identification.least_squares.solution import solve as solve_rows
 from jointbench.identification.least_squares.triangles import Triangles, compress
+from jointbench.identification.least_squares.triangles import solve as solve_rows
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.fitted_rows import Recorded, fitted_rows
 from jointbench.identification.rows import Block, JointRows, Rows

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.identification import fit, validate
-from jointbench.identification.judgement.torque_information import (
+from jointbench.identification.judgement.torque_error import (
     InformationSums,
     TorqueInformation,
     noise_in_band,

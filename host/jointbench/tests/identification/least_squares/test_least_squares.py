@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from jointbench.identification.least_squares import least_squares, newey_west, weighted_least_squares
-from jointbench.identification.least_squares.newey_west import long_run_covariance
+from jointbench.identification.least_squares import covariance, least_squares, weighted_least_squares
+from jointbench.identification.least_squares.covariance import long_run_covariance
 from jointbench.identification.rows import Block, RowsInMemory
 from jointbench.tests.identification.estimators.exact_problem import InBlocks
 
@@ -183,7 +183,7 @@ def test_error_bars_hold_for_few_rows_whatever_the_window(monkeypatch: pytest.Mo
     x = signal.lfilter(*signal.butter(2, 0.1), rng.standard_normal((300, JOINTS, 30)), axis=0)
     used = np.ones((300, JOINTS), dtype=np.bool_)
     for lags in (0, 4, 15):
-        monkeypatch.setattr(newey_west, "_count_and_lags", lambda *_, lags=lags: (300, lags))
+        monkeypatch.setattr(covariance, "_count_and_lags", lambda *_, lags=lags: (300, lags))
         found = [weighted_least_squares(x, SIGMA * rng.standard_normal((300, JOINTS)), used) for _ in range(60)]
         errors = np.array([each.parameters for each in found])
         stated = np.array([np.diag(each.covariance) for each in found])

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from jointbench.identification.log_check import Finding, LogCheck, check_log
-from jointbench.identification.log_check.explained import Causes, unexplained
-from jointbench.identification.log_check.log_signals import LogSignals
+from jointbench.identification.log_check.log_signals import Causes, LogSignals, unexplained
 from jointbench.recording import Run
 from jointbench.robot import Link, load_robot, spring, with_compensations, with_passive
 from jointbench.signals import Motion

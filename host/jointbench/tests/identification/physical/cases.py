@@ -8,8 +8,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.identification.physical import BaseEstimate
-from jointbench.identification.physical.pseudo_inertia import standard_parameters
-from jointbench.identification.physical.reference_bodies import reference_bodies
+from jointbench.identification.physical.pseudo_inertia import reference_bodies, standard_parameters
 from jointbench.robot import Robot
 
 

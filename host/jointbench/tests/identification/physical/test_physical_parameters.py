@@ -11,8 +11,12 @@ from jointbench.dynamics import StreamingQR, base_parameters, model_columns
 from jointbench.errors import FitError, ImpossibleParameters, PhysicalSolverFailed, ShapeError
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.physical.problem import Problem
-from jointbench.identification.physical.pseudo_inertia import as_matrix, pseudo_inertia, standard_parameters
-from jointbench.identification.physical.reference_bodies import reference_bodies
+from jointbench.identification.physical.pseudo_inertia import (
+    as_matrix,
+    pseudo_inertia,
+    reference_bodies,
+    standard_parameters,
+)
 from jointbench.robot import Drive, Joint, Link, Mimic, Robot, load_robot, with_passive
 from jointbench.tests.excitation.random_robots import random_tree
 from jointbench.tests.identification.physical.cases import noisy_case
