@@ -14,7 +14,7 @@ import micropython
 from micropython import const
 
 from jointboard import rooms, crc_tables  # noqa: F401 - before what is compiled leaves the heap in pieces
-from jointboard import framing, image, link, motor, states, tick, wire
+from jointboard import framing, identity, image, link, motor, states, tick, wire
 from jointboard.framing import drain, encode, hear
 from jointboard.motor import Motor
 from jointboard.tick import tick as step
@@ -35,10 +35,10 @@ def run(board, on_trial=False):
     """
     board.disable()
     image.on_trial = on_trial
-    board = _simulated(board)
+    board, modules = _configured(board)
     _interrupt_on(-1)  # on a line that is also the console's, a byte of data must not end the program
     try:
-        _boot(board)
+        _boot(board, modules)
         _first_tick(board)
         loop = _loop_of_two if len(_motors) > 1 else _loop_of_kernels if hasattr(board, "kernels") else _loop
         while not _leaving():
@@ -56,20 +56,21 @@ def run(board, on_trial=False):
         _interrupt_on(CTRL_C)
 
 
-def _simulated(board):
-    """The board itself, or one with a model in place of motor and sensors where config.json says so."""
+def _configured(board):
+    """By config.json the board, or one with a model in place of motor and sensors; and the module of each motor."""
     with open("config.json") as file:
         config = json.load(file)
+    modules = [identity.module_of(motor) for motor in (config, config.get("partner")) if motor]
     if "partner" in config and not hasattr(board, "partner"):
         raise ValueError("config.json: partner is a second motor, a board of this kind has one")
     parameters = config.get("sim_joint")
     if parameters is None:
-        return board
+        return board, modules
     if hasattr(board, "partner"):
         raise ValueError("config.json: sim_joint stands in for one motor, this board has two")
     from jointboard.sim_joint import SimJoint
 
-    return SimJoint(board, parameters)
+    return SimJoint(board, parameters), modules
 
 
 def _interrupt_on(byte):
@@ -77,7 +78,7 @@ def _interrupt_on(byte):
         micropython.kbd_intr(byte)
 
 
-def _boot(board):
+def _boot(board, modules):
     global _board, _motors, _links
     _board = board
     if hasattr(board, "partner"):
@@ -86,6 +87,8 @@ def _boot(board):
         _motors = partner.motors(board, image.digest())
     else:
         _motors = (Motor(board, image.digest()),)
+    for one, module in zip(_motors, modules):
+        one.module = module
     _links = tuple([one.link for one in _motors])
     if hasattr(gc, "threshold"):
         gc.threshold(-1)  # rooms.py has lowered it

@@ -10,6 +10,28 @@ from jointboard import image as slot
 
 STATE_AT = const(2)  # in the body: what changes, the token with the tick behind it
 TOKEN_AT = const(16)
+NAME = const(16)  # bytes of what a module is called
+NO_MODULE = (b"", b"")
+
+
+def module_of(config):
+    """Type and serial number of the module that the board is built into, as its config.json says."""
+    module = config.get("module")
+    if module is None:
+        return NO_MODULE
+    try:
+        said = tuple([module[key].encode() for key in ("type", "serial")])
+    except (KeyError, TypeError, AttributeError):
+        said = ()
+    for name in said:
+        if not 0 < len(name) <= NAME or not all([33 <= letter < 127 for letter in name]):
+            said = ()
+    if not said or len(module) > len(said):
+        raise ValueError(
+            'config.json: module is %r, must be {"type": ..., "serial": ...}, each of 1 to 16 ASCII characters '
+            "without spaces" % (module,)
+        )
+    return said
 
 
 def features(cells, board):
@@ -37,7 +59,7 @@ def describe(motor):
         wire.SCHEMA_HASH, jointboard.VERSION, features(cells, board), 0, 0, board.clock_Hz, rate_Hz,
         cells[wire.REGISTER_ENCODER_MOTOR_COUNTS], cells[wire.REGISTER_ENCODER_LINK_COUNTS], reference_mV, bits,
         board.encoder_source, board.receive_buffer, framing.RING, motor.playback.max_knots, sampling.MAX_BLOCK,
-        board.uid, board.kind.encode(), motor.image,
+        board.uid, board.kind.encode(), motor.image, *motor.module,
     )  # fmt: skip
 
 

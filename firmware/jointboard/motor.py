@@ -2,7 +2,7 @@
 
 import struct
 
-from jointboard import homing, registers, settings, tick, wire
+from jointboard import homing, identity, registers, settings, tick, wire
 from jointboard.framing import post
 from jointboard.link import Link, address
 from jointboard.playback import Playback
@@ -23,6 +23,7 @@ class Motor:
 
     def __init__(self, board, image, files="settings"):
         self.board, self.image, self.files = board, image, files
+        self.module = identity.NO_MODULE  # type and serial number, as config.json has them
         self.introduction = None  # body of the HELLO_ACK; None: registers were written since it was made
         self.cells = cells = registers.new_cells()
         self._inputs = board.inputs

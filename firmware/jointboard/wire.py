@@ -6,10 +6,10 @@ from array import array
 from micropython import const
 
 PROTOCOL_MAJOR = const(1)
-PROTOCOL_MINOR = const(1)
+PROTOCOL_MINOR = const(2)
 MAX_BODY = const(1104)
 BROADCAST_NODE = const(255)
-SCHEMA_HASH = const(0xDF9F1AC5)
+SCHEMA_HASH = const(0xB31EB933)
 KNOT_SIZE = const(8)
 
 MESSAGE_HELLO = const(1)
@@ -172,8 +172,8 @@ BODIES = {
     MESSAGE_ACK: ("<BBHl", 8, 0),
     # major, minor, state, reset_cause, schema_hash, firmware_version, features, token, tick, clock_Hz, adc_rate_Hz,
     # motor_counts, link_counts, adc_reference_mV, adc_bits, encoder_source, receive_buffer, transmit_buffer, max_knots,
-    # max_block, uid, board, image_sha256
-    MESSAGE_HELLO_ACK: ("<BBBBLLLLLLLLLHBBHHHH12s16s32s", 112, 0),
+    # max_block, uid, board, image_sha256, module_type, module_serial
+    MESSAGE_HELLO_ACK: ("<BBBBLLLLLLLLLHBBHHHH12s16s32s16s16s", 144, 0),
     # first, count, values
     MESSAGE_VALUES: ("<HH", 4, 4),
     # nonce, tick

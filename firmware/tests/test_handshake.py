@@ -1,12 +1,15 @@
 """What a board says to whoever greets it: of this protocol or another, with its schema, an echo, and its way out."""
 
 import hashlib
+import json
 import zlib
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import NODE, UID, BoardProcess, raw_frame
+from firmware.tests.driver import NODE, UID, BoardProcess, flash, raw_frame
 from firmware.tests.joint import play, prepare
 from firmware.tests.test_link import SLOW_LINE
 from jointwire import (
@@ -48,6 +51,36 @@ def test_hello_says_who_the_board_is(board: BoardProcess) -> None:
     assert body.max_knots >= 1500
     every = Feature.PLAYBACK | Feature.CURRENT_FILTER | Feature.SYNC_INPUT | Feature.SAVE | Feature.REPL
     assert Feature(body.features) == every
+    assert (body.module_type, body.module_serial) == (bytes(16), bytes(16))  # its config.json names none
+
+
+def test_hello_says_which_module_the_board_is_built_into(tmp_path: Path) -> None:
+    board = configured(tmp_path, module={"type": "type2.fork", "serial": "M2-0017-abcdefgh"})
+    board.run(1)
+    body = board.hello().body
+    assert (body.module_type, body.module_serial) == (b"type2.fork" + bytes(6), b"M2-0017-abcdefgh")
+    assert board.close() == 0
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["type2", 5, [], {"type": "type2"}, {"type": "type2", "serial": 5}, {"type": "", "serial": "5"},
+     {"type": "type 2", "serial": "5"}, {"type": "type2", "serial": "longer than 16 characters"},
+     {"type": "type2", "serial": "é"}, {"type": "type2", "serial": "5", "size": 2}],
+)  # fmt: skip
+def test_a_module_that_cannot_be_told_keeps_the_board_from_starting(tmp_path: Path, module: Any) -> None:
+    board = configured(tmp_path, module=module)
+    assert board.close() == 1
+    said = (tmp_path / "stderr.log").read_text(encoding="utf-8")
+    assert 'must be {"type": ..., "serial": ...}, each of 1 to 16 ASCII characters without spaces' in said
+
+
+def configured(folder: Path, **entries: Any) -> BoardProcess:
+    """A board with more in its config.json."""
+    flash(folder)
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text(encoding="utf-8")) | entries), encoding="utf-8")
+    return BoardProcess(folder)
 
 
 def test_a_host_of_another_major_may_ask_and_stop_but_not_arm(board: BoardProcess) -> None:

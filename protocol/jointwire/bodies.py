@@ -318,6 +318,8 @@ class HelloAck:
         uid: of the chip; shorter ones end in zeros.
         board: kind of board, ASCII, zeros after it.
         image_sha256: over its firmware's files in name order: path, a zero byte, SHA-256.
+        module_type: of the module it is built into, ASCII, zeros after it; since 1.2.
+        module_serial: of that module, likewise; since 1.2.
     """
 
     major: int
@@ -343,6 +345,8 @@ class HelloAck:
     uid: bytes
     board: bytes
     image_sha256: bytes
+    module_type: bytes
+    module_serial: bytes
 
 
 @dataclass(frozen=True, slots=True)

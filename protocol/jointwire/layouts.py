@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from jointwire.errors import BodyError
-from jointwire.messages import BODIES, FROZEN, MessageType
+from jointwire.messages import APPENDED, BODIES, FROZEN, MessageType
 from jointwire.schema import struct_fields
 
 
@@ -46,13 +46,17 @@ def _classes() -> dict[MessageType, Any]:
 def parse_body(kind: MessageType, payload: bytes) -> Any:
     """The body as its dataclass of bodies.py; of DATA the head, of a frozen message the fields known here.
 
+    Fields that an earlier version's frozen message did not have yet are zeros.
+
     Raises:
         BodyError: the payload is too short for the message type, or longer than it may be.
     """
     layout = LAYOUTS[kind]
     size = layout.head.size
+    if 0 < size - len(payload) <= APPENDED.get(kind, 0):
+        payload = payload.ljust(size, b"\0")
     if len(payload) < size:
-        raise BodyError(f"has a body of {len(payload)} bytes; {size} are the least")
+        raise BodyError(f"has a body of {len(payload)} bytes; {size - APPENDED.get(kind, 0)} are the least")
     fields = layout.head.unpack_from(payload)
     if layout.item:
         start, size = size, size + fields[-1] * layout.item_size

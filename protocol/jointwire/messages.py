@@ -16,7 +16,7 @@ from enum import IntEnum, IntFlag
 from construct import Array, Bytes, Const, Int8ul, Int16ul, Int32sl, Int32ul, Struct, this
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 1
+PROTOCOL_MINOR = 2
 MAX_BODY = 1104
 BROADCAST_NODE = 0xFF
 
@@ -193,6 +193,8 @@ BODIES: dict[MessageType, Struct] = {
         "uid" / Bytes(12) * "of the chip; shorter ones end in zeros",
         "board" / Bytes(16) * "kind of board, ASCII, zeros after it",
         "image_sha256" / Bytes(32) * "over its firmware's files in name order: path, a zero byte, SHA-256",
+        "module_type" / Bytes(16) * "of the module it is built into, ASCII, zeros after it; since 1.2",
+        "module_serial" / Bytes(16) * "of that module, likewise; since 1.2",
     ),
     MessageType.READ: Struct("first" / Int16ul * "register id", "count" / Int16ul * "registers, ids without a gap"),
     MessageType.VALUES: Struct(
@@ -291,6 +293,9 @@ FROZEN = frozenset(
         MessageType.YIELD,
     }
 )
+
+APPENDED: dict[MessageType, int] = {MessageType.HELLO_ACK: 32}
+"""Bytes at the end of a frozen body that boards of protocol 1.1 do not send; a receiver reads them as zeros."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ KEPT = (
 """What is copied to the host before anything is written."""
 
 _FACTS = frozenset(register.name for register in BY_NAME.values() if register.access in ("ro", "persist"))
+_MODULE_NAME = re.compile(r"[!-~]{1,16}")
 _EXAMPLE = '{"node": 1, "facts": {"encoder.motor_counts": 4096}}'
 
 
@@ -70,6 +71,7 @@ def _checked(config: Any, where: str, nodes: tuple[int, ...]) -> dict[str, Any]:
         motors.append(cast(dict[str, Any], config["partner"]))
     for motor in motors:
         _check_facts(motor.get("facts", {}), where)
+        _check_module(motor.get("module"), where)
     known = [motor.get("node", nodes[0]) for motor in motors]
     if strangers := [node for node in nodes if node not in known]:
         raise FlashError(
@@ -93,6 +95,20 @@ def _check_facts(facts: Any, where: str) -> None:
                 f"{where}: fact {name!r} is {value!r}, and the firmware would stop at it; it must be a whole number "
                 "of 32 bits. Correct it first, with --config FILE"
             )
+
+
+def _check_module(module: Any, where: str) -> None:
+    """Refuse what the firmware would stop at: the module that a board is built into has a type and a serial number."""
+    if module is None:
+        return
+    said = cast(Mapping[str, Any], module) if isinstance(module, Mapping) else {}
+    if set(said) != {"type", "serial"} or not all(
+        isinstance(name, str) and _MODULE_NAME.fullmatch(name) for name in said.values()
+    ):
+        raise FlashError(
+            f'{where}: module is {module!r}; it must be such as {{"type": "type2.fork", "serial": "M2-0017"}}, each of 1 '
+            "to 16 ASCII characters without spaces"
+        )
 
 
 def keep(files: BoardFiles, folder: Path, uid: str) -> Path:

@@ -31,6 +31,7 @@ class Identity:
         receive_buffer, transmit_buffer: [bytes].
         max_knots: how many knots of a trajectory it can hold.
         max_block: ticks in a DATA frame at most.
+        module_type, module_serial: of the module that the board is built into; "" where it is none, or says nothing.
     """
 
     board: str
@@ -52,13 +53,15 @@ class Identity:
     transmit_buffer: int
     max_knots: int
     max_block: int
+    module_type: str
+    module_serial: str
 
     @staticmethod
     def from_hello(body: HelloAck) -> Identity:
         """Read a HELLO_ACK."""
         version = body.firmware_version
         return Identity(
-            board=body.board.rstrip(b"\0").decode("ascii", "replace"),
+            board=_text(body.board),
             uid=body.uid.hex(),
             firmware_version=f"{version >> 16}.{version >> 8 & 0xFF}.{version & 0xFF}",
             image_sha256=body.image_sha256.hex(),
@@ -77,6 +80,8 @@ class Identity:
             transmit_buffer=body.transmit_buffer,
             max_knots=body.max_knots,
             max_block=body.max_block,
+            module_type=_text(body.module_type),
+            module_serial=_text(body.module_serial),
         )
 
     @property
@@ -92,6 +97,10 @@ class Identity:
         return (
             "its loader refused an image for its signature and runs the one before; flash it with its key (--key FILE)"
         )
+
+
+def _text(field: bytes) -> str:
+    return field.rstrip(b"\0").decode("ascii", "replace")
 
 
 def _name(members: type[IntEnum], value: int) -> str:

@@ -188,6 +188,20 @@ def test_a_body_of_the_wrong_length_is_named() -> None:
         _ = Frame(MessageType.VALUES, 1, 1, 0, b"\0\0\2\0ab").body
 
 
+def test_fields_that_an_earlier_board_does_not_send_are_zeros() -> None:
+    """HELLO_ACK as protocol 1.1 had it, from the vector of its time: 112 bytes."""
+    body = bytes.fromhex(
+        "01010103efbeadde030201003f0000000000008005000000007a030a803e00000010000000000800e40c0c0100080010000840000001020304"
+        "05060708090a0b70796276313100000000000000000000e0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
+    )
+    hello = Frame(MessageType.HELLO_ACK, 7, 1, 0, body).body
+    assert (hello.major, hello.minor, hello.max_block, hello.board.rstrip(b"\0")) == (1, 1, 64, b"pybv11")
+    assert hello.image_sha256 == bytes(range(0xE0, 0x100))
+    assert hello.module_type == hello.module_serial == bytes(16)
+    with pytest.raises(BodyError, match="HELLO_ACK frame 1 of node 7 has a body of 111 bytes; 112 are the least"):
+        _ = Frame(MessageType.HELLO_ACK, 7, 1, 0, body[:-1]).body
+
+
 def test_fields_appended_to_a_frozen_message_are_left_out() -> None:
     ack = Frame(MessageType.ACK, 1, 1, 0, bytes.fromhex("0607cdabffffffff"))
     assert Frame(MessageType.ACK, 1, 1, 0, ack.payload + b"more").body == ack.body

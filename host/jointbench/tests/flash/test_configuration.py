@@ -52,6 +52,10 @@ def test_a_board_with_two_motors_is_known_by_either_node(tmp_path: Path) -> None
         ('{"facts": {"limit.current": 1}}', "fact 'limit.current' is none of"),  # a register, but none of a board's own
         ('{"node": 4, "partner": {"node": 5, "facts": {"limit.current": 1}}}', "fact 'limit.current' is none of"),
         ('{"node": 4, "partner": 5}', "partner is 5; it must be as"),
+        ('{"module": "type1"}', "its config.json: module is 'type1'; it must be such as"),
+        ('{"module": {"type": "type1.turn"}}', "module is {'type': 'type1.turn'}; it must be such as"),
+        ('{"module": {"type": "type1.turn", "serial": 7, "size": 1}}', "module is .*; it must be such as"),
+        ('{"module": {"type": "one longer than 16", "serial": "7"}}', "module is .*; it must be such as"),
         ('{"node": 5}', "its config.json is of node 5, this board is node 4; is it the right port"),
     ],
 )

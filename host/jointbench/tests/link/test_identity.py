@@ -12,7 +12,7 @@ def identity(**changes) -> Identity:
 
 def test_in_words() -> None:
     found = identity()
-    assert (found.board, found.wire, found.firmware_version) == ("pico2", "1.1", "1.2.3")
+    assert (found.board, found.wire, found.firmware_version) == ("pico2", "1.2", "1.2.3")
     assert found.uid == "000102030405060700000000"
     assert found.features == ("PLAYBACK", "SHARED_LINE")
     assert (found.reset_cause, found.encoder_source) == ("WATCHDOG", "PIO")

@@ -19,11 +19,12 @@ ANSWER_US = 300
 
 DEFAULTS = {register.name: register.default for register in REGISTERS}
 HELLO_ACK: dict[str, Any] = {
-    "major": 1, "minor": 1, "state": 1, "reset_cause": 3, "schema_hash": schema_hash(), "firmware_version": 0x010203,
+    "major": 1, "minor": 2, "state": 1, "reset_cause": 3, "schema_hash": schema_hash(), "firmware_version": 0x010203,
     "features": 1 | 4, "token": 7, "tick": 0, "clock_Hz": 150_000_000, "adc_rate_Hz": 16000, "motor_counts": 4096,
     "link_counts": 524288, "adc_reference_mV": 3300, "adc_bits": 12, "encoder_source": 2, "receive_buffer": 256,
     "transmit_buffer": BUFFER, "max_knots": 2048, "max_block": 64, "uid": bytes(range(8)) + bytes(4),
     "board": b"pico2".ljust(16, b"\0"), "image_sha256": bytes(range(32)),
+    "module_type": bytes(16), "module_serial": bytes(16),
 }  # fmt: skip
 
 
