@@ -103,6 +103,8 @@ class Bench:
                         board_facts[motor.node] |= {"brake.engage_time": engage, "brake.release_time": release}
                     configs.append({"node": motor.node, "facts": board_facts[motor.node]})
                 config: dict[str, Any] = {"node": entry.node, "uid": uid, **configs[0]}
+                if entry.module:
+                    config["module"] = dict(entry.module)
                 if configs[1:]:
                     config["partner"] = configs[1]
                 board = emulators.start(entry, folder / "boards" / entry.joint, config)

@@ -65,6 +65,7 @@ class BoardEntry:
         wiring: of a chip, what differs from the example of docs/boards.md; None for nothing.
         brake_ms: engage and release time of brakes that it opens; of a chip they are in its wiring. None for brakes
             that hold whenever a motor has no power.
+        module: the module it is built into, type and serial, as its config.json has it; None for none.
     """
 
     node: int
@@ -80,6 +81,7 @@ class BoardEntry:
     faults: str = ""
     wiring: Path | None = None
     brake_ms: tuple[int, int] | None = None
+    module: Mapping[str, str] | None = None
 
     @property
     def motors(self) -> tuple[MotorEntry, ...]:
@@ -363,12 +365,19 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
         offset_us=round(1e6 * _within(table, "clock_offset_s", 0.0, _LARGEST_OFFSET_S)),
         drift_ppb=round(1e3 * _within(table, "clock_ppm", -_LARGEST_DRIFT_PPM, _LARGEST_DRIFT_PPM)),
     )
+    module = _module(table.table("module")) if table.has("module") else None
     table.finish()
     partner = others[0] if others else None
     return BoardEntry(
         first.node, first.joint, EMULATED[url], first.joint_index, program, line, baud, clock, partner, on_foot,
-        wiring=wiring, brake_ms=brake_ms,
+        wiring=wiring, brake_ms=brake_ms, module=module,
     ), faults  # fmt: skip
+
+
+def _module(table: Table) -> Mapping[str, str]:
+    module = {key: table.text(key) for key in ("type", "serial")}
+    table.finish()
+    return module
 
 
 def _foot(table: Table, robot: Robot) -> MotorEntry:

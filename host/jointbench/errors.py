@@ -21,6 +21,10 @@ class RobotFileError(JointbenchError, ValueError):
     """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
 
 
+class BadModule(JointbenchError, ValueError):
+    """Raised when modules make no arm: an unknown type, a serial number twice, a misfit, a gap, no word of one."""
+
+
 class UnknownFoot(JointbenchError, KeyError):
     """Raised when a robot has no foot of the given name."""
 

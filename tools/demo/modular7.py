@@ -61,7 +61,8 @@ ASSUMED = (
     "It stands here beside that same quotient, and says how far Kane's model is off, not how good a correction is: "
     "this plant's bodies are nearer to their drawing than the paper's solid model is to its Kane model. The share of "
     "the error that goes, root mean square over all rows, rest and way points included, the paper does not print.",
-    "The paper's bus is CAN (CANopen); the emulated boards are on serial lines.",
+    "The paper's bus is CAN (CANopen), which no line between host and boards is here: they are serial, one a board or "
+    "shared; a board may have a drive on CAN behind it (docs/boards.md). The emulated ones are serial.",
 )
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 VERBS: Mapping[str, str] = {
     "list": "list_",
     "info": "info",
+    "assemble": "assemble",
     "check": "check",
     "plan": "plan",
     "sweep": "sweep",

@@ -106,8 +106,8 @@ def _check_module(module: Any, where: str) -> None:
         isinstance(name, str) and _MODULE_NAME.fullmatch(name) for name in said.values()
     ):
         raise FlashError(
-            f'{where}: module is {module!r}; it must be such as {{"type": "type2.fork", "serial": "M2-0017"}}, each of 1 '
-            "to 16 ASCII characters without spaces"
+            f'{where}: module is {module!r}; it must be such as {{"type": "type2.fork", "serial": "M2-0017"}}, each of '
+            "1 to 16 ASCII characters without spaces"
         )
 
 

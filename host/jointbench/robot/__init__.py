@@ -15,6 +15,7 @@ from jointbench.robot.joint import Joint, Mimic, modified_dh
 from jointbench.robot.link import PARAMETER_NAMES, Link
 from jointbench.robot.link_kind import LinkAxis, LinkKind
 from jointbench.robot.load import from_folder, library_names, load_robot
+from jointbench.robot.module import Module, ModuleType, assemble, module_types
 from jointbench.robot.passive import with_passive
 from jointbench.robot.payload import with_payload
 from jointbench.robot.reduced_limits import with_reduced_limits
@@ -36,12 +37,16 @@ __all__ = [
     "LinkAxis",
     "LinkKind",
     "Mimic",
+    "Module",
+    "ModuleType",
     "Robot",
+    "assemble",
     "chain_of",
     "from_folder",
     "library_names",
     "load_robot",
     "modified_dh",
+    "module_types",
     "on_free_base",
     "robot_digests",
     "sine_spring",

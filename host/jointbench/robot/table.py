@@ -116,6 +116,11 @@ class Table:
             self.fault(f"{key} = {value!r} must be a table, written [{key}] or {{ ... }}")
         return Table(cast(dict[str, Any], value), where or f"{self.where}, {key}")
 
+    def values(self, key: str) -> dict[str, Any]:
+        """Read a table that somebody else judges, as it is written."""
+        self.table(key)
+        return cast(dict[str, Any], self._values[key])
+
     def tables(self, key: str) -> tuple[Table, ...]:
         """Read a list of tables, written [[key]]; absent means none."""
         value = self._value(key, [])

@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (PLAN, "--out"),
         (PLAN, "--picture"),
         (["sweep", "cobot6:2", "j1"], "--out"),
+        (["assemble", "bench.toml"], "--out"),
         (["fit", "runs/none"], "--out"),
         (["fit", "runs/a", "runs/b"], "--csv"),
         (["report", "model.json", "runs/none"], "--out"),
@@ -42,7 +43,7 @@ def test_a_named_file_that_is_there_asks_for_force(
 
 def test_every_verb_that_writes_takes_force() -> None:
     writing = {verb for verb in VERBS if getattr(module_of(verb), "WRITES", ())}
-    assert writing == {"plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
+    assert writing == {"assemble", "plan", "sweep", "fit", "stance", "report", "export", "convert", "residual"}
 
 
 def test_a_result_replaces_an_earlier_result_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
