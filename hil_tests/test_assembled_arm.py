@@ -106,11 +106,9 @@ def test_it_is_identified_by_that_file(live: Path, assembled: Path, tmp_path: Pa
             for motion in [random_excitation(robot, harmonics=3, period=4.8, seed=seed)]
         ]
     assert runs[0].robot == robot
-    unseen, otherwise = (jb.validate(jb.fit(runs[0], each), runs[1]) for each in (robot, load_robot("modular7:4")))
+    unseen = jb.validate(jb.fit(runs[0], robot), runs[1])
     # Two short motions: 0.8, 0.6, 0.6 and 2.2 % of the torques' rms on the one that was not fitted, all samples.
     assert np.all(unseen.error_all.relative < 0.03), unseen.error_all.relative
-    # Of the same recordings the arm in the printed order makes three times as much at the joint that lifts most.
-    assert otherwise.error_all.relative[1] > 2.0 * unseen.error_all.relative[1]
 
 
 def test_a_board_without_a_module_is_named(

@@ -135,7 +135,8 @@ class Bench:
         feet = {entry.node for entry in description.boards if entry.on_foot}
         self._channels = {node: of["board.channels"] for node, of in board_facts.items() if node not in feet}
         chips = [entry.node for entry in self._chips]
-        self._faults = HardwareFaults(board_facts, joints, robot.n_joints, [seat.nodes for seat in seats], chips)
+        pairs, is_arm = [seat.nodes for seat in seats], not (robot.base_link or robot.feet)
+        self._faults = HardwareFaults(board_facts, joints, robot.n_joints, pairs, chips, is_arm)
         self._lockstep = Lockstep(
             plant, sensors, seats, self._faults, robot.n_joints, model.service_us, model.sync_us, description.tick_us,
             HoldingBrakes(brakes, description.tick_us),

@@ -64,6 +64,7 @@ FAULTS: dict[str, Value | None] = {
     "motor_silent": None,
     "push": Value("torque_Nm", -1000, 1000, whole=False),
     "shove": Value("force_N", -10_000, 10_000, whole=False),
+    "pull": Value("force_N", -1000, 1000, whole=False),
     **{f"{corner}_stuck": None for corner in _CORNERS},
     **{f"{corner}_dead": None for corner in _CORNERS},
     **{f"{corner}_offset": _OFF_BY for corner in _CORNERS},
@@ -140,6 +141,8 @@ class HardwareFaults:
     Attributes:
         torque: what pushes at each link from outside [N·m], by joint.
         force: the same in N along the world's axes, shape (1 + n, 3), the base first; None as long as nothing ever did.
+        pull: along the world's z at what each link carries last of its fixed frames [N], shape (n,); None as long as
+            nothing ever did.
         struck: nodes of all motors of boards that have had a fault since the bench started: the only ones to `alter`.
     """
 
@@ -150,6 +153,7 @@ class HardwareFaults:
         n_joints: int,
         pairs: Iterable[tuple[int, ...]] = (),
         chips: Iterable[int] = (),
+        is_arm: bool = True,
     ) -> None:
         """Start with none.
 
@@ -158,10 +162,11 @@ class HardwareFaults:
             joints: where each motor sits, by node; of a foot's board the joint that moves the foot, -1 for the base.
             n_joints: of the robot.
             pairs: nodes of the boards that have several motors.
+            is_arm: whether its base stands still, so that things can be hung on it.
             chips: nodes of the boards that have a time of their own, and a bridge for a drive.
         """
         self._facts = facts
-        self._chips = frozenset(chips)
+        self._chips, self._is_arm = frozenset(chips), is_arm
         self._joints = joints
         alone = [(node,) for node in facts]
         self._nodes = {node: nodes for nodes in (*alone, *pairs) for node in nodes}  # of its board
@@ -173,6 +178,7 @@ class HardwareFaults:
         self._noise = np.random.default_rng(0)  # drawn from only where there is a noise, so that it is the same again
         self.torque: Array = np.zeros(n_joints)
         self.force: Array | None = None
+        self.pull: Array | None = None
         self.struck: set[int] = set()
 
     def inject(self, injection: Injection) -> None:
@@ -199,6 +205,8 @@ class HardwareFaults:
             raise ControlError(f"inject: node {node} is a chip, with its own time and voltage; it cannot have {fault}")
         if node not in self._chips and fault in _OF_CHIPS:
             raise ControlError(f"inject: node {node} is told counts, and has no wires; a chip can have {fault}")
+        if fault == "pull" and not self._is_arm:
+            raise ControlError("inject: a pull is at an arm whose base stands still; this robot can have a shove")
         if fault == "push" and self._joints[node] < 0:
             raise ControlError(f"inject: node {node} is at the base, which no joint moves; a shove is a force")
 
@@ -338,6 +346,8 @@ class HardwareFaults:
         self.torque[:] = 0.0
         if self.force is not None:
             self.force[:] = 0.0
+        if self.pull is not None:
+            self.pull[:] = 0.0
         for node, faults in self._present.items():
             joint = self._joints[node]
             if "push" in faults:
@@ -345,6 +355,9 @@ class HardwareFaults:
             if "shove" in faults:
                 self.force = np.zeros((1 + len(self.torque), 3)) if self.force is None else self.force
                 self.force[joint + 1, 1] += faults["shove"]
+            if "pull" in faults:
+                self.pull = np.zeros(len(self.torque)) if self.pull is None else self.pull
+                self.pull[joint] += faults["pull"]
 
 
 def _alter_forces(

@@ -1,7 +1,7 @@
 """Boards and plant in lockstep: the plant gives each board its tick and waits for its outputs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class Physics(Protocol):
         torque: Array | None,
         force: Array | None,
         held: NDArray[np.bool_] | None,
+        pull: Any,
     ) -> Motion:
         """Let one tick pass under the boards' outputs and what acts from outside."""
         ...
@@ -149,7 +150,8 @@ class Lockstep:
             if self._chips:
                 command[self._chips.joints] *= 1e3 / FULL_DUTY
             held = self._brakes.held(self._enabled)
-            pushed = self._plant.advance(enabled, command, self._faults.torque, self._faults.force, held)
+            faults = self._faults
+            pushed = self._plant.advance(enabled, command, faults.torque, faults.force, held, faults.pull)
             self._before, self._after = self._after, pushed
             self._plant_us += self.tick_us
             if self._chips:

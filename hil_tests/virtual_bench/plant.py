@@ -131,6 +131,11 @@ class Plant:
         self._stiffness, self._damping = column(truth, "stiffness"), column(truth, "damping")
         springs = _springs(truth)
         self._springs = springs if springs.any else None
+        self._pull: Array | None = None
+        self._held_at = np.zeros((robot.n_joints, 3))
+        for frame in robot.frames:
+            if frame.joint >= 0:
+                self._held_at[frame.joint] = frame.origin
         self._driving = np.zeros(robot.n_joints)  # all torque on the rotors, at the joints, but the inertial one
         self._viscous = column(truth, "viscous")
         self._power = truth.power
@@ -168,6 +173,7 @@ class Plant:
         torque: Array | None = None,
         force: Array | None = None,
         held: NDArray[np.bool_] | None = None,
+        pull: Array | None = None,
     ) -> Motion:
         """Let one tick pass under the boards' outputs.
 
@@ -180,9 +186,12 @@ class Plant:
             force: of what pushes at the base and the links, at their centres of mass and in the world's axes [N], shape
                 (1 + n, 3); none by default.
             held: drives whose brakes hold, shape (n,); by default those that are off.
+            pull: of what pulls along the world's z at the last frame that is fixed to each link, at the link's own
+                where there is none [N], shape (n,); none by default.
         """
         start = self._data.time
         self._push(torque)
+        self._pull = pull
         if force is not None:
             self._data.xfrc_applied[1:, :3] = force[1:]
         at_drives = self._transmission.at_drives
@@ -258,8 +267,19 @@ class Plant:
                 drives.brake_torque(transmission.at_drives(position), transmission.at_drives(velocity))
             )
         np.add(self._motor_force, torque, self._motor_force)
+        if self._pull is not None:
+            self._hang(data)
         if self._springs is not None:
             self._pulls += self._springs.torque(self.link_position)[:, None]
+
+    def _hang(self, data: Any) -> None:
+        """Add what pulls at the links, at any stage: the place goes with the link."""
+        assert self._pull is not None
+        for joint in np.flatnonzero(self._pull):
+            body = int(joint) + 1
+            place = data.xpos[body] + data.xmat[body].reshape(3, 3) @ self._held_at[joint]
+            force = np.array([0.0, 0.0, self._pull[joint]])
+            mujoco.mj_applyFT(self._model, data, force, np.zeros(3), place, body, data.qfrc_passive)
 
     def _mechanical_power(self) -> float:
         """Power of all motors [W]; that of braking ones is negative."""

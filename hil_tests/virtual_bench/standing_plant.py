@@ -115,11 +115,13 @@ class StandingPlant:
         torque: Array | None = None,
         force: Array | None = None,
         held: NDArray[np.bool_] | None = None,
+        pull: None = None,
     ) -> Motion:
         """Let one tick pass under the boards' outputs.
 
         Args:
             enabled, command, torque, force, held: as in `Plant.advance`.
+            pull: of an arm alone.
         """
         start = self._data.time
         self.drives.begin_tick(start, enabled, command, self._motor_position, held)

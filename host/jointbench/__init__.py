@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jointbench.dynamics import base_parameters, inverse_dynamics, regressor
+    from jointbench.dynamics import Wrench, base_parameters, external_torques, inverse_dynamics, regressor
     from jointbench.excitation import (
         Excitation,
         Workspace,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         fit_fleet,
         load_model,
         validate,
+        without_external,
     )
     from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
@@ -46,9 +47,11 @@ __all__ = [
     "Run",
     "Validation",
     "Workspace",
+    "Wrench",
     "base_parameters",
     "compare",
     "export",
+    "external_torques",
     "fit",
     "fit_fleet",
     "import_csv",
@@ -65,6 +68,7 @@ __all__ = [
     "record",
     "regressor",
     "validate",
+    "without_external",
 ]
 
 _ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification", "exporting")

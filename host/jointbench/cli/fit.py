@@ -20,7 +20,8 @@ from jointbench.cli.judgement import (
     verdict_fields,
 )
 from jointbench.cli.tables import table
-from jointbench.identification import Model
+from jointbench.errors import FitError
+from jointbench.identification import Model, without_external
 from jointbench.identification import fit as identify
 from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.log_check import check_log
@@ -43,8 +44,12 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Fits, prints verdicts, writes the model; exit code 1 when a joint is refused or a run is invalid."""
     chosen = fit_options.fit_options(options)
     if is_fleet(options.run) and not options.together:
+        if options.external:
+            raise FitError("--external is of one fit; give one RUN, or --together with several on which it acted")
         return fit_many(options, console, chosen._asdict())
     runs = [_opened(name, console) for name in options.run]
+    if options.external:
+        runs = [without_external(each, options.external) for each in runs]
     with console.working(f"fitting {runs[0].robot.name} by {chosen.estimator}"):
         model = identify(runs, load_robot(options.robot) if options.robot else None, **chosen._asdict())
     path = Path(options.out or Path(options.run[0]) / "model.json")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jointbench.cli.friction_laws import add_friction_argument, asked_friction
 from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_help
 from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
+
+if TYPE_CHECKING:
+    from jointbench.dynamics import Wrench
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE|DIR", help="where the model goes (model.json in the run directory), or a folder for many"
     )
+    add_external_argument(parser)
     _add_estimator(parser.add_argument_group("the estimator", estimator_help()))
     add_friction_argument(parser.add_argument_group("friction"))
     _add_rows(parser.add_argument_group("the rows", "where left out as the run was imported, or from the recording"))
@@ -46,6 +50,15 @@ def _add_rows(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
     group.add_argument("--torque", choices=TORQUES, help="from motor currents, or from torque sensors at the joints")
     group.add_argument("--position", choices=POSITIONS, help="the encoder that tells the motion")
     group.add_argument("--interval", type=_interval, metavar="FROM,TO", help="seconds of the recording to use")
+
+
+def add_external_argument(parser: argparse.ArgumentParser) -> None:
+    """--external, of verbs that take runs."""
+    parser.add_argument(
+        "--external", type=_wrench, metavar="FRAME=FX,FY,FZ",
+        help="a constant force on the robot at this frame or link [N], in the axes of its base: a weight of 3 kg at "
+        "the hand is hand=0,0,-29.4",
+    )  # fmt: skip
 
 
 class FitOptions(NamedTuple):
@@ -95,6 +108,20 @@ def _delay(text: str) -> float | str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     raise argparse.ArgumentTypeError(f"{text!r} must be seconds, such as 0.002, or {' or '.join(DELAYS)}")
+
+
+def _wrench(text: str) -> Wrench:
+    frame, _, force = text.partition("=")
+    try:
+        x, y, z = (float(value) for value in force.split(","))
+    except ValueError:
+        x = math.nan
+        y = z = x
+    if not frame or not math.isfinite(x + y + z):
+        raise argparse.ArgumentTypeError(f"{text!r} must be FRAME=FX,FY,FZ in N, such as hand=0,0,-29.4")
+    from jointbench.dynamics import Wrench  # brings what computes, which --help does not need
+
+    return Wrench(frame, (x, y, z))
 
 
 def _interval(text: str) -> tuple[float, float]:

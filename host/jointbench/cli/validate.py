@@ -6,6 +6,7 @@ import argparse
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
+from jointbench.cli.fit_options import add_external_argument
 from jointbench.cli.judgement import (
     by_name,
     finite,
@@ -16,7 +17,7 @@ from jointbench.cli.judgement import (
     verdict_fields,
 )
 from jointbench.cli.tables import table
-from jointbench.identification import Validation, load_model
+from jointbench.identification import Validation, load_model, without_external
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run
 from jointbench.report.evidence import Evidence
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL and RUN."""
     parser.add_argument("model", metavar="MODEL", help="a model.json")
     parser.add_argument("run", metavar="RUN", help="a run of another motion than the model was fitted to")
+    add_external_argument(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
@@ -40,6 +42,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     model = load_model(options.model)
     for edit in model.edits:
         console.say(f"warning: the model was {edit}")
+    if options.external:
+        run = without_external(run, options.external)
     validation = judge(model, run)
     evidence = Evidence(model, run, validation, run, None)
     held_out = evidence.held_out

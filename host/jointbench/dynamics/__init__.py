@@ -6,6 +6,7 @@ from jointbench.dynamics.compensation_columns import compensation_columns, compe
 from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names, known_drive_parameters
 from jointbench.dynamics.energy import energy, energy_regressor
 from jointbench.dynamics.equilibrium import hanging_pose
+from jointbench.dynamics.external import Wrench, external_torques
 from jointbench.dynamics.floating_base import (
     floating_base_parameters,
     floating_inverse_dynamics,
@@ -36,6 +37,7 @@ __all__ = [
     "FreeBaseMotion",
     "NormalEquations",
     "StreamingQR",
+    "Wrench",
     "ZeroMomentPoint",
     "base_parameters",
     "base_wrench_regressor",
@@ -47,6 +49,7 @@ __all__ = [
     "energy",
     "energy_regressor",
     "equations_of_motion",
+    "external_torques",
     "floating_base_parameters",
     "floating_inverse_dynamics",
     "floating_momentum_regressor",

@@ -1,6 +1,7 @@
 """From a run to a judged model: observations, weighted least squares, error bars, verdicts, validation."""
 
 from jointbench.identification.comparison import Comparison, compare
+from jointbench.identification.external import without_external
 from jointbench.identification.fit import fit
 from jointbench.identification.fleet import Fleet, fit_fleet
 from jointbench.identification.judgement.torque_error import TorqueError
@@ -23,4 +24,5 @@ __all__ = [
     "fit_fleet",
     "load_model",
     "validate",
+    "without_external",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, model_columns
+from jointbench.dynamics import BaseParameters, Wrench, external_torques, model_columns
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError, JointbenchError
 from jointbench.identification.friction_state import FrictionState, Prediction
@@ -214,7 +214,7 @@ class Model:
         """
         return (self.parameters - self.base.group(full_parameters)) / self.sigma
 
-    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, external: Wrench | None = None) -> Array:
         """Joint torque of a motion, drives included.
 
         Where friction has memory, rows are one motion, sample after sample, that had gone on for long as it begins;
@@ -222,37 +222,46 @@ class Model:
 
         Args:
             q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n, n_joints).
+            external: what acts on the robot from outside.
 
         Returns:
             Torque [N·m or N], zero of passive joints, shape (n, n_joints).
 
         Raises:
+            RobotFileError: the robot has no frame as `external` names.
             ShapeError: the arrays differ in shape or do not match the robot.
         """
-        return self.predict_from(None, q, dq, ddq).torque
+        return self.predict_from(None, q, dq, ddq, external).torque
 
     def predict_from(
-        self, state: FrictionState | None, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike
+        self,
+        state: FrictionState | None,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        external: Wrench | None = None,
     ) -> Prediction:
         """Joint torque of a motion that goes on from another one, and what friction remembers after it.
 
         Args:
             state: what friction remembers of before, as the prediction before gave it; None: as of a motion that had
                 gone on for long as this one begins.
-            q, dq, ddq: as of `predict`.
+            q, dq, ddq, external: as of `predict`. Friction with memory that grows with the load grows with this, too.
 
         Raises:
+            RobotFileError: the robot has no frame as `external` names.
             ShapeError: the arrays differ in shape or do not match the robot; or the state is of another model.
         """
         q, dq, ddq = motion_arrays(self.robot, q=q, dq=dq, ddq=ddq)
         columns, _ = model_columns(self.robot, q, dq, ddq)
         projected = self.base.project(columns)
+        against = 0.0 if external is None else external_torques(self.robot, q, external) * self.robot.modelled
         if self.memory is not None and len(q):
             own = projected @ np.stack([self.memory.parameters, self.memory.load], axis=1)
-            torque, load = np.moveaxis(own.reshape(*q.shape, 2), 2, 0)
+            torque, load = np.moveaxis(own.reshape(*q.shape, 2), 2, 0) + against
             friction = self.memory.torque(q, dq, load, self.memory.at(q[0], dq[0]) if state is None else state)
             return Prediction(torque + friction.torque, friction.state)
-        torque = (projected @ self.parameters).reshape(-1, self.robot.n_joints)
+        torque = (projected @ self.parameters).reshape(-1, self.robot.n_joints) + against
         if self.friction is not None:
             torque = torque + self.friction.torque(projected, self.parameters, dq)
         last = q[-1].copy() if len(q) else np.zeros(self.robot.n_joints)

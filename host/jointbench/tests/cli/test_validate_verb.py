@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jointbench.cli.main import main
+from jointbench.dynamics import Wrench, external_torques
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
 from jointbench.recording import Samples, open_run, save_samples
@@ -74,3 +75,32 @@ def test_a_joint_below_its_noise_is_refused_in_words_and_figures(folder: Path, c
     assert found["torque_variation"]["j4"] < found["torque_noise"]["j4"]
     assert found["joint_verdicts"]["j1"]["word"] == "identified"
     assert "verdict: refused" in said
+
+
+def test_a_force_at_a_link_is_taken_off(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """20 N down at the last link of the recording: wrong by it as it is, right once it is said."""
+    robot, loaded = load_robot("cobot6"), open_run(folder / "other").samples
+    assert loaded.motor_torque is not None
+    link = robot.joints[-1].link.name
+    weight = external_torques(robot, loaded.motor_position, Wrench(link, [0.0, 0.0, -20.0]))
+    samples = dataclasses.replace(loaded, motor_torque=loaded.motor_torque + weight)
+    save_samples(tmp_path / "loaded", samples, PROVENANCE)
+    shown = []
+    for more in ([], ["--external", f"{link}=0,0,-20"]):
+        main(["validate", str(folder / "model.json"), str(tmp_path / "loaded"), "--json", "-", *more])
+        shown.append(json.loads(capsys.readouterr().out)["verification_total_relative"])
+    good = judged(capsys, folder, "other")[1]["verification_total_relative"]
+    assert shown[0] > 5.0 * good
+    assert shown[1] == pytest.approx(good, rel=0.05)
+    with pytest.raises(SystemExit):
+        main(["validate", str(folder / "model.json"), str(tmp_path / "loaded"), "--external", "hand=1,2"])
+    assert "'hand=1,2' must be FRAME=FX,FY,FZ in N, such as hand=0,0,-29.4" in capsys.readouterr().err
+
+
+def test_prediction_carries_what_pulls(folder: Path):
+    model = fit(open_run(folder / "fit"))
+    q, link = np.random.default_rng(0).normal(size=(3, 1, 6)), model.robot.joints[-1].link.name
+    pull = Wrench(link, [5.0, -3.0, 8.0], [0.2, 0.1, -0.3])
+    plain = model.coulomb_viscous
+    more = plain.predict(*q, external=pull) - plain.predict(*q)
+    np.testing.assert_allclose(more, external_torques(model.robot, q[0], pull), atol=1e-12)
