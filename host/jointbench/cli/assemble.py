@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.result import Result
 from jointbench.cli.tables import table
 from jointbench.errors import BadModule
 from jointbench.files import write_file

@@ -10,8 +10,8 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics.external import Wrench, external_torques
 from jointbench.errors import FitError, RobotFileError, ShapeError
+from jointbench.memory_mapping import chunks, read_rows, release_pages, scratch_array
 from jointbench.recording.run import Run
-from jointbench.signals.mapped import give_back, part_of, pieces, scratch
 
 
 def without_external(run: Run, wrench: Wrench) -> Run:
@@ -60,10 +60,10 @@ def _torques(run: Run, wrench: Wrench) -> Array:
     for name, value in (("force", np.asarray(wrench.force)), ("moment", np.asarray(wrench.moment))):
         if value.shape not in ((3,), (samples.n_samples, 3)):
             raise ShapeError(f"{name} has shape {value.shape}; it must be (3,), or ({samples.n_samples}, 3)")
-    torque = scratch((samples.n_samples, robot.n_joints), np.float64)
-    for part in pieces(samples.n_samples):
-        torque[part] = external_torques(robot, _between(part_of(samples.motor_position, part)), wrench.part(part))
-        give_back(torque)
+    torque = scratch_array((samples.n_samples, robot.n_joints), np.float64)
+    for part in chunks(samples.n_samples):
+        torque[part] = external_torques(robot, _between(read_rows(samples.motor_position, part)), wrench.part(part))
+        release_pages(torque)
     for joint, board_filter in enumerate(samples.board_filters or ()):
         torque[:, joint] = board_filter.apply(torque[:, joint])
     return torque
@@ -80,8 +80,8 @@ def _between(position: Array) -> Array:
 
 
 def _less(values: Array, torque: Array) -> Array:
-    changed = scratch(values.shape, np.float64)
-    for part in pieces(len(values)):
-        changed[part] = part_of(values, part) - torque[part]
-        give_back(changed)
+    changed = scratch_array(values.shape, np.float64)
+    for part in chunks(len(values)):
+        changed[part] = read_rows(values, part) - torque[part]
+        release_pages(changed)
     return changed
