@@ -11,8 +11,13 @@ from scipy import optimize
 
 from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, friction_law
-from jointbench.identification.friction.particle_swarm import parameters_at, particle_swarm, search_box, squares
-from jointbench.identification.friction.variable_projection import variable_projection
+from jointbench.identification.friction.variable_projection import (
+    parameters_at,
+    particle_swarm,
+    search_box,
+    squares,
+    variable_projection,
+)
 from tools.friction_bench.problem import Case
 
 ROUNDS = 15

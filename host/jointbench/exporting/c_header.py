@@ -22,7 +22,7 @@ from jointbench.exporting.c_source import (
     STATELESS,
     TABLES,
 )
-from jointbench.identification.friction.element import FORMS, Element
+from jointbench.identification.friction.law import FORMS, Element
 from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.robot import Robot

@@ -9,7 +9,7 @@ from jointbench.dynamics.kernels.lanes import Doubles
 from jointbench.dynamics.kernels.newton_euler import fill_torques
 from jointbench.dynamics.kernels.sharing import Counters
 from jointbench.dynamics.tree import Tree
-from jointbench.identification.friction.element import Form
+from jointbench.identification.friction.law import Form
 
 _SIGN, _SPEED, _BELL, _TANH = (float(form) for form in (Form.SIGN, Form.SPEED, Form.BELL, Form.TANH))
 

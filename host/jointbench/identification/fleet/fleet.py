@@ -12,7 +12,7 @@ from typing import Any, cast
 from jointbench.errors import FleetError, IncomparableModels, JointbenchError
 from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
-from jointbench.identification.fleet.spread import Family
+from jointbench.identification.fleet.random_effects import Family
 from jointbench.identification.model import Model
 from jointbench.recording.run_url import expand, local_directory, local_run, run_name
 from jointbench.robot import Robot

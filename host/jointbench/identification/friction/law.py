@@ -1,10 +1,11 @@
-"""A friction law: a sum of terms, each linear in some of its parameters once the others, its shapes, are chosen."""
+"""Friction laws: sums of terms over speed, load and temperature, with named parameters and bounds."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -14,7 +15,35 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.element import Element
+
+
+class Form(IntEnum):
+    """How an element depends on the velocity v; s is its shape. See `FORMS`."""
+
+    SIGN = 0
+    SPEED = 1
+    BELL = 2
+    TANH = 3
+    LOAD = 4
+
+
+FORMS = {
+    Form.SIGN: "sign(v)",
+    Form.SPEED: "v",
+    Form.BELL: "sign(v) exp(-(v/s)^2)",
+    Form.TANH: "tanh(s v)",
+    Form.LOAD: "sign(v) |load|",
+}
+"""In words."""
+
+
+class Element(NamedTuple):
+    """coefficient * form(v), in both directions or, where direction is 1 or -1, only for v of that sign."""
+
+    form: Form
+    coefficient: float
+    shape: float = 1.0
+    direction: int = 0
 
 
 class Unit(NamedTuple):

@@ -28,7 +28,7 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
+from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
 from jointbench.lazy_numba import lazy_njit
 
 _GONE = 40.0

@@ -1,16 +1,68 @@
-"""Fit a friction law by variable projection: what is linear is eliminated, only the shapes are searched."""
+"""Variable projection and particle swarm for friction laws, over small bounded least-squares problems."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.friction.bounded_least_squares import solve_bounded
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
+
+_RIDGE = 1e-12
+"""On the diagonal of the scaled normal equations: columns that vanish, or are the same, get values too."""
+
+
+def solve_bounded(columns: Array, values: Array, bounds: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Coefficients within bounds that fit the values best, exactly.
+
+    c = argmin ‖values - columns @ c‖² with lower <= c <= upper. Where the free solution breaks a bound, every way
+    to hold some coefficients at bounds is tried: the best that leaves the others within theirs is the solution.
+
+    Args:
+        columns: shape (…, n, k), k small.
+        values: shape (n,).
+        bounds: lower and upper for each coefficient, infinite where there is none, shape (k, 2).
+
+    Returns:
+        Coefficients, and which of them are free (not held at a bound), shape (…, k) each.
+    """
+    stack, k = columns.shape[:-2], columns.shape[-1]
+    flat = columns.reshape(-1, *columns.shape[-2:])
+    turned = np.swapaxes(flat, 1, 2)
+    normal, right = turned @ flat, turned @ values
+    size = np.sqrt(np.einsum("sii->si", normal))
+    size[size == 0.0] = 1.0
+    normal = normal / (size[:, :, None] * size[:, None, :]) + _RIDGE * np.eye(k)
+
+    scaled = np.linalg.solve(normal, (right / size)[..., None])[..., 0]
+    coefficients, free = scaled / size, np.ones(scaled.shape, dtype=np.bool_)
+    out = np.flatnonzero(((coefficients < bounds[:, 0]) | (coefficients > bounds[:, 1])).any(axis=1))
+    if len(out):
+        coefficients[out], free[out] = _best_of_sets(normal[out], right[out], size[out], bounds)
+    return coefficients.reshape(*stack, k), free.reshape(*stack, k)
+
+
+def _best_of_sets(normal: Array, right: Array, size: Array, bounds: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Hold each set of coefficients at each combination of their bounds; nan stands for free."""
+    held = np.array(list(product(*([np.nan, *each[np.isfinite(each)]] for each in bounds))))
+    free = np.isnan(held)
+    at = np.where(free, 0.0, held)[:, None] * size
+    target = right / size - (normal @ at[..., None])[..., 0]
+    both = free[:, :, None] & free[:, None, :]
+    masked = np.where(both[:, None], normal, np.eye(len(bounds)))
+    scaled = np.linalg.solve(masked, np.where(free[:, None], target, at)[..., None])[..., 0]
+    found = np.where(free[:, None], scaled / size, np.where(free, 0.0, held)[:, None])
+    # Half of what the sum of squares is above that of no coefficients at all.
+    cost = np.sum(scaled * (0.5 * (normal @ scaled[..., None])[..., 0] - right / size), axis=-1)
+    cost[((found < bounds[:, 0]) | (found > bounds[:, 1])).any(axis=-1)] = np.inf
+    best = np.argmin(cost, axis=0)
+    return found[best, np.arange(len(right))], free[best]
+
 
 _GRID = {0: 1, 1: 24, 2: 12, 3: 7}
 """Points along each shape on which a search begins, by the number of shapes."""
@@ -172,3 +224,71 @@ def _step(data: FrictionData, law: Law, at: _Points, damping: Array, bounds: Arr
     weight += held | (largest == 0.0)
     hessian = hessian + weight[..., None] * np.eye(len(bounds))
     return np.linalg.solve(hessian, np.where(held, 0.0, downhill)[..., None])[..., 0]
+
+
+PARTICLES = 40
+ITERATIONS = 200
+_PULL = 2.05
+"""Towards a particle's own best, and towards the swarm's."""
+
+CONSTRICTION = 2.0 / abs(2.0 - 2.0 * _PULL - math.sqrt((2.0 * _PULL) ** 2 - 8.0 * _PULL))
+"""Factor on the whole velocity, 0.7298: the swarm then contracts by itself, without a limit on velocities."""
+
+_LARGEST = 2.0
+"""A coefficient without a bound is searched up to where its column alone is this many times the largest torque."""
+
+
+def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0, iterations: int = ITERATIONS) -> Array:
+    """Parameters of a law that a swarm found, all of them searched alike, shapes as logarithms.
+
+    v ← χ (v + φ1 u1 (own best - x) + φ2 u2 (swarm's best - x)), x ← x + v, with u1, u2 uniform in [0, 1) for each
+    coordinate; who leaves the box stops at its wall.
+
+    Args:
+        data: to fit.
+        law: to fit.
+        seed: of the swarm.
+        iterations: moves of each particle.
+
+    Returns:
+        Parameters, shape (n_parameters,).
+
+    Source: Clerc & Kennedy, IEEE Trans. Evolutionary Computation 6(1), 2002.
+    """
+    rng = np.random.default_rng(seed)
+    low, high = search_box(data, law).T
+    place = rng.uniform(low, high, (PARTICLES, len(low)))
+    velocity = np.zeros_like(place)
+    best, least = place.copy(), squares(data, law, place)
+    for _ in range(iterations):
+        leader = best[np.argmin(least)]
+        own, shared = rng.random((2, *place.shape))
+        velocity = CONSTRICTION * (velocity + _PULL * own * (best - place) + _PULL * shared * (leader - place))
+        wanted = place + velocity
+        place = np.clip(wanted, low, high)
+        velocity[place != wanted] = 0.0
+        found = squares(data, law, place)
+        better = found < least
+        best[better], least[better] = place[better], found[better]
+    return parameters_at(law, best[np.argmin(least)])
+
+
+def search_box(data: FrictionData, law: Law) -> Array:
+    """Bounds of all parameters, those of shapes as logarithms, all finite, shape (n_parameters, 2)."""
+    shapes = law.shape_bounds(data)
+    columns = np.abs(law.columns(data, np.sqrt(shapes[:, 0] * shapes[:, 1]))).max(axis=0)
+    largest = _LARGEST * np.abs(data.torque).max() / np.where(columns > 0.0, columns, 1.0)
+    bounds = law.coefficient_bounds(data)
+    finite = np.stack([np.maximum(bounds[:, 0], -largest), np.minimum(bounds[:, 1], largest)], axis=-1)
+    return np.concatenate([finite, np.log(shapes)])
+
+
+def parameters_at(law: Law, place: Array) -> Array:
+    """Parameters of a place in the search box, shape (…, n_parameters)."""
+    linear = len(law.coefficients)
+    return np.concatenate([place[..., :linear], np.exp(place[..., linear:])], axis=-1)
+
+
+def squares(data: FrictionData, law: Law, place: Array) -> Array:
+    """Sum of squared torque errors at places in the search box, shape (…,)."""
+    return np.sum((law.torque(data, parameters_at(law, place)) - data.torque) ** 2, axis=-1)

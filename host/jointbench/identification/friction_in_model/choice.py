@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointbench.identification.friction.comparison import FOLDS, compare_laws
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.laws import SPEED_TERMS, friction_law
+from jointbench.identification.friction.fit import FOLDS, compare_laws
+from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 from jointbench.identification.friction_in_model.joint_laws import PLAIN
 from jointbench.identification.friction_in_model.start import away_from_rest, in_rows
 

@@ -15,8 +15,8 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.registry import Estimator
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.friction_fit import FrictionFit
-from jointbench.identification.friction.laws import friction_law
+from jointbench.identification.friction.fit import FrictionFit
+from jointbench.identification.friction.terms import friction_law
 from jointbench.identification.friction_in_model.choice import Choice, choose_law
 from jointbench.identification.friction_in_model.descent import Bounds, Descent, at_bound, descend
 from jointbench.identification.friction_in_model.held import fit_beside

@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.estimators.registry import Estimator
-from jointbench.identification.friction.friction_fit import FrictionFit
+from jointbench.identification.friction.fit import FrictionFit
 from jointbench.identification.friction_in_model.joint_laws import JointLaws
 from jointbench.identification.friction_in_model.law_rows import LawRows, Point
 from jointbench.identification.friction_in_model.model_friction import ModelFriction

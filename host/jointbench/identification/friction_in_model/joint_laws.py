@@ -15,7 +15,7 @@ from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law, Parameter
-from jointbench.identification.friction.laws import SPEED_TERMS, friction_law
+from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 
 PLAIN = "coulomb_viscous"
 """What a joint has without a law: two of the base parameters."""

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
-from jointbench.identification.friction.comparison import FOLDS, simplest_near_the_least
+from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.friction_in_model.memory_columns import Axis, axes_of, loading
 from jointbench.identification.friction_in_model.model_memory import ModelMemory, columns_of

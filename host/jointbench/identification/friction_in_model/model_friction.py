@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
-from jointbench.identification.friction.bounded_least_squares import solve_bounded
-from jointbench.identification.friction.element import Element
-from jointbench.identification.friction.laws import friction_law
+from jointbench.identification.friction.law import Element
+from jointbench.identification.friction.terms import friction_law
+from jointbench.identification.friction.variable_projection import solve_bounded
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, friction_data
 from jointbench.identification.friction_in_model.law_rows import Point, PredictedRows
 from jointbench.identification.judgement.verdict import Verdict, judge_parameter

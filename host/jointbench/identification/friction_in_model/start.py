@@ -13,7 +13,7 @@ from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
-from jointbench.identification.friction.laws import friction_law
+from jointbench.identification.friction.terms import friction_law
 from jointbench.identification.friction.variable_projection import valleys, variable_projection
 from jointbench.identification.friction_in_model.descent import Bounds
 from jointbench.identification.friction_in_model.joint_laws import JointLaws

@@ -10,8 +10,7 @@ import pytest
 from jointbench.errors import IncomparableModels
 from jointbench.identification import Model, fit
 from jointbench.identification.comparison import compare
-from jointbench.identification.comparison.all_parameters import AllParameters
-from jointbench.identification.comparison.torque_difference import MotionTorque
+from jointbench.identification.comparison.torque_difference import AllParameters, MotionTorque
 from jointbench.identification.fleet import Fleet, Member
 from jointbench.signals import Motion
 from jointbench.tests.identification.friction_in_model.law_runs import Friction, law_run, loaded, stribeck

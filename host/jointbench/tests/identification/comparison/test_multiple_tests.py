@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jointbench.identification.comparison.multiple_tests import holm, joint_test, single_tests
+from jointbench.identification.comparison.torque_difference import holm, joint_test, single_tests
 
 R, ROWS = 8, 60
 

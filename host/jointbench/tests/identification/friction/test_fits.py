@@ -6,9 +6,13 @@ from scipy import optimize
 
 from jointbench.errors import FitError
 from jointbench.identification.friction import METHODS, FrictionData, fit_friction, friction_law
-from jointbench.identification.friction.bounded_least_squares import solve_bounded
-from jointbench.identification.friction.particle_swarm import CONSTRICTION, search_box, squares
-from jointbench.identification.friction.variable_projection import variable_projection
+from jointbench.identification.friction.variable_projection import (
+    CONSTRICTION,
+    search_box,
+    solve_bounded,
+    squares,
+    variable_projection,
+)
 from jointbench.tests.identification.friction.sweeps import BOTH, LAWS, measured
 
 
