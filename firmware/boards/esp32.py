@@ -50,6 +50,8 @@ class Board(Joint):
         self.complete(self._make_drive)
 
     def _make_line(self):
+        if self.config["line"].get("de") is not None:
+            raise WiringError("config.json: line.de: only the RP2 boards can let go of an RS-485 line in time")
         baud = whole(self.config, "line.baud", 57600, 3000000, 921600)
         return UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us, wake=UART.IRQ_RX)
 

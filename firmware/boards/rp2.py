@@ -41,6 +41,7 @@ class Board(Joint):
     longest_watchdog_ms = 8388
     _fused = _guard = None
     _motors = ()
+    _driver = None
 
     def __init__(self):
         super().__init__(Pin, WDT)  # ENABLE low
@@ -78,6 +79,8 @@ class Board(Joint):
             self.safety.latched = self._guard.take
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
+        if config["line"].get("de") is not None:
+            line.driver = self._driver = self._make_driver()
         self.add_sensors(registers)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
@@ -124,7 +127,7 @@ class Board(Joint):
             )
             motors.append(self._fuse_motor(second, 1, second.loop, second.enable))
             self.speaking = memoryview(motors[0].t)[SPEAKER:]
-        self._fused = FusedLine(motors, self.period_us, config["line"]["uart"])
+        self._fused = FusedLine(motors, self.period_us, config["line"]["uart"], self._driver)
         self.kernels = before, after, motors[0].address
         self.clock_at = rp2_chip.TIMER
         self._sync_pin = sync_pin
@@ -177,6 +180,25 @@ class Board(Joint):
         if self._fused:
             self._fused.flush()
         super().flush()
+
+    def _make_driver(self):
+        """The enable of an RS-485 driver, by a state machine that no other part has."""
+        from drivers.rp2_driver_enable import driver_enable
+
+        config, taken = self.config, []
+        motors = (config, config["partner"]) if "partner" in config else (config,)
+        if config["line"].get("kind") == "usb":
+            raise WiringError("config.json: line.de is a UART's, line.kind is usb")
+        if "partner" in config:
+            taken.append(2)
+        for place, motor in enumerate(motors):
+            if "index" in motor.get("motor_encoder", {}):
+                taken.append(1 - place)
+            if "brake" in motor:
+                taken.append(brake_machine(config, place))
+        if self._guard:
+            taken += self._guard.machines
+        return driver_enable(config, taken, self._beats_in)
 
     def _make_motor_encoder(self, pio):
         config = self.config

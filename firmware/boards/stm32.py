@@ -61,6 +61,8 @@ class Board(Joint):
 
     def _make_line(self):
         config = self.config
+        if config["line"].get("de") is not None:
+            raise WiringError("config.json: line.de: only the RP2 boards can let go of an RS-485 line in time")
         baud = whole(config, "line.baud", 57600, 3000000, 921600)
         uart = UART(item(config, "line", "uart"), baudrate=baud, rxbuf=BUFFER, timeout=0)
         return UartLine(uart, baud, self.period_us, False, whole(config, "line.patience_us", 50, 600, 300))

@@ -108,10 +108,10 @@ class Fused:
 class FusedLine:
     """The UART's DMA, which the first motor's kernels see to; and their clock.
 
-    Args: the motors' Fused, one or two; the tick in us; the UART's number.
+    Args: the motors' Fused, one or two; the tick in us; the UART's number; the DriverEnable of its line, None for none.
     """
 
-    def __init__(self, motors, period_us, number):
+    def __init__(self, motors, period_us, number, driver=None):
         self._motors = motors
         self._base, self._interrupts = rp2_chip.UART[number], None
         request = rp2_chip.UART_TX_REQUEST + 2 * number
@@ -126,6 +126,8 @@ class FusedLine:
             rp2_turn.RX_RING: self.ring.address, rp2_turn.RX_MASK: RECEIVED - 1,
             rp2_turn.TX_DMA: self._sender_at,
         })  # fmt: skip
+        if driver:
+            first._put(0, {rp2_turn.DRIVER_AT: driver.address, rp2_turn.BYTE_TIME: driver.byte_time})
         if motors[1:]:
             first._put(0, {rp2_turn.NEXT_MOTOR: motors[1].address})
 

@@ -45,7 +45,7 @@ class Guard:
 
     def __init__(self, numbers, config, pio):
         self.address = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + FLAGS
-        self._machines = []
+        self._machines, self.machines = [], []  # those of the PIO, by number
         enable = Pin(config["pins"]["enable"])
         for number, machine in zip(numbers, (0, 2 if "index" in config.get("motor_encoder", {}) else 1)):
             if number is not None:
@@ -54,6 +54,7 @@ class Guard:
                     4 * pio + machine, program, freq=FREQUENCY_HZ, set_base=enable, in_base=watched, jmp_pin=watched
                 )
                 one.active(1)
+                self.machines.append(machine)
                 self._machines.append(one)
 
     def take(self):

@@ -67,8 +67,8 @@ class Heartbeat:
     level that a kick gives.
     """
 
-    def __init__(self, pin, pio, period_us, machine=MACHINE, level=1):
-        self._machine = rp2.StateMachine(4 * pio + machine, program, freq=FREQUENCY_HZ, set_base=Pin(pin))
+    def __init__(self, pin, pio, period_us, machine=MACHINE, level=1, frequency=FREQUENCY_HZ):
+        self._machine = rp2.StateMachine(4 * pio + machine, program, freq=frequency, set_base=Pin(pin))
         self.address = rp2_chip.PIO + pio * rp2_chip.PIO_STEP + TX + 4 * machine
         self.kick = max(SHORTEST_US, 3 * period_us) // TURN_US
         if not level:

@@ -74,6 +74,9 @@ FAULT = const(50)
 LOW = const(51)
 HIGH = const(52)
 NO_FLAGS = const(53)
+DRIVER_AT = const(58)  # one-shot of an RS-485 driver, 0: none; until when bits are on the line [us, Q4]
+DRIVER_UNTIL = const(59)
+BYTE_TIME = const(60)  # of a byte on the line, us Q8
 CELLS = const(64)
 
 OVERFLOW = const(0x800)  # of the ADC's FIFO
@@ -98,6 +101,7 @@ LOST_EDGE = const(0x20000)
 LOST_LINK = const(0x80000)
 LATE = const(0x40000)  # the sample was taken so much later than its tick that it must be told
 IN_TIME = const(20)  # us
+DRIVER_LEAD = const(4)  # us from when an RS-485 driver is told to be on until the first bit: its turn-on and a kick
 # As framing.py has them; viper folds a constant only when it stands in the same file. rp2.py compares them.
 TAIL = const(9)
 GIVEN_UP_TO = const(10)
@@ -125,10 +129,24 @@ def before(_t) -> int:
     busy = t[BUSY]
     given = t[GIVEN]
     late = -1
+    span = 0
+    first = 0
     while late < 0:
         if not dma[3] & busy:
             count = line[CODE] - given
             if count > 0:
+                if t[DRIVER_AT]:
+                    late = timer[0]
+                    span = t[DRIVER_UNTIL] - (late << 4)  # of what is still on its way
+                    first = 0
+                    if span <= 0:
+                        span = DRIVER_LEAD << 4
+                        first = 1
+                    span += ((count * t[BYTE_TIME]) >> 4) + 1
+                    t[DRIVER_UNTIL] = (late << 4) + span
+                    ptr32(t[DRIVER_AT])[0] = (span >> 4) + 1
+                    while first and timer[0] - late < DRIVER_LEAD:
+                        pass
                 given = given + count
                 dma[7] = count  # it goes on where it stopped
         late = timer[0] - due

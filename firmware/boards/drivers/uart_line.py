@@ -25,6 +25,7 @@ class UartLine:
     """
 
     receive_buffer = BUFFER
+    driver = None  # of an RS-485 line (rp2_driver_enable.py)
 
     def __init__(self, uart, baud, period_us, buffered=True, patience_us=300, wake=None):
         if baud < SLOWEST:
@@ -52,7 +53,11 @@ class UartLine:
 
     def send(self, data, count):
         self._waiting += count
+        if self.driver:
+            self.driver.begin()
         self.uart.write(data, count)  # pyright: ignore[reportCallIssue] (the stubs lack write(data, count))
+        if self.driver:
+            self.driver.sending(count)
 
     def flush(self):
         self.uart.flush()

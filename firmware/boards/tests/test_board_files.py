@@ -226,3 +226,10 @@ def test_a_brake_that_cannot_be_is_refused(pins: Any, brake: Any, words: str, tm
     config["pins"].update(pins)
     config.update({} if brake is None else {"brake": brake})
     assert words in start("esp32", config, tmp_path)
+
+
+@pytest.mark.parametrize("port", sorted(BRAKES))
+def test_a_port_that_cannot_let_go_of_a_line_in_time_says_so(port: str, tmp_path: Any) -> None:
+    config = examples()[port]
+    config["line"]["de"] = BRAKES[port]
+    assert "line.de: only the RP2 boards" in start(port, config, tmp_path)

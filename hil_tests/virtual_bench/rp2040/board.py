@@ -29,7 +29,9 @@ class Rp2040Board:
         enable_changes: since the last tick began: when, in ns of its own time, and to what level ENABLE went; of two
             motors the first one's, then the other's.
         brake_changes: of brakes, likewise: whether they were told to open.
-        violations: of the timing that sensors' data sheets ask for, since it got power.
+        violations: of the timing that sensors' data sheets ask for, since it got power; and bits that no driver gave.
+        driver_held, driver_leads: of an RS-485 line's driver since then: for how long [ns] it was on after a last bit,
+            and before a first one.
         resets: of the chip since it got power.
         lead_ns: by which its crystal is ahead of the bench's time, since it has run by itself.
     """
@@ -101,7 +103,9 @@ class Rp2040Board:
         motors = [told, told["partner"]] if "partner" in told else [told]
         self.enable_changes = [(at, level) for motor in motors for at, level in motor["changes"]]
         self.brake_changes = [(at, level) for motor in motors for at, level in motor["brakeChanges"]]
-        self.violations += told["violations"]
+        self.violations += told["violations"] + told["driver"]["faults"]
+        self.driver_held += told["driver"]["held"]
+        self.driver_leads += told["driver"]["leads"]
         self.resets = told["resets"]
         self.ports: list[str] = told.get("ports") or []
         if told["lockup"] and not told["watchdog"]:
@@ -142,6 +146,8 @@ class Rp2040Board:
         self.enable_changes: list[tuple[int, bool]] = []
         self.brake_changes: list[tuple[int, bool]] = []
         self.violations: list[str] = []
+        self.driver_held: list[float] = []
+        self.driver_leads: list[float] = []
         self.resets = 0
         try:
             with (self._folder / "emulator.log").open("ab") as log:

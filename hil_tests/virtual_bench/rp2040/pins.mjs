@@ -127,6 +127,36 @@ class Motor {
   }
 }
 
+// The driver of an RS-485 line: its enable must cover every bit, and falls soon after the last.
+class LineDriver {
+  constructor() { this.enabled = false; this.beganNs = this.bitsEndNs = -Infinity; this.faults = []; this.held = []; this.leads = []; }
+
+  attach(chip, { de, uart }) {
+    this.enabled = false;
+    this.bitsEndNs = -Infinity;
+    chip.rp2040.gpio[de].addListener((state) => {
+      const { clock: { nanos } } = chip, enabled = state === HIGH;
+      if (enabled === this.enabled) return;
+      this.enabled = enabled;
+      if (enabled) this.beganNs = nanos;
+      else if (nanos < this.bitsEndNs) this.faults.push(`line.de falls ${this.bitsEndNs - nanos} ns before the last bit ends`);
+      else this.held.push(nanos - this.bitsEndNs);
+    });
+    chip.rp2040.uart[uart].onBits = (beginNs, endNs) => {
+      if (!this.enabled) this.faults.push('line.de is low as a byte begins');
+      else if (this.bitsEndNs < this.beganNs) this.leads.push(beginNs - this.beganNs);
+      this.bitsEndNs = endNs;
+    };
+  }
+
+  // Faults; for how long it was held after a last bit, and how long it was on before a first one [ns].
+  told() {
+    const { faults, held, leads } = this;
+    Object.assign(this, { faults: [], held: [], leads: [] });
+    return { faults, held, leads };
+  }
+}
+
 export class Pins {
   constructor(config) {
     this.config = config;
@@ -152,6 +182,7 @@ export class Pins {
       this.drive(pin, level);
       wakePio(this.chip);
     });
+    this.driver = new LineDriver();
     this.sync = new Timetable((level) => this.drive(config.pins.sync, level));
   }
 
@@ -166,6 +197,7 @@ export class Pins {
     rp2040.gpio.forEach((pin, number) => { if (this.levels >> number & 1) pin.setInputValue(true); });
     if (this.usb) this.usb.attach(chip);
     else rp2040.uart[config.line.uart].onByte = (byte) => this.sent.push(byte);
+    if (config.line.de !== undefined) this.driver.attach(chip, config.line);
     const { adc } = rp2040;
     adc.onADCRead = (input) => {
       adc.currentChannel = input;
@@ -205,7 +237,8 @@ export class Pins {
     const { sent, violations } = this, [first, partner] = this.motors.map((motor) => motor.answer());
     this.sent = [];
     this.violations = [];
-    return { sent: Buffer.from(sent).toString('hex'), ...first, partner, violations, ports: this.usb?.names };
+    return { sent: Buffer.from(sent).toString('hex'), ...first, partner, violations, ports: this.usb?.names,
+      driver: this.driver.told() };
   }
 
   drive(number, level) {

@@ -21,6 +21,7 @@ export function mendUart(chip, uart) {
   };
   const shift = () => {
     shifting = waiting.shift();
+    uart.onBits?.(clock.nanos, clock.nanos + BITS * bit());
     if (waiting.length === sendLevel()) uart.interruptStatus |= TX;
     sent.schedule(BITS * bit());
   };
@@ -36,6 +37,7 @@ export function mendUart(chip, uart) {
   });
   const read = uart.readUint32.bind(uart), write = uart.writeUint32.bind(uart);
   uart.onByte = null;
+  uart.onBits = null; // when a byte's first bit begins and its last ends
   uart.overruns = 0;
   uart.checkInterrupts = update;
   uart.feedByte = (value) => {
