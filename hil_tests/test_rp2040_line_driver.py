@@ -63,9 +63,8 @@ def test_drivers_in_python_drive_every_bit_too(start_chip: StartChip) -> None:
         """
 from drivers.rp2_driver_enable import DriverEnable
 from drivers.uart_line import UartLine
-out = UartLine(line, 921600, 1000)
+out = UartLine(line, 921600, 1000, driver=DriverEnable(2, 1, 0, 0, 921600))
 time.sleep_ms(20)
-out.driver = DriverEnable(2, 1, 0, 0, 921600)
 for _ in range(3):
     for count in (1, 60, 200):
         out.send(bytes(count), count)

@@ -42,6 +42,7 @@ class Board(Joint):
     _fused = _guard = None
     _motors = ()
     _driver = None
+    _beats_in = 1  # PIO of what holds a pin only while it is kicked
 
     def __init__(self):
         super().__init__(Pin, WDT)  # ENABLE low
@@ -68,7 +69,7 @@ class Board(Joint):
         # From now on whoever lets the motor go by not turning does so. In the other PIO: the counter fills its own.
         self._beats_in = 1 - min(pio, 1)
         self._enable = Heartbeat(config["pins"]["enable"], self._beats_in, self.period_us)
-        self.watch_pins(not rp2_chip.IS_RP2350)
+        self.watch_pins(not rp2_chip.IS_RP2350, self._beating_brake)
         if self.safety and len(motors) == 1:  # two leave the PIO no state machine
             from drivers.rp2_guard import Guard
 
@@ -79,14 +80,12 @@ class Board(Joint):
             self.safety.latched = self._guard.take
         motor_encoder = self._make_motor_encoder(pio)
         line = self._make_line()
-        if config["line"].get("de") is not None:
-            line.driver = self._driver = self._make_driver()
         self.add_sensors(registers)
         self.begin(line, motor_encoder, absolute_encoder(config, "link_encoder"), sync_pin, hard=True)
         self.complete(self._make_drive)
         self._fuse(sync_pin, pio)
 
-    def make_brake(self, number, level):
+    def _beating_brake(self, number, level):
         return Heartbeat(number, self._beats_in, self.period_us, brake_machine(self.config), level)
 
     def disable(self):
@@ -187,8 +186,6 @@ class Board(Joint):
 
         config, taken = self.config, []
         motors = (config, config["partner"]) if "partner" in config else (config,)
-        if config["line"].get("kind") == "usb":
-            raise WiringError("config.json: line.de is a UART's, line.kind is usb")
         if "partner" in config:
             taken.append(2)
         for place, motor in enumerate(motors):
@@ -219,11 +216,16 @@ class Board(Joint):
         if choice(self.config, "line.kind", ("uart", "usb")) == "usb":
             from drivers.rp2_usb_line import UsbLine
 
+            if self.config["line"].get("de") is not None:
+                raise WiringError("config.json: line.de is a UART's, line.kind is usb")
             return UsbLine()
         from drivers.uart_line import BUFFER, UartLine
 
         baud = whole(self.config, "line.baud", 57600, 3000000, 921600)
-        return UartLine(self._make_uart("line", baud, BUFFER), baud, self.period_us)
+        uart = self._make_uart("line", baud, BUFFER)
+        if self.config["line"].get("de") is not None:
+            self._driver = self._make_driver()
+        return UartLine(uart, baud, self.period_us, driver=self._driver)
 
     def _make_uart(self, name, baud, buffer):
         tx, rx = (Pin(item(self.config, name, pin)) for pin in ("tx", "rx"))

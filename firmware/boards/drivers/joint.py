@@ -116,14 +116,16 @@ class Joint:
             self.ntc = Ntc(config)
             facts.update(self.ntc.facts())
 
-    def watch_pins(self, pulls_down=True):
-        """The pins of config.json that keep the motor off, where there are some; a bare board has none."""
+    def watch_pins(self, pulls_down=True, make_brake=None):
+        """The pins of config.json that keep the motor off, and its brake's; a bare board has none.
+
+        make_brake(pin, level that opens it): in place of a pin that is a level.
+        """
         if "sim_joint" not in self.config:
             self.safety = safety_pins(self.config, pulls_down)
-            self.brake = holding_brake(self.config, self.facts, self.make_brake)
+            self.brake = holding_brake(self.config, self.facts, make_brake or self._level_brake)
 
-    def make_brake(self, number, level):
-        """A brake at this pin, which this level opens."""
+    def _level_brake(self, number, level):
         from drivers.brake import LevelBrake
 
         return LevelBrake(self._pin_class, number, level)

@@ -21,17 +21,17 @@ class UartLine:
     """Bytes between the Hal and a machine.UART set up with BUFFER bytes each way; `budget` of them go out in a tick.
 
     Args: the UART; its speed; the tick in us; whether it has a transmit buffer, and how long to wait where not; which
-    of its interrupts wakes the console (`UART.IRQ_RX`) where the port does not look for input by itself.
+    of its interrupts wakes the console (`UART.IRQ_RX`) where the port does not look for input by itself; the driver of
+    an RS-485 line (rp2_driver_enable.py).
     """
 
     receive_buffer = BUFFER
-    driver = None  # of an RS-485 line (rp2_driver_enable.py)
 
-    def __init__(self, uart, baud, period_us, buffered=True, patience_us=300, wake=None):
+    def __init__(self, uart, baud, period_us, buffered=True, patience_us=300, wake=None, driver=None):
         if baud < SLOWEST:
             raise WiringError("config.json: line.baud is %d; it must be at least %d" % (baud, SLOWEST))
         self.uart = uart
-        self._wake = wake
+        self._wake, self._driver = wake, driver
         self._a_tick = baud * period_us // (BITS * 1000000)
         self.budget = self._a_tick + 4 & ~3
         self._capacity = BUFFER if buffered else max(1, baud * patience_us // (BITS * 1000000))
@@ -53,11 +53,11 @@ class UartLine:
 
     def send(self, data, count):
         self._waiting += count
-        if self.driver:
-            self.driver.begin()
+        if self._driver:
+            self._driver.begin()
         self.uart.write(data, count)  # pyright: ignore[reportCallIssue] (the stubs lack write(data, count))
-        if self.driver:
-            self.driver.sending(count)
+        if self._driver:
+            self._driver.sending(count)
 
     def flush(self):
         self.uart.flush()
