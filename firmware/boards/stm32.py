@@ -102,6 +102,8 @@ class Board(Joint):
     def _make_drive(self, zero):
         config = self.config
         kind = choice(config, "drive.kind", ("pwm_direction", "half_bridges", "analog", "uart", "can"))
+        if "break" in config["drive"] and kind != "half_bridges":
+            raise WiringError("config.json: drive.break is of half_bridges, drive.kind is %s" % kind)
         if kind == "uart":
             from drivers.uart_drive import UartDrive
 
@@ -129,7 +131,10 @@ class Board(Joint):
 
             high, low = item(config, "drive", "high"), item(config, "drive", "low")
             dead_ns = whole(config, "drive.dead_time_ns", 50, 5000)
-            return HalfBridges(timer, high, low, whole(config, "drive.function", 0, 15, 1), frequency, dead_ns, loop)
+            bridges = HalfBridges(timer, high, low, whole(config, "drive.function", 0, 15, 1), frequency, dead_ns, loop)
+            if "break" in config["drive"]:
+                self._break_by(bridges, choice(config, "drive.break", ("stop", "fault")))
+            return bridges
         from drivers.pwm_direction import PwmDirection
 
         channel = Timer(timer, freq=frequency).channel(
@@ -138,6 +143,15 @@ class Board(Joint):
         return PwmDirection(
             TimerPwm(channel, Timer(timer).period()), Pin(item(config, "drive", "direction"), Pin.OUT, value=0), loop
         )
+
+    def _break_by(self, bridges, name):
+        """The pin stop or fault is the timer's break input, too."""
+        function = whole(self.config, "drive.break_function", 0, 15)
+        pull = Pin.PULL_UP if name == "fault" else Pin.PULL_DOWN
+        bridges.break_at(item(self.config, "pins", name), function, pull, 2 if name == "fault" else 1)
+        if self.safety:
+            self.safety.latched = bridges.read_break
+
 
 
 class TimerCounter:

@@ -21,6 +21,10 @@ MAIN_OUTPUT = const(0x8000)  # MOE of BDTR
 DRIVEN_WHEN_OFF = const(0x0C00)  # OSSR and OSSI
 IDLE_LEVELS = const(0x7F00)  # OIS1 to OIS4 of CR2
 LONGEST = const(1008)
+BREAK = const(0x1000)  # BKE of BDTR
+BREAK_HIGH_OR_FOR_A_WHILE = const(0x6000)  # BKP, AOE
+STATUS = const(0x10)  # SR, of which BIF says that the break has been
+BROKEN = const(0x80)
 
 
 class HalfBridges:
@@ -38,7 +42,8 @@ class HalfBridges:
             Pin(pin, Pin.OUT, value=0)
         self._loop = loop
         registers = stm.TIM1 if number == 1 else stm.TIM8
-        self._control = registers + stm.TIM_BDTR
+        self._control, self._status = registers + stm.TIM_BDTR, registers + STATUS
+        self._break_bit = 0
         # Counting up and down halves the frequency.
         timer = Timer(number, freq=2 * frequency_Hz, mode=Timer.CENTER)
         dead = (dead_ns * (timer.source_freq() // 1000000) + 999) // 1000
@@ -52,6 +57,20 @@ class HalfBridges:
         switch_on(self._control, DRIVEN_WHEN_OFF)
         for pin in gates:
             Pin(pin, Pin.ALT, pull=Pin.PULL_DOWN, alt=function)
+
+    def break_at(self, pin, function, pull, bit):
+        """Let the timer's break input, low, switch the main output off; read_break() then gives `bit` once.
+
+        The main output stays off until command(), which the tick's trip keeps from coming (RM0090, 17.3.12).
+        """
+        self._break_bit = bit
+        Pin(pin, Pin.ALT, pull=pull, alt=function)
+        switch_off(self._control, BREAK_HIGH_OR_FOR_A_WHILE)
+        switch_on(self._control, BREAK)
+        self.read_break()
+
+    def read_break(self):
+        return self._break_bit if taken(self._status, BROKEN) else 0
 
     def command(self, current_mA):
         half = self._loop(current_mA)
@@ -75,3 +94,13 @@ def switch_on(address: int, bits: int):
 def switch_off(address: int, bits: int):
     register = ptr32(address)
     register[0] = register[0] & (0 - bits - 1)
+
+
+@micropython.viper
+def taken(address: int, bits: int) -> int:
+    """Those of the bits that are set; they are cleared, as a status register's are, by a 0."""
+    register = ptr32(address)
+    found = register[0] & bits
+    if found:
+        register[0] = 0 - bits - 1
+    return found

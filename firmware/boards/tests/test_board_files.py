@@ -233,3 +233,37 @@ def test_a_port_that_cannot_let_go_of_a_line_in_time_says_so(port: str, tmp_path
     config = examples()[port]
     config["line"]["de"] = BRAKES[port]
     assert "line.de: only the RP2 boards" in start(port, config, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "bit", "pulled_down"), [("stop", 1, 1), ("fault", 2, 0)])
+def test_an_stm32_s_break_input_is_told_in_the_tick_after_it_was_low(
+    name: str, bit: int, pulled_down: int, tmp_path: Any
+) -> None:
+    """Registers alone: BKE on, active low, no automatic restart (BDTR); BIF of SR, cleared by a 0."""
+    config = examples()["stm32"]
+    config["pins"][name] = "B12"
+    config["drive"] |= {"break": name, "break_function": 1}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    program = (
+        PROGRAM.split("    built = ")[0]
+        + """
+    wired = [tell(event) for event in log if event[0] == "B12"][-1][:4]
+    answer = [main_output[17] & 0x7000, main_output[17] & 0x0C00, wired]
+    for broken in (0, 0x80, 0):
+        main_output[4] = 0x1F | broken
+        board.wait_tick()
+        answer += [struct.unpack_from("<i", board.inputs, 116)[0], main_output[4] & 0x80]
+except WiringError as error:
+    answer = str(error)
+""".replace("event[0] == ", "isinstance(event, tuple) and event[0] == ")
+    )
+    found = run(program, port="stm32", tests=str(ROOT / "firmware/boards/tests"), folder=str(tmp_path))
+    assert found == [0x1000, 0x0C00, ["B12", "alt", 1, pulled_down], 0, 0, bit, 0, 0, 0]
+
+
+def test_a_break_input_without_its_pin_is_refused(tmp_path: Any) -> None:
+    config = examples()["stm32"]
+    config["drive"] |= {"break": "stop", "break_function": 1}
+    assert "pins.stop is missing" in start("stm32", config, tmp_path)
+    config["drive"] = {"kind": "uart", "uart": 4, "break": "stop"}
+    assert "drive.break is of half_bridges, drive.kind is uart" in start("stm32", config, tmp_path)
