@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
+from jointbench.dynamics import model_columns, model_parameter_names
 from jointbench.errors import RobotFileError
 from jointbench.robot import BevelDifferential, DriveTrain, load_robot
 
@@ -155,3 +156,24 @@ def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message
     with pytest.raises(RobotFileError) as error:
         read(tmp_path, GEARED.replace(before, after))
     assert message in str(error.value)
+
+
+def test_the_regressors_columns_have_the_joints_own_dynamics() -> None:
+    """J ddq + G(q2) as a fit's columns have it: bevels are rotors, all else is of the links."""
+    arm = load_robot("nursing_arm:2")
+    robot = replace(arm, joints=(arm.joints[0], replace(arm.joints[1], origin=(0.0, 0.0, 0.0))))
+    both = GEAR.first_bevel + GEAR.second_bevel
+    parameters = {
+        "j1.rotor_inertia": both,
+        "j2.rotor_inertia": both,
+        "shoulder_pair.j1.rotor_inertia": GEAR.first_bevel,
+        "shoulder_pair.j2.rotor_inertia": GEAR.second_bevel,
+        "j1.Izz": GEAR.third_bevel,
+        "j2.Izz": GEAR.carrier + GEAR.third_mass * GEAR.third_radius**2,
+        "j2.mcy": GEAR.load_mass * GEAR.load_radius,  # y points down while it hangs
+    }
+    values = np.array([parameters.get(name, 0.0) for name in model_parameter_names(robot)])
+    q, dq, ddq = random(3, 20, 2)
+    columns, _ = model_columns(robot, q, dq, ddq)
+    torque = (columns @ values).reshape(-1, 2)
+    np.testing.assert_allclose(torque, GEAR.required_forces(q[:, 1], ddq, GRAVITY), rtol=1e-9, atol=1e-9)
