@@ -26,8 +26,8 @@ from jointbench.cli.stance import (
 from jointbench.cli.stance_tables import HELD, LABELS, PRINTED, parameter_table
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, theoretical_point
-from jointbench.identification.zero_moment_point.calibration import Calibration
 from jointbench.identification.zero_moment_point.projected_newton import FIRST_ALPHA, PRINTED_ALPHA
+from jointbench.identification.zero_moment_point.stance import Calibration
 from jointbench.recording import Run
 from jointbench.report import stance_picture
 from jointbench.robot import CORNERS, Robot, load_robot

@@ -25,7 +25,7 @@ from jointbench.identification.drives import (
     fit_stiffness,
 )
 from jointbench.identification.drives.harmonic import rms_error
-from jointbench.identification.drives.linear_torque import fit_linear_torque
+from jointbench.identification.drives.prediction import fit_linear_torque
 from tools.demo.printed_harmonic import PrintedModel, fit_printed, on_printed_rows, printed_signals
 from tools.demo.story import NOT_PRINTED, PaperLine
 from tools.truth import Truth

@@ -16,7 +16,7 @@ from jointbench import FitSettings, Run
 from jointbench.arrays import Array
 from jointbench.identification.drives import DriveSignals, GearTorque, LinearTorque, RmsError, RowFilter
 from jointbench.identification.drives.harmonic import rms_error
-from jointbench.identification.drives.linear_torque import fit_linear_torque
+from jointbench.identification.drives.prediction import fit_linear_torque
 from jointbench.identification.observations.recorded_signals import recorded_signals
 from jointbench.signals import LowPass, moving_mask, rest_threshold, savitzky_golay
 

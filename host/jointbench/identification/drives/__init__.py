@@ -2,11 +2,16 @@
 
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque, RowFilter, drive_signals
 from jointbench.identification.drives.gains import DriveGains, MotorGain, identify_gains
-from jointbench.identification.drives.harmonic import HarmonicModel, MemoryJoint, RmsError, fit_harmonic
+from jointbench.identification.drives.harmonic import (
+    GearStiffness,
+    HarmonicModel,
+    MemoryJoint,
+    RmsError,
+    fit_harmonic,
+    fit_stiffness,
+)
 from jointbench.identification.drives.harmonic_joint import HarmonicJoint, fit_harmonic_joint
-from jointbench.identification.drives.linear_torque import LinearTorque
-from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS
-from jointbench.identification.drives.stiffness import GearStiffness, fit_stiffness
+from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, LinearTorque
 
 __all__ = [
     "HARMONIC_PARAMETERS",

@@ -1,4 +1,4 @@
-"""The improved model of harmonic joints: links by their torque sensors, then gears and motors by what is left."""
+"""Harmonic-drive models of all joints, and the stiffness of their gears from encoders on both sides."""
 
 from __future__ import annotations
 
@@ -9,23 +9,97 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from jointbench.arrays import Array
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.harmonic_joint import HarmonicJoint, fit_harmonic_joint
-from jointbench.identification.drives.linear_torque import LinearTorque, fit_linear_torque
 from jointbench.identification.drives.prediction import (
     HARMONIC_PARAMETERS,
+    LinearTorque,
     Load,
     exact_motor_torque,
+    fit_linear_torque,
     motor_torque_by_stand_in,
 )
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement.verdict import Verdict, judge_parameter
+from jointbench.identification.least_squares import weighted_least_squares
 from jointbench.robot import Robot
 from jointbench.signals import Motion
+
+
+@dataclass(frozen=True)
+class GearStiffness:
+    """How far one gear, its torque sensor included, gives.
+
+    Attributes:
+        name: of the joint.
+        flexibility: 1/stiffness [rad/(N·m)]; 0 where not told.
+        sigma: its standard deviation; infinite where not told.
+        verdict: the word on it; a flexibility that is not above zero is refused.
+    """
+
+    name: str
+    flexibility: float
+    sigma: float
+    verdict: Verdict
+
+    @property
+    def stiffness(self) -> float | None:
+        """Stiffness [N·m/rad], None where refused."""
+        return None if self.verdict.word == "refused" else 1.0 / self.flexibility
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval that holds the flexibility with 95 % probability [rad/(N·m)]."""
+        half = float(stats.norm.ppf(0.975)) * self.sigma
+        return self.flexibility - half, self.flexibility + half
+
+
+def fit_stiffness(robot: Robot, signals: DriveSignals) -> tuple[GearStiffness | None, ...]:
+    """Identify each gear's stiffness K from twist and torque.
+
+    q_motor - q_link = tau_r / K + zero, by least squares.
+
+    Args:
+        robot: the robot.
+        signals: with `twist` and `gear_torque`.
+
+    Returns:
+        One for each joint, None of passive ones.
+
+    Raises:
+        FitError: the signals lack encoders on both sides, or torque sensors; or a joint has too few rows.
+    """
+    gear, twist = signals.gear_torque, signals.twist
+    if gear is None or twist is None:
+        missing = "torque sensors" if gear is None else "encoders on both sides of the gears"
+        raise FitError(f"the signals of {robot.name!r} are without {missing}, and stiffness is torque over twist")
+    found: list[GearStiffness | None] = []
+    for j, name in enumerate(robot.joint_names):
+        if not robot.modelled[j]:
+            found.append(None)
+            continue
+        used = signals.moving_rows[:, j, None]
+        if int(used.sum()) <= 2:
+            raise FitError(f"joint {name!r} has {int(used.sum())} rows away from rest; record a motion that moves it")
+        torque, twisted = signals.joint_rows(np.stack([gear.value[:, j], twist[:, j]], axis=1), j).T
+        columns = np.stack([torque, np.ones_like(torque)], axis=1)[:, None]
+        estimate = weighted_least_squares(columns, twisted[:, None], used)
+        value, sigma = float(estimate.parameters[0]), float(np.sqrt(estimate.covariance[0, 0]))
+        found.append(GearStiffness(name, value, sigma, _judge(name, value, sigma)))
+    return tuple(found)
+
+
+def _judge(joint: str, value: float, sigma: float) -> Verdict:
+    name = f"{joint}.flexibility"
+    if value <= 0.0 and np.isfinite(sigma):
+        return Verdict(name, "refused", f"{value:.3g} ± {sigma:.2g} rad/(N·m) is not above zero, as any gear's is")
+    return judge_parameter(name, value, sigma)
+
 
 _FLEXIBILITY = HARMONIC_PARAMETERS.index("flexibility")
 

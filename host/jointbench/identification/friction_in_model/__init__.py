@@ -1,8 +1,7 @@
 """Friction laws as part of a model: fitted together with all else, with error bars and verdicts."""
 
 from jointbench.identification.friction_in_model.fit import FrictionLaws, LawFit, fit_with_laws
-from jointbench.identification.friction_in_model.joint_laws import CHOOSE, JointLaws, asked_laws
-from jointbench.identification.friction_in_model.law_rows import PredictedRows
+from jointbench.identification.friction_in_model.joint_laws import CHOOSE, JointLaws, PredictedRows, asked_laws
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
 from jointbench.identification.friction_in_model.model_memory import ModelMemory
 from jointbench.identification.friction_state import FrictionState, Prediction

@@ -1,22 +1,231 @@
-"""Which friction law a joint gets where that is left open."""
+"""Choice of a friction law for each joint of a model, by rows held out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
 
+from jointbench.arrays import Array
+from jointbench.dynamics import BaseParameters
+from jointbench.errors import FitError
+from jointbench.identification.estimators.problem import Problem
+from jointbench.identification.estimators.registry import Estimator
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.fit import FOLDS, compare_laws
+from jointbench.identification.friction.fit import FOLDS, FrictionFit, compare_laws
+from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
-from jointbench.identification.friction_in_model.joint_laws import PLAIN
-from jointbench.identification.friction_in_model.start import away_from_rest, in_rows
+from jointbench.identification.friction.variable_projection import valleys, variable_projection
+from jointbench.identification.friction_in_model.descent import Bounds
+from jointbench.identification.friction_in_model.joint_laws import PLAIN, JointLaws, LawRows, Point
+from jointbench.identification.friction_in_model.model_friction import ModelFriction
+from jointbench.identification.least_squares import Estimate, joint_weights
+from jointbench.identification.least_squares.triangles import compress
+from jointbench.identification.rows import Block, Rows
+from jointbench.signals import rest_threshold
+
+_MOST_ROWS = 8192
+"""Of a joint, evenly spread: more change a start, or the choice of a law, by less than it matters."""
+
+_SAME = 0.2
+"""Of shapes' logarithms: closer together, they are of one valley."""
+
+_MOST_OTHERS = 3
+
+
+def friction_left(parts: Sequence[Rows], base: BaseParameters, values: Array, joint: str) -> FrictionData:
+    """Friction and offset of a joint: what base parameters but for these leave of its torque, where it moves.
+
+    Speed and load are filtered as the torque is: speed is the column of the joint's viscous friction.
+
+    Args:
+        parts: rows of one recording each.
+        base: what their columns stand for.
+        values: of the base parameters, shape (rank,).
+        joint: its name.
+    """
+    names = base.leading_names
+    rest = values.copy()
+    for end in ("viscous", "coulomb", "offset"):
+        if f"{joint}.{end}" in names:
+            rest[names.index(f"{joint}.{end}")] = 0.0
+    viscous = names.index(f"{joint}.viscous")
+    loading = np.array([not name.endswith((".viscous", ".coulomb")) for name in names])
+    j = base.robot.joint_index(joint)
+    found = [
+        _of_block(block, j, viscous, rest, np.where(loading, rest, 0.0)) for part in parts for block in part.blocks()
+    ]
+    velocity, torque, load = np.concatenate(found, axis=1)
+    every = slice(None, None, -(-max(len(velocity), 1) // _MOST_ROWS))
+    return FrictionData(velocity[every], torque[every], load[every], in_time=True).moving()
+
+
+def _of_block(block: Block, joint: int, viscous: int, rest: Array, loading: Array) -> Array:
+    """Velocity, torque left and load of a joint's rows, shape (3, n)."""
+    which, columns = block.of_joint(joint)
+    used: NDArray[np.bool_] = block.used[:, joint]
+    if not used.any():
+        return np.zeros((3, 0))
+    columns = columns[:, used]
+    velocity = columns[np.searchsorted(which, viscous)]
+    left = block.torque[used, joint] - rest[which] @ columns
+    return np.stack([velocity, left, loading[which] @ columns])
+
+
+def away_from_rest(data: FrictionData) -> FrictionData:
+    """Rows in which friction of the filtered speed is filtered friction: not those next to a reversal."""
+    return data.moving(float(rest_threshold(data.velocity[:, None])[0])) if data.n_rows else data
+
+
+def in_rows(law: str) -> str:
+    """A law as it is fitted to such rows, with an offset beside it; one of both directions has it already."""
+    return law if law.startswith("asymmetric") else f"{law}+offset"
+
+
+class Starts(NamedTuple):
+    """Where to begin: the best point, other valleys of each joint's law, and bounds of the laws' parameters."""
+
+    best: Point
+    others: Mapping[str, Array]
+    bounds: Bounds
+
+
+def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) -> Starts:
+    """Each joint's law fitted by itself, by variable projection.
+
+    Args:
+        laws: of some joints.
+        values: of the base parameters where friction is Coulomb's and viscous, shape (rank,).
+        data: of these joints.
+
+    Raises:
+        FitError: a joint has too few rows.
+    """
+    best, bounds, others = [np.zeros(0)], [np.zeros((0, 2))], dict[str, Array]()
+    for name, law in laws.laws.items():
+        whole, rows = friction_law(in_rows(law.name)), away_from_rest(data[name])
+        if rows.n_rows <= len(whole.names):
+            raise FitError(
+                f"joint {name!r} has {rows.n_rows} rows away from rest, and its friction law {law.name!r} needs more "
+                f"than {len(whole.names)}; record more motion of it, or give it no law"
+            )
+        low, high = np.concatenate([law.coefficient_bounds(data[name]), law.shape_bounds(data[name])]).T
+        own = [whole.names.index(each) for each in law.names]
+        best.append(np.clip(variable_projection(rows, whole)[own], low, high))
+        bounds.append(np.stack([low, high], axis=1))
+        if len(law.shapes) > 1:
+            others[name] = _apart(best[-1], np.clip(valleys(rows, whole)[:, own], low, high), law)
+    point = Point(values[laws.kept], np.concatenate(best))
+    return Starts(point, others, Bounds(np.concatenate(bounds), laws.is_shape))
+
+
+def _apart(best: Array, others: Array, law: Law) -> Array:
+    """Those whose shapes differ from the best's and from each other's."""
+    found = [best]
+    for each in others:
+        shapes = [law.split(one)[1] for one in (each, *found)]
+        if all(np.any(np.abs(np.log(shapes[0] / shape)) > _SAME) for shape in shapes[1:]):
+            found.append(each)
+    return np.array(found[1 : 1 + _MOST_OTHERS]).reshape(-1, len(best))
+
+
+_PASSES = 4
+_SETTLED = 1e-3
+"""σ: base parameters that a pass moves by less stay. Only load makes more than one pass differ."""
+
+REASON = "held as an experiment told it"
+
+
+def fit_beside(
+    estimator: Estimator, problem: Problem, friction: Mapping[str, FrictionFit]
+) -> tuple[Estimate, ModelFriction]:
+    """Fit base parameters to torque - law(velocity, load), the laws' parameters being known.
+
+    The error bars are those of the noise, and of what the experiment left open of the laws:
+    Σ = Σ_noise + G Σ_laws Gᵀ, with G the change of the base parameters by those of the laws.
+
+    Args:
+        estimator: one that looks at rows alone.
+        problem: without laws.
+        friction: by joint, such as fits to a sweep of speeds; joints without one keep Coulomb and viscous friction.
+
+    Returns:
+        The estimate of all base parameters, those that a law stands for zero; and the laws.
+
+    Raises:
+        FitError: a joint has no friction of its own, or a model cannot hold its law.
+    """
+    robot = problem.base.robot
+    if unknown := [name for name in friction if name not in robot.joint_names]:
+        raise FitError(
+            f"friction is given for {unknown[0]!r}, but the joints of {robot.name!r} are {', '.join(robot.joint_names)}"
+        )
+    fits = {name: friction[name] for name in robot.joint_names if name in friction}
+    laws = JointLaws(problem.base, {name: fit.law for name, fit in fits.items()})
+    values = np.concatenate([fit.parameters for fit in fits.values()])
+    plain = estimator(problem)
+    point, held = Point(plain.parameters[laws.kept], values), np.ones(len(values), dtype=np.bool_)
+    estimate = plain
+    for _ in range(_PASSES):
+        estimate = estimator(replace(problem, parts=_rows(problem, laws, point, held)))
+        moved = np.abs(estimate.parameters - point.base)
+        point = Point(estimate.parameters, values)
+        sigma = np.sqrt(np.diag(estimate.covariance))
+        if np.all(moved[np.isfinite(sigma)] <= _SETTLED * sigma[np.isfinite(sigma)]):
+            break
+    known = linalg.block_diag(*(np.where(np.isfinite(fit.covariance), fit.covariance, 0.0) for fit in fits.values()))
+    slope = _slope(problem, laws, point)
+    kept = np.flatnonzero(laws.kept)
+    covariance = np.diag(np.where(laws.kept, 0.0, np.inf))
+    covariance[np.ix_(kept, kept)] = estimate.covariance + slope @ known @ slope.T
+    with_base = np.zeros((laws.base.rank, len(values)))
+    with_base[kept] = slope @ known
+    told = np.concatenate([np.isfinite(fit.sigma) for fit in fits.values()])
+    known[~told, ~told] = np.inf
+    model_friction = ModelFriction(
+        laws=laws,
+        parameters=values,
+        covariance=known,
+        with_base=with_base,
+        at_bound=np.concatenate([fit.at_bound for fit in fits.values()]),
+        speeds=_speeds(problem, fits, plain.parameters),
+        reasons=dict.fromkeys(fits, REASON),
+    )
+    return replace(estimate, parameters=laws.full(point.base), covariance=covariance), model_friction
+
+
+def _rows(problem: Problem, laws: JointLaws, point: Point, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
+    return tuple(
+        LawRows(part, observations, laws, point, held)
+        for part, observations in zip(problem.parts, problem.observations, strict=True)
+    )
+
+
+def _slope(problem: Problem, laws: JointLaws, point: Point) -> Array:
+    """By how much each base parameter changes per change of each of the laws' parameters, shape (n_kept, n)."""
+    free = np.zeros(len(point.laws), dtype=np.bool_)
+    triangles = compress(_rows(problem, laws, point, free))
+    columns = triangles.stacked(joint_weights(triangles))[:, :-1]
+    n = len(point.base)
+    scale = triangles.scale[:n]
+    found, *_ = np.linalg.lstsq(columns[:, :n] / scale, columns[:, n:], rcond=None)
+    return -np.asarray(found, dtype=np.float64) / scale[:, None]
+
+
+def _speeds(problem: Problem, fits: Mapping[str, FrictionFit], values: Array) -> dict[str, tuple[float, float]]:
+    """Slowest and fastest row of each joint with a law."""
+    speeds = {name: np.abs(friction_left(problem.parts, problem.base, values, name).velocity) for name in fits}
+    return {name: (float(speed.min()), float(speed.max())) for name, speed in speeds.items()}
+
 
 _LEAST_ROWS = 20 * FOLDS
 """Fewer, and a fold held out tells little of any law."""
 
-_MOST_ROWS = 1000
+_MOST_HELD_ROWS = 1000
 """Evenly spread: with more, laws that differ by less than matters would be told apart."""
 
 
@@ -39,7 +248,7 @@ def choose_law(data: FrictionData, excluded: Collection[str] = ()) -> Choice:
     if data.n_rows < _LEAST_ROWS or not data.both_directions:
         return Choice(PLAIN, f"{data.n_rows} rows are too few to choose a law by, or go one way only")
     rows = away_from_rest(data)
-    rows = rows.part(np.arange(rows.n_rows) % -(-rows.n_rows // _MOST_ROWS) == 0)
+    rows = rows.part(np.arange(rows.n_rows) % -(-rows.n_rows // _MOST_HELD_ROWS) == 0)
     best = _best(rows, [name for name in SPEED_TERMS if name == PLAIN or name not in excluded])
     loaded = f"{best.law}+load"
     if loaded not in excluded and rows.load is not None and np.ptp(np.abs(rows.load)) > 0.0:

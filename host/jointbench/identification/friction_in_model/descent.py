@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.friction_in_model.law_rows import Point
+from jointbench.identification.friction_in_model.joint_laws import Point
 from jointbench.identification.least_squares import joint_weights
 from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows

@@ -17,13 +17,17 @@ from jointbench.identification.estimators.registry import Estimator
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FrictionFit
 from jointbench.identification.friction.terms import friction_law
-from jointbench.identification.friction_in_model.choice import Choice, choose_law
+from jointbench.identification.friction_in_model.choice import (
+    Choice,
+    Starts,
+    choose_law,
+    fit_beside,
+    friction_left,
+    starts_of,
+)
 from jointbench.identification.friction_in_model.descent import Bounds, Descent, at_bound, descend
-from jointbench.identification.friction_in_model.held import fit_beside
-from jointbench.identification.friction_in_model.joint_laws import CHOOSE, PLAIN, JointLaws, asked_laws
-from jointbench.identification.friction_in_model.law_rows import LawRows, Point
+from jointbench.identification.friction_in_model.joint_laws import CHOOSE, PLAIN, JointLaws, LawRows, Point, asked_laws
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
-from jointbench.identification.friction_in_model.start import Starts, friction_left, starts_of
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows.motor_side import WithoutMotorSide
 

@@ -14,8 +14,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
-from jointbench.identification.friction_in_model.memory_columns import Axis, axes_of, loading
-from jointbench.identification.friction_in_model.model_memory import ModelMemory, columns_of
+from jointbench.identification.friction_in_model.model_memory import Axis, ModelMemory, axes_of, columns_of, loading
 from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.observations.fitted_rows import Recorded

@@ -1,14 +1,16 @@
 """A biped's inertia from the forces under the foot it stands on, without any joint's torque or friction."""
 
-from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
-from jointbench.identification.zero_moment_point.estimate_file import load_stance_estimate
+from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, load_stance_estimate
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
 from jointbench.identification.zero_moment_point.joint_torque_method import TorqueRows, joint_torque_estimate
-from jointbench.identification.zero_moment_point.of_run import StanceSettings, contact_of_run, stance_of_run
 from jointbench.identification.zero_moment_point.projected_newton import averaged, projected_newton
-from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
+from jointbench.identification.zero_moment_point.reduced_parameters import (
+    ReducedParameters,
+    mean_distance,
+    theoretical_point,
+)
 from jointbench.identification.zero_moment_point.stance import Stance, joined
-from jointbench.identification.zero_moment_point.theory import mean_distance, theoretical_point
 from jointbench.identification.zero_moment_point.trust_region import fit_stance
 
 __all__ = [

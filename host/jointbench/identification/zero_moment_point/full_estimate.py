@@ -1,25 +1,214 @@
-"""All that the forces under a biped's foot tell of its links' standard parameters, and its file's word on the rest."""
+"""Estimates of all parameters of a biped's links, mirror images taken together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import StanceError
+from jointbench.dynamics import BaseParameters, FreeBaseMotion, floating_regressor, forward_kinematics
+from jointbench.dynamics.grouping import grouping_matrix, independent_columns
+from jointbench.errors import NotMirrored, StanceError
 from jointbench.identification.estimators.priors import ParameterPrior, RelativeSigma, link_prior, posterior
 from jointbench.identification.estimators.problem import JoinedRows
 from jointbench.identification.judgement.verdict import Verdict, judge_parameters
 from jointbench.identification.least_squares.triangles import compress
 from jointbench.identification.physical import BaseEstimate, PhysicalParameters, physical_parameters
+from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
 from jointbench.identification.rows import RowsInMemory
-from jointbench.identification.zero_moment_point.error_bars import starting_rows
-from jointbench.identification.zero_moment_point.full_bodies import FullBodies, full_bodies
+from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance, theoretical_point
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.identification.zero_moment_point.theory import mean_distance, theoretical_point
-from jointbench.robot import Robot
+from jointbench.identification.zero_moment_point.trust_region import starting_rows
+from jointbench.robot import PARAMETER_NAMES, Link, Robot
+from jointbench.robot.free_base import BASE_JOINTS, on_free_base
+
+_SAME_LINE = 1e-6
+"""How far a joint's axis may be from the image of the other leg's [m, and as a sine]: robot files are exact."""
+
+
+class MirrorImage(NamedTuple):
+    """A link whose body is the mirror image of another's.
+
+    Attributes:
+        link, source: indices of both among the base's link and then each joint's.
+        turn: its ten standard parameters are turn @ those of the source, shape (10, 10).
+    """
+
+    link: int
+    source: int
+    turn: Array
+
+
+def mirror_images(robot: Robot) -> tuple[MirrorImage, ...]:
+    """Links of the swing leg as mirror images of the support leg's: P = M P_source Mᵀ of pseudo-inertias.
+
+    From foot to foot the k-th link mirrors the k-th last, and the one in the middle none. In the posture where all
+    joints are at zero the plane lies half way between that link's two joints, across the line from one to the other.
+
+    Args:
+        robot: its base is the foot it stands on, its other foot the end of its only chain of links.
+
+    Raises:
+        NotMirrored: there is no such chain, or a joint's axis has no mirror image; names it.
+    """
+    if robot.n_links % 2 or [joint.parent for joint in robot.joints] != list(range(-1, robot.n_links - 1)):
+        raise NotMirrored(
+            f"robot {robot.name!r} is not one chain from foot to foot with a link in the middle: its legs cannot be "
+            f"compared; take left_is_right=False"
+        )
+    places = _places(robot)
+    middle = robot.n_links // 2
+    axis = places[middle, :3, :3] @ robot.joints[middle - 1].axis
+    here, there = places[middle : middle + 2, :3, 3]
+    across = there - here - axis * (axis @ (there - here))
+    distance = float(np.linalg.norm(across))
+    if distance < _SAME_LINE:
+        names = [joint.name for joint in robot.joints[middle - 1 : middle + 1]]
+        raise NotMirrored(
+            f"robot {robot.name!r}: joints {names[0]!r} and {names[1]!r} on its middle link are on one line, which "
+            f"tells no plane between its legs; take left_is_right=False"
+        )
+    normal = across / distance
+    mirror = np.eye(4)
+    mirror[:3, :3] -= 2.0 * np.outer(normal, normal)
+    mirror[:3, 3] = normal * (normal @ (2.0 * here + across))
+    _check(robot, places, mirror)
+    images: list[MirrorImage] = []
+    for source in range(len(places) // 2):
+        link = len(places) - 1 - source
+        moved = np.linalg.inv(places[link]) @ mirror @ places[source]
+        turn = standard_parameters(moved @ pseudo_inertia(np.eye(10)) @ moved.T).T
+        images.append(MirrorImage(link, source, turn))
+    return tuple(images)
+
+
+def _places(robot: Robot) -> Array:
+    """Frames of the base's link and of each joint's where all joints are at zero, shape (1 + n_links, 4, 4)."""
+    rotations, origins = forward_kinematics(robot, np.zeros((1, robot.n_joints)))
+    places = np.tile(np.eye(4), (1 + robot.n_links, 1, 1))
+    places[1:, :3, :3], places[1:, :3, 3] = rotations[0], origins[0]
+    return places
+
+
+def _check(robot: Robot, places: Array, mirror: Array) -> None:
+    """Refuse legs whose joints are not on mirrored axes."""
+    axes = np.array([place[:3, :3] @ joint.axis for place, joint in zip(places[1:], robot.joints, strict=True)])
+    for first in reversed(range(robot.n_links // 2)):  # outwards, as a wrong joint moves those beyond it
+        last = robot.n_links - 1 - first
+        axis = mirror[:3, :3] @ axes[first]
+        away = mirror[:3, :3] @ places[1 + first, :3, 3] + mirror[:3, 3] - places[1 + last, :3, 3]
+        off = max(np.linalg.norm(np.cross(axis, axes[last])), np.linalg.norm(np.cross(axis, away)))
+        if off > _SAME_LINE:
+            names = robot.joints[first].name, robot.joints[last].name
+            raise NotMirrored(
+                f"robot {robot.name!r}: the axis of {names[1]!r} is not the mirror image of that of {names[0]!r}, off "
+                f"by {off:.2g} (m, or as a sine); correct the robot's file, or take left_is_right=False"
+            )
+
+
+_WIDTH = len(PARAMETER_NAMES)
+_BEFORE = BASE_JOINTS - 1
+"""Links between the ground and the base, which are neglected."""
+
+_SAMPLES = 400
+"""Random postures, three rows each: some ten rows a column, as `random_columns` has."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullBodies:
+    """The bodies with parameters of their own, and how those of all links follow from theirs.
+
+    Attributes:
+        base: the parameters that vertical force and zero-moment point tell of a robot whose support foot rests. Its
+            robot is `on_free_base` with the links that are images of others neglected, its full parameters ten of each
+            link of that.
+        spread: T of pi = T @ full parameters, shape (10 * (1 + n_links), base.n_full).
+    """
+
+    base: BaseParameters
+    spread: Array
+
+    @cached_property
+    def mass_row(self) -> Array:
+        """Row that gives the whole robot's mass, row @ base parameters, shape (rank,)."""
+        # What is told of all motions weighs each group by what its leading parameter does.
+        return self.spread[::_WIDTH].sum(axis=0)[self.base.columns]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the base parameters, each by its leading one, such as "r_thigh.mcx"."""
+        owners = [joint.link.name for joint in self.base.robot.joints]
+        return tuple(f"{owners[column // _WIDTH]}.{PARAMETER_NAMES[column % _WIDTH]}" for column in self.base.columns)
+
+    def group(self, standard_parameters: Array) -> Array:
+        """Base parameters, shape (rank,), of pi, in which images are images."""
+        full = np.zeros(self.base.n_full)
+        full[-len(standard_parameters) :] = standard_parameters
+        return self.base.grouping @ full
+
+    def project(self, columns: Array) -> Array:
+        """Columns of the base parameters, (…, rank), of those of pi, (…, 10 * (1 + n_links))."""
+        return columns @ self.spread[:, self.base.columns]
+
+
+def full_bodies(robot: Robot, *, left_is_right: bool = True, seed: int = 0) -> FullBodies:
+    """Find the bodies of a biped, and what of their parameters the forces under its support foot can tell.
+
+    Args:
+        robot: its base is the foot it stands on.
+        left_is_right: whether the links of the swing leg are mirror images of the support leg's.
+        seed: of the random motions that independent columns are found from.
+
+    Raises:
+        FixedBase: the robot's base does not move.
+        NotMirrored: left is to be right, and the geometry is not.
+        UnclearRank: no clear gap separates independent from dependent columns.
+    """
+    bodies = on_free_base(robot)
+    spread = np.eye(_WIDTH * (_BEFORE + 1 + robot.n_links))[_WIDTH * _BEFORE :]
+    for image in mirror_images(robot) if left_is_right else ():
+        link, source = (slice(_WIDTH * (_BEFORE + k), _WIDTH * (_BEFORE + k + 1)) for k in (image.link, image.source))
+        spread[:, source] += spread[:, link] @ image.turn
+        spread[:, link] = 0.0
+        bodies = _neglecting(bodies, _BEFORE + image.link)
+    names = tuple(f"{joint.name}.{quantity}" for joint in bodies.joints for quantity in PARAMETER_NAMES)
+    matrix = _random_columns(robot, seed) @ spread
+    columns, gap = independent_columns(bodies, matrix, names)
+    base = BaseParameters(
+        robot=bodies,
+        rank=len(columns),
+        gap=gap,
+        names=tuple(names[column] for column in columns),
+        columns=np.array(columns, dtype=np.intp),
+        full_names=names,
+        grouping=grouping_matrix(matrix, columns),
+    )
+    return FullBodies(base, spread)
+
+
+def _neglecting(robot: Robot, link: int) -> Robot:
+    joints = list(robot.joints)
+    joints[link] = replace(joints[link], link=Link(joints[link].link.name, neglected=True))
+    return replace(robot, joints=tuple(joints))
+
+
+def _random_columns(robot: Robot, seed: int) -> Array:
+    """Of moments about x and y and of the vertical force on a resting base, shape (n_rows, 10 * (1 + n_links))."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-np.pi, np.pi, (_SAMPLES, robot.n_joints))
+    dq, ddq = 2.0 * rng.standard_normal((2, _SAMPLES, robot.n_joints))
+    still = np.zeros((_SAMPLES, 3))
+    resting = FreeBaseMotion(still, still, still - robot.gravity)
+    rows = floating_regressor(robot, resting, q, dq, ddq).reshape(_SAMPLES, -1, _WIDTH * (1 + robot.n_links))
+    # Forces along the ground act at its height: at another point they would only mix rows.
+    assert robot.base_foot is not None  # of a stance
+    height = robot.base_foot.origin[2]
+    fx, fy, fz, nx, ny, _ = rows[:, :6].transpose(1, 0, 2)
+    return np.concatenate([height * fx - ny, height * fy + nx, fz])
+
 
 PRIOR = RelativeSigma(mass=0.5, first_moment=0.5, inertia=0.5, drive=1.0)
 """The robot's file may be wrong by half of each mass, of where it is, and of how it turns."""

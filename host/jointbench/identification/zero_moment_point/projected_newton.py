@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from jointbench.arrays import Array
-from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, start_of
-from jointbench.identification.zero_moment_point.error_bars import error_bars, starting_rows
+from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, Objective, Value, start_of
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, judge_stance
-from jointbench.identification.zero_moment_point.objective import Objective, Value
-from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters, Theory
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.identification.zero_moment_point.theory import Theory
+from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
 
 PRINTED_ALPHA = 0.02
 """Printed: the constant step length of steepest descent with which the paper's search converged."""

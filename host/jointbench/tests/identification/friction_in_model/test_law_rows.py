@@ -9,8 +9,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.identification import FitSettings
 from jointbench.identification.friction import friction_law
-from jointbench.identification.friction_in_model.joint_laws import JointLaws
-from jointbench.identification.friction_in_model.law_rows import LawRows, Point, PredictedRows
+from jointbench.identification.friction_in_model.joint_laws import JointLaws, LawRows, Point, PredictedRows
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.rows import Rows
 from jointbench.tests.identification.friction_in_model.law_runs import law_run, stribeck, truth_without_friction

@@ -19,7 +19,7 @@ from jointbench.exporting import export
 from jointbench.identification import FitSettings, Model, load_model
 from jointbench.identification.friction.memory import Carriers
 from jointbench.identification.friction_in_model import ModelMemory
-from jointbench.identification.friction_in_model.memory_columns import MemoryColumns, axes_of
+from jointbench.identification.friction_in_model.model_memory import MemoryColumns, axes_of
 from jointbench.identification.observations import observe
 from jointbench.identification.observations.stretches import cut
 from jointbench.identification.predictor import Predictor

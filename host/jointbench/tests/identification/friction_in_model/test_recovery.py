@@ -7,7 +7,7 @@ import jointbench as jb
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, Model, validate
-from jointbench.identification.friction_in_model.law_rows import LawRows, Point
+from jointbench.identification.friction_in_model.joint_laws import LawRows, Point
 from jointbench.identification.observations import observe
 from jointbench.recording import Run
 from jointbench.tests.identification.friction_in_model.law_runs import (

@@ -4,7 +4,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
-from jointbench.identification.zero_moment_point.left_right import mirror_images
+from jointbench.identification.zero_moment_point.full_estimate import mirror_images
 from jointbench.robot import Robot
 from jointbench.tests.identification.zero_moment_point.simulated_stance import nominal
 

@@ -15,9 +15,8 @@ from jointbench.dynamics import (
     floating_standard_parameters,
     forward_kinematics,
 )
-from jointbench.identification.zero_moment_point.nuisance import SensorSheet, nuisance_names
-from jointbench.identification.zero_moment_point.of_motion import stance_of
-from jointbench.identification.zero_moment_point.stance import Stance
+from jointbench.identification.zero_moment_point.measured_point import SensorSheet, nuisance_names
+from jointbench.identification.zero_moment_point.stance import Stance, stance_of
 from jointbench.recording import Run, Samples
 from jointbench.robot import Foot, Robot, load_robot
 from jointbench.signals import LowPass

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jointbench.identification.zero_moment_point.calibration import Calibration
-from jointbench.identification.zero_moment_point.theory import theoretical_point
+from jointbench.identification.zero_moment_point.reduced_parameters import theoretical_point
+from jointbench.identification.zero_moment_point.stance import Calibration
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     biped,
     drawn_nuisance,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification.zero_moment_point.error_bars import error_bars, starting_rows
+from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
 
 N = 4000
 

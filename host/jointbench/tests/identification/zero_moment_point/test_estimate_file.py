@@ -9,8 +9,7 @@ import pytest
 
 from jointbench.errors import ModelFileError
 from jointbench.identification.judgement.verdict import Verdict
-from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced
-from jointbench.identification.zero_moment_point.estimate_file import load_stance_estimate
+from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, load_stance_estimate
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance

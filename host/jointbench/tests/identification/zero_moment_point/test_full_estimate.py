@@ -10,8 +10,8 @@ from jointbench.arrays import Array
 from jointbench.errors import StanceError
 from jointbench.identification.estimators.priors import RelativeSigma
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
+from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance
 from jointbench.identification.zero_moment_point.stance import Stance, joined
-from jointbench.identification.zero_moment_point.theory import mean_distance
 from jointbench.tests.identification.zero_moment_point.drawn_bodies import drawn_bodies
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     biped,

@@ -23,8 +23,7 @@ from jointbench.identification.zero_moment_point.joint_torque_method import (
     estimate_of_torques,
     joint_torque_estimate,
 )
-from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
-from jointbench.identification.zero_moment_point.theory import mean_distance
+from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters, mean_distance
 from jointbench.recording import Run, Samples
 from jointbench.tests.identification.zero_moment_point.simulated_stance import PERIOD_S, biped, simulated_stance, sway
 

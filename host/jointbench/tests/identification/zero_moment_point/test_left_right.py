@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import NotMirrored
-from jointbench.identification.zero_moment_point.full_bodies import full_bodies
-from jointbench.identification.zero_moment_point.left_right import mirror_images
+from jointbench.identification.zero_moment_point.full_estimate import full_bodies, mirror_images
 from jointbench.robot import load_robot
 from jointbench.tests.identification.zero_moment_point.drawn_bodies import drawn_bodies
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, nominal, simulated_stance

@@ -5,7 +5,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters, mean_distance
-from jointbench.identification.zero_moment_point.objective import Objective
+from jointbench.identification.zero_moment_point.bounded_least_squares import Objective
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance
 from jointbench.tests.identification.zero_moment_point.taylor import Taylor

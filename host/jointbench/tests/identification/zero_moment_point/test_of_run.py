@@ -8,7 +8,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor, UnknownFoot, WrongTotalMass
-from jointbench.identification.zero_moment_point.of_run import StanceSettings, contact_of_run, stance_of_run
+from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
 from jointbench.recording import Run
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     EVERY,

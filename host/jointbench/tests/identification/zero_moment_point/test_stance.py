@@ -8,10 +8,9 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import floating_inverse_dynamics, zero_moment_point
 from jointbench.errors import FixedBase, StanceError, UnknownFoot
+from jointbench.identification.zero_moment_point.contact import rocking_base
 from jointbench.identification.zero_moment_point.measured_point import measured_point, numerators, support_foot
-from jointbench.identification.zero_moment_point.of_motion import stance_of
-from jointbench.identification.zero_moment_point.sole_give import rocking_base
-from jointbench.identification.zero_moment_point.stance import Stance, joined
+from jointbench.identification.zero_moment_point.stance import Stance, joined, stance_of
 from jointbench.robot import load_robot
 from jointbench.signals import LowPass, Motion
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (

@@ -16,8 +16,8 @@ from jointbench.identification.zero_moment_point import (
     projected_newton,
 )
 from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, solve, start_of
+from jointbench.identification.zero_moment_point.reduced_parameters import Theory
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.identification.zero_moment_point.theory import Theory
 from jointbench.tests.identification.zero_moment_point.planned import (
     ROTARY_SHARE,
     TOTAL_MASS,
