@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from jointbench.arrays import Array
-from jointbench.excitation import Problem
+from jointbench.excitation import ExcitationProblem
 from tools.excitation_bench.problem import ACCELERATION, HARMONICS, PERIOD
 from tools.regressor_bench.errors import PeerMissing
 
@@ -48,7 +48,7 @@ class Peer:
         PeerMissing: Pinocchio does not load here.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ExcitationProblem) -> None:
         try:
             library: Any = importlib.import_module("pinocchio")
         except ImportError as error:
@@ -82,7 +82,7 @@ class Peer:
             self._full[k] = compute(model, data, q[k], dq[k], ddq[k])
         return float(np.linalg.cond(self._full.reshape(-1, self._full.shape[2])[:, self._columns]))
 
-    def run(self, problem: Problem, weights: Array) -> PeerFound:
+    def run(self, problem: ExcitationProblem, weights: Array) -> PeerFound:
         """From feasible weights to the first local optimum."""
         first = self.variables(problem, weights)
         self.evaluations = 0
@@ -100,7 +100,7 @@ class Peer:
         seconds = time.perf_counter() - began
         return PeerFound(float(np.exp(result.fun)), seconds, -float(self._left(result.x).min()), self.evaluations)
 
-    def variables(self, problem: Problem, weights: Array) -> Array:
+    def variables(self, problem: ExcitationProblem, weights: Array) -> Array:
         """The variables of a motion: q0, sine and cosine coefficients of each joint."""
         times = problem.basis.sample_times(problem.samples)
         position = problem.home + problem.basis.evaluate(times, 0)[0] @ weights.T

@@ -13,7 +13,7 @@ from scipy.linalg import qr
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
-from jointbench.excitation import Objective, Problem, RestToRestFourier, usable_limits
+from jointbench.excitation import ExcitationProblem, Objective, RestToRestFourier, usable_limits
 from jointbench.robot import Drive, Joint, Link, Robot
 
 HARMONICS, PERIOD, SAMPLES = 5, 10.0, 150
@@ -54,9 +54,9 @@ def pivoted_base(robot: Robot) -> BaseParameters:
     return replace(base, columns=np.sort(order[: base.rank]))
 
 
-def problem_of(robot: Robot) -> Problem:
+def problem_of(robot: Robot) -> ExcitationProblem:
     """As the planner sees it; all of each limit may be used."""
-    return Problem(
+    return ExcitationProblem(
         RestToRestFourier(HARMONICS, PERIOD),
         np.array(robot.home),
         usable_limits(robot, motion_share=1.0),

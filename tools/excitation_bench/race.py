@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointbench.excitation import Excitation, Problem, plan_excitation, search_from
+from jointbench.excitation import Excitation, ExcitationProblem, local_search, plan_excitation
 from tools.excitation_bench.peer import Peer, PeerFound
 from tools.excitation_bench.problem import HARMONICS, PERIOD, SAMPLES, pivoted_base
 
@@ -75,14 +75,14 @@ class Planned:
         return next((seconds for seconds, best in self.progress if best <= value), float("nan"))
 
 
-def first_optimum(problem: Problem, peer: Peer, seed: int) -> FirstOptimum:
+def first_optimum(problem: ExcitationProblem, peer: Peer, seed: int) -> FirstOptimum:
     """Both from the random motion that a plan with this seed begins with."""
     first = problem.random(np.random.default_rng((seed, 0)))
     seconds: list[float] = []
 
     def ours() -> float:
         began = time.perf_counter()
-        found = search_from(problem, first, ITERATIONS)
+        found = local_search(problem, first, ITERATIONS)
         seconds.append(time.perf_counter() - began)
         return found.value
 
@@ -92,12 +92,12 @@ def first_optimum(problem: Problem, peer: Peer, seed: int) -> FirstOptimum:
     return FirstOptimum(seed, problem.value(first), max(before + after), float(np.median(seconds)), theirs)
 
 
-def warm_up(problem: Problem) -> None:
+def warm_up(problem: ExcitationProblem) -> None:
     """Start the processes that search, and have them load the kernels."""
     _plan(problem, 0, None, 2 * WORKERS, _Log())
 
 
-def planned(problem: Problem, seed: int, time_limit: float) -> Planned:
+def planned(problem: ExcitationProblem, seed: int, time_limit: float) -> Planned:
     """One plan on two processes."""
     log = _Log()
     excitation = _plan(problem, seed, time_limit - RESERVE, _MANY, log)
@@ -108,13 +108,13 @@ def planned(problem: Problem, seed: int, time_limit: float) -> Planned:
     )  # fmt: skip
 
 
-def condition(problem: Problem, excitation: Excitation) -> float:
+def condition(problem: ExcitationProblem, excitation: Excitation) -> float:
     """Condition number of the base regressor, from the motion itself."""
     motion = excitation.evaluate(problem.basis.sample_times(problem.samples))
     return float(np.linalg.cond(problem.objective.information.columns(motion)))
 
 
-def violations(problem: Problem, excitation: Excitation) -> int:
+def violations(problem: ExcitationProblem, excitation: Excitation) -> int:
     """How many positions, velocities and accelerations are beyond their limits on a fine grid."""
     robot = problem.objective.information.robot
     q, dq, ddq = excitation.evaluate(np.arange(0.0, excitation.duration, _GRID_STEP / FINER))
@@ -141,7 +141,7 @@ class _Log:
             self.progress.append((self.seconds, best))
 
 
-def _plan(problem: Problem, seed: int, time_limit: float | None, starts: int, log: _Log) -> Excitation:
+def _plan(problem: ExcitationProblem, seed: int, time_limit: float | None, starts: int, log: _Log) -> Excitation:
     robot = problem.objective.information.robot
     return plan_excitation(
         robot, HARMONICS, PERIOD, SAMPLES, seed=seed, time_limit=time_limit, starts=starts, iterations=ITERATIONS,

@@ -33,8 +33,8 @@ from jointbench.cli.plan_words import plan_words
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
 from jointbench.excitation import (
-    PLANNED,
-    STARTS,
+    DEFAULT_STARTS,
+    ZMP_TOLERANCE,
     Excitation,
     Workspace,
     check_samples,
@@ -134,7 +134,7 @@ def progress_line(console: Console, options: argparse.Namespace) -> Callable[[in
     """A bar of the searches that are done, or of the time; which was told last; and the best value so far."""
     began = time.monotonic()
     words = (options.objective or "condition_number").replace("_", " ")
-    starts = options.starts or STARTS
+    starts = options.starts or DEFAULT_STARTS
 
     def show(start: int, step: int, best: float) -> None:
         passed = time.monotonic() - began
@@ -186,7 +186,7 @@ def plan_checks(evidence: PlanEvidence) -> tuple[Check, ...]:
     if evidence.support is None:
         return checks
     support = evidence.support.support
-    return (*checks, Check("zmp_from_edge_of_sole", support.distance, ">=", min(support.margin) - PLANNED, "m"))
+    return (*checks, Check("zmp_from_edge_of_sole", support.distance, ">=", min(support.margin) - ZMP_TOLERANCE, "m"))
 
 
 def plan_fields(evidence: PlanEvidence) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
-from jointbench.excitation import CRITERIA, FAMILIES, PERIOD, Workspace, read_workspace
+from jointbench.excitation import CRITERIA, DEFAULT_PERIOD, FAMILIES, Workspace, read_workspace
 from jointbench.robot import Robot
 
 PLAN = "excitation.json"
@@ -163,7 +163,7 @@ def _check_place(flag: str, file: str) -> None:
 
 def motion_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What is said of the motion, for a planner; what is not said is left to it."""
-    return {"period": PERIOD} | _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
+    return {"period": DEFAULT_PERIOD} | _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
 
 
 def support_settings(options: argparse.Namespace) -> dict[str, Any]:

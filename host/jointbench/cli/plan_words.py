@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from jointbench.cli.plan_options import motion_settings
-from jointbench.excitation import CLEARANCE, USABLE_MOTION, USABLE_TORQUE, Workspace, make_basis
+from jointbench.excitation import DEFAULT_CLEARANCE, USABLE_MOTION, USABLE_TORQUE, Workspace, make_basis
 from jointbench.robot import Robot
 
 
@@ -54,5 +54,5 @@ def _room(workspace: Workspace, robot: Robot) -> Iterator[str]:
     if boxes:
         yield f"{boxes} point{'s' if boxes > 1 else ''} in a box"
     if robot.capsules:
-        clearance = CLEARANCE if workspace.clearance is None else workspace.clearance
+        clearance = DEFAULT_CLEARANCE if workspace.clearance is None else workspace.clearance
         yield f"{len(robot.capsules)} capsules kept {1e3 * clearance:g} mm apart"

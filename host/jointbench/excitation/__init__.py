@@ -2,45 +2,51 @@
 
 from jointbench.excitation.excitation import Excitation, JointMargins, Support, motion_margins
 from jointbench.excitation.families.basis import Basis, fine_times
-from jointbench.excitation.families.catalogue import FAMILIES, PERIOD, make_basis
+from jointbench.excitation.families.catalogue import DEFAULT_PERIOD, FAMILIES, make_basis
 from jointbench.excitation.families.fourier import RampedFourier, RestToRestFourier
 from jointbench.excitation.families.speed_stairs import SpeedStairs
 from jointbench.excitation.families.splines import PointToPoint, UniformSpline
 from jointbench.excitation.limits.certificate import Certificate, certify, motion_at
 from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion
 from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, TorqueLimit, torque_limit, usable_limits
-from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, read_workspace
+from jointbench.excitation.limits.workspace import DEFAULT_CLEARANCE, Workspace, WorkspacePoint, read_workspace
 from jointbench.excitation.objectives.information import Information
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
-from jointbench.excitation.plan import STARTS, check_samples, plan_excitation, plan_speed_sweep, random_excitation
-from jointbench.excitation.search.multistart import crew_of, search_from
-from jointbench.excitation.search.problem import Problem
-from jointbench.excitation.search.sqp import least_quadratic
-from jointbench.excitation.single_support.balance import PLANNED, Balance, half_lengths
+from jointbench.excitation.plan import (
+    DEFAULT_STARTS,
+    check_samples,
+    plan_excitation,
+    plan_speed_sweep,
+    random_excitation,
+)
+from jointbench.excitation.search.multistart import local_search, worker_pool
+from jointbench.excitation.search.problem import ExcitationProblem
+from jointbench.excitation.search.sqp import solve_qp
+from jointbench.excitation.single_support.balance import ZMP_TOLERANCE, Balance, sole_half_lengths
 from jointbench.excitation.single_support.plan import plan_single_support, support_workspace
 from jointbench.excitation.single_support.task import SupportRanges
 
 __all__ = [
-    "CLEARANCE",
     "CRITERIA",
+    "DEFAULT_CLEARANCE",
+    "DEFAULT_PERIOD",
+    "DEFAULT_STARTS",
     "FAMILIES",
-    "PERIOD",
-    "PLANNED",
-    "STARTS",
     "USABLE_MOTION",
     "USABLE_TORQUE",
+    "ZMP_TOLERANCE",
     "Balance",
     "Basis",
     "Certificate",
     "Excitation",
+    "ExcitationProblem",
     "Information",
     "JointMargins",
     "Limit",
     "Motion",
     "Objective",
     "PointToPoint",
-    "Problem",
     "RampedFourier",
     "RestToRestFourier",
     "SpeedStairs",
@@ -53,10 +59,8 @@ __all__ = [
     "WorkspacePoint",
     "certify",
     "check_samples",
-    "crew_of",
     "fine_times",
-    "half_lengths",
-    "least_quadratic",
+    "local_search",
     "make_basis",
     "motion_at",
     "motion_margins",
@@ -65,9 +69,11 @@ __all__ = [
     "plan_speed_sweep",
     "random_excitation",
     "read_workspace",
-    "search_from",
+    "sole_half_lengths",
+    "solve_qp",
     "support_workspace",
     "torque_limit",
     "usable_limits",
     "weak_parameters",
+    "worker_pool",
 ]

@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import Basis, displacement
-from jointbench.excitation.families.catalogue import family_of, motion_from_dict, motion_to_dict
+from jointbench.excitation.families.catalogue import family_name, motion_from_dict, motion_to_dict
 from jointbench.excitation.limits.motion_limits import Limit, Motion, SpaceLimit, check_share
 from jointbench.excitation.limits.torque_limits import TorqueLimit, torque_limit
 from jointbench.robot import Robot
 
-_STILL = 1e-6
+_REST_SPEED_SHARE = 1e-6
 """Share of a joint's largest speed below which it counts as standing: rounding is no reversal."""
 
-_WHOLE = 1e-6  # of a sample: far above rounding of a period in seconds
+_WHOLE_SAMPLE_TOLERANCE = 1e-6  # of a sample: far above rounding of a period in seconds
 
 
 @dataclass(frozen=True)
 class JointMargins:
-    """What a motion leaves of one joint's limits, as fractions: 0 touches the limit, below 0 breaks it.
+    """Margins of a motion to one joint's limits, as fractions: 0 touches the limit, below 0 breaks it.
 
     Attributes:
         joint: name.
@@ -78,23 +78,23 @@ def motion_margins(
     dq: Array,
     ddq: Array,
     dddq: Array | None = None,
-    torque_from: TorqueLimit | None = None,
+    torque_model: TorqueLimit | None = None,
 ) -> tuple[JointMargins, ...]:
     """Margins of every joint over a sampled motion, shape (n_samples, n_joints) each; of the jerk where it is given.
 
     Args:
         robot: the robot.
         q, dq, ddq, dddq: the motion and its derivatives [rad or m, s].
-        torque_from: what predicts torque; the robot's own inertias where not given.
+        torque_model: what predicts torque; the robot's own inertias where not given.
     """
     low, high = robot.position_limits.T
     position = np.minimum(q - low, high - q).min(axis=0) / (high - low)
     velocity = 1.0 - np.abs(dq).max(axis=0) / robot.velocity_limits
     acceleration = 1.0 - np.abs(ddq).max(axis=0) / robot.acceleration_limits
-    torque = _torque(robot, torque_from or torque_limit(robot), (q, dq, ddq, np.zeros_like(q)))
+    torque = _torque(robot, torque_model or torque_limit(robot), (q, dq, ddq, np.zeros_like(q)))
     jerk = _jerk(robot, dddq)
-    visited = (q.max(axis=0) - q.min(axis=0)) / (high - low)
-    speeds = (dq.max(axis=0) - dq.min(axis=0)) / (2.0 * robot.velocity_limits)
+    position_coverage_by_joint = (q.max(axis=0) - q.min(axis=0)) / (high - low)
+    velocity_coverage_by_joint = (dq.max(axis=0) - dq.min(axis=0)) / (2.0 * robot.velocity_limits)
     return tuple(
         JointMargins(
             joint=name,
@@ -103,8 +103,8 @@ def motion_margins(
             acceleration=float(acceleration[j]),
             torque=torque[j],
             jerk=jerk[j],
-            position_coverage=float(visited[j]),
-            velocity_coverage=float(speeds[j]),
+            position_coverage=float(position_coverage_by_joint[j]),
+            velocity_coverage=float(velocity_coverage_by_joint[j]),
             reversals=_reversals(dq[:, j]),
         )
         for j, name in enumerate(robot.joint_names)
@@ -137,8 +137,8 @@ def _jerk(robot: Robot, dddq: Array | None) -> list[float | None]:
 
 
 def _reversals(velocity: Array) -> int:
-    """How often a joint's velocity changes its sign."""
-    moving = velocity[np.abs(velocity) > _STILL * np.abs(velocity).max(initial=0.0)]
+    """Number of sign changes of a joint's velocity."""
+    moving = velocity[np.abs(velocity) > _REST_SPEED_SHARE * np.abs(velocity).max(initial=0.0)]
     return int(np.count_nonzero(np.diff(np.sign(moving))))
 
 
@@ -238,16 +238,16 @@ class Excitation:
     @property
     def family(self) -> str:
         """Name of its family."""
-        return family_of(self.basis)
+        return family_name(self.basis)
 
     @property
     def duration(self) -> float:
-        """From rest at home to rest at home [s]."""
+        """Duration from rest at home to rest at home [s]."""
         return self.basis.duration
 
     @property
     def period(self) -> float:
-        """With which it repeats when it is played in a row [s]: its duration, not the period of a series in it."""
+        """Period of repeated playback [s]: the duration of the motion, not the period of a series in it."""
         return self.basis.duration
 
     @property
@@ -264,8 +264,8 @@ class Excitation:
         times = np.asarray(time, dtype=np.float64)
         if times.ndim != 1:
             raise ExcitationError(f"time has shape {times.shape}; give the times as one row, shape (n_times,)")
-        away, dq, ddq = displacement(self.basis, self.weights, times, 2)
-        return self.home + away, dq, ddq
+        displacement_from_home, dq, ddq = displacement(self.basis, self.weights, times, 2)
+        return self.home + displacement_from_home, dq, ddq
 
     def scaled(self, share: float) -> Excitation:
         """Return the same motion with a share of its way about home, and so of its speed.
@@ -305,15 +305,15 @@ class Excitation:
         Returns:
             Sample of the folded motion that each is of, negative as before, shape (n,); and its number of samples.
         """
-        once = round(self.duration / sample_period)
+        n_samples = round(self.duration / sample_period)
         repeated = self.basis.repetition
-        folded = play_tick % once
+        folded_tick = play_tick % n_samples
         period = round(repeated.period / sample_period)
-        if abs(repeated.period / sample_period - period) < _WHOLE:
-            begins = int(np.ceil(repeated.start / sample_period - _WHOLE))
-            passed = np.clip((folded - begins) // period, 0, repeated.times - 1)
-            folded, once = folded - passed * period, once - (repeated.times - 1) * period
-        return np.where(play_tick < 0, play_tick, folded), once
+        if abs(repeated.period / sample_period - period) < _WHOLE_SAMPLE_TOLERANCE:
+            first_sample = int(np.ceil(repeated.start / sample_period - _WHOLE_SAMPLE_TOLERANCE))
+            completed_periods = np.clip((folded_tick - first_sample) // period, 0, repeated.times - 1)
+            folded_tick, n_samples = folded_tick - completed_periods * period, n_samples - (repeated.times - 1) * period
+        return np.where(play_tick < 0, play_tick, folded_tick), n_samples
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain numbers, lists and strings, for JSON or TOML."""

@@ -24,17 +24,17 @@ from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, TorqueLimit, usable_limits
 from jointbench.excitation.limits.workspace import Workspace, not_checked
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.multistart import Effort, Progress, best_found, crew_of
-from jointbench.excitation.search.problem import Problem, refuse_blind
+from jointbench.excitation.search.multistart import Progress, SearchBudget, multistart, worker_pool
+from jointbench.excitation.search.problem import ExcitationProblem, refuse_unidentifiable
 from jointbench.robot import Robot, robot_digests
 
-STARTS = 8
-"""Searches where nothing else is said: seconds for an arm of six joints."""
+DEFAULT_STARTS = 8
+"""Default number of searches: seconds for an arm of six joints."""
 
 _SAMPLES = 150
-_FILLED = 0.6, 1.0
+_LIMIT_USAGE_RANGE = 0.6, 1.0
 
-_PER_CHANGE = 4
+_SAMPLES_PER_CHANGE = 4
 """Times looked at in the shortest change of speed: the middle, where acceleration is largest, is one of them."""
 
 _ROUNDING = 1e-9  # of a whole number of cycles
@@ -48,7 +48,7 @@ def plan_excitation(
     objective: str = "condition_number",
     seed: int = 0,
     time_limit: float | None = None,
-    starts: int = STARTS,
+    starts: int = DEFAULT_STARTS,
     iterations: int = 150,
     progress: Progress | None = None,
     *,
@@ -86,7 +86,7 @@ def plan_excitation(
         time_limit: [s] after which the best so far is returned; None to run to the end.
         starts: most searches; only a limit of time makes sense of thousands.
         iterations: most steps of each.
-        progress: told (start, iterations, best so far), see `Progress`.
+        progress: called with (start, iterations, best so far), see `Progress`.
         family: "fourier", "ramped_fourier" or "point_to_point".
         ramp: of each ramp of a ramped series [s].
         periods: how often a ramped series is repeated between its ramps.
@@ -112,7 +112,7 @@ def plan_excitation(
     Raises:
         ExcitationError: a setting is impossible.
         InfeasibleExcitation: a limit is broken at home already, or the limits leave too little motion.
-        UnclearRank: the robot's base parameters cannot be told.
+        UnclearRank: the number of the robot's base parameters is not clear.
         WorkspaceError: the workspace does not suit the robot.
         MissingExtra: a scheduler is given, and Dask is not installed.
         SchedulerUnreachable: no scheduler answers there.
@@ -134,12 +134,12 @@ def plan_excitation(
         *usable_limits(robot, motion_share=motion_share, torque_share=torque_share, prior=prior),
         *(workspace.limits(robot) if workspace else ()),
     )
-    problem = Problem(basis, np.array(robot.home, dtype=np.float64), limits, criterion, samples)
-    effort = Effort(starts, iterations, batch, deadline)
-    with crew_of(workers, scheduler) as crew:
-        found = best_found(problem, effort, seed, crew, progress)
-    refuse_blind(problem, found.weights)
-    return assemble(robot, base, basis, found.weights, samples, seed, criterion, limits)
+    problem = ExcitationProblem(basis, np.array(robot.home, dtype=np.float64), limits, criterion, samples)
+    budget = SearchBudget(starts, iterations, batch, deadline)
+    with worker_pool(workers, scheduler) as pool:
+        optimum = multistart(problem, budget, seed, pool, progress)
+    refuse_unidentifiable(problem, optimum.weights)
+    return make_excitation(robot, base, basis, optimum.weights, samples, seed, criterion, limits)
 
 
 def _check_search(starts: int, iterations: int, batch: int, seed: int, time_limit: float | None) -> None:
@@ -203,14 +203,14 @@ def random_excitation(
     check_seed(seed)
     basis = make_basis(family, harmonics=harmonics, period=period, ramp=ramp, periods=periods, points=points)
     limits = (*usable_limits(robot, prior=prior), *(workspace.limits(robot) if workspace else ()))
-    samples = max(_SAMPLES, least_samples(basis))
+    samples = max(_SAMPLES, min_samples(basis))
     rng = np.random.default_rng(seed)
     # Passive joints are held at home.
     weights = rng.standard_normal((robot.n_joints, basis.size)) * robot.modelled[:, None]
     weights = scale_into_limits(joint_limits(robot), basis, np.array(robot.home), weights, fill=1.0)
-    weights *= rng.uniform(*_FILLED, (robot.n_joints, 1))
+    weights *= rng.uniform(*_LIMIT_USAGE_RANGE, (robot.n_joints, 1))
     weights = scale_into_limits(limits, basis, np.array(robot.home), weights)
-    return assemble(robot, base_parameters(robot), basis, weights, samples, seed, limits=limits)
+    return make_excitation(robot, base_parameters(robot), basis, weights, samples, seed, limits=limits)
 
 
 def plan_speed_sweep(
@@ -246,29 +246,34 @@ def plan_speed_sweep(
         raise ExcitationError(f"no joint is named to sweep; the joints are {', '.join(robot.joint_names)}")
     moving = np.zeros(robot.n_joints)
     moving[[robot.joint_index(name) for name in joints]] = 1.0
-    chosen = moving > 0.0
+    is_moving = moving > 0.0
     low, high = robot.position_limits.T
     # In the middle of its limits a way w begins at a distance from the far one of which it may use its share.
-    room = USABLE_MOTION / (2.0 - USABLE_MOTION) * (high - low)
-    reach, acceleration = float(room[chosen].min()), USABLE_MOTION * float(robot.acceleration_limits[chosen].min())
-    given: dict[str, Any] = {"reach": reach, "acceleration": acceleration, **settings}
-    stairs = SpeedStairs(**given)
+    range_for_way = USABLE_MOTION / (2.0 - USABLE_MOTION) * (high - low)
+    reach, acceleration = (
+        float(range_for_way[is_moving].min()),
+        USABLE_MOTION * float(robot.acceleration_limits[is_moving].min()),
+    )
+    stairs_settings: dict[str, Any] = {"reach": reach, "acceleration": acceleration, **settings}
+    stairs = SpeedStairs(**stairs_settings)
     start = np.array(robot.home if pose is None else pose, dtype=np.float64)
-    start[chosen] = (0.5 * (low + high - _way(stairs)))[chosen]
-    posed = replace(robot, home=tuple(start.tolist()))
+    start[is_moving] = (0.5 * (low + high - _excursion(stairs)))[is_moving]
+    robot_at_start = replace(robot, home=tuple(start.tolist()))
     weights = moving[:, None]
-    limits = (*usable_limits(posed), *(workspace.limits(posed) if workspace else ()))
-    motion = motion_at(stairs, start, weights, stairs.grid(stairs.change / _PER_CHANGE))
+    limits = (*usable_limits(robot_at_start), *(workspace.limits(robot_at_start) if workspace else ()))
+    motion = motion_at(stairs, start, weights, stairs.grid(stairs.change / _SAMPLES_PER_CHANGE))
     for limit in limits:
         usage = limit.usage(motion).max(axis=0)
         worst = int(np.argmax(usage))
         if usage[worst] > 1.0 + 1e-9:
-            raise InfeasibleExcitation(f"{limit.say(worst, float(usage[worst]))}; sweep fewer speeds, or slower ones")
-    return assemble(posed, base_parameters(robot), stairs, weights, _SAMPLES, 0, limits=limits)
+            raise InfeasibleExcitation(
+                f"{limit.describe(worst, float(usage[worst]))}; sweep fewer speeds, or slower ones"
+            )
+    return make_excitation(robot_at_start, base_parameters(robot), stairs, weights, _SAMPLES, 0, limits=limits)
 
 
-def _way(stairs: SpeedStairs) -> float:
-    """How far it goes from home [rad]."""
+def _excursion(stairs: SpeedStairs) -> float:
+    """Largest excursion from home [rad]."""
     positions: Array = stairs.evaluate(stairs.grid(stairs.change), 0)[0]
     return float(positions.max())
 
@@ -291,14 +296,14 @@ def check_samples(samples: int, basis: Basis, robot: Robot, n_parameters: int) -
             f"samples = {samples} gives {samples * modelled} equations for {n_parameters} base parameters; "
             f"at least {-(-n_parameters // modelled)} samples are needed, 150 is usual"
         )
-    least = least_samples(basis)
-    if samples < least:
+    min_required = min_samples(basis)
+    if samples < min_required:
         raise ExcitationError(
-            f"samples = {samples} jump over swings of {basis.description}; at least {least} are needed"
+            f"samples = {samples} jump over swings of {basis.description}; at least {min_required} are needed"
         )
 
 
-def least_samples(basis: Basis) -> int:
+def min_samples(basis: Basis) -> int:
     """More than two for each cycle of what is sampled: so few could all meet it where it passes its middle.
 
     Source: Shannon, Communication in the presence of noise, Proc. IRE 37(1), 1949.
@@ -307,7 +312,7 @@ def least_samples(basis: Basis) -> int:
     return math.floor(2.0 * cycles + _ROUNDING) + 1
 
 
-def assemble(
+def make_excitation(
     robot: Robot,
     base: BaseParameters,
     basis: Basis,
@@ -332,25 +337,27 @@ def assemble(
     """
     home = np.array(robot.home, dtype=np.float64)
     q, dq, ddq, _ = motion_at(basis, home, weights, basis.sample_times(samples))
-    fine = motion_at(basis, home, weights, fine_times(basis))
+    fine_motion = motion_at(basis, home, weights, fine_times(basis))
     return Excitation(
         robot_name=robot.name,
         basis=basis,
         home=home,
         weights=weights,
         condition_number=Objective.of(robot, base, "condition_number").value((q, dq, ddq)),
-        margins=motion_margins(robot, *fine, next((each for each in limits if isinstance(each, TorqueLimit)), None)),
+        margins=motion_margins(
+            robot, *fine_motion, next((limit for limit in limits if isinstance(limit, TorqueLimit)), None)
+        ),
         seed=seed,
         objective=None if objective is None else objective.name,
         objective_value=None if objective is None else objective.value((q, dq, ddq)),
-        distances=space_margins(limits, fine),
+        distances=space_margins(limits, fine_motion),
         digests=robot_digests(robot),
         not_checked=not_checked(robot, limits),
     )
 
 
 def check_seed(seed: int) -> None:
-    """Refuse what no random numbers come from.
+    """Refuse a seed that is negative.
 
     Raises:
         ExcitationError: below 0.

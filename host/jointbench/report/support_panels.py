@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from jointbench.excitation import half_lengths
+from jointbench.excitation import sole_half_lengths
 from jointbench.report.support_evidence import SupportEvidence
 from jointbench.report.theme import PALETTE
 
@@ -20,7 +20,7 @@ def draw_sole(axes: Axes, evidence: SupportEvidence) -> None:
     axes.fill(left, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
     axes.fill(left, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
     axes.plot(left, forward, "o", color=PALETTE.muted, markersize=4)
-    room = _MM * (half_lengths(sole) - evidence.support.margin)
+    room = _MM * (sole_half_lengths(sole) - evidence.support.margin)
     inside = Rectangle((-room[1], -room[0]), 2.0 * room[1], 2.0 * room[0], fill=False, edgecolor=PALETTE.limit)
     inside.set_linestyle((0, (4, 3)))
     axes.add_patch(inside)

@@ -13,17 +13,17 @@ from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 
 HIGHEST_DERIVATIVE = 5
-"""What a basis can be differentiated to: the bound of torque between samples needs the fourth, and one to spare."""
+"""Highest derivative of a basis: the bound of torque between samples needs the fourth, and one to spare."""
 
 _ROUNDING = 1e-12  # of a duration
 
 _STEP, _PER_CYCLE, _MOST_STEPS = 1e-3, 100, 200_000
 """Step [s] between times at which a motion is shown, least number in a cycle, and most of them, for memory's sake."""
 
-SHORTEST, LONGEST = 1e-3, 1e5
+MIN_DURATION, MAX_DURATION = 1e-3, 1e5
 """Durations [s] from where no joint can do anything to more than a day; far beyond them, numbers overflow."""
 
-MOST = 200
+MAX_ORDER = 200
 """Highest harmonic, or most way points: what a search can still hold in memory."""
 
 
@@ -55,7 +55,7 @@ class Basis(Protocol):
 
     @property
     def duration(self) -> float:
-        """How long it takes [s], from rest at home to rest at home, so that it can be played again and again."""
+        """Duration from rest at home to rest at home [s]; the motion can be played again and again."""
         ...
 
     @property
@@ -105,7 +105,7 @@ class LocalBasis(Basis, Protocol):
     """A family of motions in which each weight acts for a short while: most of phi is zero, and need not be made."""
 
     def displacement(self, weights: Array, time: Array, order: int = 2) -> tuple[Array, ...]:
-        """What `displacement` returns of it."""
+        """Displacement from home and its derivatives, see `displacement`."""
         ...
 
 
@@ -120,7 +120,7 @@ def displacement(basis: Basis, weights: Array, time: Array, order: int = 2) -> t
     return tuple(phi @ weights.T for phi in basis.evaluate(time, order))
 
 
-class Stretch(NamedTuple):
+class Phase(NamedTuple):
     """A part of a motion: when it begins and ends, and its fastest cycle [s]."""
 
     start: float
@@ -128,23 +128,23 @@ class Stretch(NamedTuple):
     cycle: float
 
 
-def stretches(basis: Basis) -> list[Stretch]:
+def phases(basis: Basis) -> list[Phase]:
     """All that a motion does, once: what comes before what repeats, one period of that, and what comes after it."""
     start, period, times = basis.repetition.start, basis.repetition.period, basis.repetition.times
     last, duration = start + times * period, basis.duration
-    into, back = Stretch(0.0, start, start), Stretch(last, duration, duration - last)
-    whole = into, Stretch(start, start + period, basis.fastest_cycle), back
-    return [stretch for stretch in whole if stretch.cycle > _ROUNDING * duration]
+    before_repetition, after_repetition = Phase(0.0, start, start), Phase(last, duration, duration - last)
+    all_phases = before_repetition, Phase(start, start + period, basis.fastest_cycle), after_repetition
+    return [stretch for stretch in all_phases if stretch.cycle > _ROUNDING * duration]
 
 
 def fine_times(basis: Basis) -> Array:
     """Times [s] over a whole motion, at which it is shown: a millisecond apart, or less where it is fast."""
-    step = min(_STEP, *(stretch.cycle / _PER_CYCLE for stretch in stretches(basis)))
+    step = min(_STEP, *(stretch.cycle / _PER_CYCLE for stretch in phases(basis)))
     return basis.grid(max(step, basis.duration / _MOST_STEPS))
 
 
 def check_order(order: int) -> None:
-    """Refuse a derivative that is not there.
+    """Refuse a derivative that does not exist.
 
     Raises:
         ExcitationError: order is not from 0 to 5.
@@ -161,56 +161,57 @@ def grid_between(breaks: Sequence[float], step: float) -> Array:
     """
     if not step > 0.0:
         raise ExcitationError(f"step = {step:g} s between times must be above 0")
-    pieces = [
+    grids = [
         np.linspace(start, stop, int(np.ceil((stop - start) / step)), endpoint=False)
         for start, stop in pairwise(breaks)
     ]
-    return np.concatenate([*pieces, breaks[-1:]])
+    return np.concatenate([*grids, breaks[-1:]])
 
 
 def times_between(breaks: Sequence[float], samples: int) -> Array:
     """Times [s] spread over the pieces between breaks, each with its share of the samples; none of them at a break."""
     shares = [len(share) for share in np.array_split(np.arange(samples), len(breaks) - 1)]
-    pieces = [
+    grids = [
         start + (np.arange(share, dtype=np.float64) + 0.5) * ((stop - start) / max(share, 1))
         for (start, stop), share in zip(pairwise(breaks), shares, strict=True)
     ]
-    return np.concatenate(pieces)
+    return np.concatenate(grids)
 
 
-def check_series(harmonics: int | tuple[int, ...], period: float, least: int = 2) -> None:
-    """Refuse a Fourier series that is none, or cannot start and end at rest.
+def check_series(harmonics: int | tuple[int, ...], period: float, min_harmonics: int = 2) -> None:
+    """Refuse an impossible Fourier series, or one that cannot start and end at rest.
 
     Args:
         harmonics: how many, or the chosen multiples of the base frequency.
         period: [s].
-        least: number of harmonics that is needed.
+        min_harmonics: number of harmonics that is needed.
 
     Raises:
-        ExcitationError: too few harmonics, one that is chosen twice, below 1 or above `MOST`, or a period that is no
-            duration.
+        ExcitationError: too few harmonics, one that is chosen twice, below 1 or above `MAX_ORDER`, or an impossible
+            period.
     """
     count = harmonics if isinstance(harmonics, int) else len(harmonics)
-    if count < least:
-        rest = ", as the motion must start and end at rest" if least > 1 else ""
-        raise ExcitationError(f"harmonics = {harmonics}: at least {least} are needed{rest}; 5 is usual")
-    chosen = () if isinstance(harmonics, int) else harmonics
-    if len(set(chosen)) < len(chosen) or any(order < 1 or order % 1 for order in chosen):
+    if count < min_harmonics:
+        rest = ", as the motion must start and end at rest" if min_harmonics > 1 else ""
+        raise ExcitationError(f"harmonics = {harmonics}: at least {min_harmonics} are needed{rest}; 5 is usual")
+    chosen_orders = () if isinstance(harmonics, int) else harmonics
+    if len(set(chosen_orders)) < len(chosen_orders) or any(order < 1 or order % 1 for order in chosen_orders):
         raise ExcitationError(
             f"harmonics = {harmonics}: chosen harmonics are whole numbers from 1 on, each once, such as (1, 2, 3, 5, 7)"
         )
-    if max(chosen, default=count) > MOST:
-        raise ExcitationError(f"harmonics = {harmonics}: the highest may be number {MOST}; 5 is usual")
+    if max(chosen_orders, default=count) > MAX_ORDER:
+        raise ExcitationError(f"harmonics = {harmonics}: the highest may be number {MAX_ORDER}; 5 is usual")
     check_duration("period", period, "10 to 20 s is usual")
 
 
 def check_duration(name: str, value: float, usual: str) -> None:
-    """Refuse what is no duration, or one that nothing can move in.
+    """Refuse a duration that is not one, or in which nothing can move.
 
     Raises:
-        ExcitationError: not a number of seconds from `SHORTEST` to `LONGEST`.
+        ExcitationError: not a number of seconds from `MIN_DURATION` to `MAX_DURATION`.
     """
-    if not SHORTEST <= value <= LONGEST:
+    if not MIN_DURATION <= value <= MAX_DURATION:
         raise ExcitationError(
-            f"{name} = {value:g} s must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:.0f}; {usual}"
+            f"{name} = {value:g} s must be a positive number of seconds, "
+            f"from {MIN_DURATION:g} to {MAX_DURATION:.0f}; {usual}"
         )

@@ -23,19 +23,19 @@ FAMILIES: dict[str, type[Basis]] = {
     "ramped_fourier": RampedFourier,
     "point_to_point": PointToPoint,
 }
-"""What a planner can search in."""
+"""Families that a planner can search in."""
 
-STORED: dict[str, type[Basis]] = FAMILIES | {"speed_stairs": SpeedStairs, "spline": UniformSpline}
-"""All that can be written down."""
+STORED_FAMILIES: dict[str, type[Basis]] = FAMILIES | {"speed_stairs": SpeedStairs, "spline": UniformSpline}
+"""Families that can be stored."""
 
 
-PERIOD = 20.0
-"""Where nothing else is said [s]."""
+DEFAULT_PERIOD = 20.0
+"""Default period [s]."""
 
 _ROUNDING = 1e-9
 """Share by which numbers that follow from each other may differ: rounding is below 1e-13 of them, a slip far above."""
 
-_STAIRS = {
+_STAIRS_KEYS = {
     "first": "first_rad_s",
     "step": "step_rad_s",
     "hold": "hold_s",
@@ -43,7 +43,7 @@ _STAIRS = {
     "reach": "reach_rad",
     "acceleration": "acceleration_rad_s2",
 }
-"""How the settings of a stair of speeds are called where they are stored."""
+"""Keys of a stair's settings where they are stored."""
 
 StoredMotion = tuple[Basis, Array, Array]
 """Basis, home and weights."""
@@ -53,7 +53,7 @@ def make_basis(
     family: str = "fourier",
     *,
     harmonics: int | Sequence[int] = 5,
-    period: float = PERIOD,
+    period: float = DEFAULT_PERIOD,
     ramp: float = 2.0,
     periods: int = 1,
     points: int = 10,
@@ -84,13 +84,13 @@ def make_basis(
             raise unknown_family(family)
 
 
-def family_of(basis: Basis) -> str:
+def family_name(basis: Basis) -> str:
     """Name of a basis' family.
 
     Raises:
         ExcitationError: it is of none of the families.
     """
-    for name, kind in STORED.items():
+    for name, kind in STORED_FAMILIES.items():
         if isinstance(basis, kind):
             return name
     raise unknown_family(type(basis).__name__)
@@ -107,7 +107,7 @@ def motion_to_dict(basis: Basis, home: Array, weights: Array) -> dict[str, Any]:
     Raises:
         ExcitationError: the basis is of none of the families.
     """
-    values: dict[str, Any] = {"family": family_of(basis), "home": home.tolist(), "weights": weights.tolist()}
+    values: dict[str, Any] = {"family": family_name(basis), "home": home.tolist(), "weights": weights.tolist()}
     match basis:
         case RestToRestFourier():
             sine, cosine = basis.coefficients(weights)
@@ -120,7 +120,7 @@ def motion_to_dict(basis: Basis, home: Array, weights: Array) -> dict[str, Any]:
         case PointToPoint():
             return values | {"segment_s": basis.segment, "way_points": (home[:, None] + weights).T.tolist()}
         case SpeedStairs():
-            settings = {key: getattr(basis, name) for name, key in _STAIRS.items()}
+            settings = {key: getattr(basis, name) for name, key in _STAIRS_KEYS.items()}
             return values | settings | {"n_speeds": basis.n_speeds, "directions": weights[:, 0].tolist()}
         case UniformSpline():
             return values | {"duration_s": basis.duration, "steps": basis.steps}
@@ -134,13 +134,13 @@ def motion_from_dict(values: Mapping[str, Any]) -> StoredMotion:
     Raises:
         ExcitationError: an unknown family, or entries that are missing, damaged or contradict each other.
     """
-    each = _read_fourier, _read_ramped_fourier, _read_point_to_point, _read_stairs, _read_spline
-    readers = dict(zip(STORED, each, strict=True))
+    readers_in_order = _read_fourier, _read_ramped_fourier, _read_point_to_point, _read_stairs, _read_spline
+    readers = dict(zip(STORED_FAMILIES, readers_in_order, strict=True))
     try:
         if values["family"] not in readers:
             raise unknown_family(values["family"])
         basis, home, weights = readers[values["family"]](values)
-        return basis, _exact(values, "home", home), _exact(values, "weights", weights)
+        return basis, _checked_against(values, "home", home), _checked_against(values, "weights", weights)
     except KeyError as error:
         raise ExcitationError(f"the stored excitation has no {error}; it was not written by to_dict") from error
     except (TypeError, ValueError) as error:
@@ -169,14 +169,14 @@ def _read_fourier(values: Mapping[str, Any]) -> StoredMotion:
 def _read_ramped_fourier(values: Mapping[str, Any]) -> StoredMotion:
     period, harmonics, center, sine, cosine = _read_series(values)
     basis = RampedFourier(harmonics, period, float(values["ramp_s"]), int(values["periods"]))
-    home = _finite(values, "home", 1)  # a free series does not say where it was entered from
+    home = _read_finite(values, "home", 1)  # a free series does not say where it was entered from
     if home.shape != center.shape:
         raise ValueError(f"home {home.shape} and center {center.shape} should both be (n_joints,)")
     return basis, home, basis.weights_of(center - home, sine, cosine)
 
 
 def _read_point_to_point(values: Mapping[str, Any]) -> StoredMotion:
-    home, way_points = _finite(values, "home", 1), _finite(values, "way_points", 2)
+    home, way_points = _read_finite(values, "home", 1), _read_finite(values, "way_points", 2)
     if way_points.shape[1] != len(home):
         raise ValueError(f"way_points {way_points.shape} and home {home.shape} should be (points, n) and (n,)")
     basis = PointToPoint(len(way_points), float(values["segment_s"]))
@@ -184,15 +184,15 @@ def _read_point_to_point(values: Mapping[str, Any]) -> StoredMotion:
 
 
 def _read_stairs(values: Mapping[str, Any]) -> StoredMotion:
-    home, directions = _finite(values, "home", 1), _finite(values, "directions", 1)
+    home, directions = _read_finite(values, "home", 1), _read_finite(values, "directions", 1)
     if directions.shape != home.shape:
         raise ValueError(f"directions {directions.shape} and home {home.shape} should both be (n_joints,)")
-    settings = {name: float(values[key]) for name, key in _STAIRS.items()}
+    settings = {name: float(values[key]) for name, key in _STAIRS_KEYS.items()}
     return SpeedStairs(n_speeds=int(values["n_speeds"]), **settings), home, directions[:, None]
 
 
 def _read_spline(values: Mapping[str, Any]) -> StoredMotion:
-    home, weights = _finite(values, "home", 1), _finite(values, "weights", 2)
+    home, weights = _read_finite(values, "home", 1), _read_finite(values, "weights", 2)
     basis = UniformSpline(int(values["steps"]), float(values["duration_s"]))
     if weights.shape != (len(home), basis.size):
         raise ValueError(f"weights {weights.shape} should be {(len(home), basis.size)}, of its joints and steps")
@@ -201,7 +201,7 @@ def _read_spline(values: Mapping[str, Any]) -> StoredMotion:
 
 def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...], Array, Array, Array]:
     """Period, harmonics, center, sine and cosine; before harmonics could be chosen they were 1 to n."""
-    center, sine, cosine = (_finite(values, name) for name in ("center", "sine", "cosine"))
+    center, sine, cosine = (_read_finite(values, name) for name in ("center", "sine", "cosine"))
     chosen = tuple(int(order) for order in values["harmonics"]) if "harmonics" in values else None
     count = sine.shape[-1] if chosen is None and sine.ndim else len(chosen or ())
     if center.ndim != 1 or sine.shape != (len(center), count) or cosine.shape != sine.shape:
@@ -213,7 +213,7 @@ def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...
     return float(values["period_s"]), harmonics, center, sine, cosine
 
 
-def _finite(values: Mapping[str, Any], name: str, dimensions: int | None = None) -> Array:
+def _read_finite(values: Mapping[str, Any], name: str, dimensions: int | None = None) -> Array:
     array = np.array(values[name], dtype=np.float64)
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} holds a value that is no finite number")
@@ -222,11 +222,11 @@ def _finite(values: Mapping[str, Any], name: str, dimensions: int | None = None)
     return array
 
 
-def _exact(values: Mapping[str, Any], name: str, derived: Array) -> Array:
-    """What is stored under a name, which must be what follows from the rest; that itself where nothing is stored."""
+def _checked_against(values: Mapping[str, Any], name: str, derived: Array) -> Array:
+    """Read a stored array that must equal what follows from the rest; return that where nothing is stored."""
     if name not in values:
         return derived
-    stored = _finite(values, name)
+    stored = _read_finite(values, name)
     size = float(np.abs(derived).max(initial=1.0))
     if stored.shape != derived.shape or float(np.abs(stored - derived).max(initial=0.0)) > _ROUNDING * size:
         raise ValueError(f"its {name} and the rest of the motion contradict each other; make the plan anew")

@@ -21,19 +21,19 @@ from jointbench.excitation.families.basis import (
 from jointbench.excitation.families.splines import coefficients_at_start, septic_bounds, septic_values
 
 
-def orders_of(harmonics: int | tuple[int, ...]) -> Array:
+def harmonic_orders(harmonics: int | tuple[int, ...]) -> Array:
     """Multiples of the base frequency: 1 to n for a number n, otherwise those chosen; shape (n_harmonics,)."""
     chosen = range(1, harmonics + 1) if isinstance(harmonics, int) else harmonics
     return np.array(chosen, dtype=np.float64)
 
 
-def repeats_within(harmonics: int | tuple[int, ...]) -> int:
-    """How often a series comes within its period: more than once where all its harmonics have a common divisor."""
-    return int(np.gcd.reduce(orders_of(harmonics).astype(np.int64)))
+def repetitions_per_period(harmonics: int | tuple[int, ...]) -> int:
+    """Repetitions of a series within its period: several where all its harmonics have a common divisor."""
+    return int(np.gcd.reduce(harmonic_orders(harmonics).astype(np.int64)))
 
 
-def in_words(harmonics: int | tuple[int, ...]) -> str:
-    """Say which harmonics: '5 harmonics', or 'harmonics 1, 2, 3, 5, 7' where they were chosen."""
+def describe_harmonics(harmonics: int | tuple[int, ...]) -> str:
+    """Describe the harmonics: '5 harmonics', or 'harmonics 1, 2, 3, 5, 7' where they were chosen."""
     return f"{harmonics} harmonics" if isinstance(harmonics, int) else f"harmonics {', '.join(map(str, harmonics))}"
 
 
@@ -109,18 +109,18 @@ class RestToRestFourier:
     @property
     def repetition(self) -> Repetition:
         """The whole motion, once, unless all harmonics have a common divisor."""
-        times = repeats_within(self.harmonics)
+        times = repetitions_per_period(self.harmonics)
         return Repetition(0.0, self.period / times, times)
 
     @property
     def description(self) -> str:
         """The family and its settings in words."""
-        return f"Fourier series of {in_words(self.harmonics)}, period {self.period:g} s"
+        return f"Fourier series of {describe_harmonics(self.harmonics)}, period {self.period:g} s"
 
     @cached_property
     def orders(self) -> Array:
         """Multiples l of the base frequency, shape (n_harmonics,)."""
-        return orders_of(self.harmonics)
+        return harmonic_orders(self.harmonics)
 
     @property
     def frequencies(self) -> Array:
@@ -211,7 +211,7 @@ class RampedFourier:
 
     def __post_init__(self) -> None:
         """Refuse what is no series, or no ramp."""
-        check_series(self.harmonics, self.period, least=1)
+        check_series(self.harmonics, self.period, min_harmonics=1)
         check_duration("ramp", self.ramp, "2 s is usual")
         if self.periods < 1:
             raise ExcitationError(f"periods = {self.periods}: the series must be played at least once")
@@ -223,7 +223,7 @@ class RampedFourier:
 
     @property
     def duration(self) -> float:
-        """Of the whole motion, both ramps included [s]."""
+        """Duration of the whole motion, both ramps included [s]."""
         return 2.0 * self.ramp + self.periods * self.period
 
     @property
@@ -234,7 +234,7 @@ class RampedFourier:
     @property
     def repetition(self) -> Repetition:
         """The series between its ramps."""
-        times = repeats_within(self.harmonics)
+        times = repetitions_per_period(self.harmonics)
         return Repetition(self.ramp, self.period / times, self.periods * times)
 
     @property
@@ -242,14 +242,14 @@ class RampedFourier:
         """The family and its settings in words."""
         times = "once" if self.periods == 1 else f"{self.periods} times"
         return (
-            f"Fourier series of {in_words(self.harmonics)}, period {self.period:g} s, {times} between ramps of "
-            f"{self.ramp:g} s"
+            f"Fourier series of {describe_harmonics(self.harmonics)}, period {self.period:g} s, {times} between ramps "
+            f"of {self.ramp:g} s"
         )
 
     @cached_property
     def orders(self) -> Array:
         """Multiples l of the base frequency, shape (n_harmonics,)."""
-        return orders_of(self.harmonics)
+        return harmonic_orders(self.harmonics)
 
     @property
     def frequencies(self) -> Array:
@@ -271,14 +271,14 @@ class RampedFourier:
         time = np.asarray(time, dtype=np.float64) % self.duration
         leaves = self.ramp + self.periods * self.period
         entering, leaving = time < self.ramp, time >= leaves
-        between = ~(entering | leaving)
+        intersample_bound = ~(entering | leaving)
         values = tuple(np.empty((len(time), self.size)) for _ in range(order + 1))
-        series = self._series(time[between] - self.ramp, order)
+        series = self._series(time[intersample_bound] - self.ramp, order)
         into = septic_values(time[entering] / self.ramp, self.ramp, order)
         back = septic_values((time[leaving] - leaves) / self.ramp, self.ramp, order)
         ramp_in, ramp_out = self._ramps
         for whole, part, first, last in zip(values, series, into, back, strict=True):
-            whole[between], whole[entering], whole[leaving] = part, first @ ramp_in, last @ ramp_out
+            whole[intersample_bound], whole[entering], whole[leaving] = part, first @ ramp_in, last @ ramp_out
         return values
 
     def grid(self, step: float) -> Array:

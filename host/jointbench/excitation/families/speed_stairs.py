@@ -12,7 +12,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import (
-    MOST,
+    MAX_ORDER,
     Repetition,
     check_duration,
     check_order,
@@ -21,11 +21,11 @@ from jointbench.excitation.families.basis import (
 )
 from jointbench.excitation.families.splines import coefficients_at_start, septic_bounds, septic_values
 
-_STEEPEST = 15.0 / 8.0
+_MAX_SLOPE = 15.0 / 8.0
 """Largest slope of 10x³ - 15x⁴ + 6x⁵, by which one speed becomes another while acceleration and jerk begin and end at
 zero; to the turning point it covers 11/32 of what the first speed would."""
 
-_TO_TURN = 11.0 / 32.0
+_TURNING_SHARE = 11.0 / 32.0
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class SpeedStairs:
 
     def __post_init__(self) -> None:
         """Refuse what is no stair."""
-        if not 1 <= self.n_speeds <= MOST:
-            raise ExcitationError(f"n_speeds = {self.n_speeds}: at least 1 speed is needed, and at most {MOST}")
+        if not 1 <= self.n_speeds <= MAX_ORDER:
+            raise ExcitationError(f"n_speeds = {self.n_speeds}: at least 1 speed is needed, and at most {MAX_ORDER}")
         for name in ("first", "step", "reach", "acceleration"):
             if not getattr(self, name) > 0.0:
                 raise ExcitationError(f"{name} = {getattr(self, name):g} must be above 0")
@@ -88,14 +88,14 @@ class SpeedStairs:
         ways: list[tuple[float, ...]] = []
         way: tuple[float, ...] = ()
         for speed in self.speeds.tolist():
-            if way and self._length((*way, speed)) > self.reach:
+            if way and self._way_length((*way, speed)) > self.reach:
                 ways.append(way)
                 way = ()
             way = (*way, speed)
-            if self._length(way) > self.reach:
+            if self._way_length(way) > self.reach:
                 raise ExcitationError(
-                    f"a speed of {speed:.4g} needs {self._length(way):.4g} there, and the reach is {self.reach:.4g}; "
-                    f"give more reach or acceleration, or hold it shorter than {self.hold:g} s"
+                    f"a speed of {speed:.4g} needs {self._way_length(way):.4g} there, and the reach is "
+                    f"{self.reach:.4g}; give more reach or acceleration, or hold it shorter than {self.hold:g} s"
                 )
         return (*ways, way)
 
@@ -106,12 +106,12 @@ class SpeedStairs:
 
     @property
     def duration(self) -> float:
-        """Of all ways [s]."""
+        """Duration of all ways [s]."""
         return float(self._breaks[-1])
 
     @property
     def fastest_cycle(self) -> float:
-        """From one speed to the next [s]."""
+        """Time from one speed to the next [s]."""
         return self.hold + self.change
 
     @property
@@ -130,12 +130,12 @@ class SpeedStairs:
 
     @cached_property
     def holds(self) -> tuple[tuple[float, float, float], ...]:
-        """Of each speed, from the first on: when it is held there, and when it is held back [s], and itself [rad/s]."""
+        """Holds of each speed: start on the way out, start on the way back [s], and the speed [rad/s]."""
         starts: dict[float, list[float]] = {}
         for start, (begin, end) in zip(self._breaks[:-1].tolist(), self._velocities, strict=True):
             if begin == end:
                 starts.setdefault(abs(begin), []).append(start)
-        return tuple((there, back, speed) for speed, (there, back) in starts.items())
+        return tuple((outward, return_start, speed) for speed, (outward, return_start) in starts.items())
 
     def evaluate(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         """Values of phi and its first `order` derivatives at times [s], shape (n_times, 1) each."""
@@ -159,32 +159,36 @@ class SpeedStairs:
 
     def sample_times(self, samples: int) -> Array:
         """Times [s] spread over the speeds that are held, those there and those back."""
-        begins = np.sort([start for there, back, _ in self.holds for start in (there, back)])
-        picked = begins[np.linspace(0, len(begins) - 1, samples).round().astype(np.intp)] if samples else begins[:0]
+        start_times = np.sort([start for outward, return_start, _ in self.holds for start in (outward, return_start)])
+        hold_starts = (
+            start_times[np.linspace(0, len(start_times) - 1, samples).round().astype(np.intp)]
+            if samples
+            else start_times[:0]
+        )
         # Several in one hold lie apart.
-        spread = times_between((0.0, self.hold), samples)
-        return picked + spread
+        offsets = times_between((0.0, self.hold), samples)
+        return hold_starts + offsets
 
-    def _length(self, speeds: tuple[float, ...]) -> float:
+    def _way_length(self, speeds: tuple[float, ...]) -> float:
         """Way from home to where a way with these speeds turns [rad]."""
         way = sum(self.hold * speed for speed in speeds)
-        way += sum(0.5 * (a + b) * self._change(b - a) for a, b in zip((0.0, *speeds), speeds, strict=False))
-        return way + _TO_TURN * speeds[-1] * self._change(2.0 * speeds[-1])
+        way += sum(0.5 * (a + b) * self._change_duration(b - a) for a, b in zip((0.0, *speeds), speeds, strict=False))
+        return way + _TURNING_SHARE * speeds[-1] * self._change_duration(2.0 * speeds[-1])
 
-    def _change(self, difference: float) -> float:
-        """How long a change of speed takes [s]."""
-        least = _STEEPEST * abs(difference) / (self.acceleration * self.change)
-        return self.change * max(math.ceil(least - 1e-9), 1)
+    def _change_duration(self, difference: float) -> float:
+        """Duration of a change of speed [s]."""
+        min_changes = _MAX_SLOPE * abs(difference) / (self.acceleration * self.change)
+        return self.change * max(math.ceil(min_changes - 1e-9), 1)
 
     @cached_property
     def _velocities(self) -> tuple[tuple[float, float], ...]:
-        """Of each piece, a speed that is held or a change of it: velocity at its beginning and at its end [rad/s]."""
-        return tuple(piece for way in self.ways for piece in _there_and_back(way))
+        """Velocities at the start and end of each piece, which holds a speed or changes it [rad/s]."""
+        return tuple(piece for way in self.ways for piece in _out_and_back(way))
 
     @cached_property
     def _lengths(self) -> Array:
-        """How long each piece is [s]."""
-        return np.array([self.hold if a == b else self._change(b - a) for a, b in self._velocities])
+        """Duration of each piece [s]."""
+        return np.array([self.hold if a == b else self._change_duration(b - a) for a, b in self._velocities])
 
     @cached_property
     def _breaks(self) -> Array:
@@ -213,11 +217,11 @@ class SpeedStairs:
         return np.max(list(pieces), axis=0)
 
 
-def _there_and_back(speeds: tuple[float, ...]) -> list[tuple[float, float]]:
+def _out_and_back(speeds: tuple[float, ...]) -> list[tuple[float, float]]:
     """Velocities at the ends of the pieces of one way: from rest at home up the stair, and back the same way."""
-    there = [(0.0, speeds[0])]
+    outward = [(0.0, speeds[0])]
     for slower, faster in zip(speeds, (*speeds[1:], None), strict=True):
-        there.append((slower, slower))
+        outward.append((slower, slower))
         if faster is not None:
-            there.append((slower, faster))
-    return [*there, (speeds[-1], -speeds[-1]), *((-b, -a) for a, b in reversed(there))]
+            outward.append((slower, faster))
+    return [*outward, (speeds[-1], -speeds[-1]), *((-b, -a) for a, b in reversed(outward))]

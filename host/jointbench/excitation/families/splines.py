@@ -22,7 +22,7 @@ from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation.families.basis import (
     HIGHEST_DERIVATIVE,
-    MOST,
+    MAX_ORDER,
     Repetition,
     check_duration,
     check_order,
@@ -32,8 +32,8 @@ from jointbench.excitation.families.basis import (
 
 _SEPTIC_DEGREE = 7
 
-_HALVINGS = 4
-"""How often a piece is halved before its coefficients are taken as bounds: 16 parts come within a few percent."""
+_SUBDIVISIONS = 4
+"""Number of halvings of a piece before its coefficients are taken as bounds: 16 parts are within a few percent."""
 
 _QUINTIC_DEGREE = HIGHEST_DERIVATIVE
 _PIECES = _QUINTIC_DEGREE + 1
@@ -85,7 +85,7 @@ def septic_bounds(coefficients: Array, length: float) -> Array:
         length: of the piece [s].
     """
     bounds = [
-        np.abs(_parts(_SEPTIC_DEGREE - k) @ (_differences(k) @ coefficients)).max(axis=(0, 1)) / length**k
+        np.abs(_subdivision(_SEPTIC_DEGREE - k) @ (_differences(k) @ coefficients)).max(axis=(0, 1)) / length**k
         for k in range(HIGHEST_DERIVATIVE + 1)
     ]
     return np.stack(bounds)
@@ -98,7 +98,7 @@ def _binomials(degree: int) -> Array:
 
 @cache
 def _differences(order: int) -> Array:
-    """From coefficients to those of the derivative of this order over a piece of length 1, (8 - order, 8)."""
+    """Matrix from coefficients to those of the derivative of this order over a piece of length 1, (8 - order, 8)."""
     matrix = np.eye(_SEPTIC_DEGREE + 1)
     for degree in range(_SEPTIC_DEGREE, _SEPTIC_DEGREE - order, -1):
         matrix = degree * np.diff(matrix, axis=0)
@@ -106,14 +106,14 @@ def _differences(order: int) -> Array:
 
 
 @cache
-def _parts(degree: int) -> Array:
-    """From coefficients to those of equal parts of the polynomial (de Casteljau), (n_parts, degree + 1, degree + 1)."""
+def _subdivision(degree: int) -> Array:
+    """Matrices from coefficients to those of equal parts (de Casteljau), (n_parts, degree + 1, degree + 1)."""
     left = np.array([[comb(j, i) / 2.0**j for i in range(degree + 1)] for j in range(degree + 1)])
     right = left[::-1, ::-1]
-    parts = np.eye(degree + 1)[None]
-    for _ in range(_HALVINGS):
-        parts = np.concatenate([left @ parts, right @ parts])
-    return parts
+    matrices = np.eye(degree + 1)[None]
+    for _ in range(_SUBDIVISIONS):
+        matrices = np.concatenate([left @ matrices, right @ matrices])
+    return matrices
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,10 @@ class PointToPoint:
     segment: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no move."""
-        if not 1 <= self.points <= MOST:
+        """Refuse impossible moves."""
+        if not 1 <= self.points <= MAX_ORDER:
             raise ExcitationError(
-                f"points = {self.points}: at least 1 way point is needed, and at most {MOST}; 10 is usual"
+                f"points = {self.points}: at least 1 way point is needed, and at most {MAX_ORDER}; 10 is usual"
             )
         check_duration("segment", self.segment, "a move of 2 s is usual")
 
@@ -152,7 +152,7 @@ class PointToPoint:
 
     @property
     def duration(self) -> float:
-        """Of all moves [s]."""
+        """Duration of all moves [s]."""
         return (self.points + 1) * self.segment
 
     @property
@@ -229,7 +229,7 @@ class UniformSpline:
     duration: float
 
     def __post_init__(self) -> None:
-        """Refuse what has no spline."""
+        """Refuse impossible splines."""
         if not _PIECES <= self.steps <= _MOST_STEPS:
             raise ExcitationError(f"steps = {self.steps}: a spline needs at least {_PIECES}, and at most {_MOST_STEPS}")
         check_duration("duration", self.duration, "95 s is usual")
@@ -241,12 +241,12 @@ class UniformSpline:
 
     @property
     def step(self) -> float:
-        """Of each step, h [s]."""
+        """Length of each step, h [s]."""
         return self.duration / self.steps
 
     @property
     def fastest_cycle(self) -> float:
-        """What weights of alternating sign would make [s]."""
+        """Cycle of weights of alternating sign [s]."""
         return 2.0 * self.step
 
     @property
@@ -272,8 +272,11 @@ class UniformSpline:
             pendulum: [s²], at least 0; 0 for the motion that goes through the values.
         """
         # B and B'' where it is largest, one and two steps from there.
-        here, bent = np.array([66.0, 26.0, 1.0]) / 120.0, np.array([-6.0, 2.0, 1.0]) / (6.0 * self.step**2)
-        bands = np.repeat((here - pendulum * bent)[::-1, None], self.size, axis=1)
+        values_at_node, curvature_at_node = (
+            np.array([66.0, 26.0, 1.0]) / 120.0,
+            np.array([-6.0, 2.0, 1.0]) / (6.0 * self.step**2),
+        )
+        bands = np.repeat((values_at_node - pendulum * curvature_at_node)[::-1, None], self.size, axis=1)
         return np.ascontiguousarray(solveh_banded(bands, values).T)
 
     def evaluate(self, time: Array, order: int = 2) -> tuple[Array, ...]:
@@ -291,12 +294,15 @@ class UniformSpline:
             order: of the last derivative, 0 to 5.
         """
         check_order(order)
-        place = (np.asarray(time, dtype=np.float64) % self.duration) / self.step
-        piece = np.minimum(place.astype(np.intp), self.steps - 1)
-        within = np.vander(place - piece, _PIECES, increasing=True)
+        position = (np.asarray(time, dtype=np.float64) % self.duration) / self.step
+        piece = np.minimum(position.astype(np.intp), self.steps - 1)
+        powers = np.vander(position - piece, _PIECES, increasing=True)
         padded = np.pad(weights.T, ((_QUINTIC_DEGREE, _QUINTIC_DEGREE), (0, 0)))
-        acting = padded[piece[:, None] + np.arange(_PIECES)]
-        return tuple(np.einsum("nk,nkj->nj", within @ (_pieces(k) / self.step**k), acting) for k in range(order + 1))
+        active_weights = padded[piece[:, None] + np.arange(_PIECES)]
+        return tuple(
+            np.einsum("nk,nkj->nj", powers @ (_piece_polynomials(k) / self.step**k), active_weights)
+            for k in range(order + 1)
+        )
 
     def grid(self, step: float) -> Array:
         """Times [s] from 0 to the duration, at most `step` apart, all ends of steps among them."""
@@ -317,14 +323,16 @@ class UniformSpline:
 
 
 @cache
-def _pieces(order: int) -> Array:
+def _piece_polynomials(order: int) -> Array:
     """Derivatives by the share x of a step of the six splines that act in it, shape (6 powers of x, 6 splines)."""
-    whole = BSpline.basis_element(np.arange(_PIECES + 1.0))
+    basis_spline = BSpline.basis_element(np.arange(_PIECES + 1.0))
     # The spline that began j steps ago is in its piece j: Taylor's series about where that begins.
     matrix = np.zeros((_PIECES, _PIECES))
     for spline in range(_PIECES):
-        began = _QUINTIC_DEGREE - spline
+        age = _QUINTIC_DEGREE - spline
         for power in range(_PIECES - order):
-            value = float(whole.derivative(power + order)(began + 1e-12 if power + order == _QUINTIC_DEGREE else began))
+            value = float(
+                basis_spline.derivative(power + order)(age + 1e-12 if power + order == _QUINTIC_DEGREE else age)
+            )
             matrix[power, spline] = value / float(np.prod(np.arange(1, power + 1), dtype=np.float64))
     return matrix

@@ -18,74 +18,74 @@ RESOLUTION = 2e-3
 """Share of a limit to which its use over a motion is known."""
 
 _FIRST_SLACK = 0.1
-_FEWEST, _MOST = 32, 4096
+_MIN_STEPS, _MAX_STEPS = 32, 4096
 """Steps of the first grid: as many as leave this much of a limit open between samples, within these bounds."""
 
-_PARTS = 4
+_SUBDIVISION = 4
 """Parts that a step is cut into where it decides: what is left open between samples falls by 4 or by 16."""
 
-_PORTION = 4096
+_CHUNK_STEPS = 4096
 """Steps that are looked into at a time, so that a hundred joints and a million steps still fit into memory."""
 
-_OF_INTEREST = 0.5
+_RELEVANT_USAGE = 0.5
 """Share of a limit below which it is enough to know that it is not used further."""
 
-_FINEST = 1e-7
+_MIN_SLACK = 1e-7
 """Share of a limit that is not looked into: what may exceed the limit by less than this counts as exceeding it."""
 
-_SAFE = 1.0 - 2.0 * _FINEST
+_SAFE_USAGE = 1.0 - 2.0 * _MIN_SLACK
 """Usage that is certain to be found feasible again, whatever the samples."""
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How far a motion uses each scalar of its limits, at any time; it is feasible where none is above 1.
+    """Bounds of a motion's usage of its limits at any time; it is feasible where none is above 1.
 
     Attributes:
         limits: that were asked for.
         names: of their scalars, all in one row.
         usage: bound of the share of each limit that is used anywhere in the motion, shape (n_scalars,).
-        seen: largest share at any of the samples, which usage exceeds by `RESOLUTION` at most where it is above 0.5.
-        samples: at how many times the motion was looked at, all limits together.
+        largest_sampled: largest share at any sample; above 0.5, usage exceeds it by `RESOLUTION` at most.
+        samples: number of times at which the motion was sampled, for all limits together.
     """
 
     limits: tuple[Limit, ...]
     names: tuple[str, ...]
     usage: Array
-    seen: Array
+    largest_sampled: Array
     samples: int
 
     @property
     def feasible(self) -> bool:
-        """Whether all limits are kept, proved for the whole motion."""
+        """True where all limits are proved to be kept over the whole motion."""
         return bool(np.all(self.usage <= 1.0))
 
     @property
     def worst(self) -> str:
-        """Name of the scalar of which the motion uses most."""
+        """Name of the scalar with the largest usage."""
         return self.names[int(np.argmax(self.usage))] if self.names else "nothing"
 
     @property
     def margins(self) -> dict[str, float]:
-        """What is left of each limit, as a share of it: 0 touches it, below 0 breaks it."""
+        """Margin to each limit, as a share of it: 0 touches it, below 0 breaks it."""
         return dict(zip(self.names, (1.0 - self.usage).tolist(), strict=True))
 
     @property
     def nearest(self) -> str:
-        """A sentence on the limit of which the motion uses most."""
-        return self._say(int(np.argmax(self.usage)))
+        """Description of the limit that the motion comes nearest to."""
+        return self._describe(int(np.argmax(self.usage)))
 
     @property
     def violations(self) -> tuple[str, ...]:
         """A sentence for each limit that is not proved to be kept, the worst first."""
         order = np.argsort(-self.usage, kind="stable")
-        return tuple(self._say(int(scalar)) for scalar in order if not self.usage[scalar] <= 1.0)
+        return tuple(self._describe(int(scalar)) for scalar in order if not self.usage[scalar] <= 1.0)
 
-    def _say(self, scalar: int) -> str:
+    def _describe(self, scalar: int) -> str:
         usage = float(self.usage[scalar])
         for limit in self.limits:
             if scalar < len(limit.names):
-                return limit.say(scalar, usage)
+                return limit.describe(scalar, usage)
             scalar -= len(limit.names)
         raise IndexError(scalar)
 
@@ -99,10 +99,10 @@ def motion_at(basis: Basis, home: Array, weights: Array, time: Array) -> Motion:
 def certify(
     limits: Sequence[Limit], basis: Basis, home: Array, weights: Array, resolution: float = RESOLUTION
 ) -> Certificate:
-    """Find how far a motion uses each of its limits, with certainty.
+    """Bound a motion's usage of each of its limits, for certain.
 
-    Usage is taken at samples; between two of them it rises above the larger by `Limit.between` at most. Where that
-    leaves open what is largest to more than `resolution`, or whether it is above 1, samples are added between.
+    Usage is taken at samples; between two of them it exceeds the larger by `Limit.intersample_bound` at most. Where
+    the largest usage is uncertain by more than `resolution`, or may be on either side of 1, samples are added.
 
     Args:
         limits: to keep.
@@ -115,132 +115,147 @@ def certify(
     Raises:
         ExcitationError: a weight is not a finite number.
     """
-    bounds = _bounds(basis, weights)
-    peaks = [_Peaks(limit, basis, home, weights, bounds).refined(resolution) for limit in limits]
+    bounds = _derivative_bounds(basis, weights)
+    usage_bounds = [_UsageBounds(limit, basis, home, weights, bounds).refine(resolution) for limit in limits]
     return Certificate(
         limits=tuple(limits),
         names=tuple(name for limit in limits for name in limit.names),
-        usage=np.concatenate([each.usage for each in peaks] or [np.empty(0)]),
-        seen=np.concatenate([each.seen for each in peaks] or [np.empty(0)]),
-        samples=sum(each.samples for each in peaks),
+        usage=np.concatenate([bounds.usage for bounds in usage_bounds] or [np.empty(0)]),
+        largest_sampled=np.concatenate([bounds.largest_sampled for bounds in usage_bounds] or [np.empty(0)]),
+        samples=sum(bounds.samples for bounds in usage_bounds),
     )
 
 
 def is_feasible(limits: Sequence[Limit], basis: Basis, home: Array, weights: Array) -> bool:
-    """Tell whether a motion is sure to keep its limits: what this does, `certify` confirms; it ends sooner."""
-    bounds = _bounds(basis, weights)
-    return all(_Peaks(limit, basis, home, weights, bounds).within(_SAFE) for limit in limits)
+    """Prove that a motion keeps its limits, or find that it does not; faster than `certify`, which confirms it."""
+    bounds = _derivative_bounds(basis, weights)
+    return all(_UsageBounds(limit, basis, home, weights, bounds).is_within(_SAFE_USAGE) for limit in limits)
 
 
-def _bounds(basis: Basis, weights: Array) -> Array:
+def _derivative_bounds(basis: Basis, weights: Array) -> Array:
     if not np.all(np.isfinite(weights)):
         joints = np.flatnonzero(~np.isfinite(weights).all(axis=1)).tolist()
         raise ExcitationError(f"weights of joints {joints} are not finite numbers; there is no such motion")
     return basis.bounds(weights)
 
 
-def _once(basis: Basis, step: float) -> list[Array]:
+def _distinct_phases(basis: Basis, step: float) -> list[Array]:
     """The grid of a motion in stretches that hold everything that it does, and what it repeats only once."""
     time, repeated = basis.grid(step), basis.repetition
     if repeated.times == 1:
         return [time]
     # The first stretch ends with the first time not before the end of one period.
-    first, last = repeated.start + repeated.period, repeated.start + repeated.times * repeated.period
-    stretches = time[: np.searchsorted(time, first) + 1], time[np.searchsorted(time, last * (1.0 - 1e-12)) :]
-    return [stretch for stretch in stretches if len(stretch) > 1]
+    first_end, repetition_end = repeated.start + repeated.period, repeated.start + repeated.times * repeated.period
+    phases = time[: np.searchsorted(time, first_end) + 1], time[np.searchsorted(time, repetition_end * (1.0 - 1e-12)) :]
+    return [phase for phase in phases if len(phase) > 1]
 
 
 class _Steps(NamedTuple):
     """Steps in time: how often they were cut, where they begin, how wide they are [s], usage at both ends of each."""
 
-    cuts: int
+    subdivisions: int
     start: Array
     width: Array
-    before: Array
-    after: Array
+    usage_at_start: Array
+    usage_at_end: Array
 
 
-class _Peaks:
+class _UsageBounds:
     """Largest usage of each scalar of one limit: what was seen at samples, and what it is at most."""
 
     def __init__(self, limit: Limit, basis: Basis, home: Array, weights: Array, bounds: Array) -> None:
-        self._limit, self._basis, self._home, self._weights, self._bounds = limit, basis, home, weights, bounds
-        self.seen = np.full(len(limit.names), -np.inf)
-        self.usage = self.seen.copy()
+        self._limit, self._basis, self._home, self._weights, self._derivative_bounds = (
+            limit,
+            basis,
+            home,
+            weights,
+            bounds,
+        )
+        self.largest_sampled = np.full(len(limit.names), -np.inf)
+        self.usage = self.largest_sampled.copy()
         self.samples = 0
-        self._widest = 0.0
+        self._max_width = 0.0
         self._slack: dict[int, Array] = {}
 
-    def refined(self, resolution: float) -> _Peaks:
+    def refine(self, resolution: float) -> _UsageBounds:
         """Look closer until usage is known to the resolution, and on which side of 1 it is."""
 
-        def enough() -> Array:
-            known = np.maximum(self.seen, _OF_INTEREST) + resolution * np.maximum(self.seen, 1.0)
-            return np.where(self.seen <= 1.0, np.minimum(known, 1.0), known)
+        def required() -> Array:
+            resolved = np.maximum(self.largest_sampled, _RELEVANT_USAGE) + resolution * np.maximum(
+                self.largest_sampled, 1.0
+            )
+            return np.where(self.largest_sampled <= 1.0, np.minimum(resolved, 1.0), resolved)
 
-        self._look_closer(enough, np.inf)
+        self._refine_until(required, np.inf)
         return self
 
-    def within(self, most: float) -> bool:
+    def is_within(self, max_usage: float) -> bool:
         """Look closer until it is known whether all usage is within this, or seen that it is not."""
-        self._look_closer(lambda: np.full_like(self.seen, most), most)
-        return bool(np.all(self.usage <= most))
+        self._refine_until(lambda: np.full_like(self.largest_sampled, max_usage), max_usage)
+        return bool(np.all(self.usage <= max_usage))
 
-    def _look_closer(self, enough: Callable[[], Array], most: float) -> None:
-        """Cut steps until usage is `enough` in all of them; end early where more than `most` is seen."""
-        steps = self._first_steps()
-        while steps and not np.any(self.seen > most):
-            present = steps.pop()
-            opened = self._opened(present, enough())
-            if opened.any():
-                steps += self._cut(present, opened)
-        self.usage = np.maximum(self.usage, self.seen)
+    def _refine_until(self, required: Callable[[], Array], max_usage: float) -> None:
+        """Subdivide steps until usage is below `required` in all; end early where a sample exceeds `max_usage`."""
+        steps = self._initial_steps()
+        while steps and not np.any(self.largest_sampled > max_usage):
+            current = steps.pop()
+            undecided = self._undecided(current, required())
+            if undecided.any():
+                steps += self._subdivide(current, undecided)
+        self.usage = np.maximum(self.usage, self.largest_sampled)
         self.usage[np.isnan(self.usage)] = np.inf
 
-    def _first_steps(self) -> list[_Steps]:
+    def _initial_steps(self) -> list[_Steps]:
         steps: list[_Steps] = []
-        for time in _once(self._basis, self._first_step()):
-            usage = self._look(time)
+        for time in _distinct_phases(self._basis, self._initial_step()):
+            usage = self._sample(time)
             steps.append(_Steps(0, time[:-1], np.diff(time), usage[:-1], usage[1:]))
-        self._widest = max(float(each.width.max()) for each in steps)
+        self._max_width = max(float(part.width.max()) for part in steps)
         return steps
 
-    def _opened(self, steps: _Steps, enough: Array) -> NDArray[np.bool_]:
-        """In which steps there is more to know; of the others, what usage can be in them is kept."""
-        if steps.cuts not in self._slack:
-            self._slack[steps.cuts] = self._limit.between(self._bounds, self._widest * _PARTS**-steps.cuts)
-        slack = self._slack[steps.cuts]
+    def _undecided(self, steps: _Steps, required: Array) -> NDArray[np.bool_]:
+        """Mask of the steps to subdivide; bounds of usage in the others are recorded."""
+        if steps.subdivisions not in self._slack:
+            self._slack[steps.subdivisions] = self._limit.intersample_bound(
+                self._derivative_bounds, self._max_width * _SUBDIVISION**-steps.subdivisions
+            )
+        slack = self._slack[steps.subdivisions]
         if not np.all(np.isfinite(slack)):  # beyond all numbers: no refinement would end
             self.usage = np.full_like(self.usage, np.inf)
             return np.zeros(len(steps.width), dtype=np.bool_)
-        highest = np.maximum(steps.before, steps.after) + slack
-        opened = np.any((highest > enough) & (slack > _FINEST), axis=1)
-        self.usage = np.maximum(self.usage, highest[~opened].max(axis=0, initial=-np.inf))
-        return opened
+        highest = np.maximum(steps.usage_at_start, steps.usage_at_end) + slack
+        undecided = np.any((highest > required) & (slack > _MIN_SLACK), axis=1)
+        self.usage = np.maximum(self.usage, highest[~undecided].max(axis=0, initial=-np.inf))
+        return undecided
 
-    def _cut(self, steps: _Steps, opened: NDArray[np.bool_]) -> list[_Steps]:
+    def _subdivide(self, steps: _Steps, undecided: NDArray[np.bool_]) -> list[_Steps]:
         """Parts of the opened steps, in portions."""
-        width = steps.width[opened] / _PARTS
-        inside = steps.start[opened, None] + width[:, None] * np.arange(1, _PARTS)
-        usage = self._look(inside.ravel()).reshape(*inside.shape, -1)
-        usage = np.concatenate([steps.before[opened, None], usage, steps.after[opened, None]], axis=1)
-        start = np.column_stack([steps.start[opened], inside]).ravel()
-        before, after = usage[:, :-1].reshape(len(start), -1), usage[:, 1:].reshape(len(start), -1)
-        whole = start, np.repeat(width, _PARTS), before, after
-        portions = (slice(first, first + _PORTION) for first in range(0, len(start), _PORTION))
-        return [_Steps(steps.cuts + 1, *(each[portion] for each in whole)) for portion in portions]
+        width = steps.width[undecided] / _SUBDIVISION
+        inner_times = steps.start[undecided, None] + width[:, None] * np.arange(1, _SUBDIVISION)
+        usage = self._sample(inner_times.ravel()).reshape(*inner_times.shape, -1)
+        usage = np.concatenate(
+            [steps.usage_at_start[undecided, None], usage, steps.usage_at_end[undecided, None]], axis=1
+        )
+        start = np.column_stack([steps.start[undecided], inner_times]).ravel()
+        usage_at_start, usage_at_end = usage[:, :-1].reshape(len(start), -1), usage[:, 1:].reshape(len(start), -1)
+        columns = start, np.repeat(width, _SUBDIVISION), usage_at_start, usage_at_end
+        chunks = (slice(first, first + _CHUNK_STEPS) for first in range(0, len(start), _CHUNK_STEPS))
+        return [_Steps(steps.subdivisions + 1, *(column[chunk] for column in columns)) for chunk in chunks]
 
-    def _first_step(self) -> float:
+    def _initial_step(self) -> float:
         """Step [s] of the first grid, from how what is open between samples falls when the step is halved."""
-        widest = self._basis.duration / _FEWEST
-        slack, half = (float(self._limit.between(self._bounds, step).max(initial=0.0)) for step in (widest, widest / 2))
+        max_step = self._basis.duration / _MIN_STEPS
+        slack, halved = (
+            float(self._limit.intersample_bound(self._derivative_bounds, step).max(initial=0.0))
+            for step in (max_step, max_step / 2)
+        )
         if not (slack > _FIRST_SLACK and np.isfinite(slack)):
-            return widest
-        order = np.log2(slack / half)
-        return max(widest * float(_FIRST_SLACK / slack) ** (1.0 / order), self._basis.duration / _MOST)
+            return max_step
+        order = np.log2(slack / halved)
+        return max(max_step * float(_FIRST_SLACK / slack) ** (1.0 / order), self._basis.duration / _MAX_STEPS)
 
-    def _look(self, time: Array) -> Array:
+    def _sample(self, time: Array) -> Array:
         usage = self._limit.usage(motion_at(self._basis, self._home, self._weights, time))
         self.samples += len(time)
-        self.seen = np.maximum(self.seen, usage.max(axis=0, initial=-np.inf))
+        self.largest_sampled = np.maximum(self.largest_sampled, usage.max(axis=0, initial=-np.inf))
         return usage

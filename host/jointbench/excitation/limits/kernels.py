@@ -1,4 +1,4 @@
-"""Where points of a robot are, how its joints move them, and how near to each other its capsules are: compiled."""
+"""Compiled kernels: positions of a robot's points, their derivatives by its joints, distances of its capsules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def place_points(tree: Tree, q: Doubles, body: Indices, local: Doubles, out: Dou
 
 
 @kernel
-def add_slopes(tree: Tree, q: Doubles, body: Indices, local: Doubles, direction: Doubles, out: Doubles) -> None:
+def add_point_gradients(
+    tree: Tree, q: Doubles, body: Indices, local: Doubles, direction: Doubles, out: Doubles
+) -> None:
     """Add to out[k] how fast each coordinate moves point `local[k]` of body `body[k]` along `direction[k]`.
 
     Σ over the joints that carry the point of factor * direction · (z × (point - origin)), of z alone where it slides.
@@ -58,19 +60,25 @@ def add_slopes(tree: Tree, q: Doubles, body: Indices, local: Doubles, direction:
         for i in range(body[k] + 1):
             _place(tree, q[k], i, frames)
         x, y, z = _point(frames, body[k], local[k])
-        along = direction[k]
+        axis_direction = direction[k]
         i = body[k]
         while i >= 0:
             frame, axis = frames[i], tree.axis[i]
             # What a turn does to the point is moment · axis: direction · (z × r) = (r × direction) · z.
             rx, ry, rz = x - frame[9], y - frame[10], z - frame[11]
-            mx, my, mz = ry * along[2] - rz * along[1], rz * along[0] - rx * along[2], rx * along[1] - ry * along[0]
-            slope = 0.0
+            mx, my, mz = (
+                ry * axis_direction[2] - rz * axis_direction[1],
+                rz * axis_direction[0] - rx * axis_direction[2],
+                rx * axis_direction[1] - ry * axis_direction[0],
+            )
+            derivative = 0.0
             for c in range(3):
-                turned = frame[c] * mx + frame[3 + c] * my + frame[6 + c] * mz
-                slid = frame[c] * along[0] + frame[3 + c] * along[1] + frame[6 + c] * along[2]
-                slope += axis[c] * turned + axis[3 + c] * slid
-            out[k, tree.coordinate[i]] += tree.factor[i] * slope
+                revolute = frame[c] * mx + frame[3 + c] * my + frame[6 + c] * mz
+                prismatic = (
+                    frame[c] * axis_direction[0] + frame[3 + c] * axis_direction[1] + frame[6 + c] * axis_direction[2]
+                )
+                derivative += axis[c] * revolute + axis[3 + c] * prismatic
+            out[k, tree.coordinate[i]] += tree.factor[i] * derivative
             i = tree.parent[i]
 
 
@@ -90,19 +98,21 @@ def distances(points: Doubles, first: Indices, second: Indices, out: Doubles) ->
 
 
 @kernel
-def nearest_points(points: Doubles, first: Indices, second: Indices, shares: Doubles, between: Doubles) -> None:
+def nearest_points(
+    points: Doubles, first: Indices, second: Indices, shares: Doubles, intersample_bound: Doubles
+) -> None:
     """Find where the axes of capsules first[k] and second[k] are nearest to each other at sample k.
 
     Args:
         points: as above.
         first, second: shape (n_samples,).
         shares: filled with how far along both axes that is, 0 at the start and 1 at the end, shape (n_samples, 2).
-        between: filled with the second's point minus the first's [m], shape (n_samples, 3).
+        intersample_bound: filled with the second's point minus the first's [m], shape (n_samples, 3).
     """
     for k in range(len(points)):
-        found = _nearest(points[k], 2 * first[k], 2 * second[k])
-        shares[k, 0], shares[k, 1] = found[0], found[1]
-        between[k, 0], between[k, 1], between[k, 2] = found[2], found[3], found[4]
+        nearest = _nearest(points[k], 2 * first[k], 2 * second[k])
+        shares[k, 0], shares[k, 1] = nearest[0], nearest[1]
+        intersample_bound[k, 0], intersample_bound[k, 1], intersample_bound[k, 2] = nearest[2], nearest[3], nearest[4]
 
 
 @inlined
@@ -110,25 +120,25 @@ def _place(tree: Tree, q: Doubles, i: int, frames: Doubles) -> None:
     """Set frames[i], rotation row by row and origin in the base frame, from that of its parent."""
     position = tree.factor[i] * q[tree.coordinate[i]] + tree.offset[i]
     cosine, sine = math.cos(position), math.sin(position)
-    own, parts, origin, slide = frames[i], tree.rotation[i], tree.origin[i], tree.slide[i]
+    link_frame, rotation_parts, origin, slide = frames[i], tree.rotation[i], tree.origin[i], tree.slide[i]
     x, y, z = origin[0] + position * slide[0], origin[1] + position * slide[1], origin[2] + position * slide[2]
     parent = tree.parent[i]
     if parent < 0:
         for c in range(9):
-            own[c] = parts[0, c] + cosine * parts[1, c] + sine * parts[2, c]
-        own[9], own[10], own[11] = x, y, z
+            link_frame[c] = rotation_parts[0, c] + cosine * rotation_parts[1, c] + sine * rotation_parts[2, c]
+        link_frame[9], link_frame[10], link_frame[11] = x, y, z
         return
-    carrier = frames[parent]
+    parent_frame = frames[parent]
     for c in range(3):
-        a = parts[0, c] + cosine * parts[1, c] + sine * parts[2, c]
-        b = parts[0, 3 + c] + cosine * parts[1, 3 + c] + sine * parts[2, 3 + c]
-        d = parts[0, 6 + c] + cosine * parts[1, 6 + c] + sine * parts[2, 6 + c]
-        own[c] = carrier[0] * a + carrier[1] * b + carrier[2] * d
-        own[3 + c] = carrier[3] * a + carrier[4] * b + carrier[5] * d
-        own[6 + c] = carrier[6] * a + carrier[7] * b + carrier[8] * d
-    own[9] = carrier[9] + carrier[0] * x + carrier[1] * y + carrier[2] * z
-    own[10] = carrier[10] + carrier[3] * x + carrier[4] * y + carrier[5] * z
-    own[11] = carrier[11] + carrier[6] * x + carrier[7] * y + carrier[8] * z
+        a = rotation_parts[0, c] + cosine * rotation_parts[1, c] + sine * rotation_parts[2, c]
+        b = rotation_parts[0, 3 + c] + cosine * rotation_parts[1, 3 + c] + sine * rotation_parts[2, 3 + c]
+        d = rotation_parts[0, 6 + c] + cosine * rotation_parts[1, 6 + c] + sine * rotation_parts[2, 6 + c]
+        link_frame[c] = parent_frame[0] * a + parent_frame[1] * b + parent_frame[2] * d
+        link_frame[3 + c] = parent_frame[3] * a + parent_frame[4] * b + parent_frame[5] * d
+        link_frame[6 + c] = parent_frame[6] * a + parent_frame[7] * b + parent_frame[8] * d
+    link_frame[9] = parent_frame[9] + parent_frame[0] * x + parent_frame[1] * y + parent_frame[2] * z
+    link_frame[10] = parent_frame[10] + parent_frame[3] * x + parent_frame[4] * y + parent_frame[5] * z
+    link_frame[11] = parent_frame[11] + parent_frame[6] * x + parent_frame[7] * y + parent_frame[8] * z
 
 
 @inlined
@@ -156,15 +166,15 @@ def _nearest(points: Doubles, i: int, j: int) -> tuple[float, float, float, floa
     wx, wy, wz = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1], points[j, 2] - points[i, 2]
     uu, vv, uv = ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz, ux * vx + uy * vy + uz * vz
     uw, vw = ux * wx + uy * wy + uz * wz, vx * wx + vy * wy + vz * wz
-    apart = uu * vv - uv * uv
-    s = _within((uw * vv - vw * uv) / apart) if apart > _PARALLEL * uu * vv else 0.0
+    determinant = uu * vv - uv * uv
+    s = _clamp((uw * vv - vw * uv) / determinant) if determinant > _PARALLEL * uu * vv else 0.0
     t = (s * uv - vw) / vv if vv > 0.0 else 0.0
     if t < 0.0 or t > 1.0 or vv == 0.0:
-        t = _within(t)
-        s = _within((uw + t * uv) / uu) if uu > 0.0 else 0.0
+        t = _clamp(t)
+        s = _clamp((uw + t * uv) / uu) if uu > 0.0 else 0.0
     return s, t, wx + t * vx - s * ux, wy + t * vy - s * uy, wz + t * vz - s * uz
 
 
 @inlined
-def _within(share: float) -> float:
+def _clamp(share: float) -> float:
     return min(max(share, 0.0), 1.0)

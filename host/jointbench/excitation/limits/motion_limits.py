@@ -31,24 +31,24 @@ class Limit(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each scalar is, such as "joint 'j2' velocity (+)"."""
+        """Name of each scalar, such as "joint 'j2' velocity (+)"."""
         ...
 
     def usage(self, motion: Motion) -> Array:
         """Share of the limit that is used, at most 1 where it is kept, shape (n_samples, n_scalars)."""
         ...
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage of scalar which[k] at sample k by position, velocity, acceleration and jerk.
 
         Args:
             motion: at n_samples samples.
-            which: index of a scalar, shape (n_samples,).
+            scalars: index of a scalar, shape (n_samples,).
         """
         ...
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """How far usage can be above the larger of two samples in between them, shape (n_scalars,).
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Largest excess of usage between two samples over the larger of them, shape (n_scalars,).
 
         With f between two samples h apart: f <= larger + h²/8 max|f''|, or, if only max|f'| is known, + h/2 max|f'|.
 
@@ -58,8 +58,8 @@ class Limit(Protocol):
         """
         ...
 
-    def say(self, scalar: int, usage: float) -> str:
-        """What a usage means, such as "joint 'j2' velocity reaches 2.31 rad/s, 2.1 rad/s is allowed"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe a usage, such as "joint 'j2' velocity reaches 2.31 rad/s, 2.1 rad/s is allowed"."""
         ...
 
 
@@ -96,28 +96,28 @@ class JointLimit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Such as "joint 'j2' velocity (+)"."""
+        """Names, such as "joint 'j2' velocity (+)"."""
         quantity = QUANTITIES[self.order]
         return tuple(f"joint {name!r} {quantity} ({side})" for side in "+-" for name in self.joints)
 
     def usage(self, motion: Motion) -> Array:
         """Share of the limit, shape (n_samples, 2 n_joints)."""
-        moved = motion[self.order] - self.middle
-        return np.concatenate([moved, moved], axis=1) * self._shares
+        displacement = motion[self.order] - self.middle
+        return np.concatenate([displacement, displacement], axis=1) * self._usage_per_unit
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage, all but one of them 0: usage is linear."""
-        slopes = np.zeros((4, *motion[0].shape))
-        slopes[self.order, np.arange(len(which)), which % len(self.joints)] = self._shares[which]
-        return slopes[0], slopes[1], slopes[2], slopes[3]
+        by_derivative = np.zeros((4, *motion[0].shape))
+        by_derivative[self.order, np.arange(len(scalars)), scalars % len(self.joints)] = self._usage_per_unit[scalars]
+        return by_derivative[0], by_derivative[1], by_derivative[2], by_derivative[3]
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """From the second next derivative: step²/8 of its largest magnitude."""
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Bound by the derivative two orders higher: step²/8 of its largest magnitude."""
         curvature = np.concatenate([bounds[self.order + 2]] * 2)
-        return step * step / 8.0 * curvature * np.abs(self._shares)
+        return step * step / 8.0 * curvature * np.abs(self._usage_per_unit)
 
-    def say(self, scalar: int, usage: float) -> str:
-        """Such as "joint 'j2' velocity reaches 2.31 rad/s, at most 2.1 rad/s is allowed"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe it, such as "joint 'j2' velocity reaches 2.31 rad/s, at most 2.1 rad/s is allowed"."""
         joint = scalar % len(self.joints)
         upwards = scalar < len(self.joints)
         allowed = self.middle[joint] + (self.up[joint] if upwards else -self.down[joint])
@@ -129,7 +129,7 @@ class JointLimit:
         )
 
     @cached_property
-    def _shares(self) -> Array:
+    def _usage_per_unit(self) -> Array:
         return np.concatenate([1.0 / self.up, -1.0 / self.down])
 
 
@@ -147,13 +147,15 @@ def joint_limits(robot: Robot, home: Array | None = None, share: float = USABLE_
     middle = np.asarray(robot.home if home is None else home, dtype=np.float64)
     joints = robot.independent_joints
     low, high = robot.position_limits.T
-    for joint, position, least, most in zip(joints, middle.tolist(), low.tolist(), high.tolist(), strict=True):
-        if not least < position < most:
+    for joint, position, low_limit, high_limit in zip(
+        joints, middle.tolist(), low.tolist(), high.tolist(), strict=True
+    ):
+        if not low_limit < position < high_limit:
             unit = _UNITS[joint.kind][0]
             raise InfeasibleExcitation(
                 f"robot {robot.name!r}, joint {joint.name!r}: home {position:.6g} {unit} is not inside its position "
-                f"limits {least:.6g} to {most:.6g} {unit}, by {max(least - position, position - most):.3g} {unit}; "
-                f"choose a home between them"
+                f"limits {low_limit:.6g} to {high_limit:.6g} {unit}, "
+                f"by {max(low_limit - position, position - high_limit):.3g} {unit}; choose a home between them"
             )
     derivatives = [robot.velocity_limits, robot.acceleration_limits]
     if any(joint.jerk_limit is not None for joint in joints):
@@ -168,8 +170,8 @@ def joint_limits(robot: Robot, home: Array | None = None, share: float = USABLE_
                     f"{_UNITS[joint.kind][order]} allows no motion; give one above 0"
                 )
     return tuple(
-        JointLimit(order, robot.joint_names, tuple(_UNITS[joint.kind][order] for joint in joints), *each)
-        for order, each in enumerate(limits)
+        JointLimit(order, robot.joint_names, tuple(_UNITS[joint.kind][order] for joint in joints), *bounds)
+        for order, bounds in enumerate(limits)
     )
 
 

@@ -15,7 +15,7 @@ from jointbench.dynamics.tree import tree_of
 from jointbench.excitation.limits.motion_limits import Motion
 from jointbench.robot import Robot
 
-_LEAST_WAY = 1e-3
+_MIN_HOME_CLEARANCE = 1e-3
 """Shortest way [m] from home to a face that usage is a share of: nearer to it, small motions would count as large."""
 
 _UP = 2
@@ -24,7 +24,7 @@ _BELOW = -1
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What moves points of links as seen from other links that carry these, or from the base.
+    """Bounds of the motion of points of links, relative to links that carry these, or to the base.
 
     Seen from there, joint j moves a point at most as fast as its lever, and joints j and m together accelerate it by
     at most |dq_j| |dq_m| times the lever of the outer one, if the inner one turns:
@@ -59,7 +59,7 @@ class Reach:
             offset: largest distance from the link's origin [m], shape (n_points,).
             seen_from: index of a link that carries it, -1 for the base.
         """
-        moves = _moves(robot)
+        moves = _joints_moving_links(robot)
         carried = np.array([moves[link] & ~moves[above] for link, above in zip(links, seen_from, strict=True)])
         return Reach(robot, home, carried.reshape(len(links), robot.n_links), offset)
 
@@ -71,17 +71,17 @@ class Reach:
         """
         index, factor, _ = self.robot.coordinates
         excursion, speed, acceleration = np.abs(factor) * bounds[:3, index]
-        turns = np.array([joint.kind == "revolute" for joint in self.robot.joints])
-        way = (self.carried * self._lengths(excursion)) @ self._beyond + self.offset[:, None]
-        lever = np.where(turns, way, 1.0) * self.carried
-        inner = self.carried * turns * speed
-        together = 2.0 * (np.cumsum(inner, axis=1) - inner) + inner
-        return lever @ speed, lever @ acceleration + np.sum(lever * speed * together, axis=1)
+        revolute = np.array([joint.kind == "revolute" for joint in self.robot.joints])
+        reach = (self.carried * self._lengths(excursion)) @ self._carries_origin + self.offset[:, None]
+        lever = np.where(revolute, reach, 1.0) * self.carried
+        inner = self.carried * revolute * speed
+        coupled_speed = 2.0 * (np.cumsum(inner, axis=1) - inner) + inner
+        return lever @ speed, lever @ acceleration + np.sum(lever * speed * coupled_speed, axis=1)
 
     @cached_property
-    def _beyond(self) -> NDArray[np.bool_]:
-        """Whether joint j carries the origin of link i, and does not sit there, shape (n_links, n_links)."""
-        return _moves(self.robot)[:-1] & ~np.eye(self.robot.n_links, dtype=np.bool_)
+    def _carries_origin(self) -> NDArray[np.bool_]:
+        """True where joint j carries the origin of link i without being located there, shape (n_links, n_links)."""
+        return _joints_moving_links(self.robot)[:-1] & ~np.eye(self.robot.n_links, dtype=np.bool_)
 
     def _lengths(self, excursion: Array) -> Array:
         """Largest distance of each body's origin from its parent's [m], shape (n_links,)."""
@@ -95,8 +95,8 @@ class Reach:
         return np.array(lengths)
 
 
-def _moves(robot: Robot) -> NDArray[np.bool_]:
-    """Whether joint j moves link i, shape (n_links + 1, n_links); nothing moves the base, the last row."""
+def _joints_moving_links(robot: Robot) -> NDArray[np.bool_]:
+    """True where joint j moves link i, shape (n_links + 1, n_links); the last row, False throughout, is the base."""
     moves = np.zeros((robot.n_links + 1, robot.n_links), dtype=np.bool_)
     for i, joint in enumerate(robot.joints):
         moves[i] = moves[joint.parent]
@@ -104,13 +104,13 @@ def _moves(robot: Robot) -> NDArray[np.bool_]:
     return moves
 
 
-def nearest_common(robot: Robot, first: int, second: int) -> int:
+def last_common_link(robot: Robot, first: int, second: int) -> int:
     """Index of the outermost link that carries both links (or is one of them), -1 for the base."""
-    common = np.flatnonzero(_moves(robot)[first] & _moves(robot)[second])
+    common = np.flatnonzero(_joints_moving_links(robot)[first] & _joints_moving_links(robot)[second])
     return int(common[-1]) if len(common) else -1
 
 
-def numbered(names: Sequence[str]) -> tuple[str, ...]:
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names, those that repeat an earlier one with " (2)", " (3)" and so on behind them.
 
     >>> numbered(["base", "arm", "arm"])
@@ -162,34 +162,34 @@ class FaceLimit:
     @property
     def names(self) -> tuple[str, ...]:
         """Those of the faces, numbered where they repeat."""
-        return numbered([face.name for face in self.faces])
+        return unique_names([face.name for face in self.faces])
 
     def usage(self, motion: Motion) -> Array:
         """Share of the way to each face, shape (n_samples, n_faces)."""
-        return 1.0 - self._room(motion[0]) / self._way
+        return 1.0 - self._clearance(motion[0]) / self._home_clearance
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage; only positions count."""
-        from jointbench.excitation.limits.kernels import add_slopes
+        from jointbench.excitation.limits.kernels import add_point_gradients
 
         joints, local = self._points
-        by_position, still = np.zeros(motion[0].shape), np.zeros(motion[0].shape)
-        direction = self._directions[which] / self._way[which, None]
+        by_position, zeros = np.zeros(motion[0].shape), np.zeros(motion[0].shape)
+        direction = self._directions[scalars] / self._home_clearance[scalars, None]
         q = np.ascontiguousarray(motion[0])
-        add_slopes(tree_of(self.robot), q, joints[which], local[which], direction, by_position)
-        return by_position, still, still, still
+        add_point_gradients(tree_of(self.robot), q, joints[scalars], local[scalars], direction, by_position)
+        return by_position, zeros, zeros, zeros
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """From the largest acceleration of each point, or its speed where that says more."""
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Bound by the largest acceleration of each point, or by its speed where that is tighter."""
         speed, acceleration = self._reach.bounds(bounds)
-        return np.minimum(step / 2.0 * speed, step * step / 8.0 * acceleration) / self._way
+        return np.minimum(step / 2.0 * speed, step * step / 8.0 * acceleration) / self._home_clearance
 
     def distance(self, scalar: int, usage: float) -> float:
         """Room in front of a face [m], below 0 beyond it."""
-        return float((1.0 - usage) * self._way[scalar])
+        return float((1.0 - usage) * self._home_clearance[scalar])
 
-    def say(self, scalar: int, usage: float) -> str:
-        """Such as "table under 'forearm': it reaches z = 0.0123 m, at least 0.02 m is allowed"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe it, such as "table under 'forearm': it reaches z = 0.0123 m, at least 0.02 m is allowed"."""
         face = self.faces[scalar]
         reached = face.at - face.side * self.distance(scalar, usage)
         return (
@@ -197,13 +197,13 @@ class FaceLimit:
             f"at {'most' if face.side > 0 else 'least'} {face.at:.6g} m is allowed"
         )
 
-    def _room(self, q: Array) -> Array:
+    def _clearance(self, q: Array) -> Array:
         from jointbench.excitation.limits.kernels import place_points
 
         joints, local = self._points
-        placed = np.empty((len(q), len(joints), 3))
-        place_points(tree_of(self.robot), np.ascontiguousarray(q), joints, local, placed)
-        return self._allowed - np.einsum("kia,ia->ki", placed, self._directions)
+        positions = np.empty((len(q), len(joints), 3))
+        place_points(tree_of(self.robot), np.ascontiguousarray(q), joints, local, positions)
+        return self._allowed - np.einsum("kia,ia->ki", positions, self._directions)
 
     @cached_property
     def _points(self) -> tuple[NDArray[np.int64], Array]:
@@ -217,13 +217,13 @@ class FaceLimit:
 
     @cached_property
     def _allowed(self) -> Array:
-        """How far along its direction each point may be [m]."""
+        """Largest coordinate of each point along its direction [m]."""
         return np.array([face.side * face.at - face.radius for face in self.faces])
 
     @cached_property
-    def _way(self) -> Array:
-        """What counts as the way from home to each face [m]."""
-        return np.maximum(np.abs(self._room(self.home[None])[0]), _LEAST_WAY)
+    def _home_clearance(self) -> Array:
+        """Clearance from each face at home [m], at least the minimum that usage is a share of."""
+        return np.maximum(np.abs(self._clearance(self.home[None])[0]), _MIN_HOME_CLEARANCE)
 
     @cached_property
     def _reach(self) -> Reach:
@@ -250,7 +250,7 @@ class PlacedBox:
     highest: Vector3
 
 
-def box_faces(box: PlacedBox) -> tuple[Face, ...]:
+def faces_of_box(box: PlacedBox) -> tuple[Face, ...]:
     """The faces that a box has."""
     return tuple(
         Face(f"{word} {'xyz'[axis]} of point {box.point!r}", box.joint, box.local, 0.0, axis, side, corner[axis])
@@ -260,7 +260,9 @@ def box_faces(box: PlacedBox) -> tuple[Face, ...]:
     )
 
 
-def table_faces(name: str, joint: int, ends: tuple[Vector3, ...], radius: float, height: float) -> tuple[Face, ...]:
+def faces_above_table(
+    name: str, joint: int, ends: tuple[Vector3, ...], radius: float, height: float
+) -> tuple[Face, ...]:
     """Both round ends of a capsule above a table: so is all that lies between them.
 
     Args:
@@ -275,7 +277,7 @@ def table_faces(name: str, joint: int, ends: tuple[Vector3, ...], radius: float,
 
 @dataclass(frozen=True, eq=False)
 class CollisionLimit:
-    """How near pairs of capsules are to each other: the distance D that their axes need, per distance d that they have.
+    """Distance of pairs of capsules: the distance D that their axes require, per distance d that they have.
 
     usage = D / d where d >= D, and (3 - (d / D)²) / 2 where they are nearer, which continues the former with the same
     slope and is smooth and finite where axes cross. D is the sum of the radii and the clearance.
@@ -294,8 +296,8 @@ class CollisionLimit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Such as "capsules 'forearm' and 'base'"."""
-        labels = numbered([repr(capsule.link) for capsule in self.robot.capsules])
+        """Names of the pairs, such as "capsules 'forearm' and 'base'"."""
+        labels = unique_names([repr(capsule.link) for capsule in self.robot.capsules])
         return tuple(f"capsules {labels[i]} and {labels[j]}" for i, j in self.pairs)
 
     def usage(self, motion: Motion) -> Array:
@@ -303,68 +305,78 @@ class CollisionLimit:
         from jointbench.excitation.limits.kernels import distances
 
         first, second = self._indices
-        apart = np.empty((len(motion[0]), len(first)))
-        distances(self._ends(motion[0]), first, second, apart)
-        return np.where(apart >= self._needed, self._needed / np.maximum(apart, self._needed), self._deep(apart))
+        separation = np.empty((len(motion[0]), len(first)))
+        distances(self._axis_ends(motion[0]), first, second, separation)
+        return np.where(
+            separation >= self._required_distance,
+            self._required_distance / np.maximum(separation, self._required_distance),
+            self._overlap_usage(separation),
+        )
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage; only positions count.
 
         Of the distance, they are those with the nearest points held fast on their links: to move these along the axes
         does not change it (envelope theorem).
         """
-        from jointbench.excitation.limits.kernels import add_slopes, nearest_points
+        from jointbench.excitation.limits.kernels import add_point_gradients, nearest_points
 
-        by_position, still = np.zeros(motion[0].shape), np.zeros(motion[0].shape)
-        shares, apart = np.empty((len(which), 2)), np.empty((len(which), 3))
-        first, second = (each[which] for each in self._indices)
-        nearest_points(self._ends(motion[0]), first, second, shares, apart)
-        needed = self._needed[which]
-        steepness = needed / np.maximum(np.linalg.norm(apart, axis=1), needed) ** 3
+        by_position, zeros = np.zeros(motion[0].shape), np.zeros(motion[0].shape)
+        shares, separation = np.empty((len(scalars), 2)), np.empty((len(scalars), 3))
+        first, second = (indices[scalars] for indices in self._indices)
+        nearest_points(self._axis_ends(motion[0]), first, second, shares, separation)
+        required_distance = self._required_distance[scalars]
+        gradient_per_separation = (
+            required_distance / np.maximum(np.linalg.norm(separation, axis=1), required_distance) ** 3
+        )
         joints, local = self._axes
         for capsules, share, sign in ((first, shares[:, :1], 1.0), (second, shares[:, 1:], -1.0)):
             point = (1.0 - share) * local[2 * capsules] + share * local[2 * capsules + 1]
-            direction = sign * steepness[:, None] * apart
+            direction = sign * gradient_per_separation[:, None] * separation
             q = np.ascontiguousarray(motion[0])
-            add_slopes(tree_of(self.robot), q, joints[2 * capsules], point, direction, by_position)
-        return by_position, still, still, still
+            add_point_gradients(tree_of(self.robot), q, joints[2 * capsules], point, direction, by_position)
+        return by_position, zeros, zeros, zeros
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """From the largest speed and acceleration of the axes' points relative to each other, V and A.
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Bound by the largest speed and acceleration of the axes' points relative to each other, V and A.
 
         Two points that are x apart have usage u(|x|), and |u'| <= V / D as it falls by at most 1 / D per length. Where
         |x| >= D its slope only rises: d²u/dt² >= -|x|'' / D >= -(V² / D + A) / D; nearer, it is -(x · x)'' / (2 D²),
         which is not below that either. The usage of two capsules is the largest of all their points': it exceeds the
         larger of two samples by no more than one of these can.
         """
-        speed, acceleration = (each.reshape(2, -1).sum(axis=0) for each in self._reach.bounds(bounds))
-        needed = self._needed
-        curvature = speed * speed / needed + acceleration
-        return np.minimum(step / 2.0 * speed, step * step / 8.0 * curvature) / needed
+        speed, acceleration = (
+            bounds_of_points.reshape(2, -1).sum(axis=0) for bounds_of_points in self._reach.bounds(bounds)
+        )
+        required_distance = self._required_distance
+        curvature = speed * speed / required_distance + acceleration
+        return np.minimum(step / 2.0 * speed, step * step / 8.0 * curvature) / required_distance
 
     def distance(self, scalar: int, usage: float) -> float:
-        """What the capsules are farther apart than their clearance asks for [m], below 0 where they are nearer."""
-        needed = float(self._needed[scalar])
-        apart = needed / usage if usage <= 1.0 else needed * max(3.0 - 2.0 * usage, 0.0) ** 0.5
-        return apart - needed
+        """Distance of the capsules beyond their clearance [m], below 0 where they are nearer."""
+        required_distance = float(self._required_distance[scalar])
+        separation = (
+            required_distance / usage if usage <= 1.0 else required_distance * max(3.0 - 2.0 * usage, 0.0) ** 0.5
+        )
+        return separation - required_distance
 
-    def say(self, scalar: int, usage: float) -> str:
-        """Such as "capsules 'forearm' and 'base' come within 0.003 m of each other, 0.02 m must be left"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe it, such as "capsules 'forearm' and 'base' come within 0.003 m of each other, 0.02 m must be …"."""
         gap = self.distance(scalar, usage) + self.clearance
         how = f"come within {gap:.6g} m of each other" if gap >= 0.0 else f"overlap by {-gap:.6g} m"
         return f"{self.names[scalar]} {how}, {self.clearance:.6g} m must be left between them"
 
-    def _deep(self, apart: Array) -> Array:
-        return 1.5 - 0.5 * np.square(np.minimum(apart / self._needed, 1.0))
+    def _overlap_usage(self, separation: Array) -> Array:
+        return 1.5 - 0.5 * np.square(np.minimum(separation / self._required_distance, 1.0))
 
-    def _ends(self, q: Array) -> Array:
+    def _axis_ends(self, q: Array) -> Array:
         """Ends of all axes in the base frame [m], shape (n_samples, 2 * n_capsules, 3)."""
         from jointbench.excitation.limits.kernels import place_points
 
         joints, local = self._axes
-        placed = np.empty((len(q), len(joints), 3))
-        place_points(tree_of(self.robot), np.ascontiguousarray(q), joints, local, placed)
-        return placed
+        positions = np.empty((len(q), len(joints), 3))
+        place_points(tree_of(self.robot), np.ascontiguousarray(q), joints, local, positions)
+        return positions
 
     @cached_property
     def _axes(self) -> tuple[NDArray[np.int64], Array]:
@@ -379,7 +391,7 @@ class CollisionLimit:
         return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
     @cached_property
-    def _needed(self) -> Array:
+    def _required_distance(self) -> Array:
         """Distance D that the axes need [m], shape (n_pairs,)."""
         radii = np.array([capsule.radius for capsule in self.robot.capsules])
         first, second = self._indices
@@ -387,13 +399,13 @@ class CollisionLimit:
 
     @cached_property
     def _reach(self) -> Reach:
-        """Of the firsts of all pairs, then of the seconds, each as seen from the link that carries both."""
+        """Reach of the first of all pairs, then of the second, each relative to the link that carries both."""
         capsules = self.robot.capsules
         offsets = [max(math.hypot(*capsule.start), math.hypot(*capsule.end)) for capsule in capsules]
-        common = [nearest_common(self.robot, capsules[i].joint, capsules[j].joint) for i, j in self.pairs]
-        each = [i for i, _ in self.pairs] + [j for _, j in self.pairs]
-        links = [capsules[i].joint for i in each]
-        return Reach.of(self.robot, self.home, links, np.array([offsets[i] for i in each]), common + common)
+        common = [last_common_link(self.robot, capsules[i].joint, capsules[j].joint) for i, j in self.pairs]
+        members = [i for i, _ in self.pairs] + [j for _, j in self.pairs]
+        links = [capsules[i].joint for i in members]
+        return Reach.of(self.robot, self.home, links, np.array([offsets[i] for i in members]), common + common)
 
 
 def colliding_pairs(robot: Robot) -> tuple[tuple[int, int], ...]:
@@ -401,10 +413,10 @@ def colliding_pairs(robot: Robot) -> tuple[tuple[int, int], ...]:
     pairs: list[tuple[int, int]] = []
     for j, second in enumerate(robot.capsules):
         for i, first in enumerate(robot.capsules[:j]):
-            one, other = first.joint, second.joint
-            connected = (other >= 0 and robot.joints[other].parent == one) or (
-                one >= 0 and robot.joints[one].parent == other
+            first_joint, second_joint = first.joint, second.joint
+            connected = (second_joint >= 0 and robot.joints[second_joint].parent == first_joint) or (
+                first_joint >= 0 and robot.joints[first_joint].parent == second_joint
             )
-            if one != other and not connected:
+            if first_joint != second_joint and not connected:
                 pairs.append((i, j))
     return tuple(pairs)

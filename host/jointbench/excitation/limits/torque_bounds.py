@@ -22,33 +22,33 @@ from jointbench.robot import Joint, Robot
 Jet = tuple[float, ...]
 """Bounds of a magnitude and of its first derivatives by time."""
 
-_STILL: Jet = (0.0, 0.0, 0.0)
+_ZERO_JET: Jet = (0.0, 0.0, 0.0)
 
 
-def total(*jets: Jet) -> Jet:
+def jet_sum(*jets: Jet) -> Jet:
     """Jet of a sum, as long as the shortest."""
     return tuple(map(sum, zip(*jets, strict=False)))
 
 
-def scaled(factor: float, jet: Jet) -> Jet:
+def jet_multiple(factor: float, jet: Jet) -> Jet:
     """Jet of a multiple by a number that does not change."""
     return tuple(factor * bound for bound in jet)
 
 
-def product(a: Jet, b: Jet) -> Jet:
+def jet_product(a: Jet, b: Jet) -> Jet:
     """Jet of a product of any kind, as long as the shorter."""
     length = min(len(a), len(b))
     return tuple(sum(comb(k, j) * a[j] * b[k - j] for j in range(k + 1)) for k in range(length))
 
 
-def turning(length: float, spin: Jet) -> Jet:
+def rotated_jet(length: float, angular_velocity: Jet) -> Jet:
     """Jet of a vector of constant length that turns, one longer than that of its angular velocity.
 
     v' = ω × v, and so |v^(k+1)| <= Σ_j C(k, j) |ω^(j)| |v^(k-j)|. With length 1 it is the jet of the rotation itself.
     """
     jet = [length]
-    for k in range(len(spin)):
-        jet.append(sum(comb(k, j) * spin[j] * jet[k - j] for j in range(k + 1)))
+    for k in range(len(angular_velocity)):
+        jet.append(sum(comb(k, j) * angular_velocity[j] * jet[k - j] for j in range(k + 1)))
     return tuple(jet)
 
 
@@ -73,20 +73,20 @@ def torque_bounds(robot: Robot, standard_parameters: Array, bounds: Array, home:
     """
     motions, at_home = _motions(robot, bounds, home)
     inertias = _inertias(standard_parameters)
-    base = _Body(_STILL, _STILL, (float(np.linalg.norm(robot.gravity)), 0.0, 0.0), _STILL, _STILL)
+    base = _Body(_ZERO_JET, _ZERO_JET, (float(np.linalg.norm(robot.gravity)), 0.0, 0.0), _ZERO_JET, _ZERO_JET)
     bodies: list[_Body] = []
     for i, joint in enumerate(robot.joints):
-        bodies.append(_moved(bodies[joint.parent] if joint.parent >= 0 else base, joint, motions[i], at_home[i]))
-    loads = [_load(body, *inertia) for body, inertia in zip(bodies, inertias, strict=True)]
+        bodies.append(_child_motion(bodies[joint.parent] if joint.parent >= 0 else base, joint, motions[i], at_home[i]))
+    loads = [_inertial_load(body, *inertia) for body, inertia in zip(bodies, inertias, strict=True)]
     index, factor, _ = robot.coordinates
     torques = np.zeros((3, robot.n_joints))
     for i in range(len(bodies) - 1, -1, -1):
         joint, (force, moment) = robot.joints[i], loads[i]
         torques[:, index[i]] += np.abs(factor[i]) * np.array(moment if joint.kind == "revolute" else force)
         if joint.parent >= 0:
-            force, moment = product(bodies[i].turn, force), product(bodies[i].turn, moment)
+            force, moment = jet_product(bodies[i].turn, force), jet_product(bodies[i].turn, moment)
             carried, turned = loads[joint.parent]
-            loads[joint.parent] = total(carried, force), total(turned, moment, product(bodies[i].arm, force))
+            loads[joint.parent] = jet_sum(carried, force), jet_sum(turned, moment, jet_product(bodies[i].arm, force))
     return torques
 
 
@@ -94,44 +94,52 @@ class _Body(NamedTuple):
     """Jets of a link's motion, three long, in its own frame.
 
     Attributes:
-        spin, spin_rate: angular velocity and acceleration [rad/s, rad/s²].
-        felt: acceleration of its origin less gravity [m/s²].
+        angular_velocity, spin_rate: angular velocity and acceleration [rad/s, rad/s²].
+        specific_force: acceleration of its origin less gravity [m/s²].
         turn: rotation of its frame in its parent's.
         arm: its origin in its parent's frame [m].
     """
 
-    spin: Jet
+    angular_velocity: Jet
     spin_rate: Jet
-    felt: Jet
+    specific_force: Jet
     turn: Jet
     arm: Jet
 
 
-def _moved(parent: _Body, joint: Joint, motion: Jet, at_home: float) -> _Body:
+def _child_motion(parent: _Body, joint: Joint, motion: Jet, at_home: float) -> _Body:
     """Motion of a link whose joint's position - home has the jet `motion`, five long."""
     velocity, acceleration = motion[1:4], motion[2:5]
     turns = joint.kind == "revolute"
     arm: Jet = (_length(joint, at_home), 0.0, 0.0)
-    arm = arm if turns else total(arm, motion)
-    turn = turning(1.0, velocity[:2]) if turns else (1.0, 0.0, 0.0)
-    around = product(parent.spin, product(parent.spin, arm))
-    felt = product(turn, total(parent.felt, product(parent.spin_rate, arm), around))
-    spin, spin_rate = product(turn, parent.spin), product(turn, parent.spin_rate)
-    across = product(spin, velocity)
+    arm = arm if turns else jet_sum(arm, motion)
+    turn = rotated_jet(1.0, velocity[:2]) if turns else (1.0, 0.0, 0.0)
+    centripetal_acceleration = jet_product(parent.angular_velocity, jet_product(parent.angular_velocity, arm))
+    specific_force = jet_product(
+        turn, jet_sum(parent.specific_force, jet_product(parent.spin_rate, arm), centripetal_acceleration)
+    )
+    angular_velocity, spin_rate = jet_product(turn, parent.angular_velocity), jet_product(turn, parent.spin_rate)
+    coriolis = jet_product(angular_velocity, velocity)
     if turns:
-        return _Body(total(spin, velocity), total(spin_rate, acceleration, across), felt, turn, arm)
-    return _Body(spin, spin_rate, total(felt, acceleration, scaled(2.0, across)), turn, arm)
+        return _Body(
+            jet_sum(angular_velocity, velocity), jet_sum(spin_rate, acceleration, coriolis), specific_force, turn, arm
+        )
+    return _Body(
+        angular_velocity, spin_rate, jet_sum(specific_force, acceleration, jet_multiple(2.0, coriolis)), turn, arm
+    )
 
 
-def _load(body: _Body, mass: float, first: float, most: float, uneven: float) -> tuple[Jet, Jet]:
+def _inertial_load(body: _Body, mass: float, first: float, most: float, uneven: float) -> tuple[Jet, Jet]:
     """Jets of the force and of the moment about its origin that move a link.
 
     f = m felt + α × mc + ω × (ω × mc); n = mc × felt + J α + ω × J ω, to which a multiple of the unit matrix in J adds
     nothing but by α.
     """
-    swirl = product(body.spin, body.spin)
-    force = total(scaled(mass, body.felt), scaled(first, total(body.spin_rate, swirl)))
-    return force, total(scaled(first, body.felt), scaled(most, body.spin_rate), scaled(uneven, swirl))
+    centripetal = jet_product(body.angular_velocity, body.angular_velocity)
+    force = jet_sum(jet_multiple(mass, body.specific_force), jet_multiple(first, jet_sum(body.spin_rate, centripetal)))
+    return force, jet_sum(
+        jet_multiple(first, body.specific_force), jet_multiple(most, body.spin_rate), jet_multiple(uneven, centripetal)
+    )
 
 
 def _motions(robot: Robot, bounds: Array, home: Array | None) -> tuple[list[Jet], list[float]]:
@@ -150,7 +158,7 @@ def _length(joint: Joint, at_home: float) -> float:
 
 
 def _inertias(standard_parameters: Array) -> list[tuple[float, float, float, float]]:
-    """Of each link |m|, |mc|, and of J the norm and half of what its principal values differ by."""
+    """Magnitudes of each link: |m|, |mc|, the norm of J and half the spread of its principal values."""
     links = np.reshape(standard_parameters, (-1, 10))
     principal = np.linalg.eigvalsh(links[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3))
     uneven = 0.5 * (principal[:, 2] - principal[:, 0])

@@ -30,7 +30,7 @@ USABLE_TORQUE = 0.8
 
 
 def check_prior(robot: Robot, prior: Mapping[str, float]) -> None:
-    """Refuse prior values that would say nothing: of what the robot does not have, or that are no numbers.
+    """Refuse prior values of parameters that the robot does not have, or that are not finite.
 
     Args:
         robot: the robot.
@@ -52,7 +52,7 @@ def check_prior(robot: Robot, prior: Mapping[str, float]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class DriveLoad:
-    """tau = inertia @ ddq + viscous @ dq + offset, and ± coulomb at most.
+    """Torque of the drives: tau = inertia @ ddq + viscous @ dq + offset, and ± coulomb at most.
 
     Attributes:
         inertia, viscous: shape (n_joints, n_joints).
@@ -71,13 +71,13 @@ class DriveLoad:
 
     @staticmethod
     def known(robot: Robot) -> DriveLoad:
-        """What the robot itself says: the rotors' inertias and the friction that its drives give."""
+        """Load by the robot's own parameters: rotor inertias and the friction of its drives."""
         train = robot.drive_train
         return DriveLoad(train.known_inertia, train.known_viscous, train.known_coulomb, np.zeros(robot.n_joints))
 
     @staticmethod
     def fitted(robot: Robot, parameters: Array) -> DriveLoad:
-        """What parameters of an earlier fit say, in the order of `drive_parameter_names`.
+        """Load by parameters of an earlier fit, in the order of `drive_parameter_names`.
 
         Raises:
             ShapeError: there are more or fewer of them.
@@ -90,18 +90,18 @@ class DriveLoad:
                 f"{', '.join(names)}"
             )
         n = robot.n_joints
-        one, still = np.eye(n), np.zeros((n, n))
+        identity, at_rest = np.eye(n), np.zeros((n, n))
 
         def torque(dq: Array, ddq: Array) -> Array:
             return (drive_columns(robot, dq, ddq, sign=np.zeros_like)[0] @ parameters).reshape(n, n)
 
-        offset = torque(still, still)[0]
-        rubbing = np.array([name.endswith(".coulomb") for name in names]) * np.abs(parameters)
-        columns, _ = drive_columns(robot, one[:1], still[:1], sign=np.ones_like)
+        offset = torque(at_rest, at_rest)[0]
+        friction_magnitudes = np.array([name.endswith(".coulomb") for name in names]) * np.abs(parameters)
+        columns, _ = drive_columns(robot, identity[:1], at_rest[:1], sign=np.ones_like)
         return DriveLoad(
-            inertia=(torque(still, one) - offset).T,
-            viscous=(torque(one, still) - offset).T,
-            coulomb=np.abs(columns) @ rubbing,
+            inertia=(torque(at_rest, identity) - offset).T,
+            viscous=(torque(identity, at_rest) - offset).T,
+            coulomb=np.abs(columns) @ friction_magnitudes,
             offset=offset,
         )
 
@@ -129,24 +129,26 @@ class TorqueLimit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Such as "joint 'j2' torque (+)"."""
+        """Names, such as "joint 'j2' torque (+)"."""
         return tuple(f"joint {name!r} torque ({side})" for side in "+-" for name in self.robot.joint_names)
 
     def usage(self, motion: Motion) -> Array:
         """Share of the limit, shape (n_samples, 2 n_joints)."""
         torque = self.predict(motion)
-        return np.concatenate([torque + self.drives.coulomb, self.drives.coulomb - torque], axis=1) * self._shares
+        return (
+            np.concatenate([torque + self.drives.coulomb, self.drives.coulomb - torque], axis=1) * self._usage_per_unit
+        )
 
     def predict(self, motion: Motion) -> Array:
         """Torque at the joints without Coulomb's friction [N·m or N], shape (n_samples, n_joints)."""
         q, dq, ddq, _ = motion
         return inverse_dynamics(self.robot, q, dq, ddq, self.standard_parameters) + self.drives.smooth(dq, ddq)
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage; none by the jerk."""
         n = self.robot.n_joints
         weights = np.zeros_like(motion[0])
-        weights[np.arange(len(which)), which % n] = self._shares[which] * np.where(which < n, 1.0, -1.0)
+        weights[np.arange(len(scalars)), scalars % n] = self._usage_per_unit[scalars] * np.where(scalars < n, 1.0, -1.0)
         return self.adjoint(motion, weights)
 
     def adjoint(self, motion: Motion, weights: Array) -> Motion:
@@ -156,17 +158,17 @@ class TorqueLimit:
         drives = self.drives
         return by_q, by_dq + weights @ drives.viscous, by_ddq + weights @ drives.inertia, np.zeros_like(dddq)
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """From the bound of the torque's second derivative: step²/8 of it."""
-        return step * step / 8.0 * np.concatenate([self.curvature(bounds)] * 2) * self._shares
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Bound by the torque's second derivative: step²/8 of its largest magnitude."""
+        return step * step / 8.0 * np.concatenate([self.curvature(bounds)] * 2) * self._usage_per_unit
 
     def curvature(self, bounds: Array) -> Array:
         """Largest magnitude of the second derivative of `predict` by time, shape (n_joints,)."""
         links = torque_bounds(self.robot, self.standard_parameters, bounds, self.home)[2]
         return links + np.abs(self.drives.viscous) @ bounds[3] + np.abs(self.drives.inertia) @ bounds[4]
 
-    def say(self, scalar: int, usage: float) -> str:
-        """Such as "joint 'j2' torque reaches 31 N·m, at most 25 N·m is allowed"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe it, such as "joint 'j2' torque reaches 31 N·m, at most 25 N·m is allowed"."""
         joint = scalar % self.robot.n_joints
         allowed = self.allowed[joint]
         unit = "N·m" if self.robot.independent_joints[joint].kind == "revolute" else "N"
@@ -176,7 +178,7 @@ class TorqueLimit:
         )
 
     @cached_property
-    def _shares(self) -> Array:
+    def _usage_per_unit(self) -> Array:
         # Of passive joints the model says no torque.
         return np.concatenate([self.robot.modelled / self.allowed] * 2)
 
@@ -231,28 +233,28 @@ class CurrentLimit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Such as "motor 'j2' current (+)"."""
+        """Names, such as "motor 'j2' current (+)"."""
         return tuple(f"motor {drive.name!r} current ({side})" for side in "+-" for drive in self._train.drives)
 
     def usage(self, motion: Motion) -> Array:
         """Share of the limit, shape (n_samples, 2 n_motors)."""
-        current = self.torque.predict(motion) @ self._of_torque
-        friction = self.torque.drives.coulomb @ np.abs(self._of_torque)
-        return np.concatenate([current + friction, friction - current], axis=1) * self._shares
+        current = self.torque.predict(motion) @ self._current_per_torque
+        friction = self.torque.drives.coulomb @ np.abs(self._current_per_torque)
+        return np.concatenate([current + friction, friction - current], axis=1) * self._usage_per_unit
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         """Derivatives of the usage; none by the jerk."""
         n = self._train.n_motors
-        shares = self._shares[which] * np.where(which < n, 1.0, -1.0)
-        return self.torque.adjoint(motion, shares[:, None] * self._of_torque.T[which % n])
+        usage_per_unit = self._usage_per_unit[scalars] * np.where(scalars < n, 1.0, -1.0)
+        return self.torque.adjoint(motion, usage_per_unit[:, None] * self._current_per_torque.T[scalars % n])
 
-    def between(self, bounds: Array, step: float) -> Array:
-        """From the bound of the torques' second derivatives: step²/8 of it."""
-        curvature = self.torque.curvature(bounds) @ np.abs(self._of_torque)
-        return step * step / 8.0 * np.concatenate([curvature] * 2) * self._shares
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
+        """Bound by the torques' second derivatives: step²/8 of their largest magnitude."""
+        curvature = self.torque.curvature(bounds) @ np.abs(self._current_per_torque)
+        return step * step / 8.0 * np.concatenate([curvature] * 2) * self._usage_per_unit
 
-    def say(self, scalar: int, usage: float) -> str:
-        """Such as "motor 'j2' current reaches 8.1 A, at most 7 A of the limit 7 A is allowed"."""
+    def describe(self, scalar: int, usage: float) -> str:
+        """Describe it, such as "motor 'j2' current reaches 8.1 A, at most 7 A of the limit 7 A is allowed"."""
         motor = scalar % self._train.n_motors
         drive, allowed = self._train.drives[motor], self.allowed[motor]
         return (
@@ -262,24 +264,29 @@ class CurrentLimit:
 
     @property
     def is_implied(self) -> bool:
-        """Whether the limits of the joints' torques keep all currents within theirs already."""
-        return bool(np.all(self.torque.allowed @ np.abs(self._of_torque) * self._shares[: self._train.n_motors] <= 1.0))
+        """True where the limits of the joints' torques already keep all currents within theirs."""
+        return bool(
+            np.all(
+                self.torque.allowed @ np.abs(self._current_per_torque) * self._usage_per_unit[: self._train.n_motors]
+                <= 1.0
+            )
+        )
 
     @cached_property
     def _train(self) -> DriveTrain:
         return self.torque.robot.drive_train
 
     @cached_property
-    def _of_torque(self) -> Array:
+    def _current_per_torque(self) -> Array:
         """Motor current per joint torque [A/(N·m)], shape (n_joints, n_motors); 0 where there is no motor or model."""
         constants = np.array([drive.torque_constant for drive in self._train.drives])
         per_torque = np.divide(1.0, constants, out=np.zeros_like(constants), where=constants != 0.0)
         return self.torque.robot.modelled[:, None] * self._train.inverse * per_torque
 
     @cached_property
-    def _shares(self) -> Array:
-        shares = np.divide(1.0, self.allowed, out=np.zeros_like(self.allowed), where=self.allowed > 0.0)
-        return np.concatenate([shares, shares])
+    def _usage_per_unit(self) -> Array:
+        usage_per_unit = np.divide(1.0, self.allowed, out=np.zeros_like(self.allowed), where=self.allowed > 0.0)
+        return np.concatenate([usage_per_unit, usage_per_unit])
 
 
 def current_limit(torque: TorqueLimit, share: float) -> CurrentLimit | None:
@@ -320,23 +327,25 @@ def usable_limits(
     """
     check_share("motion_share", motion_share)
     check_share("torque_share", torque_share)
-    torque = torque_limit(robot, home, torque_share, *_believed(robot, prior or {}))
+    torque = torque_limit(robot, home, torque_share, *_prior_parameters(robot, prior or {}))
     current = None if torque is None else current_limit(torque, torque_share)
-    return (*joint_limits(robot, home, motion_share), *(each for each in (torque, current) if each is not None))
+    return (*joint_limits(robot, home, motion_share), *(limit for limit in (torque, current) if limit is not None))
 
 
-def _believed(robot: Robot, prior: Mapping[str, float]) -> tuple[Array | None, Array | None]:
+def _prior_parameters(robot: Robot, prior: Mapping[str, float]) -> tuple[Array | None, Array | None]:
     """Standard parameters of the links, None where one is not known, and parameters of the drives."""
     if not prior:
         return robot.standard_parameters, None
     check_prior(robot, prior)
     links = np.full((len(robot.joints), len(PARAMETER_NAMES)), np.nan)
-    for joint, own in zip(robot.joints, links, strict=True):
+    for joint, values in zip(robot.joints, links, strict=True):
         if joint.link.neglected:
-            own[:] = 0.0
+            values[:] = 0.0
         if joint.link.standard_parameters is not None:
-            own[:] = joint.link.standard_parameters
-        own[:] = [prior.get(f"{joint.name}.{name}", value) for name, value in zip(PARAMETER_NAMES, own, strict=True)]
+            values[:] = joint.link.standard_parameters
+        values[:] = [
+            prior.get(f"{joint.name}.{name}", value) for name, value in zip(PARAMETER_NAMES, values, strict=True)
+        ]
     drives = zip(drive_parameter_names(robot), np.nan_to_num(known_drive_parameters(robot)), strict=True)
     known = np.isfinite(links).all()
     return links.ravel() if known else None, np.array([prior.get(name, value) for name, value in drives])

@@ -35,18 +35,18 @@ from jointbench.excitation.limits.space_limits import (
     Face,
     FaceLimit,
     PlacedBox,
-    box_faces,
     colliding_pairs,
-    numbered,
-    table_faces,
+    faces_above_table,
+    faces_of_box,
+    unique_names,
 )
 from jointbench.robot import Robot
 from jointbench.robot.table import Table, read_table
 
 TABLE = "table"
-"""What the table is called among the exceptions."""
+"""Name of the table among the exceptions."""
 
-CLEARANCE = 0.02
+DEFAULT_CLEARANCE = 0.02
 """Left between capsules where nobody says how much [m]: servos follow to some millimetres, and capsules are guesses."""
 
 _UPRIGHT = math.cos(math.radians(30.0))
@@ -92,7 +92,7 @@ class WorkspacePoint:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where a robot may move.
+    """Space in which a robot may move.
 
     Attributes:
         table_height: all moving capsules and all points stay above it, in the base frame [m]; None where none is known.
@@ -145,7 +145,7 @@ class Workspace:
         home = np.asarray(robot.home if home is None else home, dtype=np.float64)
         self._check_names(robot)
         boxes = self._boxes(robot)
-        box = [face for each in boxes for face in box_faces(each)]
+        box = [face for placed_box in boxes for face in faces_of_box(placed_box)]
         table = self._table(robot, boxes) or self._floor(robot, home)
         pairs = tuple(pair for pair in colliding_pairs(robot) if not self._may_touch(robot, *pair))
         if self.clearance and not robot.capsules:
@@ -153,17 +153,17 @@ class Workspace:
                 f"robot {robot.name!r} has no capsules, so a clearance of {self.clearance:g} m between its links "
                 f"cannot be kept; add [[capsules]] to its file, or <collision> shapes that are no meshes"
             )
-        faces = tuple(FaceLimit(robot, home, each) for each in (box, table) if each)
+        faces = tuple(FaceLimit(robot, home, group) for group in (box, table) if group)
         if not pairs:
             return faces
-        collision = CollisionLimit(robot, home, pairs, CLEARANCE if self.clearance is None else self.clearance)
+        collision = CollisionLimit(robot, home, pairs, DEFAULT_CLEARANCE if self.clearance is None else self.clearance)
         _check_home(collision)
         return (*faces, collision)
 
     def _boxes(self, robot: Robot) -> list[PlacedBox]:
         """The points with their boxes, each in the frame of the link that moves it."""
         boxes: list[PlacedBox] = []
-        for point, name in zip(self.points, numbered([point.link for point in self.points]), strict=True):
+        for point, name in zip(self.points, unique_names([point.link for point in self.points]), strict=True):
             try:
                 frame = robot.frame(point.link)
             except RobotFileError as error:
@@ -179,7 +179,7 @@ class Workspace:
         return boxes
 
     def _table(self, robot: Robot, boxes: list[PlacedBox]) -> list[Face]:
-        """What stays above the table; not the base, on which that has no say."""
+        """Faces that keep moving capsules and points above the table; the base does not move."""
         if self.table_height is None:
             return []
         moving = [capsule for capsule in robot.capsules if capsule.joint >= 0]
@@ -188,28 +188,28 @@ class Workspace:
                 f"robot {robot.name!r} has no capsules, and the workspace no points, to be kept above the table at "
                 f"{self.table_height:g} m; add [[capsules]] to the robot's file, or points to the workspace"
             )
-        kept = [
+        bodies = [
             (repr(capsule.link), capsule.joint, (capsule.start, capsule.end), capsule.radius)
             for capsule in moving
             if not self._excepts(capsule.link, TABLE)
         ]
-        kept += [(f"point {box.point!r}", box.joint, (box.local,), 0.0) for box in boxes]
-        return [face for each in kept for face in table_faces(*each, self.table_height)]
+        bodies += [(f"point {box.point!r}", box.joint, (box.local,), 0.0) for box in boxes]
+        return [face for body in bodies for face in faces_above_table(*body, self.table_height)]
 
     def height(self, robot: Robot, home: Array | None = None) -> float | None:
-        """What capsules stay above [m]: the table, or the floor that is taken to be at the base; None for nothing."""
+        """Height that capsules stay above [m]: the table's, or that of the floor at the base; None without either."""
         if self.table_height is not None:
             return self.table_height
         return 0.0 if self._floor(robot, np.asarray(robot.home if home is None else home, dtype=np.float64)) else None
 
     def _floor(self, robot: Robot, home: Array) -> list[Face]:
-        """What stays above the floor that nobody spoke of: of a robot that stands, all that is above it at home."""
+        """Faces that keep a standing robot above the floor that is assumed, if all of it is above that at home."""
         if not self.floor or self.table_height is not None or not stands_upright(robot):
             return []
-        on_floor = replace(self, table_height=0.0, points=())
-        faces = on_floor._table(robot, []) if any(capsule.joint >= 0 for capsule in robot.capsules) else []
-        still = np.zeros_like(home[None])
-        usage = FaceLimit(robot, home, faces).usage((home[None], still, still, still)) if faces else np.empty((1, 0))
+        floor_workspace = replace(self, table_height=0.0, points=())
+        faces = floor_workspace._table(robot, []) if any(capsule.joint >= 0 for capsule in robot.capsules) else []
+        rest = np.zeros_like(home[None])
+        usage = FaceLimit(robot, home, faces).usage((home[None], rest, rest, rest)) if faces else np.empty((1, 0))
         return [] if np.any(usage >= 1.0) else faces
 
     def _may_touch(self, robot: Robot, first: int, second: int) -> bool:
@@ -239,21 +239,21 @@ def _check_home(limit: CollisionLimit) -> None:
         pairs = ([repr(limit.robot.capsules[i].link) for i in limit.pairs[pair]] for pair in touching)
         links = dict.fromkeys(" and ".join(pair) for pair in pairs)
         raise InfeasibleExcitation(
-            f"at home, before anything moves, {limit.say(touching[0], float(usage[touching[0]]))}; choose another "
+            f"at home, before anything moves, {limit.describe(touching[0], float(usage[touching[0]]))}; choose another "
             f"home, a smaller clearance, or except links that may touch, as capsules are larger than what is in them. "
             f"Too near are {'; '.join(links)}"
         )
 
 
 def stands_upright(robot: Robot) -> bool:
-    """Whether gravity pulls a robot onto its base, and not off it or aside."""
+    """True where gravity pulls a robot onto its base, not off it or aside."""
     gravity = np.array(robot.gravity)
     size = float(np.linalg.norm(gravity))
     return size > 0.0 and -gravity[2] / size > _UPRIGHT
 
 
 def not_checked(robot: Robot, limits: Sequence[Limit]) -> str:
-    """Say what of space a motion's limits do not watch, and why; "" where they watch all.
+    """Describe what a motion's limits do not check in space, and why; "" where they check all.
 
     Args:
         robot: its capsules.
@@ -263,10 +263,10 @@ def not_checked(robot: Robot, limits: Sequence[Limit]) -> str:
         return "no capsules: self-collision and table NOT checked"
     missing = (
         []
-        if any(isinstance(each, CollisionLimit) for each in limits) or not colliding_pairs(robot)
+        if any(isinstance(limit, CollisionLimit) for limit in limits) or not colliding_pairs(robot)
         else ["self-collision"]
     )
-    if not any(name.startswith(TABLE) for each in limits if isinstance(each, FaceLimit) for name in each.names):
+    if not any(name.startswith(TABLE) for limit in limits if isinstance(limit, FaceLimit) for name in limit.names):
         missing.append("table")
     return f"{' and '.join(missing)} NOT checked" if missing else ""
 

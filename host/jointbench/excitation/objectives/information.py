@@ -24,7 +24,7 @@ UNKNOWN_TORQUE_SHARE = 0.05
 """A parameter without a prior value is taken for as large as asks for this share of a joint's torque limit: what
 friction usually takes. The choice only weighs such parameters against the others."""
 
-LEAST_TORQUE_SHARE = 0.001
+MIN_TORQUE_SHARE = 0.001
 """A value that asks for less than this share of a torque limit, as one that is zero by symmetry, counts as one that
 does: below it sensors tell nothing, and a relative deviation would have no meaning."""
 
@@ -37,7 +37,7 @@ def smooth_sign(velocity: Array) -> Array:
     return np.tanh(velocity / SMOOTH_SIGN_VELOCITY)
 
 
-def smooth_sign_slope(velocity: Array) -> Array:
+def smooth_sign_derivative(velocity: Array) -> Array:
     """Derivative of `smooth_sign` by the velocity, (1 - tanh²(v / v0)) / v0."""
     return (1.0 - smooth_sign(velocity) ** 2) / SMOOTH_SIGN_VELOCITY
 
@@ -87,7 +87,7 @@ class Information:
         of_links_only = self.base.n_full == 10 * self.robot.n_links
         columns = regressor(self.robot, *motion) if of_links_only else model_columns(self.robot, *motion)[0]
         by_sample = self.base.project(columns).reshape(len(motion[0]), self.robot.n_joints, -1)
-        return _finite((by_sample * self._roots[:, None]).reshape(len(columns), -1))
+        return _finite((by_sample * self._inverse_sigma[:, None]).reshape(len(columns), -1))
 
     def values(self, motion: Motion) -> Array:
         """The elements of V that are not always zero, with the sign made smooth: for `gram` and `pull_back`.
@@ -96,31 +96,31 @@ class Information:
             ExcitationError, ShapeError: as `columns`.
         """
         self._check_motion(motion)
-        return _finite(self._chosen.values(motion, smooth_sign))
+        return _finite(self._chosen_columns.values(motion, smooth_sign))
 
     def gram(self, values: Array) -> Array:
         """VᵀV of `values`, shape (rank, rank)."""
-        return self._chosen.gram(values)
+        return self._chosen_columns.gram(values)
 
-    def pull_back(self, motion: Motion, values: Array, slope: Array) -> Motion:
+    def pull_back(self, motion: Motion, values: Array, derivative: Array) -> Motion:
         """Derivatives of a function of VᵀV by the motion.
 
         Args:
             motion: q, dq, ddq.
             values: of it.
-            slope: derivative of the function by VᵀV, symmetric, shape (rank, rank).
+            derivative: derivative of the function by VᵀV, symmetric, shape (rank, rank).
 
         Returns:
             Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
         """
-        return self._chosen.pull_back(motion, values, slope, smooth_sign_slope)
+        return self._chosen_columns.pull_back(motion, values, derivative, smooth_sign_derivative)
 
     @cached_property
-    def _chosen(self) -> ChosenColumns:
-        return ChosenColumns.of(self.robot, self.base.columns, self._roots)
+    def _chosen_columns(self) -> ChosenColumns:
+        return ChosenColumns.of(self.robot, self.base.columns, self._inverse_sigma)
 
     @cached_property
-    def _roots(self) -> Array:
+    def _inverse_sigma(self) -> Array:
         return np.ones(self.robot.n_joints) if self.noise is None else 1.0 / self.noise
 
     def _check_motion(self, motion: Motion) -> None:
@@ -164,15 +164,15 @@ class ParameterScales:
     @property
     def words(self) -> tuple[str, ...]:
         """A sentence on each parameter that is not taken relative to its own value."""
-        said: list[str] = []
+        sentences: list[str] = []
         for name, value, known, raised in zip(self.names, self.values, self.known, self.raised, strict=True):
             if not known:
                 share = f"{100.0 * UNKNOWN_TORQUE_SHARE:g} % of a joint's torque limit"
-                said.append(f"{name} has no prior value: taken relative to {value:.3g}, which can ask for {share}")
+                sentences.append(f"{name} has no prior value: taken relative to {value:.3g}, which can ask for {share}")
             elif raised:
-                share = f"{100.0 * LEAST_TORQUE_SHARE:g} % of a joint's torque limit"
-                said.append(f"{name} is nearly zero: taken relative to {value:.3g}, which can ask for {share}")
-        return tuple(said)
+                share = f"{100.0 * MIN_TORQUE_SHARE:g} % of a joint's torque limit"
+                sentences.append(f"{name} is nearly zero: taken relative to {value:.3g}, which can ask for {share}")
+        return tuple(sentences)
 
 
 def parameter_scales(robot: Robot, base: BaseParameters, prior: Mapping[str, float] | None = None) -> ParameterScales:
@@ -189,11 +189,11 @@ def parameter_scales(robot: Robot, base: BaseParameters, prior: Mapping[str, flo
     full = _known_parameters(robot, base, prior or {})
     known = np.isfinite(full[base.columns])
     # What is not known of a group is left out of its size.
-    sizes = np.abs(base.group(np.nan_to_num(full)))
-    unit = _one_torque_limit(robot, base)
-    least = LEAST_TORQUE_SHARE * unit
-    values = np.where(known, np.maximum(sizes, least), UNKNOWN_TORQUE_SHARE * unit)
-    return ParameterScales(base.leading_names, values, known, known & (sizes < least))
+    magnitudes = np.abs(base.group(np.nan_to_num(full)))
+    full_torque_values = _full_torque_values(robot, base)
+    min_values = MIN_TORQUE_SHARE * full_torque_values
+    values = np.where(known, np.maximum(magnitudes, min_values), UNKNOWN_TORQUE_SHARE * full_torque_values)
+    return ParameterScales(base.leading_names, values, known, known & (magnitudes < min_values))
 
 
 def _known_parameters(robot: Robot, base: BaseParameters, prior: Mapping[str, float]) -> Array:
@@ -208,7 +208,7 @@ def _known_parameters(robot: Robot, base: BaseParameters, prior: Mapping[str, fl
     return np.array([known.get(name, np.nan) for name in base.full_names])
 
 
-def _one_torque_limit(robot: Robot, base: BaseParameters) -> Array:
+def _full_torque_values(robot: Robot, base: BaseParameters) -> Array:
     """The value of each base parameter that by itself can ask for all of a joint's torque limit, shape (rank,)."""
     rng = np.random.default_rng(0)
     low, high = robot.position_limits.T

@@ -32,9 +32,9 @@ which they were decomposed; those of d_optimal and worst_sigma become 1 / units,
 
 def condition(values: Array, vectors: Array, units: Array, sharpness: float) -> tuple[float, Array]:
     """Log of the condition number of V, ½ log(largest / smallest)."""
-    top, of_top = log_largest(np.log(values), sharpness)
-    bottom, of_bottom = log_largest(-np.log(values), sharpness)
-    return 0.5 * (top + bottom), spectral(vectors, 0.5 * (of_top - of_bottom) / values)
+    top, top_derivative = log_largest(np.log(values), sharpness)
+    bottom, bottom_derivative = log_largest(-np.log(values), sharpness)
+    return 0.5 * (top + bottom), spectral(vectors, 0.5 * (top_derivative - bottom_derivative) / values)
 
 
 def d_optimal(values: Array, vectors: Array, units: Array, sharpness: float) -> tuple[float, Array]:
@@ -74,7 +74,7 @@ def spectral(vectors: Array, values: Array) -> Array:
     return (vectors * values) @ vectors.T
 
 
-def emphasis_of(base: BaseParameters, emphasis: Mapping[str, float]) -> Array:
+def emphasis_by_parameter(base: BaseParameters, emphasis: Mapping[str, float]) -> Array:
     """Emphasis on each base parameter, shape (rank,), 1 where nothing is said.
 
     A parameter that counts twice as much has a column half as long: an optimum makes up for that.
@@ -109,7 +109,7 @@ CRITERIA: dict[str, Criterion] = {
 }
 """Criterion of each objective, by its name."""
 
-_LOGS = ("condition_number", "scaled_condition_number", "relative_sigma")
+_LOGARITHMIC = ("condition_number", "scaled_condition_number", "relative_sigma")
 """Objectives whose logarithm is minimised, and which are reported without it."""
 
 
@@ -178,7 +178,7 @@ class Objective:
         if name == "d_optimal" and emphasis:
             raise ExcitationError("objective 'd_optimal' has the same optimum whatever the emphasis; leave it out")
         information = Information.of(robot, base, noise)
-        scale = 1.0 / emphasis_of(base, emphasis or {})
+        scale = 1.0 / emphasis_by_parameter(base, emphasis or {})
         if name != "relative_sigma":
             return cls(information, name, scale, sharpness)
         if noise is None:
@@ -200,16 +200,16 @@ class Objective:
             ShapeError: its arrays differ in shape or do not match the robot.
         """
         columns = self.information.columns(motion)
-        scale = self._scale(_above_zero(np.einsum("ri,ri->i", columns, columns)))
+        scale = self._working_scale(_floor_at_rounding(np.einsum("ri,ri->i", columns, columns)))
         # By singular values, not by eigenvalues of the product: these have twice the digits.
         _, values, rows = np.linalg.svd(columns * scale, full_matrices=False)
-        return self.reported(
-            CRITERIA[self.name](_above_zero(values) ** 2, rows.T, scale / self.column_scale, math.inf)[0]
+        return self.reported_value(
+            CRITERIA[self.name](_floor_at_rounding(values) ** 2, rows.T, scale / self.column_scale, math.inf)[0]
         )
 
-    def reported(self, minimised: float) -> float:
-        """What a value as of `value_and_gradient` is on the scale of `value`."""
-        return math.exp(minimised) if self.name in _LOGS else minimised
+    def reported_value(self, minimised: float) -> float:
+        """Convert a value of `value_and_gradient` to the scale of `value`."""
+        return math.exp(minimised) if self.name in _LOGARITHMIC else minimised
 
     def value_and_gradient(self, motion: Motion) -> tuple[float, Motion]:
         """Log of the criterion, its stand-in with a smooth sign, and the derivatives by q, dq and ddq.
@@ -224,37 +224,39 @@ class Objective:
             ShapeError: its arrays differ in shape or do not match the robot.
         """
         values = self.information.values(motion)
-        value, slope = self.of_gram(self.information.gram(values))
-        return value, self.information.pull_back(motion, values, slope)
+        value, derivative = self.of_gram(self.information.gram(values))
+        return value, self.information.pull_back(motion, values, derivative)
 
     def of_gram(self, gram: Array) -> tuple[float, Array]:
         """The criterion of G = VᵀV as it is minimised, and its derivative by G, symmetric, shape (rank, rank)."""
-        squares = _above_zero(np.diag(gram))
-        scale = self._scale(squares)
+        squared_lengths = _floor_at_rounding(np.diag(gram))
+        scale = self._working_scale(squared_lengths)
         values, vectors = np.linalg.eigh(gram * (scale[:, None] * scale))
-        value, slope = CRITERIA[self.name](_above_zero(values), vectors, scale / self.column_scale, self.sharpness)
-        slope *= scale[:, None] * scale
+        value, derivative = CRITERIA[self.name](
+            _floor_at_rounding(values), vectors, scale / self.column_scale, self.sharpness
+        )
+        derivative *= scale[:, None] * scale
         if self.name == "scaled_condition_number":
             # A longer column is shortened: d(1 / L) = -dL² / (2 L³).
-            slope[np.diag_indices_from(slope)] -= np.einsum("ij,ij->i", slope, gram) / squares
-        return value, slope
+            derivative[np.diag_indices_from(derivative)] -= np.einsum("ij,ij->i", derivative, gram) / squared_lengths
+        return value, derivative
 
-    def _scale(self, squares: Array) -> Array:
-        """What columns of these lengths squared are multiplied by before they are looked at, shape (rank,)."""
+    def _working_scale(self, squared_lengths: Array) -> Array:
+        """Working scale of columns with these squared lengths, shape (rank,)."""
         if self.name in ("condition_number", "e_optimal"):
             return self.column_scale
         # The other criteria do not depend on it, or allow for it; of one length columns lose the fewest digits.
-        by_length = 1.0 / np.sqrt(squares)
-        return self.column_scale * by_length if self.name == "scaled_condition_number" else by_length
+        inverse_lengths = 1.0 / np.sqrt(squared_lengths)
+        return self.column_scale * inverse_lengths if self.name == "scaled_condition_number" else inverse_lengths
 
 
-def _above_zero(values: Array) -> Array:
-    """The values, but none below n ε of the largest: that much rounding leaves of nothing.
+def _floor_at_rounding(values: Array) -> Array:
+    """Raise values to at least n ε of the largest, the rounding error of zero.
 
     Raises:
         ExcitationError: the largest is not above zero.
     """
     largest = values.max()
     if not largest > 0.0:
-        raise ExcitationError("the motion makes no torque at all: nothing can be told of any parameter")
+        raise ExcitationError("the motion makes no torque at all: no parameter can be identified")
     return np.maximum(values, len(values) * np.finfo(np.float64).eps * largest)

@@ -1,4 +1,4 @@
-"""Which base parameters a motion leaves weak, before anything has moved."""
+"""Base parameters that a motion would determine poorly, judged before anything has moved."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ WEAK_RELATIVE_SIGMA = 0.3
 WEAK_INFLATION = 10.0
 """Nor is it known well if its deviation is more than this many times what it were if all others were known."""
 
-_CONFUSED = 0.5
+_CONFUSION_CORRELATION = 0.5
 """Correlation of two estimates from which on they are said to be confused."""
 
-_MOST_NAMED = 2
+_MAX_NAMED = 2
 
-_NOTHING_TOLD = 1e6
+_UNIDENTIFIABLE_INFLATION = 1e6
 """Inflation from which on no noise is small enough; rounding alone leaves some 1e13."""
 
 
 @dataclass(frozen=True)
 class WeakParameter:
-    """A base parameter that a motion says little of.
+    """A base parameter that a motion determines poorly.
 
     Attributes:
         name: of the parameter that leads it.
@@ -50,14 +50,14 @@ class WeakParameter:
 
     @property
     def words(self) -> str:
-        """As a sentence."""
-        how = f"σ is {self.inflation:.3g} times what it were if the others were known"
-        if self.inflation > _NOTHING_TOLD:
-            how = "the motion tells nothing of it"
+        """Description as a sentence."""
+        sentence = f"σ is {self.inflation:.3g} times what it were if the others were known"
+        if self.inflation > _UNIDENTIFIABLE_INFLATION:
+            sentence = "the motion tells nothing of it"
         elif self.relative_sigma is not None:
-            how = f"σ is {100.0 * self.relative_sigma:.3g} % of it"
-        others = f"; hard to tell from {' and '.join(self.confused_with)}" if self.confused_with else ""
-        return f"{self.name}: {how}{others}"
+            sentence = f"σ is {100.0 * self.relative_sigma:.3g} % of it"
+        confused = f"; hard to tell from {' and '.join(self.confused_with)}" if self.confused_with else ""
+        return f"{self.name}: {sentence}{confused}"
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,25 @@ class WeakParameters:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """A summary, then a sentence on each."""
+        """A summary, then a sentence on parameter."""
         share = f"σ within {100.0 * self.limit:g} % of it"
         inflation = f"σ at most {self.limit:g} times what it were if the others were known"
-        told = share if self.judged_by == "relative_sigma" else inflation
+        criterion = share if self.judged_by == "relative_sigma" else inflation
         if not self.found:
-            return (f"all {self.n_parameters} base parameters are told ({told})",)
-        first = f"{len(self.found)} of {self.n_parameters} base parameters are left weak ({told} is not reached)"
+            return (f"all {self.n_parameters} base parameters are told ({criterion})",)
+        first = f"{len(self.found)} of {self.n_parameters} base parameters are left weak ({criterion} is not reached)"
         return (first, *(parameter.words for parameter in self.found))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         found = [
             {
-                "name": each.name,
-                "inflation": each.inflation,
-                "relative_sigma": each.relative_sigma,
-                "confused_with": list(each.confused_with),
+                "name": parameter.name,
+                "inflation": parameter.inflation,
+                "relative_sigma": parameter.relative_sigma,
+                "confused_with": list(parameter.confused_with),
             }
-            for each in self.found
+            for parameter in self.found
         ]
         return {
             "judged_by": self.judged_by,
@@ -124,7 +124,7 @@ def weak_parameters(
     limit: float | None = None,
     repeats: int = 1,
 ) -> WeakParameters:
-    """Which base parameters a motion leaves weak.
+    """Find the base parameters that a motion determines poorly.
 
     With the noise, those with σ_i / |θ_i| beyond the limit, σ by weighted least squares from these samples, if their
     noise is independent, and |θ| as of `parameter_scales`. Without, those with σ_i beyond `limit` times what it were if
@@ -156,7 +156,7 @@ def weak_parameters(
     assumptions: tuple[str, ...] = ()
     if noise is not None:
         scales = parameter_scales(robot, base, prior)
-        relative = inflation / (np.maximum(lengths, _nothing(lengths)) * scales.values * np.sqrt(repeats))
+        relative = inflation / (np.maximum(lengths, _rounding_floor(lengths)) * scales.values * np.sqrt(repeats))
         assumptions = scales.words
     judged = inflation if relative is None else relative
     if limit is None:
@@ -178,13 +178,13 @@ def weak_parameters(
 def _covariance_of_unit_columns(columns: Array, lengths: Array) -> Array:
     """(UᵀU)⁻¹ with U the columns made one long; directions that rounding alone tells are as weak as it can tell."""
     # A column of zeros stays one, orthogonal to all others.
-    unit = columns / np.maximum(lengths, _nothing(lengths))
+    unit = columns / np.maximum(lengths, _rounding_floor(lengths))
     _, values, rows = np.linalg.svd(unit, full_matrices=False)
-    return spectral(rows.T, np.maximum(values, _nothing(values)) ** -2.0)
+    return spectral(rows.T, np.maximum(values, _rounding_floor(values)) ** -2.0)
 
 
-def _nothing(values: Array) -> float:
-    """What rounding leaves of zero, beside the largest of these; never zero."""
+def _rounding_floor(values: Array) -> float:
+    """Rounding error of zero beside the largest of these values; never zero."""
     return max(len(values) * np.finfo(np.float64).eps * float(values.max()), np.finfo(np.float64).tiny ** 0.5)
 
 
@@ -192,5 +192,7 @@ def _confused_with(names: tuple[str, ...], covariance: Array, i: int) -> tuple[s
     """The parameters with the estimate that correlates most with that of parameter i."""
     deviations = np.sqrt(np.diag(covariance))
     correlation = np.abs(covariance[i]) / (deviations[i] * deviations)
-    others = [int(j) for j in np.argsort(-correlation, kind="stable") if j != i and correlation[j] > _CONFUSED]
-    return tuple(names[j] for j in others[:_MOST_NAMED])
+    confused = [
+        int(j) for j in np.argsort(-correlation, kind="stable") if j != i and correlation[j] > _CONFUSION_CORRELATION
+    ]
+    return tuple(names[j] for j in confused[:_MAX_NAMED])

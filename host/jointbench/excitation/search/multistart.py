@@ -15,22 +15,22 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError, SchedulerUnreachable
-from jointbench.excitation.search.problem import Problem
-from jointbench.excitation.search.sqp import descend
+from jointbench.excitation.search.problem import ExcitationProblem
+from jointbench.excitation.search.sqp import minimize_sqp
 from jointbench.extras import need
 
-Told: TypeAlias = Callable[[int, float], None]
+SearchCallback: TypeAlias = Callable[[int, float], None]
 """Told the iterations so far and the objective: of its smooth stand-in, which is a little above the truth, the least at
 any motion so far that keeps the limits or nearly does."""
 
-_STAGES = ((4.0, 2e-3), (30.0, 5e-4))
+_SHARPNESS_STAGES = ((4.0, 2e-3), (30.0, 5e-4))
 """Sharpness, and the fall of the log that is hardly anything there. At a good motion several small eigenvalues meet:
 a blunt stand-in lifts all of them at once, and a sharp one ends where the least of them is as large as can be."""
 
 _NEARLY_FEASIBLE = 1e-3
 """Share of the limits, all that are broken taken together, that costs next to nothing to win back."""
 
-_SMOOTH = ("d_optimal",)
+_SMOOTH_OBJECTIVES = ("d_optimal",)
 """Objectives that need no stand-in."""
 
 Progress: TypeAlias = Callable[[int, int, float], None]
@@ -39,7 +39,7 @@ ends. Best is the least value of the objective so far, of whichever search."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LocalOptimum:
     """A feasible motion.
 
     Attributes:
@@ -53,61 +53,72 @@ class Found:
     iterations: int = 0
 
 
-def search_from(
-    problem: Problem, first: Array, iterations: int, deadline: float = math.inf, told: Told | None = None
-) -> Found:
+def local_search(
+    problem: ExcitationProblem,
+    initial_weights: Array,
+    iterations: int,
+    deadline: float = math.inf,
+    callback: SearchCallback | None = None,
+) -> LocalOptimum:
     """Search for the local optimum that lies downhill from a feasible motion.
 
     Args:
         problem: what is searched.
-        first: feasible weights, shape (n_joints, basis.size).
+        initial_weights: feasible weights, shape (n_joints, basis.size).
         iterations: most steps of the descent.
         deadline: time.time() [s] after which the search ends with what it has.
-        told: see `Told`.
+        callback: see `SearchCallback`.
 
     Returns:
         The motion at the end of the descent, moved to where it is certain to keep the limits; or the first, if better.
     """
-    done, start = 0, Found(first, problem.value(first))
-    least = start.value
+    iterations_done, start = 0, LocalOptimum(initial_weights, problem.value(initial_weights))
+    least_value = start.value
 
-    def tell(value: float, broken: float) -> bool:
-        nonlocal done, least
-        done += 1
-        if broken < _NEARLY_FEASIBLE:
-            least = min(least, problem.objective.reported(value))
-        if told is not None:
-            told(done, least)
+    def report_progress(value: float, constraint_violation: float) -> bool:
+        nonlocal iterations_done, least_value
+        iterations_done += 1
+        if constraint_violation < _NEARLY_FEASIBLE:
+            least_value = min(least_value, problem.objective.reported_value(value))
+        if callback is not None:
+            callback(iterations_done, least_value)
         return time.time() > deadline
 
-    x = problem.point(first)
-    stages = _STAGES[-1:] if problem.objective.name in _SMOOTH else _STAGES
+    x = problem.point(initial_weights)
+    stages = _SHARPNESS_STAGES[-1:] if problem.objective.name in _SMOOTH_OBJECTIVES else _SHARPNESS_STAGES
     for sharpness, tolerance in stages:
-        if done < iterations and time.time() < deadline:
-            x, _ = descend(problem.stand_in(sharpness), problem.room, x, iterations - done, tolerance, tell)
-    if not done:
+        if iterations_done < iterations and time.time() < deadline:
+            x, _ = minimize_sqp(
+                problem.smooth_objective(sharpness),
+                problem.constraints,
+                x,
+                iterations - iterations_done,
+                tolerance,
+                report_progress,
+            )
+    if not iterations_done:
         return start
     weights = problem.feasible(problem.weights(x))
-    reached = Found(weights, problem.value(weights), done)
-    return reached if reached.value < start.value else Found(first, start.value, done)
+    optimum = LocalOptimum(weights, problem.value(weights), iterations_done)
+    return optimum if optimum.value < start.value else LocalOptimum(initial_weights, start.value, iterations_done)
 
 
-Search: TypeAlias = Callable[[Told | None], Found]
+Search: TypeAlias = Callable[[SearchCallback | None], LocalOptimum]
 """A search that is yet to be done; it goes to another process, so what it holds must be picklable."""
 
-Crew: TypeAlias = Callable[[Sequence[Search], Callable[[int, int, float], None]], Iterator[tuple[int, Found]]]
-"""Called as crew(searches, told): yields (index, what was found) as each search ends.
+Pool: TypeAlias = Callable[[Sequence[Search], Callable[[int, int, float], None]], Iterator[tuple[int, LocalOptimum]]]
+"""Called as pool(searches, callback): yields (index, optimum) as each search ends.
 
-In this process, told(index, iterations, value) is called after every iteration.
+In this process, callback(index, iterations, value) is called after every iteration.
 """
 
-_PATIENCE_S = 10
-"""How long a scheduler may take to answer."""
+_CONNECT_TIMEOUT_S = 10
+"""Longest wait for a scheduler's answer."""
 
 
 @contextmanager
-def crew_of(workers: int = 1, scheduler: str | None = None) -> Iterator[Crew]:
-    """Those who search, until the end of the context.
+def worker_pool(workers: int = 1, scheduler: str | None = None) -> Iterator[Pool]:
+    """Pool of workers that run searches, until the end of the context.
 
     Args:
         workers: processes of this machine; 1 for this one alone. Where there are more, each computes on one core.
@@ -121,7 +132,7 @@ def crew_of(workers: int = 1, scheduler: str | None = None) -> Iterator[Crew]:
     if workers < 1 or (scheduler is not None and workers > 1):
         raise ExcitationError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
     if workers == 1 and scheduler is None:
-        yield _here
+        yield _run_serially
         return
     from joblib import Parallel, parallel_config
 
@@ -132,20 +143,22 @@ def crew_of(workers: int = 1, scheduler: str | None = None) -> Iterator[Crew]:
             backend = {"backend": "dask", "n_jobs": -1, "client": client}
         context.enter_context(parallel_config(**backend))
         parallel = context.enter_context(Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all"))
-        yield partial(_elsewhere, parallel)
+        yield partial(_run_in_parallel, parallel)
 
 
-def _here(searches: Sequence[Search], told: Callable[[int, int, float], None]) -> Iterator[tuple[int, Found]]:
+def _run_serially(
+    searches: Sequence[Search], callback: Callable[[int, int, float], None]
+) -> Iterator[tuple[int, LocalOptimum]]:
     for index, search in enumerate(searches):
-        yield index, search(partial(told, index))
+        yield index, search(partial(callback, index))
 
 
-def _elsewhere(
-    parallel: Any, searches: Sequence[Search], told: Callable[[int, int, float], None]
-) -> Iterator[tuple[int, Found]]:
+def _run_in_parallel(
+    parallel: Any, searches: Sequence[Search], callback: Callable[[int, int, float], None]
+) -> Iterator[tuple[int, LocalOptimum]]:
     from joblib import delayed
 
-    results = parallel(delayed(_numbered)(index, search) for index, search in enumerate(searches))
+    results = parallel(delayed(_indexed_search)(index, search) for index, search in enumerate(searches))
     try:
         for result in results:  # noqa: UP028 - an interrupt must not close `results` before the line below
             yield result
@@ -155,7 +168,7 @@ def _elsewhere(
             results.close()
 
 
-def _numbered(index: int, search: Search) -> tuple[int, Found]:
+def _indexed_search(index: int, search: Search) -> tuple[int, LocalOptimum]:
     return index, search(None)
 
 
@@ -164,7 +177,7 @@ def _client(scheduler: str) -> Any:
     from distributed import Client
 
     try:
-        return Client(scheduler, timeout=_PATIENCE_S)
+        return Client(scheduler, timeout=_CONNECT_TIMEOUT_S)
     except (OSError, ValueError, TypeError) as error:
         raise SchedulerUnreachable(
             f"no Dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`, which prints its "
@@ -173,8 +186,8 @@ def _client(scheduler: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How much is searched.
+class SearchBudget:
+    """Budget of a search.
 
     Attributes:
         starts: most searches.
@@ -191,14 +204,16 @@ class Effort:
     deadline: float = math.inf
 
 
-def best_found(problem: Problem, effort: Effort, seed: int, crew: Crew, progress: Progress | None = None) -> Found:
+def multistart(
+    problem: ExcitationProblem, effort: SearchBudget, seed: int, pool: Pool, progress: Progress | None = None
+) -> LocalOptimum:
     """Search until the effort is spent; an interrupt (Ctrl-C) ends it as the deadline does, once something was found.
 
     Args:
         problem: what is searched.
         effort: how much.
         seed: of all that is random.
-        crew: who searches.
+        pool: who searches.
         progress: see `Progress`.
 
     Returns:
@@ -208,38 +223,49 @@ def best_found(problem: Problem, effort: Effort, seed: int, crew: Crew, progress
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
         KeyboardInterrupt: before anything was found.
     """
-    found: dict[int, Found] = {}
+    optima: dict[int, LocalOptimum] = {}
     best = math.inf
 
-    def tell(start: int, iterations: int, value: float) -> None:
+    def report_progress(start: int, iterations: int, value: float) -> None:
         nonlocal best
         best = min(best, value)
         if progress is not None:
             progress(start, iterations, best)
 
     try:
-        for first in range(0, effort.starts, effort.batch):
-            if found and time.time() > effort.deadline:
+        for initial_weights in range(0, effort.starts, effort.batch):
+            if optima and time.time() > effort.deadline:
                 break
-            around = _best(found).weights if found else None
-            starts = range(first, min(first + effort.batch, effort.starts))
-            searches: list[Search] = [partial(_search, problem, effort, (seed, start), around) for start in starts]
-            for index, each in crew(searches, lambda index, *what, first=first: tell(first + index, *what)):
-                found[first + index] = each
-                tell(first + index, each.iterations, each.value)
+            centre = _best_optimum(optima).weights if optima else None
+            starts = range(initial_weights, min(initial_weights + effort.batch, effort.starts))
+            searches: list[Search] = [partial(_search, problem, effort, (seed, start), centre) for start in starts]
+            for index, optimum in pool(
+                searches,
+                lambda index, *progress_values, initial_weights=initial_weights: report_progress(
+                    initial_weights + index, *progress_values
+                ),
+            ):
+                optima[initial_weights + index] = optimum
+                report_progress(initial_weights + index, optimum.iterations, optimum.value)
     except KeyboardInterrupt:
-        if not found:
+        if not optima:
             raise
-    return _best(found)
+    return _best_optimum(optima)
 
 
-def _search(problem: Problem, effort: Effort, seed: tuple[int, int], around: Array | None, told: Told | None) -> Found:
-    """One search; it runs in whichever process."""
+def _search(
+    problem: ExcitationProblem,
+    effort: SearchBudget,
+    seed: tuple[int, int],
+    centre: Array | None,
+    callback: SearchCallback | None,
+) -> LocalOptimum:
+    """Run one search, in any process."""
     rng = np.random.default_rng(seed)
-    first = problem.random(rng) if around is None else problem.disturbed(around, rng)
-    return search_from(problem, first, effort.iterations, effort.deadline, told)
+    initial_weights = problem.random(rng) if centre is None else problem.perturbed(centre, rng)
+    return local_search(problem, initial_weights, effort.iterations, effort.deadline, callback)
 
 
-def _best(found: dict[int, Found]) -> Found:
-    """The best; of equals the earliest, in whatever order they came."""
-    return min(sorted(found.items()), key=lambda item: item[1].value)[1]
+def _best_optimum(optima: dict[int, LocalOptimum]) -> LocalOptimum:
+    """Best optimum; of equals the one that started earliest, whatever order they came in."""
+    return min(sorted(optima.items()), key=lambda item: item[1].value)[1]

@@ -1,9 +1,12 @@
-"""Sequential quadratic programming: local minimisation inside inequality constraints."""
+"""Sequential quadratic programming: local minimisation inside inequality constraints.
+
+Source: Nocedal & Wright, Numerical Optimization, 2006, ch. 18 (line search on the l1 merit function, damped BFGS).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -11,144 +14,174 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 
-_NO_POINT = 1e-10
-"""Residual of the least squares under which no point keeps all rows; it is 1 where d = 0 would be the answer."""
-
 Function: TypeAlias = Callable[[Array], tuple[float, Array]]
 """Value and gradient, shape (n,), at a point."""
 
-Room: TypeAlias = Callable[[Array], tuple[Array, Array]]
-"""What is left of each constraint at a point, at least 0 where it is kept, shape (m,), and its Jacobian, (m, n)."""
+Constraints: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""Constraint values c(x), shape (m,), feasible where c >= 0, and their Jacobian, shape (m, n)."""
 
-Told: TypeAlias = Callable[[float, float], bool]
-"""Told the value, and by how much all constraints are broken, after every iteration; True ends the descent."""
+Callback: TypeAlias = Callable[[float, float], bool]
+"""Called with the value and the constraint violation after every iteration; True ends the minimisation."""
 
-WATCHED = 0.5
-"""Constraints of which more than this is left do not take part in a step; should it break one, it is shortened."""
+ACTIVE_THRESHOLD = 0.5
+"""Constraints with a larger value are left out of the quadratic subproblem; the line search still sees them."""
 
-_ENOUGH = 1e-4
-"""Share of the predicted descent that a step must bring."""
+_SUFFICIENT_DECREASE = 1e-4
+"""Share of the predicted decrease that a step must bring (Armijo)."""
 
-_SHORTEST = 1e-4
-_QUIET = 3
-"""How many steps in a row that hardly bring anything are taken for the end."""
+_MIN_STEP_LENGTH = 1e-4
+_MAX_STALLED_STEPS = 3
+"""Consecutive steps that decrease the function by less than the tolerance before the minimisation ends."""
+
+_INFEASIBLE = 1e-10
+"""Residual of the least squares below which no point satisfies all rows; it is 1 where d = 0 is the solution."""
 
 
-def least_quadratic(hessian: Array, slope: Array, rows: Array, room: Array) -> tuple[Array, Array] | None:
-    """Minimise ½ dᵀ H d + gᵀ d over all d with A d <= b.
+class _Iterate(NamedTuple):
+    """A point with the function, its gradient, the constraints and their Jacobian there."""
 
-    With H = L Lᵀ and z = Lᵀ d + L⁻¹ g it is the point z nearest to the origin, and that is what non-negative least
+    x: Array
+    value: float
+    gradient: Array
+    c: Array
+    jacobian: Array
+
+
+def minimize_sqp(
+    function: Function,
+    constraints: Constraints,
+    initial_point: Array,
+    max_iterations: int,
+    tolerance: float,
+    callback: Callback,
+) -> tuple[Array, int]:
+    """Minimise a function inside constraints, from a point that is feasible or nearly so.
+
+    Args:
+        function: with its gradient.
+        constraints: with their Jacobian.
+        initial_point: shape (n,).
+        max_iterations: of the quadratic subproblem.
+        tolerance: decrease of the function below which a step counts as stalled.
+        callback: see `Callback`.
+
+    Returns:
+        The last point, shape (n,), and the number of iterations.
+    """
+
+    def evaluate(x: Array) -> _Iterate:
+        return _Iterate(x, *function(x), *constraints(x))
+
+    current = evaluate(initial_point)
+    hessian = initial_hessian(current.gradient)
+    penalty, stalled_steps = 0.0, 0
+    for iteration in range(max_iterations):
+        _, value, gradient, c, jacobian = current
+        active = c < ACTIVE_THRESHOLD
+        solution = solve_qp(hessian, gradient, -jacobian[active], c[active])
+        if solution is None:
+            # The linearised constraints are infeasible: retry from the scaled identity, tolerating the violation.
+            solution = solve_qp(initial_hessian(gradient), gradient, -jacobian[active], np.maximum(c[active], 0.0))
+        if solution is None:
+            return current.x, iteration
+        step, multipliers = solution
+        penalty = max(penalty, 2.0 * multipliers.max(initial=0.0))
+        trial = _backtrack(current, step, penalty, evaluate)
+        if trial is None:
+            return current.x, iteration
+        # The accepted step times its length, not a difference of points, so that rounding does not enter the update.
+        hessian = damped_bfgs_update(hessian, trial.length * step, trial.iterate.gradient - gradient)
+        stalled_steps = stalled_steps + 1 if value - trial.iterate.value < tolerance else 0
+        current = trial.iterate
+        if callback(current.value, constraint_violation(current.c)) or stalled_steps == _MAX_STALLED_STEPS:
+            return current.x, iteration + 1
+    return current.x, max_iterations
+
+
+class _Trial(NamedTuple):
+    """An accepted point of a line search, and the length of its step."""
+
+    iterate: _Iterate
+    length: float
+
+
+def _backtrack(current: _Iterate, step: Array, penalty: float, evaluate: Callable[[Array], _Iterate]) -> _Trial | None:
+    """Shorten a step until the l1 merit function decreases sufficiently; None where it never does."""
+    merit = current.value + penalty * constraint_violation(current.c)
+    predicted_decrease = penalty * constraint_violation(current.c) - float(current.gradient @ step)
+    length = 1.0
+    while length > _MIN_STEP_LENGTH and predicted_decrease > 0.0:
+        trial = evaluate(current.x + length * step)
+        change = trial.value + penalty * constraint_violation(trial.c) - merit
+        if change <= -_SUFFICIENT_DECREASE * length * predicted_decrease:
+            return _Trial(trial, length)
+        length *= min(max(0.5 * length * predicted_decrease / (change + length * predicted_decrease), 0.1), 0.5)
+    return None
+
+
+def constraint_violation(c: Array) -> float:
+    """Sum of the constraint violations, max(0, -c)."""
+    return float(np.maximum(-c, 0.0).sum())
+
+
+def initial_hessian(gradient: Array) -> Array:
+    """Scaled identity, so that the first unconstrained step has length one."""
+    return max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny) * np.eye(len(gradient))
+
+
+def damped_bfgs_update(hessian: Array, step: Array, gradient_change: Array) -> Array:
+    """Update a Hessian so that it maps a step to the gradient's change, damped to remain positive definite.
+
+    Source: Powell, Numerical Analysis Dundee 1977, Lecture Notes in Mathematics 630, 1978.
+    """
+    image = hessian @ step
+    predicted_curvature, curvature = float(step @ image), float(step @ gradient_change)
+    if curvature < 0.2 * predicted_curvature:
+        damping = 0.8 * predicted_curvature / (predicted_curvature - curvature)
+        gradient_change = damping * gradient_change + (1.0 - damping) * image
+        curvature = float(step @ gradient_change)
+    return (
+        hessian - np.outer(image, image) / predicted_curvature + np.outer(gradient_change, gradient_change) / curvature
+    )
+
+
+def solve_qp(hessian: Array, gradient: Array, matrix: Array, upper: Array) -> tuple[Array, Array] | None:
+    """Minimise ½ dᵀ H d + gᵀ d over all d with A d <= b: a small dense convex quadratic program.
+
+    With H = L Lᵀ and z = Lᵀ d + L⁻¹ g the solution is the feasible z nearest to the origin, which non-negative least
     squares of the dual find.
 
     Args:
         hessian: H, positive definite, shape (n, n).
-        slope: g, shape (n,).
-        rows: A, shape (m, n).
-        room: b, shape (m,).
+        gradient: g, shape (n,).
+        matrix: A, shape (m, n).
+        upper: b, shape (m,).
 
     Returns:
-        d, shape (n,), and the multipliers of the rows, at least 0, shape (m,); None where no d keeps all rows, or
-        rounding hides H's being positive definite.
+        d, shape (n,), and the multipliers of the rows, at least 0, shape (m,); None where no d satisfies all rows, or
+        H is not positive definite to rounding.
 
     Source: Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23.
     """
     try:
         lower = cholesky(hessian, lower=True, check_finite=False)
-        turned = solve_triangular(lower, np.column_stack([rows.T, slope]), lower=True, check_finite=False)
-        shift = turned[:, -1]
-        if not len(rows):
+        solved = solve_triangular(lower, np.column_stack([matrix.T, gradient]), lower=True, check_finite=False)
+        shift = solved[:, -1]
+        if not len(matrix):
             return solve_triangular(lower, -shift, lower=True, trans="T", check_finite=False), np.empty(0)
-        distances = room + turned[:, :-1].T @ shift
-        # Rows of one size, so that one bound on the residual suits all.
-        size = np.sqrt(np.einsum("ij,ij->j", turned[:, :-1], turned[:, :-1]) + distances**2)
-        size[size == 0.0] = 1.0
-        dual = -np.vstack([turned[:, :-1], distances]) / size
-        target = np.zeros(len(slope) + 1)
+        distances = upper + solved[:, :-1].T @ shift
+        # Rows of one norm, so that one bound on the residual suits all.
+        norms = np.sqrt(np.einsum("ij,ij->j", solved[:, :-1], solved[:, :-1]) + distances**2)
+        norms[norms == 0.0] = 1.0
+        dual = -np.vstack([solved[:, :-1], distances]) / norms
+        target = np.zeros(len(gradient) + 1)
         target[-1] = 1.0
-        shares, _ = nnls(dual, target)
-        residual = dual @ shares - target
-        if not -residual[-1] > _NO_POINT:
+        dual_solution, _ = nnls(dual, target)
+        residual = dual @ dual_solution - target
+        if not -residual[-1] > _INFEASIBLE:
             return None
         nearest = residual[:-1] / -residual[-1]
         step = solve_triangular(lower, nearest - shift, lower=True, trans="T", check_finite=False)
-    except (LinAlgError, RuntimeError):  # not positive definite, or too many changes of the active rows
+    except (LinAlgError, RuntimeError):  # not positive definite, or too many changes of the active set
         return None
-    return step, shares / size / -residual[-1]
-
-
-def descend(
-    function: Function, room: Room, first: Array, iterations: int, tolerance: float, told: Told
-) -> tuple[Array, int]:
-    """Go downhill from a point that keeps the constraints, or nearly does.
-
-    Each step minimises a quadratic model within the linearised constraints; curvature is gathered from the gradients
-    on the way, and what a step breaks of the constraints counts against it.
-
-    Args:
-        function: to be minimised.
-        room: the constraints.
-        first: where to begin, shape (n,).
-        iterations: most steps.
-        tolerance: fall of the function that is hardly anything.
-        told: see `Told`.
-
-    Returns:
-        The last point, shape (n,), and the number of steps.
-
-    Source: Nocedal & Wright, Numerical Optimization, 2006, ch. 18 (line search on the l1 merit function, damped BFGS).
-    """
-    x, (value, gradient), (left, slopes) = first, function(first), room(first)
-    hessian = steepness(gradient)
-    price, quiet = 0.0, 0
-    for iteration in range(iterations):
-        watched = left < WATCHED
-        found = least_quadratic(hessian, gradient, -slopes[watched], left[watched])
-        if found is None:  # what is broken is broken by so little that the next step may as well leave it so
-            found = least_quadratic(steepness(gradient), gradient, -slopes[watched], np.maximum(left[watched], 0.0))
-        if found is None:
-            return x, iteration
-        step, multipliers = found
-        price = max(price, 2.0 * multipliers.max(initial=0.0))
-        merit = value + price * broken(left)
-        fall = price * broken(left) - gradient @ step
-        length, ahead = 1.0, None
-        while length > _SHORTEST and fall > 0.0:
-            there = x + length * step
-            ahead = function(there), room(there)
-            rise = ahead[0][0] + price * broken(ahead[1][0]) - merit
-            if rise <= -_ENOUGH * length * fall:
-                break
-            length *= min(max(0.5 * length * fall / (rise + length * fall), 0.1), 0.5)
-            ahead = None
-        if ahead is None:
-            return x, iteration
-        hessian = curved(hessian, length * step, ahead[0][1] - gradient)
-        quiet = quiet + 1 if value - ahead[0][0] < tolerance else 0
-        x, (value, gradient), (left, slopes) = x + length * step, ahead[0], ahead[1]
-        if told(value, broken(left)) or quiet == _QUIET:
-            return x, iteration + 1
-    return x, iterations
-
-
-def broken(left: Array) -> float:
-    """By how much all constraints together are broken."""
-    return float(np.maximum(-left, 0.0).sum())
-
-
-def steepness(gradient: Array) -> Array:
-    """A first guess of the Hessian: a step of length 1 would be right if nothing were in its way."""
-    return max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny) * np.eye(len(gradient))
-
-
-def curved(hessian: Array, step: Array, change: Array) -> Array:
-    """The Hessian, changed so as to explain a gradient's change along a step, and still positive definite.
-
-    Source: Powell, Numerical Analysis Dundee 1977, Lecture Notes in Mathematics 630, 1978 (damped BFGS).
-    """
-    image = hessian @ step
-    expected, seen = float(step @ image), float(step @ change)
-    if seen < 0.2 * expected:
-        mix = 0.8 * expected / (expected - seen)
-        change = mix * change + (1.0 - mix) * image
-        seen = float(step @ change)
-    return hessian - np.outer(image, image) / expected + np.outer(change, change) / seen
+    return step, dual_solution / norms / -residual[-1]

@@ -1,4 +1,4 @@
-"""Whether a robot stays on its foot: where the ground's force must act under it, as the links' inertias predict."""
+"""Balance of a robot on one foot: the ground force that the links' inertias predict, and where it must act."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jointbench.errors import LosesBalance, UnknownInertia
 from jointbench.excitation.excitation import Support
 from jointbench.robot import Foot, Robot
 
-PLANNED = 1e-3
-"""How far a planned motion may leave the room that was asked for [m]: what balancing it stops at is well below."""
+ZMP_TOLERANCE = 1e-3
+"""Tolerance of a planned zero-moment point beyond its margin [m]: balancing converges well below it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """What the ground must do under the foot over a motion.
+    """Ground reaction under the foot over a motion.
 
     Attributes:
         foot: that the robot stands on.
@@ -44,7 +44,7 @@ class Balance:
         parameters: Array | None = None,
         zmp_offset: tuple[float, float] = (0.0, 0.0),
     ) -> Balance:
-        """Predict it.
+        """Predict the balance of a motion.
 
         Args:
             robot: on a floating base, the foot that it stands on.
@@ -61,8 +61,8 @@ class Balance:
         values = floating_standard_parameters(robot) if parameters is None else parameters
         if values is None:
             raise UnknownInertia(f"the file of robot {robot.name!r} does not tell all inertias; give parameters")
-        still = np.zeros((len(q), 3))
-        base = FreeBaseMotion(still, still, np.broadcast_to(-np.array(robot.gravity), still.shape))
+        at_rest = np.zeros((len(q), 3))
+        base = FreeBaseMotion(at_rest, at_rest, np.broadcast_to(-np.array(robot.gravity), at_rest.shape))
         force, moment = np.split(floating_inverse_dynamics(robot, base, q, dq, ddq, values)[:, :6], 2, axis=1)
         # About the sole's middle, in its axes.
         moment = (moment - np.cross(sole.origin, force)) @ sole.axes
@@ -77,11 +77,11 @@ class Balance:
         )
 
     def room(self, margin: tuple[float, float]) -> Array:
-        """What the points leave of the sole inside a margin [m], the least of all sides, shape (n_samples,)."""
-        return (half_lengths(self.foot) - margin - np.abs(self.points)).min(axis=1)
+        """Distance of the points from the margin's edge [m], the smallest of all sides, shape (n_samples,)."""
+        return (sole_half_lengths(self.foot) - margin - np.abs(self.points)).min(axis=1)
 
     def support(self, margin: tuple[float, float], zmp_offset: tuple[float, float]) -> Support:
-        """What is to be known of it beside the motion."""
+        """Summary that is stored beside the motion."""
         return Support(
             foot=self.foot.name,
             margin=margin,
@@ -109,7 +109,7 @@ class Balance:
             )
         room = self.room(margin)
         worst = int(room.argmin())
-        if room[worst] >= -PLANNED:
+        if room[worst] >= -ZMP_TOLERANCE:
             return
         x, y = (1e3 * self.points[worst]).tolist()
         raise LosesBalance(
@@ -136,6 +136,6 @@ def support_sole(robot: Robot, foot: str) -> Foot:
     return sole
 
 
-def half_lengths(foot: Foot) -> Array:
+def sole_half_lengths(foot: Foot) -> Array:
     """Half the length and half the width of the largest rectangle about a sole's middle [m], shape (2,)."""
     return np.abs(foot.points).min(axis=0)

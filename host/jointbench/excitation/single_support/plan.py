@@ -17,48 +17,48 @@ from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import Limit
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
-from jointbench.excitation.plan import assemble, check_seed
-from jointbench.excitation.single_support.task import Courses, SingleSupportTask, SupportRanges, positions_at
+from jointbench.excitation.plan import check_seed, make_excitation
+from jointbench.excitation.single_support.task import Courses, SingleSupportTask, SupportRanges, inverse_kinematics
 from jointbench.robot import Robot
 
-STEP = 0.032
-"""Of the spline that is played, a knot step of the boards [s]; with it the swing foot is level to a microradian."""
+KNOT_STEP = 0.032
+"""Step of the played spline, a knot step of the boards [s]; with it the swing foot is level to a microradian."""
 
-_COARSE = 3
+_COARSE_STEPS = 3
 """Steps that are one while balance is sought."""
 
 _TRUNK_SHARE = 0.8
-"""Of the trunk's way that the centre of mass goes, roughly, as legs hang on it; what is wrong with it takes rounds."""
+"""Motion of the centre of mass per motion of the trunk, roughly, as legs hang on it; its error costs rounds."""
 
-_ROUNDS, _BALANCED = 10, 1e-4
+_MAX_ROUNDS, _ZMP_CONVERGED = 10, 1e-4
 """Most rounds, and what they may leave of the reference [m]."""
 
-_FEWEST = 12
+_MIN_STEPS = 12
 """Steps of a spline."""
 
-_GRAIN = 9
+_WEIGHT_DECIMALS = 9
 """Decimals of weights [rad]: below what any encoder tells, and short where they are stored."""
 
-DURATION = 95.008
+_DEFAULT_DURATION = 95.008
 """[s]; as long as the paper's, in whole steps of the boards' knots."""
 
-MARGIN = 0.075, 0.05
-"""Of the sole, lengthwise and sideways [m]: a model from drawings errs by 30 mm and more, mostly lengthwise."""
+_DEFAULT_MARGIN = 0.075, 0.05
+"""Default margin, lengthwise and sideways [m]: a model from drawings errs by 30 mm and more, mostly lengthwise."""
 
-CLEARANCE = 0.01
+_DEFAULT_CLEARANCE = 0.01
 """Between the legs, and between the swing foot and the ground [m]."""
 
-_SMALLER, _SMALLEST = 0.92, 0.3
-"""What all ranges are multiplied by where a limit is broken, and where that ends."""
+_SHRINKAGE, _MIN_SHARE = 0.92, 0.3
+"""Factor of all ranges where a limit is broken, and the smallest share that is tried."""
 
-_GLANCE = 8e-3
+_BALANCE_STEP = 8e-3
 """Between times at which balance is judged [s]: a quarter of the spline's step."""
 
 _SAMPLES = 150
 
 
 @dataclass(frozen=True, eq=False)
-class Balanced:
+class BalancedMotion:
     """A motion whose zero-moment point is on its course.
 
     Attributes:
@@ -71,7 +71,7 @@ class Balanced:
     shift: Array
 
 
-def balanced(task: SingleSupportTask, courses: Courses, duration: float) -> Balanced:
+def balance_motion(task: SingleSupportTask, courses: Courses, duration: float) -> BalancedMotion:
     """The motion on courses, with the trunk where the zero-moment point is on its own: roughly, to be judged.
 
     In each round the error e of the zero-moment point of all links asks for a shift c of the centre of mass by the
@@ -80,52 +80,54 @@ def balanced(task: SingleSupportTask, courses: Courses, duration: float) -> Bala
     Raises:
         InfeasibleExcitation: a leg does not reach that far.
     """
-    basis = UniformSpline(max(round(duration / (_COARSE * STEP)), _FEWEST), duration)
+    basis = UniformSpline(max(round(duration / (_COARSE_STEPS * KNOT_STEP)), _MIN_STEPS), duration)
     time = basis.nodes
-    fade = _risen(time / courses.rest) * _risen((duration - time) / courses.rest)
+    rest_window = _smoothstep(time / courses.rest) * _smoothstep((duration - time) / courses.rest)
     reference, shift = task.reference(courses, time), np.zeros((basis.size, 2))
     q = np.repeat(task.home[None], basis.size, axis=0)
     weights = np.zeros((len(task.home), basis.size))
-    for _ in range(_ROUNDS):
-        q = positions_at(task.robot, task.poses(courses, shift, time), q, hips_turn=task.hips_turn)
+    for _ in range(_MAX_ROUNDS):
+        q = inverse_kinematics(task.robot, task.poses(courses, shift, time), q, hips_turn=task.hips_turn)
         weights = basis.through(q - task.home)
-        away, dq, ddq = basis.displacement(weights, time)
-        error = reference - task.balance(task.home + away, dq, ddq).points
-        if np.abs(error).max() < _BALANCED:
+        from_home, dq, ddq = basis.displacement(weights, time)
+        error = reference - task.balance(task.home + from_home, dq, ddq).points
+        if np.abs(error).max() < _ZMP_CONVERGED:
             break
-        moved = basis.displacement(basis.through(error, task.pendulum), time, 0)[0]
-        shift += fade[:, None] * moved / _TRUNK_SHARE
-    return Balanced(basis, weights, basis.through(shift))
+        trunk_shift = basis.displacement(basis.through(error, task.pendulum), time, 0)[0]
+        shift += rest_window[:, None] * trunk_shift / _TRUNK_SHARE
+    return BalancedMotion(basis, weights, basis.through(shift))
 
 
-def refined(task: SingleSupportTask, courses: Courses, rough: Balanced) -> Balanced:
+def refine_motion(task: SingleSupportTask, courses: Courses, rough: BalancedMotion) -> BalancedMotion:
     """The same motion on the spline that is played."""
-    basis = UniformSpline(max(round(rough.basis.duration / STEP), _FEWEST), rough.basis.duration)
-    near, shift = (rough.basis.displacement(each, basis.nodes, 0)[0] for each in (rough.weights, rough.shift))
+    basis = UniformSpline(max(round(rough.basis.duration / KNOT_STEP), _MIN_STEPS), rough.basis.duration)
+    rough_joints, shift = (
+        rough.basis.displacement(weights, basis.nodes, 0)[0] for weights in (rough.weights, rough.shift)
+    )
     poses = task.poses(courses, shift, basis.nodes)
-    q = positions_at(task.robot, poses, task.home + near, hips_turn=task.hips_turn)
-    return Balanced(basis, np.round(basis.through(q - task.home), _GRAIN), basis.through(shift))
+    q = inverse_kinematics(task.robot, poses, task.home + rough_joints, hips_turn=task.hips_turn)
+    return BalancedMotion(basis, np.round(basis.through(q - task.home), _WEIGHT_DECIMALS), basis.through(shift))
 
 
-def _risen(share: Array) -> Array:
-    """From 0 at 0 to 1 at 1, smooth to the second derivative."""
+def _smoothstep(share: Array) -> Array:
+    """Quintic step from 0 at 0 to 1 at 1, smooth to the second derivative."""
     x = np.clip(share, 0.0, 1.0)
     return x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
 
 
 def plan_single_support(
     robot: Robot,
-    duration: float = DURATION,
+    duration: float = _DEFAULT_DURATION,
     seed: int = 0,
     *,
     foot: str | None = None,
-    margin: tuple[float, float] = MARGIN,
+    margin: tuple[float, float] = _DEFAULT_MARGIN,
     zmp_offset: tuple[float, float] = (0.0, 0.0),
     parameters: Array | None = None,
     ranges: SupportRanges | None = None,
     pace: float = 0.3,
     rest: float = 1.0,
-    clearance: float = CLEARANCE,
+    clearance: float = _DEFAULT_CLEARANCE,
     hips_turn: bool = True,
     base: BaseParameters | None = None,
 ) -> Excitation:
@@ -173,11 +175,11 @@ def plan_single_support(
         check_duration(name, value, f"{usual} is usual")
     task = SingleSupportTask(robot, foot or base_foot(robot), margin, zmp_offset, parameters, hips_turn)
     ends = task.ends(ranges or SupportRanges())
-    courses = Courses.drawn(np.random.default_rng(seed), ends, duration, rest, pace)
+    courses = Courses.random(np.random.default_rng(seed), ends, duration, rest, pace)
     limits = (*usable_limits(robot), *support_workspace(robot, task.foot, clearance).limits(robot))
     basis, weights = _feasible(task, courses, limits, duration)
-    motion = assemble(robot, base or base_parameters(robot), basis, weights, _SAMPLES, seed, limits=limits)
-    time = basis.grid(_GLANCE)
+    motion = make_excitation(robot, base or base_parameters(robot), basis, weights, _SAMPLES, seed, limits=limits)
+    time = basis.grid(_BALANCE_STEP)
     balance = task.balance(*motion.evaluate(time))
     balance.refuse_fall(margin, time)
     return replace(motion, support=balance.support(margin, zmp_offset))
@@ -196,8 +198,8 @@ def base_foot(robot: Robot) -> str:
     return robot.base_foot.name
 
 
-def support_workspace(robot: Robot, foot: str, clearance: float = CLEARANCE) -> Workspace:
-    """Where a robot on one foot may move: clear of itself, and all but that foot above the ground.
+def support_workspace(robot: Robot, foot: str, clearance: float = _DEFAULT_CLEARANCE) -> Workspace:
+    """Workspace of a robot on one foot: clear of itself, and all but that foot above the ground.
 
     Raises:
         UnknownFoot: the robot has no such foot.
@@ -217,32 +219,32 @@ def _feasible(
     """
     share = 1.0
     while True:
-        smaller = courses.shrunk(share)
+        scaled_courses = courses.scaled(share)
         try:
-            found = balanced(task, smaller, duration)
-            fault = _seen(task, found, limits)
-            if fault is None:
-                found = refined(task, smaller, found)
-                proof = certify(limits, found.basis, task.home, found.weights)
-                if proof.feasible:
-                    return found.basis, found.weights
-                fault = proof.violations[0]
+            motion_found = balance_motion(task, scaled_courses, duration)
+            violation = _violation_at_nodes(task, motion_found, limits)
+            if violation is None:
+                motion_found = refine_motion(task, scaled_courses, motion_found)
+                certificate = certify(limits, motion_found.basis, task.home, motion_found.weights)
+                if certificate.feasible:
+                    return motion_found.basis, motion_found.weights
+                violation = certificate.violations[0]
         except InfeasibleExcitation as error:
-            fault = str(error)
-        share *= _SMALLER
-        if share < _SMALLEST:
+            violation = str(error)
+        share *= _SHRINKAGE
+        if share < _MIN_SHARE:
             raise InfeasibleExcitation(
-                f"with {share / _SMALLER:.0%} of its ranges the motion of robot {task.robot.name!r} still breaks a "
-                f"limit: {fault}; choose a home farther from it, a slower pace, or smaller ranges"
+                f"with {share / _SHRINKAGE:.0%} of its ranges the motion of robot {task.robot.name!r} still breaks a "
+                f"limit: {violation}; choose a home farther from it, a slower pace, or smaller ranges"
             )
 
 
-def _seen(task: SingleSupportTask, found: Balanced, limits: Sequence[Limit]) -> str | None:
-    """A limit that is broken at a node already, which is soon told; None where none is."""
-    motion = motion_at(found.basis, task.home, found.weights, found.basis.nodes)
+def _violation_at_nodes(task: SingleSupportTask, motion_found: BalancedMotion, limits: Sequence[Limit]) -> str | None:
+    """Describe a limit that is broken at a node, a cheap check; None where none is."""
+    motion = motion_at(motion_found.basis, task.home, motion_found.weights, motion_found.basis.nodes)
     for limit in limits:
         usage = limit.usage(motion).max(axis=0)
         worst = int(usage.argmax())
         if usage[worst] > 1.0:
-            return limit.say(worst, float(usage[worst]))
+            return limit.describe(worst, float(usage[worst]))
     return None

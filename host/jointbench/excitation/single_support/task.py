@@ -14,38 +14,38 @@ from jointbench.dynamics import center_of_mass
 from jointbench.dynamics.jacobians import Jacobians
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnknownInertia
 from jointbench.excitation.families.splines import UniformSpline
-from jointbench.excitation.single_support.balance import Balance, half_lengths, support_sole
+from jointbench.excitation.single_support.balance import Balance, sole_half_lengths, support_sole
 from jointbench.robot import Foot, Robot
 
 LEG = 6
 """Joints of a leg."""
 
-_ENDS = (LEG - 1, 2 * LEG - 1)
+_END_LINKS = (LEG - 1, 2 * LEG - 1)
 """Links that are the trunk and the swing foot."""
 
 _HIPS = (LEG - 1, LEG)
 """Joints that turn a leg about the trunk's upright."""
 
-_SIX, _UPRIGHT = 6, 5
+_POSE_SIZE, _UPRIGHT = 6, 5
 """Numbers of a pose's error, place and turn, and which of them is the turn about the upright."""
 
 _ITERATIONS = 40
-_NEAR = 1e-10
+_POSE_TOLERANCE = 1e-10
 """Metres and radians: what rounding leaves of a solved pose is 1e-15."""
 
-_LONGEST_TURN = 0.4
-"""Of a joint in one iteration [rad]: from afar Newton's step overshoots."""
+_MAX_JOINT_STEP = 0.4
+"""Largest step of a joint in one iteration [rad]: from afar Newton's step overshoots."""
 
 Range = tuple[float, float]
 """Least and largest way from home; 0 is between them."""
 
-_LEVEL = 1e-4
-"""What the swing foot may be tilted at home [rad]: it stays so."""
+_MAX_TILT = 1e-4
+"""Largest tilt of the swing foot at home [rad]: it stays so."""
 
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Where trunk and swing foot are over samples, in the base frame: the foot that the robot stands on.
+    """Poses of trunk and swing foot over samples, in the base frame: that of the support foot.
 
     Attributes:
         rotations: of the trunk and of the swing foot, shape (n_samples, 2, 3, 3).
@@ -56,13 +56,13 @@ class Poses:
     origins: Array
 
 
-def poses_of(robot: Robot, q: Array) -> Poses:
+def trunk_and_foot_poses(robot: Robot, q: Array) -> Poses:
     """Poses of trunk and swing foot at joint positions [rad], shape (n_samples, 12)."""
     frames = Jacobians.of(robot, q)
-    return Poses(frames.rotations[:, _ENDS], frames.origins[:, _ENDS])
+    return Poses(frames.rotations[:, _END_LINKS], frames.origins[:, _END_LINKS])
 
 
-def positions_at(robot: Robot, poses: Poses, start: Array, *, hips_turn: bool = True) -> Array:
+def inverse_kinematics(robot: Robot, poses: Poses, start: Array, *, hips_turn: bool = True) -> Array:
     """Joint positions [rad] at poses, by Newton's method for all samples at once, shape (n_samples, 12).
 
     Args:
@@ -77,36 +77,43 @@ def positions_at(robot: Robot, poses: Poses, start: Array, *, hips_turn: bool = 
     """
     q = start.copy()
     joints = np.array([j for j in range(2 * LEG) if hips_turn or j not in _HIPS])
-    rows = np.array([k for k in range(2 * _SIX) if hips_turn or k % _SIX != _UPRIGHT])
+    rows = np.array([k for k in range(2 * _POSE_SIZE) if hips_turn or k % _POSE_SIZE != _UPRIGHT])
     for _ in range(_ITERATIONS):
         frames = Jacobians.of(robot, q)
-        errors, slopes = zip(*(_error(frames, poses, end) for end in range(2)), strict=True)
+        errors, jacobians = zip(*(_error(frames, poses, end) for end in range(2)), strict=True)
         error = np.concatenate(errors, axis=1)[:, rows]
-        if np.abs(error).max() < _NEAR:
+        if np.abs(error).max() < _POSE_TOLERANCE:
             return q
-        slope = np.concatenate(slopes, axis=1)[:, rows][:, :, joints]
-        turn = np.linalg.solve(slope, error[..., None])[..., 0]
-        longest = np.abs(turn).max(axis=1, keepdims=True)
-        q[:, joints] += turn * np.minimum(1.0, _LONGEST_TURN / np.maximum(longest, _NEAR))
+        jacobian = np.concatenate(jacobians, axis=1)[:, rows][:, :, joints]
+        joint_step = np.linalg.solve(jacobian, error[..., None])[..., 0]
+        largest_step = np.abs(joint_step).max(axis=1, keepdims=True)
+        q[:, joints] += joint_step * np.minimum(1.0, _MAX_JOINT_STEP / np.maximum(largest_step, _POSE_TOLERANCE))
     raise InfeasibleExcitation(
         f"robot {robot.name!r}: its legs do not reach where trunk and swing foot are to be; plan a smaller motion"
     )
 
 
 def _error(frames: Jacobians, poses: Poses, end: int) -> tuple[Array, Array]:
-    """What a pose is off, place [m] and turn [rad], shape (n_samples, 6), and its Jacobian (n_samples, 6, 12)."""
-    link = _ENDS[end]
-    there = frames.origins[:, link]
-    off = poses.rotations[:, end] @ frames.rotations[:, link].transpose(0, 2, 1)
-    # 1/2 (R - Rᵀ)ᵛ is the turn up to its third order.
-    turn = 0.5 * np.stack([off[:, 2, 1] - off[:, 1, 2], off[:, 0, 2] - off[:, 2, 0], off[:, 1, 0] - off[:, 0, 1]], -1)
-    slope = np.concatenate([frames.linear(link, there), frames.angular(link)], axis=2)
-    return np.concatenate([poses.origins[:, end] - there, turn], axis=1), slope.transpose(0, 2, 1)
+    """Error of a pose, position [m] and rotation [rad], shape (n_samples, 6), and its Jacobian (n_samples, 6, 12)."""
+    link = _END_LINKS[end]
+    link_origin = frames.origins[:, link]
+    rotation_error = poses.rotations[:, end] @ frames.rotations[:, link].transpose(0, 2, 1)
+    # 1/2 (R - Rᵀ)ᵛ is the rotation vector up to its third order.
+    rotation_vector = 0.5 * np.stack(
+        [
+            rotation_error[:, 2, 1] - rotation_error[:, 1, 2],
+            rotation_error[:, 0, 2] - rotation_error[:, 2, 0],
+            rotation_error[:, 1, 0] - rotation_error[:, 0, 1],
+        ],
+        -1,
+    )
+    jacobian = np.concatenate([frames.linear(link, link_origin), frames.angular(link)], axis=2)
+    return np.concatenate([poses.origins[:, end] - link_origin, rotation_vector], axis=1), jacobian.transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)
 class SupportRanges:
-    """What is free while a robot stands on one foot, but the trunk's place above it, which balance decides.
+    """Ranges of motion on one foot; the trunk's horizontal position is not among them, as balance decides it.
 
     The defaults suit a biped of 0.6 m long legs from a crouch; what is out and in is to the swing foot's side.
 
@@ -137,7 +144,7 @@ class SupportRanges:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the ranges, in their order."""
+        """Names of the ranges, in their order."""
         return tuple(field.name for field in fields(self))
 
     @property
@@ -164,7 +171,7 @@ class Courses:
     rest: float
 
     @staticmethod
-    def drawn(rng: np.random.Generator, ends: Array, duration: float, rest: float, pace: float) -> Courses:
+    def random(rng: np.random.Generator, ends: Array, duration: float, rest: float, pace: float) -> Courses:
         """Draw them.
 
         Args:
@@ -177,24 +184,24 @@ class Courses:
         Raises:
             ExcitationError: the duration leaves no room for a motion.
         """
-        moving = duration - 2.0 * rest
-        if moving < 6.0 * pace:
+        motion_duration = duration - 2.0 * rest
+        if motion_duration < 6.0 * pace:
             raise ExcitationError(
-                f"duration = {duration:g} s with {rest:g} s of rest at either end leaves {moving:g} s; a motion at a "
-                f"pace of {pace:g} s needs {6.0 * pace:g} s at least"
+                f"duration = {duration:g} s with {rest:g} s of rest at either end leaves {motion_duration:g} s; a "
+                f"motion at a pace of {pace:g} s needs {6.0 * pace:g} s at least"
             )
-        spline = UniformSpline(int(moving / pace), moving)
+        spline = UniformSpline(int(motion_duration / pace), motion_duration)
         low, high = ends.T[..., None]
         return Courses(spline, rng.uniform(low, high, (len(ends), spline.size)), rest)
 
-    def shrunk(self, share: float) -> Courses:
+    def scaled(self, share: float) -> Courses:
         """The same with all ways from 0 multiplied by a share."""
         return replace(self, weights=share * self.weights)
 
     def at(self, time: Array) -> Array:
         """Their values at times [s], shape (n_times, n_courses)."""
-        since = np.clip(np.asarray(time) - self.rest, 0.0, self.spline.duration)
-        return self.spline.displacement(self.weights, since, 0)[0]
+        course_time = np.clip(np.asarray(time) - self.rest, 0.0, self.spline.duration)
+        return self.spline.displacement(self.weights, course_time, 0)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,10 +242,10 @@ class SingleSupportTask:
             )
         if min(self.margin) < 0.0:
             raise ExcitationError(f"margin = {self.margin} m must be 0 or more, lengthwise and sideways")
-        self._standing.refuse_fall(self.margin, np.zeros(1))
+        self._home_balance.refuse_fall(self.margin, np.zeros(1))
         up = self.at_home.rotations[0, 1] @ self.swing.axes[:, 2]
         tilt = float(np.linalg.norm(np.cross(up, self.sole.axes[:, 2])))
-        if tilt > _LEVEL:
+        if tilt > _MAX_TILT:
             raise InfeasibleExcitation(
                 f"robot {self.robot.name!r}: foot {self.swing.name!r} is tilted by {tilt:.2g} rad at home; choose a "
                 f"home in which it is parallel to the ground"
@@ -268,16 +275,16 @@ class SingleSupportTask:
 
     @cached_property
     def at_home(self) -> Poses:
-        """Where trunk and swing foot are then."""
-        return poses_of(self.robot, self.home[None])
+        """Poses of trunk and swing foot at home."""
+        return trunk_and_foot_poses(self.robot, self.home[None])
 
     @property
     def home_point(self) -> Array:
         """Its zero-moment point then, forward and left of the sole's middle [m], shape (2,)."""
-        return self._standing.points[0]
+        return self._home_balance.points[0]
 
     @cached_property
-    def _standing(self) -> Balance:
+    def _home_balance(self) -> Balance:
         return self.balance(self.home[None], *np.zeros((2, 1, 2 * LEG)))
 
     @cached_property
@@ -291,33 +298,33 @@ class SingleSupportTask:
         return float(height / np.linalg.norm(self.robot.gravity))
 
     def balance(self, q: Array, dq: Array, ddq: Array) -> Balance:
-        """How it stands over a motion, shape (n_samples, 12) each."""
+        """Balance over a motion, shape (n_samples, 12) each."""
         return Balance.of(self.robot, self.foot, q, dq, ddq, self.parameters, self.zmp_offset)
 
     def ends(self, ranges: SupportRanges) -> Array:
         """The ranges, and behind them those of the zero-moment point [m], from where they are at home, (10, 2)."""
-        room, point = half_lengths(self.sole) - self.margin, self.home_point
+        half_range, point = sole_half_lengths(self.sole) - self.margin, self.home_point
         # It may stand at the very edge of that, or a hair beyond.
-        zmp = np.stack([np.minimum(-room - point, 0.0), np.maximum(room - point, 0.0)], axis=1)
+        zmp = np.stack([np.minimum(-half_range - point, 0.0), np.maximum(half_range - point, 0.0)], axis=1)
         return np.vstack([ranges.ends, zmp])
 
     def poses(self, courses: Courses, shift: Array, time: Array) -> Poses:
-        """Where trunk and swing foot are at times.
+        """Poses of trunk and swing foot at times.
 
         Args:
             courses: of all ranges, as `ends` has them.
             shift: of the trunk, forward and left [m], shape (n_times, 2).
             time: [s], shape (n_times,).
         """
-        up, roll, pitch, yaw, forward, out, foot_up, turn = courses.at(time)[:, :8].T
+        up, roll, pitch, yaw, forward, out, foot_up, foot_turn = courses.at(time)[:, :8].T
         axes, home = self.sole.axes, self.at_home
         side = np.sign((home.origins[0, 1] - self.sole.origin) @ axes[:, 1])
         trunk = Rotation.from_euler("ZYX", np.stack([yaw, pitch, roll], axis=1)).as_matrix()
-        foot = Rotation.from_euler("Z", (side * turn)[:, None]).as_matrix()
+        foot = Rotation.from_euler("Z", (side * foot_turn)[:, None]).as_matrix()
         turns = axes @ np.stack([trunk.reshape(-1, 3, 3), foot.reshape(-1, 3, 3)], axis=1) @ axes.T
         moves = np.stack([np.column_stack([shift, up]), np.column_stack([forward, side * out, foot_up])], axis=1)
         return Poses(turns @ home.rotations, home.origins + moves @ axes.T)
 
     def reference(self, courses: Courses, time: Array) -> Array:
-        """Where the zero-moment point is to be, forward and left of the sole's middle [m], shape (n_times, 2)."""
+        """Reference zero-moment point, forward and left of the sole's middle [m], shape (n_times, 2)."""
         return self.home_point + courses.at(time)[:, 8:]

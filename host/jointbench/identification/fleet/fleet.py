@@ -159,9 +159,9 @@ _Result = tuple[Model | None, str, tuple[str, ...]]
 def _results(
     fits: Sequence[Callable[[], _Result]], workers: int, scheduler: str | None
 ) -> Iterator[tuple[int, _Result]]:
-    from jointbench.excitation import crew_of  # the optimiser beside it is slow to import
+    from jointbench.excitation import worker_pool  # the optimiser beside it is slow to import
 
-    with crew_of(workers, scheduler) as crew:
+    with worker_pool(workers, scheduler) as crew:
         searches = [partial(_untold, fit) for fit in fits]
         yield from cast("Iterator[tuple[int, _Result]]", crew(cast(Any, searches), lambda *_: None))
 

@@ -188,7 +188,7 @@ def solve(
 
     Source: Moré, Numerical Analysis, Lecture Notes in Mathematics 630, 1978.
     """
-    from jointbench.excitation import least_quadratic  # the optimiser beside it loads slowly
+    from jointbench.excitation import solve_qp  # the optimiser beside it loads slowly
 
     plane, beside = MassPlane.of(reduced, total_mass), np.zeros(0) if beside is None else beside
     n, faces, room = plane.basis.shape[1], *_faces(reduced.bounds)
@@ -208,7 +208,7 @@ def solve(
     while len(trace) < steps and damping < _MOST_DAMPING and not converged:
         left = np.maximum(room - faces @ (plane.offset + plane.basis @ x[:n]), 0.0)
         damped, whole = (
-            least_quadratic(here.damped(each), here.slope, walls, left) for each in (damping, _LEAST_DAMPING)
+            solve_qp(here.damped(each), here.slope, walls, left) for each in (damping, _LEAST_DAMPING)
         )
         if damped is None:
             damping *= _TIGHTER

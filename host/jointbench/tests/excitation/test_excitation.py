@@ -349,15 +349,15 @@ class Wall:
     def usage(self, motion: Motion) -> Array:
         return motion[0][:, :1] * np.array([1.0, 0.5])
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         by_q, *others = (np.zeros_like(values) for values in motion)
-        by_q[:, 0] = np.array([1.0, 0.5])[which]
+        by_q[:, 0] = np.array([1.0, 0.5])[scalars]
         return by_q, others[0], others[1], others[2]
 
-    def between(self, bounds: Array, step: float) -> Array:
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
         return step**2 / 8.0 * bounds[2, 0] * np.array([1.0, 0.5])
 
-    def say(self, scalar: int, usage: float) -> str:
+    def describe(self, scalar: int, usage: float) -> str:
         return f"{self.names[scalar]}: {usage:.0%} used"
 
     def distance(self, scalar: int, usage: float) -> float:

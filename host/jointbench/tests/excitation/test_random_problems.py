@@ -26,7 +26,7 @@ _OBJECTIVES = ("condition_number", "scaled_condition_number", "d_optimal", "e_op
 
 
 @dataclass(frozen=True)
-class Problem:
+class ExcitationProblem:
     """What is asked for, and what the answer must name where it cannot be had.
 
     Attributes:
@@ -69,14 +69,14 @@ def _outcome(seed: int) -> str:
     return "named" if problem.fault else "refused"
 
 
-def _answer(problem: Problem) -> Excitation | ExcitationError | UnclearRank:
+def _answer(problem: ExcitationProblem) -> Excitation | ExcitationError | UnclearRank:
     try:
         return plan_excitation(problem.robot, workspace=problem.workspace, **problem.settings)
     except (ExcitationError, UnclearRank) as error:
         return error
 
 
-def _check(plan: Excitation, problem: Problem, seed: int) -> None:
+def _check(plan: Excitation, problem: ExcitationProblem, seed: int) -> None:
     """Every limit, on a grid that is far finer than any the planner looks at, by other means than its own."""
     robot = problem.robot
     time = np.linspace(0.0, plan.duration, _DENSE)
@@ -102,7 +102,7 @@ def _check(plan: Excitation, problem: Problem, seed: int) -> None:
     _check_places(problem, q[:: _DENSE // 200], seed)
 
 
-def _check_places(problem: Problem, q: Array, seed: int) -> None:
+def _check_places(problem: ExcitationProblem, q: Array, seed: int) -> None:
     robot, workspace = problem.robot, problem.workspace
     rotation, origin = forward_kinematics(robot, q)
     for point in workspace.points:
@@ -120,12 +120,12 @@ def _check_places(problem: Problem, q: Array, seed: int) -> None:
         assert np.all(apart >= radii + workspace.clearance), f"problem {seed}: capsules {first} and {second}"
 
 
-def random_problem(seed: int) -> Problem:
+def random_problem(seed: int) -> ExcitationProblem:
     """One to twelve joints on any tree, limits from loose to a thirtieth of that, and at times one that is broken."""
     rng = np.random.default_rng([seed, 2026])
     robot = _tightened(random_tree(rng, int(rng.integers(1, 13)), mimics=bool(rng.random() < 0.3)), rng)
     robot = replace(robot, capsules=_capsules(robot, rng))
-    problem = Problem(robot, _workspace(robot, rng), _settings(robot, rng), None)
+    problem = ExcitationProblem(robot, _workspace(robot, rng), _settings(robot, rng), None)
     if rng.random() < 0.4:
         break_limit = _FAULTS[int(rng.integers(len(_FAULTS)))]
         return break_limit(problem, rng) or problem
@@ -200,7 +200,7 @@ def _settings(robot: Robot, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _home_beyond_range(problem: Problem, rng: np.random.Generator) -> Problem:
+def _home_beyond_range(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem:
     robot = problem.robot
     j = int(rng.integers(robot.n_joints))
     name, home = robot.joint_names[j], robot.home[j]
@@ -211,7 +211,7 @@ def _home_beyond_range(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, robot=replace(robot, joints=joints), fault=rf"joint '{name}'.*position")
 
 
-def _too_heavy(problem: Problem, rng: np.random.Generator) -> Problem | None:
+def _too_heavy(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem | None:
     held = _held_at_home(problem.robot)
     j = int(np.argmax(held))
     if held[j] < 1e-6:
@@ -225,7 +225,7 @@ def _too_heavy(problem: Problem, rng: np.random.Generator) -> Problem | None:
     )
 
 
-def _table_too_high(problem: Problem, rng: np.random.Generator) -> Problem | None:
+def _table_too_high(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem | None:
     robot = problem.robot
     if not robot.capsules:
         return None
@@ -235,7 +235,7 @@ def _table_too_high(problem: Problem, rng: np.random.Generator) -> Problem | Non
     return replace(problem, workspace=replace(problem.workspace, table_height=height), fault="table")
 
 
-def _point_outside(problem: Problem, rng: np.random.Generator) -> Problem:
+def _point_outside(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem:
     robot = problem.robot
     _, origin = forward_kinematics(robot, np.array([robot.home]))
     j = int(rng.integers(len(robot.joints)))
@@ -246,7 +246,7 @@ def _point_outside(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, workspace=replace(problem.workspace, points=(point,)), fault=rf"'{point.link}'.*\bm\b")
 
 
-def _touching(problem: Problem, rng: np.random.Generator) -> Problem | None:
+def _touching(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem | None:
     """Two balls around the same place."""
     robot = problem.robot
     pairs = [(a, b) for a in range(len(robot.joints)) for b in range(a) if robot.joints[a].parent != b]
@@ -264,11 +264,11 @@ def _touching(problem: Problem, rng: np.random.Generator) -> Problem | None:
     return replace(problem, robot=replace(robot, capsules=balls), workspace=workspace, fault=named)
 
 
-def _too_few_samples(problem: Problem, rng: np.random.Generator) -> Problem:
+def _too_few_samples(problem: ExcitationProblem, rng: np.random.Generator) -> ExcitationProblem:
     return replace(problem, settings=problem.settings | {"samples": 1, "drives": True}, fault="samples = 1 ")
 
 
-_FAULTS: tuple[Callable[[Problem, np.random.Generator], Problem | None], ...] = (
+_FAULTS: tuple[Callable[[ExcitationProblem, np.random.Generator], ExcitationProblem | None], ...] = (
     _home_beyond_range,
     _too_heavy,
     _table_too_high,
@@ -297,7 +297,7 @@ def _distance(first: Array, second: Array) -> Array:
     return np.linalg.norm(a[:, :, None] - b[:, None], axis=-1).min(axis=(1, 2))
 
 
-def _watched(problem: Problem) -> list[tuple[int, int]]:
+def _watched(problem: ExcitationProblem) -> list[tuple[int, int]]:
     excepted = {frozenset(pair) for pair in problem.workspace.excepted}
     links = [capsule.link for capsule in problem.robot.capsules]
     return [(a, b) for a, b in colliding_pairs(problem.robot) if frozenset((links[a], links[b])) not in excepted]

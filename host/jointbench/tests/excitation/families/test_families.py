@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
 from jointbench.excitation import FAMILIES, PointToPoint, RampedFourier, RestToRestFourier, make_basis
-from jointbench.excitation.families.basis import Basis, LocalBasis, displacement, fine_times, stretches
-from jointbench.excitation.families.catalogue import family_of, motion_from_dict, motion_to_dict
+from jointbench.excitation.families.basis import Basis, LocalBasis, displacement, fine_times, phases
+from jointbench.excitation.families.catalogue import family_name, motion_from_dict, motion_to_dict
 from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.limits.certificate import motion_at
 
@@ -196,7 +196,7 @@ def test_a_number_of_harmonics_means_the_first_ones() -> None:
 def test_families_are_made_by_name(family: str) -> None:
     basis = make_basis(family, harmonics=[1, 2, 5], period=12.0, ramp=1.0, periods=3, points=5)
 
-    assert family_of(basis) == family
+    assert family_name(basis) == family
     expected = {"fourier": 12.0, "ramped_fourier": 2.0 + 36.0, "point_to_point": 12.0}
     assert basis.duration == pytest.approx(expected[family])
 
@@ -237,13 +237,13 @@ def test_impossible_families_are_named(family: str, changes: dict[str, Any], mes
 def test_stretches_are_the_ramps_and_one_period(ramp: float) -> None:
     basis = RampedFourier((2, 6), 10.0, ramp, 3)
 
-    into, series, back = stretches(basis)
+    into, series, back = phases(basis)
 
     assert into == (0.0, ramp, ramp)
     assert series == pytest.approx((ramp, ramp + 5.0, 10.0 / 6.0))
     assert back == pytest.approx((ramp + 30.0, 2.0 * ramp + 30.0, ramp))
-    assert stretches(RestToRestFourier((2, 4), 10.0)) == [(0.0, 5.0, 2.5)]
-    assert stretches(PointToPoint(3, 0.5)) == [(0.0, 2.0, 0.5)]
+    assert phases(RestToRestFourier((2, 4), 10.0)) == [(0.0, 5.0, 2.5)]
+    assert phases(PointToPoint(3, 0.5)) == [(0.0, 2.0, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_stretches_are_the_ramps_and_one_period(ramp: float) -> None:
 def test_fine_times_resolve_short_motions_and_end_for_long_ones(basis: Basis) -> None:
     step = np.diff(fine_times(basis)).max()
 
-    cycle = min(stretch.cycle for stretch in stretches(basis))
+    cycle = min(stretch.cycle for stretch in phases(basis))
     assert step <= max(min(1e-3, cycle / 100.0), basis.duration / 200_000) * (1.0 + 1e-6)  # of rounding of times
     assert len(fine_times(basis)) <= 200_003  # each break between pieces may add one
 

@@ -49,10 +49,13 @@ def certificate_holds(seed: int) -> bool:
 
     certificate = certify(limits, basis, home, weights)
 
-    seen = dense_usage(limits, basis, home, weights, 4001)
-    assert np.all(seen <= certificate.usage + ROUNDING), seed
-    known = certificate.seen > 0.5
-    tight = certificate.usage - certificate.seen <= RESOLUTION * np.maximum(certificate.seen, 1.0) + ROUNDING
+    largest_sampled = dense_usage(limits, basis, home, weights, 4001)
+    assert np.all(largest_sampled <= certificate.usage + ROUNDING), seed
+    known = certificate.largest_sampled > 0.5
+    tight = (
+        certificate.usage - certificate.largest_sampled
+        <= RESOLUTION * np.maximum(certificate.largest_sampled, 1.0) + ROUNDING
+    )
     assert np.all(tight | ~known), seed
     assert certificate.feasible == is_feasible(limits, basis, home, weights)
     return certificate.feasible
@@ -66,7 +69,7 @@ def test_certificates_against_dense_sampling(seed: int) -> None:
 class Overlooking(JointLimit):
     """A limit that claims to know nothing of what happens between samples."""
 
-    def between(self, bounds: Array, step: float) -> Array:
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
         return np.zeros(len(self.names))
 
 
@@ -77,10 +80,10 @@ def test_dense_sampling_convicts_a_limit_that_overlooks_peaks(cobot: Robot) -> N
     basis, home = RestToRestFourier(20, 10.0), np.array(cobot.home)
     weights = np.random.default_rng(3).standard_normal((6, basis.size))
 
-    seen = dense_usage((honest,), basis, home, weights, 4001)
+    largest_sampled = dense_usage((honest,), basis, home, weights, 4001)
 
-    assert np.any(certify([overlooking], basis, home, weights).usage < seen - 0.01)
-    assert np.all(certify([honest], basis, home, weights).usage >= seen - ROUNDING)
+    assert np.any(certify([overlooking], basis, home, weights).usage < largest_sampled - 0.01)
+    assert np.all(certify([honest], basis, home, weights).usage >= largest_sampled - ROUNDING)
 
 
 def wave(cobot: Robot) -> tuple[RestToRestFourier, Array, Array, float]:
@@ -128,7 +131,7 @@ def test_what_a_motion_repeats_is_looked_at_once(cobot: Robot, family: str) -> N
 
     # Grids differ, and with them what is known within the resolution.
     np.testing.assert_array_less(dense_usage(limits, often, home, weights, 20_001), long.usage + ROUNDING)
-    known = np.minimum(short.seen, long.seen) > 0.5
+    known = np.minimum(short.largest_sampled, long.largest_sampled) > 0.5
     assert np.count_nonzero(known) > 3
     np.testing.assert_allclose(long.usage[known], short.usage[known], atol=2.0 * RESOLUTION * short.usage.max())
     assert long.samples < 2 * short.samples

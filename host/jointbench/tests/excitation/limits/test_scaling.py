@@ -10,7 +10,7 @@ from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import JointLimit, Motion, joint_limits
-from jointbench.excitation.limits.scaling import check_home, scale_into_limits
+from jointbench.excitation.limits.scaling import check_home_usage, scale_into_limits
 from jointbench.excitation.limits.torque_limits import torque_limit, usable_limits
 from jointbench.robot import Robot
 from jointbench.tests.excitation.random_robots import (
@@ -188,14 +188,14 @@ class Forbidden:
     def usage(self, motion: Motion) -> Array:
         return np.full((len(motion[0]), 1), self.used)
 
-    def gradient(self, motion: Motion, which: NDArray[np.int64]) -> Motion:
+    def gradient(self, motion: Motion, scalars: NDArray[np.int64]) -> Motion:
         still = np.zeros_like(motion[0])
         return still, still, still, still
 
-    def between(self, bounds: Array, step: float) -> Array:
+    def intersample_bound(self, bounds: Array, step: float) -> Array:
         return np.zeros(1)
 
-    def say(self, scalar: int, usage: float) -> str:
+    def describe(self, scalar: int, usage: float) -> str:
         return f"the room is {100.0 * usage:.0f} % full"
 
 
@@ -204,7 +204,7 @@ def test_any_limit_that_home_breaks_or_touches_is_named(used: float) -> None:
     how = "no room is left" if used <= 1.0 else ".* % beyond"
 
     with pytest.raises(InfeasibleExcitation, match=rf"at home, before anything moves, the room is .* full \({how}\)"):
-        check_home([Forbidden(used)], np.zeros(2))
+        check_home_usage([Forbidden(used)], np.zeros(2))
 
 
 def test_limits_of_joints_come_in_any_order(cobot: Robot) -> None:

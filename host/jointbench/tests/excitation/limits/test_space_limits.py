@@ -20,7 +20,7 @@ from jointbench.excitation.limits.space_limits import (
     FaceLimit,
     Reach,
     colliding_pairs,
-    nearest_common,
+    last_common_link,
 )
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
 from jointbench.robot import Capsule, Joint, Robot
@@ -101,7 +101,7 @@ def test_the_link_that_carries_both(tmp_path: Path) -> None:
                 while link >= 0:
                     chain.add(link)
                     link = robot.joints[link].parent
-            assert nearest_common(robot, i, j) == max(ancestors[0] & ancestors[1])
+            assert last_common_link(robot, i, j) == max(ancestors[0] & ancestors[1])
 
 
 KINDS = ["RRR", "RRPM", "PRRMR", "RPRRRPR"]
@@ -202,9 +202,9 @@ def test_nearest_points_of_any_two_segments() -> None:
     nearest_points(pairs, zero, one, shares, apart)
     distances(pairs, zero[:1], one[:1], found)
     u, v = pairs[:, 1] - pairs[:, 0], pairs[:, 3] - pairs[:, 2]
-    between = pairs[:, 2] + shares[:, 1:] * v - pairs[:, 0] - shares[:, :1] * u
-    np.testing.assert_allclose(apart, between, atol=ROUNDING)
-    np.testing.assert_allclose(found[:, 0], np.linalg.norm(between, axis=1), atol=ROUNDING)
+    intersample_bound = pairs[:, 2] + shares[:, 1:] * v - pairs[:, 0] - shares[:, :1] * u
+    np.testing.assert_allclose(apart, intersample_bound, atol=ROUNDING)
+    np.testing.assert_allclose(found[:, 0], np.linalg.norm(intersample_bound, axis=1), atol=ROUNDING)
     assert np.all((shares >= 0.0) & (shares <= 1.0))
     for share, slope in ((shares[:, 0], -np.sum(apart * u, axis=1)), (shares[:, 1], np.sum(apart * v, axis=1))):
         # Axes within 1e-6 of parallel count as such: the slope is off by that, times lengths of order one to ten.
@@ -260,7 +260,7 @@ def test_usage_between_samples_is_bounded(kinds: str, seed: int, tmp_path: Path)
             coarse = usage[::50]
             larger = np.maximum(coarse[:-1], coarse[1:])
             above = (usage[:-1].reshape(samples, 50, -1) - larger[:, None]).max(axis=(0, 1))
-            allowed = limit.between(bounds, 2.0 * np.pi / samples)
+            allowed = limit.intersample_bound(bounds, 2.0 * np.pi / samples)
             assert np.all(above <= allowed + ROUNDING)
 
 
@@ -284,7 +284,7 @@ def test_the_bound_between_samples_is_no_larger_than_one_joint_makes_it(cobot: R
     speed, step = 2.0, 0.05
     q = np.pi / 2.0 + np.array([[-0.5], [0.0], [0.5]]) * speed * step
     usage = limit.usage(at_rest(q))[:, 0]
-    (allowed,) = limit.between(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
+    (allowed,) = limit.intersample_bound(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
     assert usage[0] == pytest.approx(usage[2])
     # The next term of the cosine is (ωh/2)²/12 of the first: 2e-4.
     assert allowed == pytest.approx(usage[1] - usage[0], rel=3e-4)
@@ -300,7 +300,7 @@ def test_the_bound_between_samples_when_passing_a_ball(cobot: Robot) -> None:
     speed, step = 2.0, 0.02
     q = np.pi / 2.0 + np.array([[-0.5], [0.0], [0.5]]) * speed * step
     usage = limit.usage(at_rest(q))[:, 0]
-    (allowed,) = limit.between(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
+    (allowed,) = limit.intersample_bound(np.array([[7.0], [speed], [0.0], [0.0], [0.0], [0.0]]), step)
     assert usage[1] == pytest.approx(0.22 / 0.225)
     assert allowed / 3.0 < usage[1] - usage[0] < allowed
 

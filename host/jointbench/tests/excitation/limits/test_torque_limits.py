@@ -18,7 +18,7 @@ from jointbench.errors import InfeasibleExcitation, RobotFileError, ShapeError
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.motion_limits import Limit, Motion, joint_limits
-from jointbench.excitation.limits.torque_bounds import product, torque_bounds, turning
+from jointbench.excitation.limits.torque_bounds import jet_product, rotated_jet, torque_bounds
 from jointbench.excitation.limits.torque_limits import DriveLoad, torque_limit, usable_limits
 from jointbench.robot import Drive, Joint, Link, Robot, load_robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
@@ -73,7 +73,7 @@ def test_jerk_is_limited_where_a_joint_has_a_limit(cobot: Robot) -> None:
 
     assert jerk.usage(moved(robot, 0, 3, 47.5))[0, 0] == pytest.approx(1.0)
     assert jerk.usage(moved(robot, 1, 3, 1e9))[0].max() == 0.0
-    assert jerk.say(0, 1.02) == "joint 'j1' jerk reaches 48.45 rad/s³, at most 47.5 rad/s³ is allowed"
+    assert jerk.describe(0, 1.02) == "joint 'j1' jerk reaches 48.45 rad/s³, at most 47.5 rad/s³ is allowed"
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,12 @@ def test_a_limit_says_what_a_usage_means(cobot: Robot) -> None:
     position, velocity, _, torque = usable_limits(cobot)
 
     # j2: home -90°, from -160° to -20°; 45 % of the way.
-    assert position.say(1, 1.1) == "joint 'j2' position reaches -0.294088 rad, at most -0.410152 rad is allowed"
-    assert position.say(7, 0.0) == "joint 'j2' position reaches -1.5708 rad, at least -2.73144 rad is allowed"
-    assert velocity.say(6, 2.0).startswith("joint 'j1' velocity reaches -2.98451 rad/s, at least -1.49226 rad/s")
-    assert torque.say(1, 1.25) == ("joint 'j2' torque reaches 125 N·m, at most 100 N·m of the limit 125 N·m is allowed")
+    assert position.describe(1, 1.1) == "joint 'j2' position reaches -0.294088 rad, at most -0.410152 rad is allowed"
+    assert position.describe(7, 0.0) == "joint 'j2' position reaches -1.5708 rad, at least -2.73144 rad is allowed"
+    assert velocity.describe(6, 2.0).startswith("joint 'j1' velocity reaches -2.98451 rad/s, at least -1.49226 rad/s")
+    assert torque.describe(1, 1.25) == (
+        "joint 'j2' torque reaches 125 N·m, at most 100 N·m of the limit 125 N·m is allowed"
+    )
 
 
 def test_torque_is_that_of_the_links_and_of_what_the_drives_are_known_to_need(cobot: Robot) -> None:
@@ -182,15 +184,15 @@ def test_gradients_are_those_of_the_usage(seed: int) -> None:
     robot = random_tree(rng, 6, mimics=True)
     names = drive_parameter_names(robot)
     for limit in usable_limits(robot, prior=dict(zip(names, rng.normal(size=len(names)), strict=True))):
-        which = np.arange(len(limit.names))
-        shape = (len(which), robot.n_joints)
+        scalars = np.arange(len(limit.names))
+        shape = (len(scalars), robot.n_joints)
         motion, direction = rng.normal(size=(2, 4, *shape))
         slope = sum(
-            np.sum(by * part, axis=1) for by, part in zip(limit.gradient(motion, which), direction, strict=True)
+            np.sum(by * part, axis=1) for by, part in zip(limit.gradient(motion, scalars), direction, strict=True)
         )
 
         h = 1e-5
-        ahead, behind = (limit.usage(as_motion(motion + step * direction))[which, which] for step in (h, -h))
+        ahead, behind = (limit.usage(as_motion(motion + step * direction))[scalars, scalars] for step in (h, -h))
         # Central differences: h² of a third derivative of about a hundred times the slope, and rounding over h.
         np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-6, atol=1e-7 * np.abs(slope).max())
 
@@ -211,7 +213,7 @@ def test_between_samples_usage_rises_by_no_more_than_it_says(seed: int) -> None:
             rise = usage.max(axis=1) - np.maximum(usage[:, 0], usage[:, -1])
 
             rounding = 1e-9 * np.abs(usage).max(initial=1.0)  # of sums of waves, 1e-11 of their bounds
-            assert np.all(rise.max(axis=0) <= limit.between(bounds, step) + rounding)
+            assert np.all(rise.max(axis=0) <= limit.intersample_bound(bounds, step) + rounding)
 
 
 def test_what_between_allows_is_reached_by_a_single_wave() -> None:
@@ -223,7 +225,7 @@ def test_what_between_allows_is_reached_by_a_single_wave() -> None:
 
     missed = (1.0 - np.cos(rate * step / 2.0)) / (0.95 * robot.velocity_limits)
 
-    assert velocity.between(bounds, step)[:6] == pytest.approx(missed, rel=1e-4)
+    assert velocity.intersample_bound(bounds, step)[:6] == pytest.approx(missed, rel=1e-4)
 
 
 def test_torque_is_predicted_from_what_an_earlier_fit_found(cobot: Robot) -> None:
@@ -276,12 +278,12 @@ STEP = 1e-3
 
 def test_jets_follow_leibniz() -> None:
     # |t² · t³| and its derivatives at t = 1, all terms of one sign: the bound is the value itself.
-    assert product((1.0, 2.0, 2.0), (1.0, 3.0, 6.0)) == (1.0, 5.0, 20.0)
+    assert jet_product((1.0, 2.0, 2.0), (1.0, 3.0, 6.0)) == (1.0, 5.0, 20.0)
 
 
 def test_a_vector_that_turns_evenly_has_the_derivatives_of_a_circle() -> None:
     # |v^(k)| = r ω^k, with no angular acceleration.
-    assert turning(2.0, (3.0, 0.0, 0.0)) == pytest.approx([2.0, 6.0, 18.0, 54.0])
+    assert rotated_jet(2.0, (3.0, 0.0, 0.0)) == pytest.approx([2.0, 6.0, 18.0, 54.0])
 
 
 def pendulum(mass: float, length: float, inertia: float) -> Robot:

@@ -15,7 +15,13 @@ from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import Motion
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.space_limits import CollisionLimit
-from jointbench.excitation.limits.workspace import CLEARANCE, Workspace, WorkspacePoint, not_checked, read_workspace
+from jointbench.excitation.limits.workspace import (
+    DEFAULT_CLEARANCE,
+    Workspace,
+    WorkspacePoint,
+    not_checked,
+    read_workspace,
+)
 from jointbench.robot import Frame, Robot
 
 INFINITE = float("inf")
@@ -96,16 +102,18 @@ def test_what_is_said_is_true(cobot: Robot) -> None:
     faces, table, pairs = Workspace(0.05, (box,), 0.02).limits(cobot)
     q = np.array(cobot.home)
     _, origins = forward_kinematics(cobot, q[None])
-    assert faces.say(0, 1.1) == (
+    assert faces.describe(0, 1.1) == (
         f"highest x of point 'flange_and_tool': it reaches x = {0.5 + 0.1 * (0.5 - origins[0, 5, 0]):.6g} m, "
         f"at most 0.5 m is allowed"
     )
-    assert table.say(0, 1.0).startswith("table under 'shoulder': it reaches z = 0.05 m, at least 0.05 m is allowed")
+    assert table.describe(0, 1.0).startswith(
+        "table under 'shoulder': it reaches z = 0.05 m, at least 0.05 m is allowed"
+    )
     index = pairs.names.index("capsules 'base' and 'forearm'")  # radii 60 and 45 mm
-    assert pairs.say(index, 1.0).endswith("come within 0.02 m of each other, 0.02 m must be left between them")
-    assert pairs.say(index, 1.25).startswith("capsules 'base' and 'forearm' overlap by ")
+    assert pairs.describe(index, 1.0).endswith("come within 0.02 m of each other, 0.02 m must be left between them")
+    assert pairs.describe(index, 1.25).startswith("capsules 'base' and 'forearm' overlap by ")
     gap = 0.125 / 0.5 - 0.105
-    assert pairs.say(index, 0.5).startswith(f"capsules 'base' and 'forearm' come within {gap:.6g} m of each other")
+    assert pairs.describe(index, 0.5).startswith(f"capsules 'base' and 'forearm' come within {gap:.6g} m of each other")
 
 
 @pytest.mark.parametrize(
@@ -311,4 +319,4 @@ def test_nor_has_one_that_is_below_its_base_at_home(cobot: Robot) -> None:
 def test_capsules_are_kept_apart_where_nobody_says_how_far(cobot: Robot) -> None:
     *_, limit = Workspace().limits(cobot)
     assert isinstance(limit, CollisionLimit)
-    assert limit.clearance == CLEARANCE == 0.02
+    assert limit.clearance == DEFAULT_CLEARANCE == 0.02

@@ -88,7 +88,7 @@ def test_what_is_reported_is_what_is_minimised_where_no_sign_is_smoothed(name: s
     minimised, _ = objective.value_and_gradient(motion)
 
     # The eigenvalues of the product have half the digits that singular values have.
-    assert objective.reported(minimised) == pytest.approx(objective.value(motion), rel=1e-8)
+    assert objective.reported_value(minimised) == pytest.approx(objective.value(motion), rel=1e-8)
 
 
 def test_the_condition_number_is_that_of_the_columns(cobot: Robot) -> None:
@@ -187,9 +187,9 @@ def test_the_stand_in_is_never_better_than_the_criterion_and_nears_it(name: str)
     truth, _ = objective.of_gram(gram)
     size = objective.column_scale.size
     for sharpness in (2.0, 8.0, 32.0, 1e4):
-        stand_in, _ = objective.with_sharpness(sharpness).of_gram(gram)
+        smooth_objective, _ = objective.with_sharpness(sharpness).of_gram(gram)
         # (Σ x^p)^(1/p) of n numbers is at most n^(1/p) times the largest.
-        assert truth - 1e-12 <= stand_in <= truth + np.log(size) / sharpness + 1e-12
+        assert truth - 1e-12 <= smooth_objective <= truth + np.log(size) / sharpness + 1e-12
 
 
 @pytest.mark.parametrize("name", ["condition_number", "scaled_condition_number", "e_optimal"])
@@ -263,7 +263,7 @@ def test_a_joint_that_stands_still_gives_a_large_finite_value(cobot: Robot, name
     least = 1.0 if name == "d_optimal" else 7.0
     assert minimised > objective.value_and_gradient(moving)[0] + least
     if name != "d_optimal":
-        assert objective.reported(minimised) > objective.reported(objective.value_and_gradient(moving)[0])
+        assert objective.reported_value(minimised) > objective.reported_value(objective.value_and_gradient(moving)[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,7 +6,7 @@ import pytest
 from jointbench.dynamics import base_parameters, regressor
 from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
-from jointbench.excitation.objectives.information import LEAST_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
+from jointbench.excitation.objectives.information import MIN_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
 from jointbench.excitation.objectives.weak_parameters import weak_parameters
 from jointbench.robot import Robot, load_robot
 
@@ -46,7 +46,7 @@ def test_what_is_not_known_is_relative_to_torque_limits(cobot: Robot) -> None:
     assert any("j1.coulomb has no prior value" in words for words in scales.words)
     assert (scales.values[scales.raised] > 0.0).all()
     assert scales.raised.any()
-    assert LEAST_TORQUE_SHARE < UNKNOWN_TORQUE_SHARE
+    assert MIN_TORQUE_SHARE < UNKNOWN_TORQUE_SHARE
 
 
 def test_known_rotors_are_prior_values_too(cobot: Robot) -> None:

@@ -16,16 +16,18 @@ from jointbench.excitation.limits.motion_limits import joint_limits
 from jointbench.excitation.limits.scaling import scale_into_limits
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.excitation.search.multistart import Effort, Found, best_found, crew_of, search_from
-from jointbench.excitation.search.problem import LimitConstraints, Problem
-from jointbench.excitation.search.sqp import broken, descend, least_quadratic
+from jointbench.excitation.search.multistart import LocalOptimum, SearchBudget, local_search, multistart, worker_pool
+from jointbench.excitation.search.problem import ExcitationProblem, LimitConstraints
+from jointbench.excitation.search.sqp import constraint_violation, minimize_sqp, solve_qp
 from jointbench.robot import Robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 
-def problem_of(robot: Robot, samples: int = 60, period: float = 20.0) -> Problem:
+def problem_of(robot: Robot, samples: int = 60, period: float = 20.0) -> ExcitationProblem:
     objective = Objective.of(robot, base_parameters(robot))
-    return Problem(RestToRestFourier(5, period), np.array(robot.home), usable_limits(robot), objective, samples)
+    return ExcitationProblem(
+        RestToRestFourier(5, period), np.array(robot.home), usable_limits(robot), objective, samples
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -34,23 +36,23 @@ def test_a_quadratic_program_meets_the_conditions_of_an_optimum(seed: int) -> No
     n, m = int(rng.integers(2, 30)), int(rng.integers(1, 80))
     root = rng.standard_normal((n, n))
     hessian, slope = root @ root.T + 0.01 * np.eye(n), 10.0 * rng.standard_normal(n)
-    rows, room = rng.standard_normal((m, n)), rng.uniform(0.0, 1.0, m)
+    rows, constraints = rng.standard_normal((m, n)), rng.uniform(0.0, 1.0, m)
 
-    found = least_quadratic(hessian, slope, rows, room)
+    found = solve_qp(hessian, slope, rows, constraints)
 
     assert found is not None
     step, multipliers = found
     size = np.abs(slope).max()
     # Condition numbers up to 1e4 times rounding of sums of some hundred terms, over a residual of 2e-5 at the least;
     # 8e-9 is the most that was seen of any BLAS's kernels.
-    assert np.all(rows @ step <= room + 1e-7 * size)
+    assert np.all(rows @ step <= constraints + 1e-7 * size)
     assert np.all(multipliers >= 0.0)
     np.testing.assert_allclose(hessian @ step + slope + rows.T @ multipliers, 0.0, atol=1e-7 * size)
-    np.testing.assert_allclose(multipliers * (rows @ step - room), 0.0, atol=1e-7 * size)
+    np.testing.assert_allclose(multipliers * (rows @ step - constraints), 0.0, atol=1e-7 * size)
 
 
 def test_a_quadratic_program_without_rows_is_newtons_step() -> None:
-    found = least_quadratic(np.diag([2.0, 4.0]), np.array([2.0, -4.0]), np.empty((0, 2)), np.empty(0))
+    found = solve_qp(np.diag([2.0, 4.0]), np.array([2.0, -4.0]), np.empty((0, 2)), np.empty(0))
 
     assert found is not None
     np.testing.assert_allclose(found[0], [-1.0, 1.0], rtol=1e-15)
@@ -60,7 +62,7 @@ def test_a_quadratic_program_without_rows_is_newtons_step() -> None:
 def test_a_quadratic_program_in_a_box_cuts_off() -> None:
     slope = np.array([3.0, -0.5, -2.0])
 
-    found = least_quadratic(np.eye(3), slope, np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))
+    found = solve_qp(np.eye(3), slope, np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))
 
     assert found is not None
     np.testing.assert_allclose(found[0], [-1.0, 0.5, 1.0], atol=1e-14)
@@ -68,12 +70,12 @@ def test_a_quadratic_program_in_a_box_cuts_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hessian", "room"),
+    ("hessian", "constraints"),
     [(np.eye(1), [-1.0, -1.0]), (-np.eye(1), [1.0, 1.0])],
     ids=["x <= -1 and x >= 1", "a saddle"],
 )
-def test_a_quadratic_program_without_an_optimum_is_told(hessian: Array, room: list[float]) -> None:
-    assert least_quadratic(hessian, np.zeros(1), np.array([[1.0], [-1.0]]), np.array(room)) is None
+def test_a_quadratic_program_without_an_optimum_is_told(hessian: Array, constraints: list[float]) -> None:
+    assert solve_qp(hessian, np.zeros(1), np.array([[1.0], [-1.0]]), np.array(constraints)) is None
 
 
 def rosenbrock(x: Array) -> tuple[float, Array]:
@@ -89,10 +91,12 @@ def rosenbrock(x: Array) -> tuple[float, Array]:
 def test_rosenbrocks_valley_within_a_circle(
     radius: float, optimum: tuple[float, float], first: tuple[float, float]
 ) -> None:
-    def room(x: Array) -> tuple[Array, Array]:
+    def constraints(x: Array) -> tuple[Array, Array]:
         return np.array([radius**2 - x @ x]), -2.0 * x[None]
 
-    x, steps = descend(rosenbrock, room, np.array(first), 200, 1e-12, lambda value, broken: False)
+    x, steps = minimize_sqp(
+        rosenbrock, constraints, np.array(first), 200, 1e-12, lambda value, constraint_violation: False
+    )
 
     np.testing.assert_allclose(x, optimum, atol=2e-6)  # digits of the published optimum
     assert steps < 100
@@ -101,11 +105,11 @@ def test_rosenbrocks_valley_within_a_circle(
 def test_a_descent_ends_when_it_is_told_to() -> None:
     told: list[tuple[float, float]] = []
 
-    def tell(value: float, broken: float) -> bool:
-        told.append((value, broken))
+    def tell(value: float, constraint_violation: float) -> bool:
+        told.append((value, constraint_violation))
         return len(told) == 3
 
-    _, steps = descend(rosenbrock, lambda x: (np.empty(0), np.empty((0, 2))), np.zeros(2), 200, 0.0, tell)
+    _, steps = minimize_sqp(rosenbrock, lambda x: (np.empty(0), np.empty((0, 2))), np.zeros(2), 200, 0.0, tell)
 
     assert steps == 3
     assert [value for value, _ in told] == sorted((value for value, _ in told), reverse=True)
@@ -114,17 +118,17 @@ def test_a_descent_ends_when_it_is_told_to() -> None:
 def test_weights_of_one_reach_a_limit_each(cobot: Robot) -> None:
     problem = problem_of(cobot)
     for joint in range(6):
-        for which in range(problem.basis.size):
-            weights = np.zeros_like(problem.unit)
-            weights[joint, which] = problem.unit[joint, which]
-            usage = [np.abs(each).max() for each in (1.0 - problem.room(problem.point(weights))[0],)]
+        for scalars in range(problem.basis.size):
+            weights = np.zeros_like(problem.weight_scale)
+            weights[joint, scalars] = problem.weight_scale[joint, scalars]
+            usage = [np.abs(each).max() for each in (1.0 - problem.constraints(problem.point(weights))[0],)]
             # Both look at samples of their own.
             assert max(usage) == pytest.approx(1.0, rel=0.05)
 
 
 def test_the_stand_ins_gradient_is_by_the_points_that_are_searched(cobot: Robot) -> None:
     problem, rng = problem_of(cobot), np.random.default_rng(0)
-    function, x = problem.stand_in(4.0), problem.point(problem.random(rng))
+    function, x = problem.smooth_objective(4.0), problem.point(problem.random(rng))
     for _ in range(3):
         direction, h = rng.standard_normal(x.shape), 1e-6
         ahead, behind = (function(x + step * direction)[0] for step in (h, -h))
@@ -141,7 +145,14 @@ def weak(cobot: Robot) -> Robot:
 def test_a_motion_a_little_beyond_is_moved_inside_and_keeps_its_size(weak: Robot) -> None:
     problem = problem_of(weak, samples=150)
     first = problem.random(np.random.default_rng(1))
-    x, _ = descend(problem.stand_in(30.0), problem.room, problem.point(first), 60, 1e-4, lambda value, broken: False)
+    x, _ = minimize_sqp(
+        problem.smooth_objective(30.0),
+        problem.constraints,
+        problem.point(first),
+        60,
+        1e-4,
+        lambda value, constraint_violation: False,
+    )
     reached = problem.weights(x)
     assert not is_feasible(problem.limits, problem.basis, problem.home, reached)
 
@@ -166,7 +177,7 @@ def test_a_search_improves_and_stays_inside(weak: Robot, seed: int, iterations: 
     problem = problem_of(weak)
     first = problem.random(np.random.default_rng(seed))
 
-    found = search_from(problem, first, iterations)
+    found = local_search(problem, first, iterations)
 
     assert found.value <= problem.value(first)
     assert found.value == problem.value(found.weights)
@@ -180,7 +191,7 @@ def test_no_time_leaves_the_first_motion(cobot: Robot) -> None:
     problem = problem_of(cobot)
     first = problem.random(np.random.default_rng(0))
 
-    found = search_from(problem, first, 100, deadline=time.time() - 1.0)
+    found = local_search(problem, first, 100, deadline=time.time() - 1.0)
 
     np.testing.assert_array_equal(found.weights, first)
     assert found.iterations == 0
@@ -190,8 +201,8 @@ def test_what_is_told_during_a_search_was_nearly_found(cobot: Robot) -> None:
     problem = problem_of(cobot)
     told: list[float] = []
 
-    found = search_from(
-        problem, problem.random(np.random.default_rng(0)), 100, told=lambda _, value: told.append(value)
+    found = local_search(
+        problem, problem.random(np.random.default_rng(0)), 100, callback=lambda _, value: told.append(value)
     )
 
     assert told == sorted(told, reverse=True)
@@ -207,21 +218,21 @@ class Script:
         self.values, self.interrupt_at = values, interrupt_at
         self.arounds: list[Array | None] = []
 
-    def __call__(self, searches, told) -> Iterator[tuple[int, Found]]:
+    def __call__(self, searches, told) -> Iterator[tuple[int, LocalOptimum]]:
         first = len(self.arounds)
         self.arounds += [search.args[3] for search in searches]
         for index in reversed(range(len(searches))):  # whoever is ready first
             if first + index == self.interrupt_at:
                 raise KeyboardInterrupt
             value = self.values[first + index]
-            yield index, Found(np.full((6, 8), value), value)
+            yield index, LocalOptimum(np.full((6, 8), value), value)
 
 
 def test_each_batch_begins_from_the_best_of_all_before(cobot: Robot) -> None:
     crew = Script([5.0, 3.0, 4.0, 3.0, 9.0, 2.0])
     told: list[tuple[int, int, float]] = []
 
-    best = best_found(problem_of(cobot), Effort(6, 10, batch=2), 0, crew, lambda *what: told.append(what))
+    best = multistart(problem_of(cobot), SearchBudget(6, 10, batch=2), 0, crew, lambda *what: told.append(what))
 
     assert best.value == 2.0
     assert [None if around is None else around[0, 0] for around in crew.arounds] == [None, None, 3.0, 3.0, 3.0, 3.0]
@@ -230,22 +241,22 @@ def test_each_batch_begins_from_the_best_of_all_before(cobot: Robot) -> None:
 
 
 def test_an_interrupt_gives_the_best_so_far(cobot: Robot) -> None:
-    assert best_found(problem_of(cobot), Effort(4, 10, batch=2), 0, Script([5.0, 3.0, 1.0, 4.0], 2)).value == 3.0
+    assert multistart(problem_of(cobot), SearchBudget(4, 10, batch=2), 0, Script([5.0, 3.0, 1.0, 4.0], 2)).value == 3.0
     with pytest.raises(KeyboardInterrupt):
-        best_found(problem_of(cobot), Effort(4, 10, batch=2), 0, Script([5.0, 3.0, 1.0, 4.0], 1))
+        multistart(problem_of(cobot), SearchBudget(4, 10, batch=2), 0, Script([5.0, 3.0, 1.0, 4.0], 1))
 
 
 def test_a_deadline_ends_after_what_is_under_way(cobot: Robot) -> None:
     crew = Script([5.0, 3.0, 1.0])
 
-    assert best_found(problem_of(cobot), Effort(3, 10, batch=2, deadline=0.0), 0, crew).value == 3.0
+    assert multistart(problem_of(cobot), SearchBudget(3, 10, batch=2, deadline=0.0), 0, crew).value == 3.0
 
 
 def test_disturbed_motions_are_feasible_and_others(cobot: Robot) -> None:
     problem, rng = problem_of(cobot), np.random.default_rng(0)
     weights = problem.random(rng)
 
-    others = [problem.disturbed(weights, rng) for _ in range(4)]
+    others = [problem.perturbed(weights, rng) for _ in range(4)]
 
     for other in others:
         assert is_feasible(problem.limits, problem.basis, problem.home, other)
@@ -255,16 +266,16 @@ def test_disturbed_motions_are_feasible_and_others(cobot: Robot) -> None:
 
 def test_better_with_more_searches(cobot: Robot) -> None:
     problem = problem_of(cobot)
-    with crew_of() as crew:
-        one, eight = (best_found(problem, Effort(starts, 20), 0, crew).value for starts in (1, 8))
+    with worker_pool() as crew:
+        one, eight = (multistart(problem, SearchBudget(starts, 20), 0, crew).value for starts in (1, 8))
 
     assert eight <= one
     assert math.isfinite(eight)
 
 
 def test_nothing_broken_costs_nothing() -> None:
-    assert broken(np.array([0.5, 0.0])) == 0.0
-    assert broken(np.array([0.5, -0.25, -0.5])) == 0.75
+    assert constraint_violation(np.array([0.5, 0.0])) == 0.0
+    assert constraint_violation(np.array([0.5, -0.25, -0.5])) == 0.75
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -317,7 +328,7 @@ def test_what_is_far_from_its_limit_has_a_value_but_no_row(cobot: Robot) -> None
     weights = 0.2 * np.random.default_rng(2).standard_normal((6, basis.size))
 
     values, jacobian = LimitConstraints.of(limits, basis, home).values_and_jacobian(weights)
-    same, rows = LimitConstraints.of(limits, basis, home, heeded=0.6).values_and_jacobian(weights)
+    same, rows = LimitConstraints.of(limits, basis, home, active_threshold=0.6).values_and_jacobian(weights)
 
     np.testing.assert_array_equal(same, values)
     near = values < 0.6

@@ -16,7 +16,7 @@ from jointbench.dynamics import BaseParameters, base_parameters, floating_standa
 from jointbench.errors import ExcitationError, InfeasibleExcitation, LosesBalance, UnknownFoot, UnknownInertia
 from jointbench.excitation import Excitation, Workspace, certify, plan_single_support, random_excitation, usable_limits
 from jointbench.excitation.single_support.balance import Balance
-from jointbench.excitation.single_support.task import SupportRanges, poses_of, positions_at
+from jointbench.excitation.single_support.task import SupportRanges, inverse_kinematics, trunk_and_foot_poses
 from jointbench.robot import Robot, load_robot
 
 ROBOT = load_robot("gorobot2")
@@ -71,7 +71,7 @@ def test_it_begins_and_ends_at_rest_at_home(plan: Excitation) -> None:
 def test_the_swing_foot_stays_parallel_to_the_ground(plan: Excitation) -> None:
     _, q, _, _ = fine(plan)
     swing = ROBOT.foot("l_foot")
-    up = poses_of(ROBOT, q).rotations[:, 1] @ swing.axes[:, 2]
+    up = trunk_and_foot_poses(ROBOT, q).rotations[:, 1] @ swing.axes[:, 2]
     assert np.abs(up - up[0]).max() < 1e-6
     assert np.abs(up[0, :2]).max() < 1e-5
 
@@ -103,7 +103,7 @@ def test_the_predicted_zero_moment_point_stays_inside_the_margin(plan: Excitatio
 def test_it_moves_all_that_is_free(plan: Excitation) -> None:
     """Most of their ranges: trunk's height and turns, swing foot's place and turn, zero-moment point."""
     _, *motion = fine(plan)
-    poses = poses_of(ROBOT, motion[0])
+    poses = trunk_and_foot_poses(ROBOT, motion[0])
     moved = np.ptp(poses.origins, axis=0)
     assert moved[0, 2] > 0.04
     assert (moved[1] > [0.12, 0.04, 0.04]).all()
@@ -161,8 +161,8 @@ def test_a_robot_that_is_not_as_drawn_stays_on_its_foot(base: BaseParameters) ->
     for seed in range(6):
         found = plan_single_support(ROBOT, seed=seed, base=base)
         motion = found.evaluate(np.arange(0.0, found.duration, 0.01))
-        drawn, true = (Balance.of(ROBOT, "r_foot", *motion, parameters) for parameters in (None, real))
-        error = np.linalg.norm(drawn.points - true.points, axis=1).mean()
+        random, true = (Balance.of(ROBOT, "r_foot", *motion, parameters) for parameters in (None, real))
+        error = np.linalg.norm(random.points - true.points, axis=1).mean()
         assert 0.032 < error < 0.036
         assert true.foot.distance_to_edge(true.points).min() > 0.01
 
@@ -272,7 +272,7 @@ def test_hips_that_do_not_turn_stand_still_and_all_else_is_met(planner: Planner)
     assert np.ptp(q[:, hips], axis=0).max() == 0.0
     assert np.abs(dq[:, hips]).max() == 0.0
     assert np.abs(np.delete(dq, hips, axis=1)).max(axis=0).min() > 0.01  # all others move
-    up = poses_of(ROBOT, q).rotations[:, 1] @ ROBOT.feet[1].axes[:, 2]
+    up = trunk_and_foot_poses(ROBOT, q).rotations[:, 1] @ ROBOT.feet[1].axes[:, 2]
     assert np.linalg.norm(np.cross(up, [0.0, 0.0, 1.0]), axis=1).max() < 1e-4
     assert motion.support is not None
     assert motion.support.room > 0.0
@@ -283,20 +283,22 @@ HOME = np.array(ROBOT.home)
 
 def test_positions_are_found_again_from_their_poses() -> None:
     q = HOME + np.random.default_rng(3).uniform(-0.25, 0.25, (50, 12))
-    found = positions_at(ROBOT, poses_of(ROBOT, q), np.broadcast_to(HOME, q.shape))
+    found = inverse_kinematics(ROBOT, trunk_and_foot_poses(ROBOT, q), np.broadcast_to(HOME, q.shape))
     np.testing.assert_allclose(found, q, atol=1e-8)  # Newton ends at 1e-10 m and rad; legs are far from stretched
 
 
 def test_a_pose_out_of_reach_is_refused() -> None:
-    poses = poses_of(ROBOT, HOME[None])
+    poses = trunk_and_foot_poses(ROBOT, HOME[None])
     far = replace(poses, origins=poses.origins + np.array([0.0, 0.0, 0.3]))
     with pytest.raises(InfeasibleExcitation, match="its legs do not reach where trunk and swing foot are to be"):
-        positions_at(ROBOT, far, HOME[None])
+        inverse_kinematics(ROBOT, far, HOME[None])
 
 
 def test_stretched_legs_bend() -> None:
     """There the Jacobian is singular but for rounding, and the first step as long as it may be."""
     straight = np.zeros((1, 12))
-    lower = poses_of(ROBOT, straight)
+    lower = trunk_and_foot_poses(ROBOT, straight)
     lower = replace(lower, origins=lower.origins - np.array([0.0, 0.0, 0.05]))
-    np.testing.assert_allclose(poses_of(ROBOT, positions_at(ROBOT, lower, straight)).origins, lower.origins, atol=1e-9)
+    np.testing.assert_allclose(
+        trunk_and_foot_poses(ROBOT, inverse_kinematics(ROBOT, lower, straight)).origins, lower.origins, atol=1e-9
+    )
