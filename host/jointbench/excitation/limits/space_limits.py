@@ -113,7 +113,7 @@ def last_common_link(robot: Robot, first: int, second: int) -> int:
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names, those that repeat an earlier one with " (2)", " (3)" and so on behind them.
 
-    >>> numbered(["base", "arm", "arm"])
+    >>> unique_names(["base", "arm", "arm"])
     ('base', 'arm', 'arm (2)')
     """
     counts = [names[: i + 1].count(name) for i, name in enumerate(names)]
