@@ -297,7 +297,7 @@ WALKS: dict[str, Callable[[Path], Walk]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Print all counts."""
-    options = argparse.ArgumentParser(prog="./run house", description=__doc__.partition("\n")[0])
+    options = argparse.ArgumentParser(prog="./run house", description="What a reader of the code meets, counted.")
     options.add_argument("--walk", choices=list(WALKS), help="list the files and functions of this job instead")
     options.add_argument("--list", choices=["one_importer", "exceptions", "upward"], help="list these instead")
     given = options.parse_args(arguments)

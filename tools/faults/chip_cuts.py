@@ -147,7 +147,7 @@ class CutVerdict:
     @classmethod
     def of_dict(cls, fields: Mapping[str, Any]) -> CutVerdict:
         """The one of which `to_dict` made this."""
-        return cls(**{**fields, "cut": Cut(**fields["cut"])})
+        return cls(Cut(**fields["cut"]), fields["image"], fields["booted"], fields["problem"])
 
 
 def take_down_update(folder: Path, is_used: bool = True) -> Update:

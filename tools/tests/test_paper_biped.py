@@ -146,9 +146,9 @@ def test_a_board_that_does_not_stream_is_seen() -> None:
     all_of_them: Any = SimpleNamespace(ledger=SimpleNamespace(boards=dict.fromkeys(range(14))))
     imported: Any = SimpleNamespace(ledger=None)
     one_less: Any = SimpleNamespace(ledger=SimpleNamespace(boards=dict.fromkeys(range(13))))
-    assert ok([boards_line(all_of_them)], "boards")
-    assert not ok([boards_line(one_less)], "boards")
-    assert not ok([boards_line(imported)], "boards")
+    assert ok((boards_line(all_of_them),), "boards")
+    assert not ok((boards_line(one_less),), "boards")
+    assert not ok((boards_line(imported),), "boards")
 
 
 def test_the_direction_is_said_as_it_came_out() -> None:

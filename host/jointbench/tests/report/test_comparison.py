@@ -60,9 +60,9 @@ def test_the_parameter_that_differs_is_named_with_both_values(rougher: Compariso
 def test_torques_are_those_of_both_models_on_the_motion(rougher: ComparisonEvidence, two_joints: Example) -> None:
     rows = observe(two_joints.fit_run, two_joints.model.robot, two_joints.model.base, two_joints.model.settings)
     k = int(np.argmin(np.abs(rows.time - rougher.time[100])))
-    state = [values[k : k + 1] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)]
+    q, dq, ddq = (values[k : k + 1] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq))
     for torque, model in zip(rougher.torques, rougher.models, strict=True):
-        np.testing.assert_allclose(torque[100], model.predict(*state)[0], rtol=1e-9)
+        np.testing.assert_allclose(torque[100], model.predict(q, dq, ddq)[0], rtol=1e-9)
     apart = np.sqrt(np.nanmean((rougher.torques[1] - rougher.torques[0]) ** 2, axis=0))
     np.testing.assert_allclose(apart, rougher.comparison.torques["all"].rms, rtol=1e-6)
     assert np.argmax(apart) == 1

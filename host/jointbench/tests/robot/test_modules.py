@@ -31,6 +31,8 @@ def test_the_papers_order_is_the_papers_arm(tmp_path: Path) -> None:
     """Both files were written from the print by themselves; the chain's rows are sums of two flanges."""
     robot, printed = robot_of(chain(*PRINTED), tmp_path), load_robot("modular7")
     assert robot.joint_names == printed.joint_names
+    assert robot.standard_parameters is not None
+    assert printed.standard_parameters is not None
     np.testing.assert_allclose(robot.standard_parameters, printed.standard_parameters, atol=1e-12)
     for mine, paper in zip(robot.joints, printed.joints, strict=True):
         np.testing.assert_allclose(mine.placement[0], paper.placement[0], atol=1e-15)
