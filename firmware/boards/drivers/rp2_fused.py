@@ -90,6 +90,7 @@ class Fused:
             self._encoder.check()
         if self._link_encoder and t[rp2_turn.BAD] >= rp2_turn.MOST_BAD:
             t[rp2_turn.BAD] = 0
+            mem32[t[OUT + rp2_turn.KICK_AT]] = 0  # ENABLE goes first: to ask a silent sensor what it lacks takes ms
             self._link_encoder.complain(t[rp2_turn.BAD_WORD] & 0xFFFF)
 
     def join(self, line, receiver):
