@@ -18,7 +18,7 @@ from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law, Parameter
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 from jointbench.identification.observations import Observations
-from jointbench.identification.rows import Block, JointRows, Rows
+from jointbench.identification.rows import Block, JointRows, PredictedTorqueRows, Rows
 from jointbench.identification.rows.motion_rows import BaseColumns
 from jointbench.signals import Motion
 
@@ -306,27 +306,16 @@ class LawRows:
 
 
 @dataclass(frozen=True, eq=False)
-class PredictedRows:
+class PredictedRows(PredictedTorqueRows):
     """Rows whose one column is the torque that a model with friction laws gives; its parameter is 1.
 
     Attributes:
         rows, observations, laws, at: as of `LawRows`.
     """
 
-    rows: Rows
     observations: Observations
     laws: JointLaws
     at: Point
-
-    @property
-    def n_joints(self) -> int:
-        """Torques a row of time."""
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        """The one."""
-        return 1
 
     def blocks(self) -> Iterator[Block]:
         """The rows, block by block."""

@@ -20,7 +20,7 @@ from jointbench.identification.friction_state import FrictionState, Prediction
 from jointbench.identification.judgement.torque_error import TwoErrors
 from jointbench.identification.observations import Observations
 from jointbench.identification.observations.stretches import Stretch, spread
-from jointbench.identification.rows import Block, JointRows, Rows
+from jointbench.identification.rows import Block, JointRows, PredictedTorqueRows, Rows
 from jointbench.identification.rows.motion_rows import BaseColumns
 from jointbench.signals import LowPass, Motion
 
@@ -373,7 +373,7 @@ def _axis(values: Mapping[str, Any]) -> tuple[Axis, FrictionWithMemory]:
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRows:
+class MemoryRows(PredictedTorqueRows):
     """Rows whose one column is the torque that a model gives whose friction has memory; its parameter is 1.
 
     Attributes:
@@ -382,19 +382,8 @@ class MemoryRows:
         memory: of the model.
     """
 
-    rows: Rows
     observations: Observations
     memory: ModelMemory
-
-    @property
-    def n_joints(self) -> int:
-        """Torques a row of time."""
-        return self.rows.n_joints
-
-    @property
-    def n_parameters(self) -> int:
-        """The one."""
-        return 1
 
     def blocks(self) -> Iterator[Block]:
         """The rows, block by block."""

@@ -149,3 +149,13 @@ class ChangedRows:
     def n_parameters(self) -> int:
         """Columns of the regressor, those that are zero now among them."""
         return self.rows.n_parameters
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedTorqueRows(ChangedRows):
+    """Rows whose one column is the torque that a model predicts; its parameter is 1."""
+
+    @property
+    def n_parameters(self) -> int:
+        """The one."""
+        return 1
