@@ -28,7 +28,7 @@ def without_external(run: Run, wrench: Wrench) -> Run:
         FitError: the run's robot has no such frame, its base moves, or the wrench does not match the samples.
 
     >>> pushed = jb.open_run("runs/arm")
-    >>> free = jb.without_external(pushed, jb.Wrench("upper_arm", [0.0, 0.0, -20.0]))
+    >>> free = jb.without_external(pushed, jb.Wrench("upper_arm", [0.0, 0.0, -20.0], moment=[2.0, 2.0, 2.0]))
     >>> bool(np.any(free.samples.motor_torque != pushed.samples.motor_torque)), free.warnings
     (True, ("a known force at 'upper_arm' was taken off its torques",))
     """
