@@ -74,16 +74,18 @@ def test_mip_installs_a_firmware_that_knows_itself(tmp_path: Path) -> None:
 
 
 PROBE = """
-import gc
+import gc, machine, sys
 gc.collect()
 free = gc.mem_free()
 from jointboard import app, image
 from {board} import Board
 print("found", bytes(image.digest()).hex(), len(image.schema().read()), repr(image.SLOT))
-app._boot(Board())
-gc.collect()
-print("heap", free - gc.mem_free())
-import machine
+try:
+    app._boot(*app._configured(Board()))
+    gc.collect()
+    print("heap", free - gc.mem_free())
+except Exception as error:
+    sys.print_exception(error)
 machine.reset()
 """
 

@@ -46,7 +46,7 @@ def unclear(package: str, site: Path) -> list[str]:
     ]
 
 
-STRUCTS = re.compile(r"jointwire(\.messages)?\.(BODIES|EMPTY|HEADER|KNOT):")
+STRUCTS = re.compile(r"jointwire(\.\w+)?\.(BLOCK|BODIES|EMPTY|HEADER|KNOT|Quantity|REGISTER_FILE|SAMPLE):")
 """The wire's definition: the package that it is made with has no types."""
 
 

@@ -112,7 +112,7 @@ if hasattr(hal, "partner"):
     sides.append(hal.partner)
 for side in sides:
     struct.pack_into("<32H", side.inputs, 32, *(16 * [2030] + 16 * [2057]))  # some current, some torque
-app._boot(hal)
+app._boot(hal, ())  # of modules that have no name
 first = app._motors[0]
 first.publisher.note_gap = stop
 app._first_tick(hal)
