@@ -1,20 +1,207 @@
-"""Counting frames as they come, so that the loss ledger can be drawn up at any moment."""
+"""Frames of each board counted as they come: its account, from which the loss ledger is drawn up at any moment.
+
+Two witnesses are held against each other. The board says in each STATUS how many frames it had sent, and how many
+samples it had taken and dropped; it closes its block first, so that all of these were sent before the STATUS. The host
+counts the frames and samples it received, the sequence numbers it misses, and the ticks between neighbouring blocks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import cast
 
-from jointbench.link.account import Account
 from jointbench.link.ledger import DEFAULT_LIMIT, BoardLedger, Ledger
 from jointwire import BodyError, Frame, MessageType, State
 from jointwire.bodies import Data, Status
 
+LARGEST_BLOCK = 64  # samples a frame holds at most: the upper bound of register stream.block
+_STREAMING = (State.ARMED, State.RUNNING)
+_SEQUENCES = 1 << 16
+_HALF = 1 << 31
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Missing frames in a row, how many of them left something behind, and how many samples they held at most."""
+
+    frames: int
+    damaged: int
+    samples: int
+
+
+class Account:
+    """Running sums over a board's frames in the order of their sequence numbers; every STATUS closes a segment.
+
+    Attributes:
+        received, damaged, vanished: frames since the opening STATUS.
+        samples: received.
+        stray: byte strings that were no frame, where none is missing.
+        restarted: whether the board started again in between.
+    """
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.received: int = 0
+        self.damaged: int = 0
+        self.vanished: int = 0
+        self.samples: int = 0
+        self.stray: int = 0
+        self.restarted: bool = False
+        self._opening: Status | None = None
+        self._newest: Status | None = None
+        self._before_newest = (0, 0, 0)  # received, damaged, vanished
+        self._ended = False  # the newest STATUS says that nothing streams, and no block came after it
+        self._crc_lost = self._link_lost = self._unexplained = 0  # samples, of the segments closed
+        self._end: int | None = None  # tick after the newest block; None before the first one and after a pause
+        self._lost_at_end = 0  # frames missing until then
+        self._holes = 0  # ticks missing between neighbouring blocks
+        # Of the open segment:
+        self._segment_samples = 0
+        self._run = (0, 0)  # frames missing in a row, and damaged among them, since the last block or STATUS
+        self._inside: tuple[_Gap, ...] = ()  # between two blocks
+        self._edge: tuple[_Gap, ...] = ()  # before the first block or after the last
+
+    def miss(self, frames: int, noise: int) -> None:
+        """Frames are missing here, and `noise` byte strings that were no frame stand in their place."""
+        damaged = min(frames, noise)
+        self.damaged += damaged
+        self.vanished += frames - damaged
+        self.stray += noise - damaged
+        self._run = (self._run[0] + frames, self._run[1] + damaged)
+
+    def block(self, first_tick: int, count: int) -> None:
+        """A DATA frame with these ticks was received."""
+        hole = None if self._end is None else _since(first_tick, self._end)
+        if hole is not None and hole < 0:
+            self.restarted, hole = True, None
+        if hole:
+            missing = self.damaged + self.vanished - self._lost_at_end
+            if not missing or hole <= missing * LARGEST_BLOCK:  # else it is a pause whose STATUS is missing
+                self._holes += hole
+        self._end_gap(hole if self._segment_samples else None)
+        self._end = first_tick + count
+        self._lost_at_end = self.damaged + self.vanished
+        self.samples += count
+        self._segment_samples += count
+        self.received += 1
+        self._ended = False
+
+    def status(self, status: Status) -> None:
+        """A STATUS frame was received."""
+        self._end_gap(None)
+        if self._opening is None and not self.samples:
+            self._opening = status
+            self.received = self.damaged = self.vanished = 0
+        elif self._opening and self._newest:
+            self._close_segment(self._opening, self._newest, status)
+        self._segment_samples, self._inside, self._edge = 0, (), ()
+        self._newest, self._before_newest = status, (self.received, self.damaged, self.vanished)
+        self._ended = status.state not in _STREAMING
+        if self._ended:
+            self._end = None
+        self.received += 1
+
+    def other(self) -> None:
+        """A frame of any other kind was received."""
+        self.received += 1
+
+    @property
+    def samples_missing(self) -> int:
+        """Ticks missing so far between blocks that were received, whatever lost them."""
+        return self._holes
+
+    def ledger(self, node: int, joint: str, duplicates: int) -> BoardLedger:
+        """The ledger up to here."""
+        opening, newest = self._opening, self._newest
+        fault = self._incomplete()
+        crc_lost, link_lost, unexplained = self._crc_lost, self._link_lost, self._unexplained
+        received, damaged, vanished = self._before_newest
+        dropped = missed = bad = unexplained_frames = 0
+        sent: int | None = None
+        taken: int | None = None
+        if opening and newest:
+            dropped = _since(newest.samples_dropped, opening.samples_dropped)
+            missed = _since(newest.ticks_missed, opening.ticks_missed)
+            bad = _since(newest.bad_frames, opening.bad_frames)
+        if opening and newest and not fault:
+            sent = _since(newest.frames_sent, opening.frames_sent)
+            taken = _since(newest.samples_taken, opening.samples_taken)
+            unexplained_frames = sent - received - damaged - vanished
+            unexplained += min(crc_lost + link_lost + dropped + missed - self._holes, 0)
+            fault = _contradiction(sent, unexplained_frames, taken, unexplained)
+        else:
+            received, damaged, vanished = self.received, self.damaged, self.vanished
+            crc, link = _shares(sum(gap.samples for gap in self._inside), self._inside)
+            crc_lost, link_lost = crc_lost + crc, link_lost + link
+        return BoardLedger(
+            node=node, joint=joint, fault=fault,
+            frames_sent=sent, frames_received=received, frames_damaged=damaged, frames_vanished=vanished,
+            samples_taken=taken, samples_received=self.samples, crc_lost=crc_lost, link_lost=link_lost,
+            board_dropped=dropped, ticks_missed=missed, unexplained_frames=unexplained_frames, unexplained=unexplained,
+            duplicates=duplicates, stray=self.stray, requests_damaged=bad,
+        )  # fmt: skip
+
+    def _end_gap(self, hole: int | None) -> None:
+        """The frames missing in a row end here; `hole` ticks are missing between the blocks around them."""
+        (frames, damaged), self._run = self._run, (0, 0)
+        if frames and hole is not None:
+            self._inside += (_Gap(frames, damaged, min(hole, frames * LARGEST_BLOCK)),)
+        elif frames:
+            self._edge += (_Gap(frames, damaged, frames * LARGEST_BLOCK),)
+
+    def _close_segment(self, opening: Status, last: Status, status: Status) -> None:
+        """Hold what the board says of the time since its last STATUS against what was received in it."""
+        self.restarted |= _since(status.frames_sent, last.frames_sent) < 0
+        found = self.received + self.damaged + self.vanished
+        hidden = _since(status.frames_sent, opening.frames_sent) - found
+        if hidden > 0 and hidden % _SEQUENCES == 0:  # a gap longer than 16 bits can tell
+            self.miss(hidden, 0)
+            self._end_gap(None)
+        taken = _since(status.samples_taken, last.samples_taken)
+        lost = taken - _since(status.samples_dropped, last.samples_dropped) - self._segment_samples
+        inside = min(max(lost, 0), sum(gap.samples for gap in self._inside))
+        edge = min(max(lost, 0) - inside, sum(gap.samples for gap in self._edge))
+        self._unexplained += lost - inside - edge
+        for share, gaps in ((inside, self._inside), (edge, self._edge)):
+            crc_lost, link_lost = _shares(share, gaps)
+            self._crc_lost += crc_lost
+            self._link_lost += link_lost
+
+    def _incomplete(self) -> str:
+        if self.restarted:
+            return "the board started again during the run"
+        if self._opening is None:
+            return "no STATUS before the first sample" if self.received else "nothing was received"
+        if not self._ended:
+            return "no STATUS after the last sample"
+        return ""
+
+
+def _shares(lost: int, gaps: Sequence[_Gap]) -> tuple[int, int]:
+    """Samples lost in damaged and in vanished frames: in proportion, where a gap holds both."""
+    most = sum(gap.samples for gap in gaps)
+    damaged = round(lost * sum(gap.samples * gap.damaged / gap.frames for gap in gaps) / most) if most else 0
+    return damaged, lost - damaged
+
+
+def _contradiction(sent: int, unexplained_frames: int, taken: int, unexplained: int) -> str:
+    faults: list[str] = []
+    if unexplained_frames:
+        faults.append(f"{sent} frames sent, but received and missing make {sent - unexplained_frames}")
+    if unexplained:
+        faults.append(f"{taken} samples taken, but received and lost make {taken - unexplained}")
+    return "; ".join(faults)
+
+
+def _since(counter: int, before: int) -> int:
+    """Difference of two 32-bit counters, negative for one that fell."""
+    return (counter - before + _HALF & 0xFFFFFFFF) - _HALF
+
+
 # How many frames may overtake another. A number further back is that of a board that started again.
 _WINDOW = 128
-_STREAMING = (State.ARMED, State.RUNNING)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import NoReturn
 
 from jointbench.errors import FaultUrlError
 from jointbench.link.fault.faults import DIRECTIONS, Faults, FaultSettings
-from jointbench.link.fault.kinds import KINDS, Kind
-from jointbench.link.fault.schedule import NEVER, Schedule
+from jointbench.link.fault.kinds import KINDS, NEVER, Kind, Schedule
 
 SCHEME = "fault://"
 _EXAMPLE = "fault://seed=1&rx.drop=0.001&tx.stall=at:2s,for:0.3s;/dev/ttyACM0"

@@ -5,18 +5,33 @@ within 5 standard deviations sqrt(n p (1 - p)) of n p but once in 1.7 million; s
 not.
 """
 
+import contextlib
+import doctest
 import math
+import os
 import random
+import re
+import termios
+import threading
+import time
+import tty
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
+import serial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointbench.link.fault import Faults, parse_fault_url
-from jointbench.link.fault.byte_faults import at_wrong_baud
-from jointbench.link.fault.direction import LONGEST_FRAME
-from jointbench.link.fault.kinds import KINDS
+from jointbench.errors import BoardLost, FaultUrlError
+from jointbench.link.bench_file import BoardEntry
+from jointbench.link.clock import WallClock
+from jointbench.link.fault import Faults, is_fault_url, parse_fault_url
+from jointbench.link.fault.faults import LONGEST_FRAME
+from jointbench.link.fault.kinds import KINDS, at_wrong_baud
+from jointbench.link.port import Port
 
 PORT = ";/dev/null"
 
@@ -305,3 +320,245 @@ def test_without_faults_nothing_changes() -> None:
     line.rx.put(STREAM, 0)
     assert line.rx.take(0) == STREAM
     assert line.counts == {}
+
+
+def test_the_port_behind_is_taken_as_it_is() -> None:
+    assert parse_fault_url("fault://;/dev/ttyACM0")[1] == "/dev/ttyACM0"
+    inner = "socket://bench.local:4000/;x?logging=debug&y=1"
+    faults, url = parse_fault_url(f"fault://seed=0x10&rx.drop=1e-3&;{inner}")
+    assert url == inner
+    assert faults.counts == {"rx.drop": 0}
+
+
+def test_a_fault_without_a_direction_is_in_both() -> None:
+    assert parse_fault_url("fault://flip=0.5&tx.lose=0.1;x")[0].counts == {"tx.flip": 0, "tx.lose": 0, "rx.flip": 0}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_fault_can_be_given_in_each_way(name: str) -> None:
+    ways = ["every:1s", "at:1s,at:2.5s"] if KINDS[name].unit == "time" else ["0.5", "every:7", "at:.5s", "0,from:10ms"]
+    own = "".join(f",{setting}:{value}" for setting, value in KINDS[name].defaults.items())
+    for way in ways:
+        assert parse_fault_url(f"fault://{name}={way}{own};x")[0].counts == {f"tx.{name}": 0, f"rx.{name}": 0}
+        assert parse_fault_url(f"fault://rx.{name}={way};x")[0].counts == {f"rx.{name}": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "rx.dorp=0.1;x",
+            r"there is no fault 'rx\.dorp'; there are drop, flip, baud, lose, .*, with rx\. \(boa",
+        ),
+        ("up.drop=0.1;x", r"there is no fault 'up\.drop'"),
+        ("rx.drop=1.5;x", r"rx\.drop = '1\.5' must be a rate from 0 to 1, such as 0\.001"),
+        ("rx.drop=-1;x", r"rx\.drop = '-1' must be a rate from 0 to 1"),
+        ("rx.drop=nan;x", r"rx\.drop = 'nan' must be a rate from 0 to 1"),
+        ("rx.drop=often;x", r"rx\.drop = 'often' must be a rate from 0 to 1"),
+        ("rx.drop;x", r"'rx\.drop' has no value; a fault is written NAME=RATE or NAME=SETTING:VALUE"),
+        ("rx.drop=from:1s;x", r"must say when by one of a rate for each byte, every:N or at:TIME"),
+        ("rx.drop=0.1,every:3;x", r"must say when by one of"),
+        ("rx.drop=0.1,for:1s;x", r"rx\.drop has no setting 'for:1s'; it has every, at, from, until\."),
+        ("rx.drop=0.1,0.2;x", r"rx\.drop has rate twice"),
+        ("rx.drop=0.1&drop=0.2;x", r"rx\.drop is given twice"),
+        ("seed=1&seed=2;x", r"seed is given twice"),
+        ("rx.drop=every:0;x", r"rx\.drop every = '0' must be a whole number from 1\."),
+        ("rx.drop=at:2;x", r"rx\.drop at:2 is not a time; it is a number with s, ms or us, such as 0\.3s"),
+        ("rx.stall=0.1;x", r"rx\.stall has no setting '0\.1'; it has every, at, for"),
+        ("rx.stall=for:1s;x", r"must say when by one of every:TIME or at:TIME"),
+        ("rx.stall=every:1s,for:1s;x", r"rx\.stall every 1s leaves no time between stalls of 1s; it must be longer"),
+        ("rx.delay=1,for:2ms..1ms;x", r"rx\.delay for:2ms\.\.1ms must begin with its shorter time"),
+        ("rx.reset=0.1,for:1s..2s;x", r"rx\.reset for:1s\.\.2s is a range, which only a delay can have"),
+        ("rx.baud=0.1,ratio:0;x", r"rx\.baud ratio:0 must be a number from 0\.1 to 10"),
+        ("rx.baud=0.1,bytes:none;x", r"rx\.baud bytes = 'none' must be a whole number from 1 to"),
+        ("seed=one;x", r"seed = 'one' must be a whole number from 0"),
+        ("delimiter=256;x", r"delimiter = '256' must be a whole number from 0 to 255"),
+        ("rx.drop=0.1", r"there is no port: it comes last, after a semicolon"),
+        ("rx.drop=0.1;", r"there is no port"),
+        ("rx.drop=0.1;fault://rx.flip=1;x", r"its port is a fault:// itself; put all faults into one"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_allowed(options: str, message: str) -> None:
+    with pytest.raises(FaultUrlError, match=message) as caught:
+        parse_fault_url(f"fault://{options}")
+    assert str(caught.value).startswith(f"fault://{options}: ")
+    assert "For example fault://seed=1&rx.drop=0.001&tx.stall=at:2s,for:0.3s;/dev/ttyACM0" in str(caught.value)
+
+
+def test_the_example_of_the_errors_is_right() -> None:
+    faults, url = parse_fault_url("fault://seed=1&rx.drop=0.001&tx.stall=at:2s,for:0.3s;/dev/ttyACM0")
+    assert (faults.counts, url) == ({"tx.stall": 0, "rx.drop": 0}, "/dev/ttyACM0")
+    assert is_fault_url("FAULT://seed=1;x")
+    assert not is_fault_url("/dev/ttyACM0")
+
+
+@pytest.fixture
+def far_end() -> Iterator[tuple[int, str]]:
+    """A descriptor, and the path of the terminal whose other end it is."""
+    far, near = os.openpty()
+    tty.setraw(near)
+    yield far, os.ttyname(near)
+    for descriptor in (far, near):
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def open_fault(options: str, path: str, **settings) -> Any:
+    return serial.serial_for_url(f"fault://{options};{path}", 921600, **settings)
+
+
+def test_any_program_can_open_it(far_end: tuple[int, str]) -> None:
+    far, path = far_end
+    with open_fault("seed=1&rx.drop=every:3&tx.lose=every:2", path, timeout=5.0) as port:
+        os.write(far, b"abcdefgh")
+        assert port.read(6) == b"abdegh"
+        assert port.write(b"one\0two\0three\0") == 14
+        assert os.read(far, 100) == b"one\0three\0"
+        assert port.faults == {"tx.lose": 1, "rx.drop": 2}
+        os.write(far, b"xy")
+        port.timeout = 0.05
+        assert port.read(100) == b"y"  # the ninth byte was x
+        port.timeout = 0
+        assert port.read(1) == b""
+        assert port.fileno() > 0
+
+
+def test_settings_reach_the_port_behind(far_end: tuple[int, str]) -> None:
+    with open_fault("", far_end[1]) as port:
+        port.baudrate = 115200
+        near = os.open(far_end[1], os.O_RDWR | os.O_NOCTTY)
+        assert termios.tcgetattr(near)[4:6] == [termios.B115200, termios.B115200]
+        os.close(near)
+        port.reset_input_buffer()
+        port.reset_output_buffer()
+        port.flush()
+        with pytest.raises(serial.SerialException, match="already open"):
+            port.open()
+    with pytest.raises(serial.SerialException):
+        port.read(1)
+    with pytest.raises(serial.SerialException):
+        port.write(b"x")
+    with serial.serial_for_url("fault://;loop://") as port:  # whose RTS is its CTS, and DTR its DSR
+        assert (port.cts, port.dsr, port.ri, port.cd) == (True, True, False, True)
+        port.rts = port.dtr = False
+        port.break_condition = True
+        assert (port.cts, port.dsr) == (False, False)
+
+
+def test_what_is_held_comes_in_its_time_and_goes_on_while_somebody_reads(far_end: tuple[int, str]) -> None:
+    far, path = far_end
+    with open_fault("rx.delay=1,for:50ms&tx.delay=1,for:80ms", path, timeout=5.0) as port:
+        start = time.monotonic()
+        port.write(b"request\0")
+        os.write(far, b"answer\0")
+        assert port.read(7) == b"answer\0"
+        assert time.monotonic() - start >= 0.05
+        os.set_blocking(far, False)
+        with pytest.raises(BlockingIOError):
+            os.read(far, 100)
+        port.timeout = 0.1
+        port.read(1)
+        assert os.read(far, 100) == b"request\0"
+
+
+def test_a_read_can_be_cancelled_by_another_thread(far_end: tuple[int, str]) -> None:
+    with open_fault("", far_end[1]) as port:
+        reader = threading.Thread(target=port.read, args=(1,))
+        reader.start()
+        port.cancel_read()
+        reader.join(5.0)
+        assert not reader.is_alive()
+
+
+def test_a_wrong_url_or_port_is_told() -> None:
+    with pytest.raises(serial.SerialException, match=r"there is no fault 'rx\.dorp'"):
+        serial.serial_for_url("fault://rx.dorp=1;loop://")
+    with pytest.raises(serial.SerialException, match="/dev/nowhere"):
+        serial.serial_for_url("fault://rx.drop=1;/dev/nowhere")
+    with pytest.raises(FaultUrlError, match=r"there is no fault 'rx\.dorp'"):
+        Port([BoardEntry(1, "j1", "fault://rx.dorp=1;loop://", 921600)])
+    with pytest.raises(BoardLost, match=r"^j1 \(node 1\): port fault://rx.drop=1;/dev/nowhere cannot be opened"):
+        Port([BoardEntry(1, "j1", "fault://rx.drop=1;/dev/nowhere", 921600)])
+
+
+@pytest.mark.parametrize("inner", ["terminal", "loop"])
+def test_the_host_counts_what_is_on_the_wire(far_end: tuple[int, str], inner: str) -> None:
+    far, path = far_end
+    path = path if inner == "terminal" else "loop://"
+    port = Port([BoardEntry(1, "j1", f"fault://rx.drop=every:2&tx.lose=every:2;{path}", 921600)])
+    clock, came = WallClock([port]), bytearray()
+    port.sink = lambda data, time_us: came.extend(data)
+    port.write(b"abcd\0lost\0")
+    assert port.written == 5
+    if inner == "terminal":
+        assert os.read(far, 100) == b"abcd\0"
+        os.write(far, b"abcd\0")
+    while len(came) < 3:
+        clock.wait(1_000_000)
+    assert came == b"ac\0"
+    assert (port.received, port.faults) == (5, {"tx.lose": 1, "rx.drop": 2})
+    port.close()
+
+
+def test_the_clock_wakes_for_what_is_held(far_end: tuple[int, str]) -> None:
+    """A wait of ten seconds ends when a delayed request is due, and when a delayed answer is."""
+    far, path = far_end
+    port = Port([BoardEntry(1, "j1", f"fault://tx.delay=1,for:30ms&rx.delay=1,for:60ms;{path}", 921600)])
+    clock, came = WallClock([port]), []
+    port.sink = lambda data, time_us: came.append((data, time_us))
+    before_us = clock.now_us()
+    port.write(b"request\0")
+    sent_us = clock.now_us()
+    assert port.written == 0
+    assert port.next_due_us is not None
+    assert before_us <= port.next_due_us - 30_000 <= sent_us
+    clock.wait(10_000_000)
+    assert port.written == 8
+    assert clock.now_us() < sent_us + 5_000_000
+    assert os.read(far, 100) == b"request\0"
+    os.write(far, b"one\0")
+    times = [clock.now_us()]
+    while not came:
+        clock.wait(10_000_000)
+        times.append(clock.now_us())
+    assert came[0][0] == b"one\0"
+    assert came[0][1] - times[0] >= 60_000
+    assert all(later - earlier < 5_000_000 for earlier, later in pairwise(times))
+    port.close()
+
+
+DOCS = Path(__file__).parents[4] / "docs" / "faults.md"
+TEXT = DOCS.read_text(encoding="utf-8")
+
+
+def test_its_table_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) ?\|$", TEXT, re.MULTILINE)
+    of_code = [
+        (name, kind.unit, kind.does, ",".join(f"{setting}:{value}" for setting, value in kind.defaults.items()))
+        for name, kind in KINDS.items()
+    ]
+    assert [(name, unit, does, own.strip("`")) for name, unit, does, own in rows] == of_code
+    assert f"or for {LONGEST_FRAME} of them" in TEXT
+
+
+def test_its_urls_and_settings_are_right() -> None:
+    urls = set(re.findall(r'fault://[^"`\s]*;[^"`\s.:]+', TEXT))
+    assert len(urls) >= 5
+    wrong = []
+    for url in urls:
+        try:
+            parse_fault_url(url)
+        except FaultUrlError:
+            wrong.append(url)
+    assert len(wrong) == 1  # the one that shows what is said of it
+    assert "rx.drop=2;" in wrong[0]
+    settings = re.findall(r"`(rx\.\w+=[^`]+)`", TEXT)
+    assert len(settings) >= 7
+    for setting in settings:
+        parse_fault_url(f"fault://{setting};x")
+
+
+def test_its_examples_print_what_they_show() -> None:
+    outcome = doctest.testfile(str(DOCS), module_relative=False, encoding="utf-8")
+    assert outcome.attempted >= 8
+    assert outcome.failed == 0
