@@ -8,8 +8,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.link import Bench
-from jointbench.link.attended_clock import AttendedClock
-from jointbench.link.lockstep import LockstepClock
+from jointbench.link.clock import AttendedClock, LockstepClock
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.testing.taking_turns import TakingTurns
 

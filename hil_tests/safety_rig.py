@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from jointbench.link.bench_file import read_bench_file
 from jointbench.link.client import RegisterName
+from jointbench.link.clock import LockstepClock
 from jointbench.link.connections import Connections
-from jointbench.link.lockstep import LockstepClock
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.servo import default_settings
+from jointbench.link.settings import default_settings, motor_settings
 from jointbench.robot import load_robot
 from jointwire import (
     BY_NAME,

@@ -11,7 +11,7 @@ from hil_tests.link_helpers import HERE, Wave, ask_bench, inject
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
 from jointbench.link import Bench, open_bench
-from jointbench.link.fall_watch import EDGE, HOLD
+from jointbench.link.motion_watch import EDGE, HOLD
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.testing.measured import Measured
 from jointwire import State

@@ -19,10 +19,9 @@ from jointbench.cli.main import main
 from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryError
 from jointbench.excitation import random_excitation
 from jointbench.link import Bench, Progress, open_bench
-from jointbench.link.knots import trajectory_knots
-from jointbench.link.lockstep import LockstepClock
-from jointbench.link.motion import PointToPoint
+from jointbench.link.clock import LockstepClock
 from jointbench.link.playback import keep_alive_us
+from jointbench.link.trajectory import PointToPoint, trajectory_knots
 from jointbench.recording import Recorder, Run, open_run, record
 from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured

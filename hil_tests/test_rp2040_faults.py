@@ -11,7 +11,7 @@ from hil_tests.test_rp2040_bench import bench_file
 from hil_tests.test_rp2040_board import need_rp2040
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.link import open_bench
-from jointbench.link.lockstep import LockstepClock
+from jointbench.link.clock import LockstepClock
 from jointwire import MessageType, Refusal, State, Trip, stack_samples
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.flash import build_image, factory_files
-from jointbench.link.usb_ports import LINE_NAME
+from jointbench.link.conversation import LINE_NAME
 from jointwire import FrameReader, MessageType, Refusal, State, Trip
 
 STARTS_MS = 4000

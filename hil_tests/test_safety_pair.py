@@ -16,7 +16,7 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardFault, BoardLost, BoardSilent
 from jointbench.link import Bench, open_bench
-from jointbench.link.knots import trajectory_knots
+from jointbench.link.trajectory import trajectory_knots
 from jointbench.testing.measured import Measured
 from jointwire import State, Trip
 

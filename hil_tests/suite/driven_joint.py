@@ -11,7 +11,7 @@ from jointbench.link import Bench, Board
 from jointbench.link.client import RegisterName
 from jointbench.link.gate import Gate
 from jointbench.link.identity import Facts
-from jointbench.link.knots import trajectory_knots
+from jointbench.link.trajectory import trajectory_knots
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, MessageType, Refusal, State, config_crc, stack_samples
 
 KEEP_ALIVE_US = 50_000

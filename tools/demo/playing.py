@@ -17,7 +17,7 @@ from jointbench.checks import Check
 from jointbench.cli.run import progress_line
 from jointbench.excitation import Excitation
 from jointbench.link import Bench, open_bench
-from jointbench.link.knots import Trajectory
+from jointbench.link.trajectory import Trajectory
 from jointbench.recording import Recorder, Run, open_run, record
 from tools.demo.story import Plant, Stage
 from tools.truth import Truth, read_truth

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jointbench.link.clock import Clock
-from jointbench.link.lockstep import LockstepClock
+from jointbench.link.clock import Clock, LockstepClock
 
 
 class MomentClock:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jointbench.errors import JointbenchError
 from jointbench.link import Bench, open_bench
-from jointbench.link.lockstep import LockstepClock
+from jointbench.link.clock import LockstepClock
 from jointwire import State
 from tools.faults.subject import LEAST_DRIVEN, motion, set_up
 

@@ -14,7 +14,7 @@ from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board_clock import BoardClock
 from jointbench.link import Bench
 from jointbench.link.client import RegisterName
-from jointbench.link.knots import trajectory_knots
+from jointbench.link.trajectory import trajectory_knots
 from jointwire import State
 from tools.faults.cell import Cell
 from tools.faults.errors import CellNotRun

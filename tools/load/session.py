@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from jointbench.link import Bench
-from jointbench.link.knots import Trajectory
 from jointbench.link.ledger import Ledger
 from jointbench.link.playback import ProgressCallback
 from jointbench.link.sync import Exchange
+from jointbench.link.trajectory import Trajectory
 from jointbench.recording import Recorder
 from tools.machine import parent_of, processor_seconds, resident_bytes
 

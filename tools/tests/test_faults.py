@@ -12,9 +12,9 @@ from jointbench import errors
 from jointbench.link.fault.faults import DIRECTIONS
 from jointbench.link.fault.kinds import KINDS
 from jointbench.link.gate import Gate
-from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording.run_directory import FRAMES
+from jointbench.stopping import SafeInterrupt
 from jointbench.testing.requirements import load
 from jointwire import State, Trip
 from tools.faults import evidence

@@ -27,15 +27,14 @@ from jointbench.link import Progress, open_bench
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.clock import Clock, WallClock
-from jointbench.link.feed_holder import Feed
+from jointbench.link.feed_server import Feed
 from jointbench.link.identity import Facts
-from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import Ledger
-from jointbench.link.line import Line
+from jointbench.link.line import Line, Port
 from jointbench.link.playback import _Playback, old_objects_set_aside
-from jointbench.link.port import Port
 from jointbench.recording import Recorder, record
 from jointbench.robot import Drive, Joint, load_robot
+from jointbench.stopping import SafeInterrupt
 from jointwire import BY_NAME, Frame
 from tools.wire_bench.decoding import decode
 from tools.wire_bench.errors import MachineTooBusy, PlayerFailed

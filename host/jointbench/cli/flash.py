@@ -15,8 +15,7 @@ from jointbench.flash.kinds import KINDS
 from jointbench.flash.report import FlashReport
 from jointbench.flash.steps import StepDone
 from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
-from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
-from jointbench.link.bench_terms import BenchTerms
+from jointbench.link.bench_file import BenchFile, BenchTerms, BoardEntry, read_bench_file
 from jointbench.link.identity import Identity
 
 VERB = "flash"

@@ -20,24 +20,19 @@ from jointbench.link.board import Board
 from jointbench.link.client import RegisterName
 from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
-from jointbench.link.fall_watch import fall_watch
 from jointbench.link.identity import Facts, Identity
-from jointbench.link.knots import Trajectory, check_repeats
 from jointbench.link.ledger import Ledger
 from jointbench.link.line import Line
-from jointbench.link.line_load import check_load
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.playback import ProgressCallback, play
-from jointbench.link.reach import THERE, pose_within_reach
-from jointbench.link.servo import default_settings
-from jointbench.link.settings import JointSettings
-from jointbench.link.sink import Sink
-from jointbench.link.stream_registers import stream_registers
+from jointbench.link.motion_watch import fall_watch
+from jointbench.link.playback import ProgressCallback, Sink, play
+from jointbench.link.settings import JointSettings, default_settings, motor_settings, stream_registers
+from jointbench.link.shared_line import check_load
+from jointbench.link.trajectory import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.robot import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
 if TYPE_CHECKING:
-    from jointbench.link.feed_holder import Feed
+    from jointbench.link.feed_server import Feed
     from jointbench.link.gate import Gate
 
 _log = logging.getLogger(__name__)
@@ -391,7 +386,7 @@ class Bench:
         self.close()
 
     def _serve_feed(self) -> None:
-        from jointbench.link.feed_holder import Feed  # brings asyncio: only to programs with a bench
+        from jointbench.link.feed_server import Feed  # brings asyncio: only to programs with a bench
 
         if self.feed is None:
             try:

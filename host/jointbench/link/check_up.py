@@ -11,10 +11,17 @@ from jointbench.link.bench_checks import check_joints, check_lines
 from jointbench.link.bench_file import BenchFile
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections
-from jointbench.link.fitness import Finding, board_findings, joint_angle, position_findings, settings_findings
-from jointbench.link.knots import Trajectory
-from jointbench.link.listening import Heard, listen
-from jointbench.link.servo import default_settings
+from jointbench.link.fitness import (
+    Finding,
+    Heard,
+    board_findings,
+    joint_angle,
+    listen,
+    position_findings,
+    settings_findings,
+)
+from jointbench.link.settings import default_settings
+from jointbench.link.trajectory import Trajectory
 from jointbench.robot import Robot, load_robot
 
 __all__ = ["Finding", "check_up"]

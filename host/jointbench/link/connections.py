@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jointbench.errors import BenchLost, BoardLost
-from jointbench.link.attended_clock import AttendedClock
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
-from jointbench.link.clock import Clock, WallClock
+from jointbench.link.clock import AttendedClock, Clock, LockstepClock, WallClock
 from jointbench.link.feed import release_watcher
-from jointbench.link.line import Line
-from jointbench.link.lockstep import LockstepClock
-from jointbench.link.port import Port
+from jointbench.link.line import Line, Port
 from jointbench.link.shared_line import SharedLine
 
 

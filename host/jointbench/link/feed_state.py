@@ -18,7 +18,7 @@ from jointwire import BodyError, ChannelKind, Frame, State, decode_samples, divi
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
-    from jointbench.link.feed_holder import Activity
+    from jointbench.link.feed_server import Activity
 
 _KELVIN = 273.15  # 0 °C [K]
 _EXCHANGES = 512  # a minute of them while boards move: enough to tell a crystal's drift

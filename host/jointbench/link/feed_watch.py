@@ -10,7 +10,7 @@ from pathlib import Path
 from jointbench.errors import BenchLost, BoardError
 from jointbench.link.bench import Bench
 from jointbench.link.bench_file import read_bench_file
-from jointbench.link.feed_holder import Feed
+from jointbench.link.feed_server import Feed
 from jointbench.link.tally import Tally
 from jointwire import Chunk, Frame
 

@@ -14,9 +14,8 @@ from jointbench.errors import InfeasibleExcitation, TrajectoryError
 from jointbench.excitation import Certificate, Excitation, Limit, Motion, certify, usable_limits
 from jointbench.link.board import Board
 from jointbench.link.identity import Facts
-from jointbench.link.knots import Trajectory, trajectory_knots
-from jointbench.link.motion import PointToPoint, plan_move
 from jointbench.link.settings import JointSettings
+from jointbench.link.trajectory import PointToPoint, Trajectory, plan_move, trajectory_knots
 from jointbench.robot import Drive, Robot, robot_digests
 
 # Of a motion that is no excitation, and so has no proof: looked at so often between two knots.

@@ -1,4 +1,4 @@
-"""Playing a trajectory on all boards: load, arm, start together, keep alive, and stop safely whatever happens."""
+"""Where everything that is received goes: a recorder fills this role, and the link knows no more of it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,61 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent
-from jointbench.link.fall_watch import STANDING_SAMPLES, FallWatch
 from jointbench.link.identity import Facts
-from jointbench.link.interrupt import SafeInterrupt
-from jointbench.link.knots import Trajectory, check_repeats, trajectory_knots
 from jointbench.link.ledger import Ledger
-from jointbench.link.peaks import Peaks
-from jointbench.link.sink import Sink
+from jointbench.link.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
 from jointbench.link.sync import Exchange, board_clock
-from jointbench.stopping import why_ended
-from jointwire import Frame, State, Trip
+from jointbench.link.tally import Tally
+from jointbench.link.trajectory import Trajectory, check_repeats, trajectory_knots
+from jointbench.stopping import SafeInterrupt, why_ended
+from jointwire import Chunk, Frame, State, Trip
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
     from jointbench.link.board import Board
-    from jointbench.link.feed_holder import Feed
+    from jointbench.link.feed_server import Feed
+
+
+class Sink(Protocol):
+    """Takes chunks and events as they come, and counts what was lost."""
+
+    holds: bool
+    """Whether what comes waits for `flush`; set by who calls it after each wait."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is put."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What was taken, counted."""
+        ...
+
+    def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
+        """Take what came from this node's port, or in its turn on a shared line, at this time of the clock."""
+        ...
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        ...
+
+    def rest(self, time_us: int, node: int, data: bytes) -> None:
+        """Take the bytes after the last delimiter: what was still coming in when listening ended."""
+        ...
+
+    def event(self, time_us: int, event: str, **fields: Any) -> None:
+        """Take note of something that happened."""
+        ...
+
+    def close(self, outcome: str = "finished") -> Ledger:
+        """Finish, and say what was lost."""
+        ...
+
 
 # Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
 KEEP_ALIVE = 0.25

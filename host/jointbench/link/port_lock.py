@@ -1,8 +1,4 @@
-"""The lock of a serial port: a file that says who has it and since when, to every user of the machine.
-
-The system holds the lock as long as the file is open, and frees it when the process ends, however that ends: what the
-file of a process that is gone still says counts no more, and its port is taken over without a question.
-"""
+"""What this program is called in words to others: who has a port, who asks for a stop."""
 
 from __future__ import annotations
 
@@ -11,13 +7,27 @@ import getpass
 import json
 import os
 import stat
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, cast
 
 from jointbench.errors import PortInUse
-from jointbench.link.program import program_name
+
+
+def program_name() -> str:
+    """Its name, of the command line with the verb: "jointbench run"."""
+    path = Path(sys.argv[0] or "python")
+    if path.stem == "jointbench" or path.parts[-2:] == ("jointbench", "__main__.py"):
+        return " ".join(["jointbench", *sys.argv[1:2]])
+    return path.name
+
+
+def this_program() -> str:
+    """Name and process: "jointbench run (process 4711)"."""
+    return f"{program_name()} (process {os.getpid()})"
+
 
 _TRIES = 10  # a file that its holder removes while we open it is made anew
 _MOST_BYTES = 4096

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tornado.netutil import bind_sockets
 
 from jointbench.errors import MonitorError
-from jointbench.link.feed_folder import private_folder
+from jointbench.link.feed import private_folder
 from jointbench.monitor.access import HOST, Access
 
 

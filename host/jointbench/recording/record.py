@@ -9,10 +9,10 @@ from typing import Any
 from jointbench.errors import StopAsked
 from jointbench.excitation import Excitation
 from jointbench.link import Bench, Progress
-from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.playback import ProgressCallback
 from jointbench.recording.recorder import Recorder
 from jointbench.recording.run import Run, open_run
+from jointbench.stopping import SafeInterrupt
 
 __all__ = ["Progress", "record"]
 

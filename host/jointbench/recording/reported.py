@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from jointbench.link.bench_checks import board_ratios
-from jointbench.link.current_filter import butterworth_registers
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.settings import JointSettings
+from jointbench.link.settings import JointSettings, butterworth_registers, motor_settings
 from jointbench.recording.timeline import BoardFacts
 from jointbench.robot import Drive, Robot
 from jointwire import BY_NAME

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
-from jointbench.link.fall_watch import EDGE, HOLD, LEAST_FORCE
+from jointbench.link.motion_watch import EDGE, HOLD, LEAST_FORCE
 from jointbench.robot import CORNERS, Foot, Robot
 from jointbench.signals import Motion, valid_spans
 

@@ -14,7 +14,7 @@ from serial.serialutil import Timeout
 from jointbench.errors import FaultUrlError
 from jointbench.link.fault.faults import Faults
 from jointbench.link.fault.url import parse_fault_url
-from jointbench.link.serial_port import close_serial, file_descriptor, open_serial, read_waiting
+from jointbench.link.line import close_serial, file_descriptor, open_serial, read_waiting
 
 _LOOK_S = 0.005  # between looks at a port that cannot be waited on, and at what another thread has written
 _LINE_SETTINGS = ("baudrate", "bytesize", "parity", "stopbits", "xonxoff", "rtscts", "dsrdtr")

@@ -7,8 +7,7 @@ import pytest
 
 from jointbench.errors import BenchFileError, ConfigurationDiffers
 from jointbench.link.bench_checks import check_boards, check_feet, check_joints
-from jointbench.link.bench_file import BenchFile, BoardEntry
-from jointbench.link.bench_terms import BenchTerms
+from jointbench.link.bench_file import BenchFile, BenchTerms, BoardEntry
 from jointbench.link.identity import Facts
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from jointbench.errors import BenchFileError
-from jointbench.link.bench_file import ServoOverride, read_bench_file
+from jointbench.link.bench_file import read_bench_file
+from jointbench.link.settings import ServoOverride
 
 GOOD = """
 version = 1

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.errors import BenchFileError
-from jointbench.link.bench_file import BenchFile, read_bench_file
-from jointbench.link.bench_terms import BenchTerms, Wire
+from jointbench.link.bench_file import BenchFile, BenchTerms, Wire, read_bench_file
 from jointbench.link.fault import parse_fault_url
 
 HEAD = 'version = 1\nname = "lab"\nrobot = "cobot6"\n'

@@ -7,8 +7,8 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor
-from jointbench.link.fall_watch import HOLD, STANDING_SAMPLES, FallWatch, fall_watch
 from jointbench.link.identity import Facts
+from jointbench.link.motion_watch import HOLD, STANDING_SAMPLES, FallWatch, fall_watch
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointbench.tests.recording.board_stream import data

@@ -31,7 +31,7 @@ from jointbench.link.clock import WallClock
 from jointbench.link.fault import Faults, is_fault_url, parse_fault_url
 from jointbench.link.fault.faults import LONGEST_FRAME
 from jointbench.link.fault.kinds import KINDS, at_wrong_baud
-from jointbench.link.port import Port
+from jointbench.link.line import Port
 
 PORT = ";/dev/null"
 

@@ -20,8 +20,7 @@ import pytest
 from jointbench.errors import FeedError
 from jointbench.link import feed, feed_server
 from jointbench.link.bench_file import BenchFile, read_bench_file
-from jointbench.link.feed import VERSION, FeedClient, open_feed, release_watcher
-from jointbench.link.feed_folder import private_folder
+from jointbench.link.feed import VERSION, FeedClient, open_feed, private_folder, release_watcher
 from jointbench.link.feed_server import LONGEST_LINE, MOST_CLIENTS, MOST_UNREAD, FeedServer
 
 

@@ -6,10 +6,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from jointbench.link.fitness import Finding, board_findings, position_findings
+from jointbench.link.fitness import Finding, Heard, board_findings, position_findings
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.ledger import BoardLedger
-from jointbench.link.listening import Heard
 from jointbench.link.sync import Exchange
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS, HELLO_ACK

@@ -14,9 +14,9 @@ from jointbench.errors import TrajectoryError
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.link.gate import Gate
 from jointbench.link.identity import Facts
-from jointbench.link.motion import PointToPoint, plan_move
 from jointbench.link.playback import _Playback
-from jointbench.link.servo import default_settings
+from jointbench.link.settings import default_settings
+from jointbench.link.trajectory import PointToPoint, plan_move
 from jointbench.robot import Robot, load_robot
 from jointbench.tests.link.wire import DEFAULTS
 

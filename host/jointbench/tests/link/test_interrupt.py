@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from jointbench.link.interrupt import SafeInterrupt
-from jointbench.stopping import why_ended
+from jointbench.stopping import SafeInterrupt, why_ended
 
 
 def test_ctrl_c_waits_for_the_check() -> None:

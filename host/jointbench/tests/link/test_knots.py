@@ -8,7 +8,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.link.knots import check_repeats, trajectory_knots
+from jointbench.link.trajectory import check_repeats, trajectory_knots
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 

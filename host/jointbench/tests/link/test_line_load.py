@@ -5,8 +5,8 @@ import pytest
 from jointbench.errors import BenchFileError
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.identity import Facts
-from jointbench.link.line_load import bytes_per_second, check_load
-from jointbench.link.stream_registers import stream_registers
+from jointbench.link.settings import stream_registers
+from jointbench.link.shared_line import bytes_per_second, check_load
 from jointbench.tests.link.wire import DEFAULTS
 
 

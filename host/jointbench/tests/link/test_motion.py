@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jointbench.link.motion import plan_move
+from jointbench.link.trajectory import plan_move
 from jointbench.robot import load_robot
 
 ROBOT = load_robot("cobot6")

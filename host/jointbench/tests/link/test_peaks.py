@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointbench.link.identity import Facts
-from jointbench.link.peaks import Peaks
+from jointbench.link.motion_watch import Peaks
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointbench.tests.recording.board_stream import data

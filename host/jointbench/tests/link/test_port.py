@@ -12,7 +12,7 @@ from jointbench.errors import BoardLost, BoardSilent
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.clock import WallClock
-from jointbench.link.port import Port
+from jointbench.link.line import Port
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import serial
 
 from jointbench.errors import BoardLost, PortInUse
 from jointbench.link.bench_file import BoardEntry
-from jointbench.link.port import Port
+from jointbench.link.line import Port
 from jointbench.link.port_lock import PortLock, lock_port, lock_words
 
 HOLD = """
 import sys
 from jointbench.link.bench_file import BoardEntry
-from jointbench.link.port import Port
+from jointbench.link.line import Port
 port = Port([BoardEntry(1, "j1", sys.argv[1], 921600)])
 print("open", flush=True)
 sys.stdin.read()

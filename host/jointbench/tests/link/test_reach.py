@@ -5,7 +5,7 @@ import pytest
 
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.link.reach import check_driven, pose_within_reach
+from jointbench.link.trajectory import check_driven, pose_within_reach
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 

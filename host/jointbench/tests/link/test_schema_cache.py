@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.link.schema_cache import cached_schema
+from jointbench.link.board import cached_schema
 from jointwire import Schema, SchemaError, own_schema
 
 

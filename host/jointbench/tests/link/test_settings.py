@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from jointbench.errors import BenchFileError, ConfigurationDiffers, SignalError
-from jointbench.link.bench_file import ServoOverride
 from jointbench.link.client import RegisterName
-from jointbench.link.current_filter import COEFFICIENTS, butterworth_registers
 from jointbench.link.identity import Facts
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.servo import default_settings
-from jointbench.link.settings import JointSettings
-from jointbench.link.stream_registers import stream_registers
+from jointbench.link.settings import (
+    COEFFICIENTS,
+    JointSettings,
+    ServoOverride,
+    butterworth_registers,
+    default_settings,
+    motor_settings,
+    stream_registers,
+)
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.link.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS

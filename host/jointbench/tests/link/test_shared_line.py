@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from jointbench.errors import BoardSilent
-from jointbench.link.attended_clock import AttendedClock
+from jointbench.link.clock import AttendedClock
 from jointbench.link.conversation import Conversation
 from jointbench.link.shared_line import QUIET_US, SharedLine
 from jointbench.tests.link.wire import Wire, WireBoard

@@ -17,7 +17,7 @@ from jointbench.errors import BenchFileError, BoardLost
 from jointbench.link.bench_file import BoardEntry, read_bench_file
 from jointbench.link.board import Board
 from jointbench.link.clock import WallClock
-from jointbench.link.port import Port
+from jointbench.link.line import Port
 
 ALL_BYTES = bytes(range(256))
 # pyserial 3.5 sets up its rfc2217 thread by methods that Python calls outdated.

@@ -6,7 +6,7 @@ import pytest
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
-from jointbench.link.usb_ports import LINE_NAME, line_beside
+from jointbench.link.conversation import LINE_NAME, line_beside
 
 USB_LINE = Path(__file__).parents[4] / "firmware" / "boards" / "drivers" / "rp2_usb_line.py"
 

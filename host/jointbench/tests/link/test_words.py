@@ -2,7 +2,7 @@
 
 import pytest
 
-from jointbench.link.words import refusal_text
+from jointbench.link.conversation import refusal_text
 from jointwire import MessageType, Refusal
 
 

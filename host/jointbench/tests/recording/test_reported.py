@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from jointbench.link.identity import Facts
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.servo import default_settings
+from jointbench.link.settings import default_settings, motor_settings
 from jointbench.recording import Recorder, examine
 from jointbench.recording.reported import disagreements
 from jointbench.recording.run import boards_of

@@ -9,8 +9,7 @@ import pytest
 from jointbench.errors import FitError
 from jointbench.identification.estimators.simulated_motion import board_servo
 from jointbench.link.identity import Facts
-from jointbench.link.motor_settings import motor_settings
-from jointbench.link.servo import default_settings
+from jointbench.link.settings import default_settings, motor_settings
 from jointbench.recording import Run
 from jointbench.robot import Robot, load_robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run
