@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jointbench.flash.update import boards_of
 from jointbench.link.bench_file import BoardEntry
-from jointbench.tests.link.test_identity import identity
+from jointbench.tests.link.test_board import identity
 
 
 def entry(node: int, url: str, flash: Path | None = None) -> BoardEntry:

@@ -1,12 +1,30 @@
 """One board: what it is sent, and what is made of what it says."""
 
+import json
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from jointbench.errors import BoardRefused, BoardSilent, SchemaMismatch
-from jointbench.link.board import Board
-from jointbench.tests.link.wire import Wire, WireBoard
-from jointwire import BY_NAME, MessageType, Refusal, State, config_crc, encode_frame
+from jointbench.link.board import Board, cached_schema
+from jointbench.link.identity import Identity
+from jointbench.tests.link.wire import HELLO_ACK, Wire, WireBoard
+from jointwire import (
+    BY_NAME,
+    Frame,
+    MessageType,
+    Refusal,
+    Schema,
+    SchemaError,
+    State,
+    config_crc,
+    decode_frame,
+    encode_frame,
+    own_schema,
+    schema_hash,
+)
 
 
 def board(far: WireBoard, **more) -> tuple[Wire, Board]:
@@ -99,3 +117,78 @@ def test_telling_is_not_waiting() -> None:
     assert wire.now_us() == 0
     wire.wait(10_000)
     assert [frame.type for frame in far.served] == [MessageType.STOP]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "jointbench" / "schemas"
+
+
+@pytest.fixture
+def other() -> Schema:
+    values = json.loads(own_schema().text)
+    values["registers"].pop()
+    return Schema.from_text(json.dumps(values))
+
+
+def never() -> bytes:
+    raise AssertionError("the board was asked")
+
+
+def test_ones_own_is_known_and_kept(cache: Path) -> None:
+    own = own_schema()
+    assert cached_schema(own.hash, never) == own
+    assert (cache / f"{own.hash:08x}.json").read_text(encoding="utf-8") == own.text
+
+
+def test_another_is_fetched_once(cache: Path, other: Schema) -> None:
+    assert cached_schema(other.hash, lambda: zlib.compress(other.text.encode())) == other
+    assert cached_schema(other.hash, never) == other
+    assert [path.name for path in cache.iterdir()] == [f"{other.hash:08x}.json"]
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "\udce4", "same length"])
+def test_a_damaged_file_is_fetched_anew(cache: Path, other: Schema, damage: str) -> None:
+    cache.mkdir(parents=True)
+    path = cache / f"{other.hash:08x}.json"
+    text = other.text[:-1] + "!" if damage == "same length" else damage
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    assert cached_schema(other.hash, lambda: zlib.compress(other.text.encode())) == other
+    assert path.read_text(encoding="utf-8") == other.text
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(cache: Path, other: Schema) -> None:
+    cache.parent.write_text("a file where the folder would be")
+    assert cached_schema(other.hash, lambda: zlib.compress(other.text.encode())) == other
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [(b"nothing of the kind", "no compressed text"), (zlib.compress(own_schema().text.encode()), "has hash")],
+)
+def test_what_is_not_the_boards_schema_is_refused(other: Schema, sent: bytes, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        cached_schema(other.hash, lambda: sent)
+
+
+def identity(**changes) -> Identity:
+    frame: Frame = decode_frame(encode_frame(MessageType.HELLO_ACK, 1, 0, **{**HELLO_ACK, **changes})[:-1])
+    return Identity.from_hello(frame.body)
+
+
+def test_in_words() -> None:
+    found = identity()
+    assert (found.board, found.wire, found.firmware_version) == ("pico2", "1.2", "1.2.3")
+    assert found.uid == "000102030405060700000000"
+    assert found.features == ("PLAYBACK", "SHARED_LINE")
+    assert (found.reset_cause, found.encoder_source) == ("WATCHDOG", "PIO")
+    assert (found.clock_Hz, found.transmit_buffer) == (150_000_000, 4096)
+    assert found.has_our_schema
+    assert not identity(schema_hash=schema_hash() ^ 1).has_our_schema
+
+
+def test_what_a_later_version_says_is_kept_as_its_number() -> None:
+    found = identity(reset_cause=77, encoder_source=99, features=1 << 31, board=b"\xff" * 16)
+    assert (found.reset_cause, found.encoder_source, found.features) == ("77", "99", ())
+    assert found.board == "\ufffd" * 16

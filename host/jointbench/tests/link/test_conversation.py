@@ -1,12 +1,23 @@
 """Requests and answers: repeated a few times in the target's time, and never mistaken for each other."""
 
-import pytest
+from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serial.tools import list_ports
+from serial.tools.list_ports_common import ListPortInfo
+
+import jointwire
 from jointbench.errors import BoardSilent
-from jointbench.link.conversation import ANSWER_TIMEOUT_US, Conversation
+from jointbench.link.client import Client
+from jointbench.link.conversation import ANSWER_TIMEOUT_US, LINE_NAME, Conversation, line_beside, refusal_text
 from jointbench.link.line import Line
 from jointbench.tests.link.wire import Wire, WireBoard
-from jointwire import MessageType
+from jointwire import ANSWERS, BODIES, REGISTERS, Frame, MessageType, Refusal, decode_frame, encode_frame
 
 
 def conversation(board: WireBoard, **wire) -> tuple[Wire, Conversation]:
@@ -97,3 +108,143 @@ def test_the_wrap_of_numbers_and_nonces_is_no_matter() -> None:
         assert read(talk) == 3
         talk.ask(MessageType.STOP, MessageType.ACK, lambda body: True)
         wire.wait(20_000)
+
+
+GOLDEN: list[dict[str, Any]] = json.loads((Path(jointwire.__file__).parent / "tests/vectors.json").read_text("utf-8"))
+REQUESTS = [vector for vector in GOLDEN if MessageType(vector["type"]) in ANSWERS]
+
+
+class KeepingAsker:
+    """An asker that keeps what was asked, and answers with what it is given."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.asked = b""
+        self.matched: bool | None = None
+        self.answer = decode_frame(answer[:-1])
+
+    def __call__(
+        self,
+        kind: MessageType,
+        answer: MessageType,
+        matches: Callable[[Any], bool],
+        about: str = "",
+        allowed: str = "",
+        **fields: Any,
+    ) -> tuple[int, Frame]:
+        assert answer is self.answer.type
+        self.asked = decode_frame(encode_frame(kind, 1, 0, **fields)[:-1]).payload
+        self.matched = matches(self.answer.body)
+        self.words = about, allowed
+        return 77, self.answer
+
+
+def _arguments(vector: dict[str, Any]) -> dict[str, Any]:
+    """The fields as a method takes them: no count of what it can count, registers by name."""
+    fields = {name: bytes.fromhex(v) if isinstance(v, str) else v for name, v in vector["fields"].items()}
+    if "knots" in fields or "data" in fields:
+        del fields["count"]
+    if "register" in fields:
+        fields["register"] = next(r.name for r in REGISTERS if r.id == fields["register"])
+    return fields
+
+
+def _answer(vector: dict[str, Any], **changes: Any) -> bytes:
+    """A golden answer with the fields that it repeats from the request."""
+    answer = ANSWERS[MessageType(vector["type"])]
+    golden = next(v for v in GOLDEN if v["type"] == answer.type)
+    body = BODIES[answer.type].parse(bytes.fromhex(golden["body"]))
+    fields = {name: body[name] for name in golden["fields"]}
+    for name in answer.echoed:
+        value = vector["fields"][name]
+        fields[name] = bytes.fromhex(value) if isinstance(value, str) else value
+    if answer.type is MessageType.VALUES:
+        fields["values"] = [7] * fields["count"]
+    return encode_frame(answer.type, 1, 0, **fields | changes)
+
+
+# A register that no board has cannot be asked for by name.
+KNOWN = [v for v in REQUESTS if v["fields"].get("register") in (None, *(r.id for r in REGISTERS))]
+
+
+@pytest.mark.parametrize("vector", KNOWN, ids=lambda vector: vector["message"])
+def test_a_method_asks_with_the_vectors_bytes(vector: dict[str, Any]) -> None:
+    line = KeepingAsker(_answer(vector))
+    method = getattr(Client(line), vector["message"].lower())
+    answer = method(**_arguments(vector), about="this", allowed="that")
+    assert line.asked.hex() == vector["body"]
+    assert line.matched is True
+    assert line.words == ("this", "that")
+    assert (answer.received_us, answer.body, answer.frame) == (77, line.answer.body, line.answer)
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("READ", {"first": 6}),
+        ("READ", {"count": 3, "values": [1, 2, 3]}),
+        ("PING", {"nonce": 1}),
+        ("DICT", {"offset": 0}),
+        ("ECHO", {"count": 4, "data": b"\0\1\3\1"}),
+    ],
+)
+def test_an_answer_to_another_request_is_not_taken(message: str, changes: dict[str, Any]) -> None:
+    vector = next(vector for vector in REQUESTS if vector["message"] == message)
+    line = KeepingAsker(_answer(vector, **changes))
+    getattr(Client(line), message.lower())(**_arguments(vector))
+    assert line.matched is False
+
+
+def test_every_request_is_asked_here() -> None:
+    assert {vector["message"] for vector in KNOWN} == {kind.name for kind in ANSWERS}
+
+
+@pytest.mark.parametrize("refusal", list(Refusal))
+def test_every_refusal_has_words(refusal: Refusal) -> None:
+    text = refusal_text(refusal, 3)
+    assert "does not know (value" not in text
+    assert "{" not in text
+
+
+def test_words_follow_the_request_where_a_code_means_two_things() -> None:
+    assert refusal_text(Refusal.INCOMPLETE, 3, request=MessageType.KNOTS).startswith("it has only 3 knots so far")
+    assert refusal_text(Refusal.INCOMPLETE, 3, request=MessageType.ARM).startswith("knot 3 is outside the limits")
+
+
+def test_a_changed_configuration_names_its_checksum_as_people_compare_it() -> None:
+    assert "CRC-32 is ffffffff" in refusal_text(Refusal.BAD_CONFIG, -1)
+
+
+def test_a_code_of_a_later_release_is_told_as_it_is() -> None:
+    assert refusal_text(200, 7) == "refusal 200, which this release does not know (value 7)"
+
+
+USB_LINE = Path(__file__).parents[4] / "firmware" / "boards" / "drivers" / "rp2_usb_line.py"
+
+
+def port(path: Path, location: str | None, interface: str | None) -> ListPortInfo:
+    path.touch()
+    info = ListPortInfo(str(path))
+    info.location, info.interface = location, interface
+    return info
+
+
+def test_the_line_is_that_of_the_same_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = [
+        port(tmp_path / "ttyACM0", "1-2:1.0", "Board CDC"),
+        port(tmp_path / "ttyACM1", "1-2:1.2", LINE_NAME),
+        port(tmp_path / "ttyACM2", "1-20:1.0", "Board CDC"),
+        port(tmp_path / "ttyACM3", "1-20:1.2", LINE_NAME),
+        port(tmp_path / "ttyACM4", "1-3:1.0", "Board CDC"),
+        port(tmp_path / "ttyS0", None, None),
+    ]
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
+    by_id = tmp_path / "usb-MicroPython_Board_in_FS_mode-if00"
+    by_id.symlink_to(tmp_path / "ttyACM2")
+    assert line_beside(str(tmp_path / "ttyACM0")) == str(tmp_path / "ttyACM1")
+    assert line_beside(str(by_id)) == str(tmp_path / "ttyACM3")
+    for other in ("ttyACM1", "ttyACM4", "ttyS0", "socket"):
+        assert line_beside(str(tmp_path / other)) is None
+
+
+def test_the_firmware_gives_it_this_name() -> None:
+    assert f'NAME = "{LINE_NAME}"\n' in USB_LINE.read_text(encoding="utf-8")

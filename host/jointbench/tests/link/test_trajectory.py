@@ -8,7 +8,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.errors import TrajectoryError
 from jointbench.link.identity import Facts
-from jointbench.link.trajectory import check_repeats, trajectory_knots
+from jointbench.link.trajectory import check_driven, check_repeats, plan_move, pose_within_reach, trajectory_knots
 from jointbench.robot import load_robot
 from jointbench.tests.link.wire import DEFAULTS
 
@@ -74,3 +74,62 @@ def test_repeats_beyond_what_boards_count_are_refused(repeats: int) -> None:
     with pytest.raises(TrajectoryError, match=rf"repeats = {repeats} must be a whole number from 1 to 65535"):
         check_repeats(repeats)
     check_repeats(65535)
+
+
+HOME = np.array(ROBOT.home)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("speed", [0.1, 0.5, 1.0])
+def test_limits_are_kept_and_reached(seed: int, speed: float) -> None:
+    low, high = ROBOT.position_limits.T
+    goal = np.random.default_rng(seed).uniform(low, high)
+    move = plan_move(ROBOT, HOME, goal, 0.032, speed)
+    q, dq, ddq = move.evaluate(np.linspace(0.0, move.period, 4001))
+    for ends, value in ((q, HOME), (q[::-1], goal)):
+        np.testing.assert_allclose(ends[0], value, atol=1e-12)
+    for rate in (dq[0], dq[-1], ddq[0], ddq[-1]):
+        np.testing.assert_allclose(rate, 0.0, atol=1e-9)
+    by_velocity = np.max(np.abs(dq) / (speed * ROBOT.velocity_limits))
+    by_acceleration = np.max(np.abs(ddq) / (speed * ROBOT.acceleration_limits))
+    # The period is rounded up to whole knots: at most one of 0.032 s longer than needed.
+    assert max(by_velocity, by_acceleration) <= 1.0 + 1e-9
+    assert max(by_velocity, by_acceleration) >= (1.0 - 0.032 / move.period) ** 2 - 1e-6
+    assert move.period / 0.032 == pytest.approx(round(move.period / 0.032))
+
+
+def test_derivatives_are_those_of_the_position() -> None:
+    move = plan_move(ROBOT, HOME, HOME + 0.5, 0.032)
+    time = np.linspace(0.0, move.period, 20001)
+    q, dq, ddq = move.evaluate(time)
+    step = time[1]
+    # Central differences leave h²/6 of the next but one derivative; that is below 1e-6 for these steps.
+    np.testing.assert_allclose((q[2:] - q[:-2]) / (2 * step), dq[1:-1], atol=1e-6)
+    np.testing.assert_allclose((dq[2:] - dq[:-2]) / (2 * step), ddq[1:-1], atol=1e-5)
+
+
+def test_no_way_at_all_is_one_step() -> None:
+    assert plan_move(ROBOT, HOME, HOME, 0.032).period == 0.032
+
+
+MEASURING = Facts({**DEFAULTS, "board.channels": 1 << 2})
+COBOT = load_robot("cobot6")
+
+
+def test_a_joint_without_a_motor_may_stand_anywhere_and_not_move() -> None:
+    facts = [*[Facts(DEFAULTS)] * 5, MEASURING]
+    q = np.full((3, 6), 0.7)
+    check_driven(q, COBOT, facts)
+    q[2, 5] = 0.70001
+    with pytest.raises(TrajectoryError, match=r"^joint 'j6' is asked to move from 0\.7 to 0\.70001 rad, but nothing"):
+        check_driven(q, COBOT, facts)
+
+
+def test_a_pose_leaves_a_joint_without_a_motor_where_it_is() -> None:
+    facts = [*[Facts(DEFAULTS)] * 5, MEASURING]
+    start = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.3])
+    for named in (COBOT.home[5], 0.3):
+        goal = pose_within_reach(COBOT, facts, start, np.array([0.1, 0.2, 0.3, 0.4, 0.5, named]))
+        assert goal.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.3]
+    with pytest.raises(TrajectoryError, match=r"^joint 'j6' is asked to go to 0\.2 rad.*It is at 0\.3 rad"):
+        pose_within_reach(COBOT, facts, start, np.full(6, 0.2))
