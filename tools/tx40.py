@@ -16,9 +16,9 @@ from jointbench.cli.fit import fit_fields
 from jointbench.cli.judgement import two_errors_sentence
 from jointbench.cli.tables import table
 from jointbench.errors import ImportedDataError
-from jointbench.identification.judgement.torque_error import TwoErrors
+from jointbench.identification.delay import Delay
+from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.observations import observe
-from jointbench.identification.observations.delay import Delay
 from jointbench.recording import Run, import_csv
 
 PUBLISHED = Path(__file__).with_name("tx40_published.toml")

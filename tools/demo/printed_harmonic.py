@@ -17,7 +17,7 @@ from jointbench.arrays import Array
 from jointbench.identification.drives import DriveSignals, GearTorque, LinearTorque, RmsError, RowFilter
 from jointbench.identification.drives.harmonic import rms_error
 from jointbench.identification.drives.prediction import fit_linear_torque
-from jointbench.identification.observations.recorded_signals import recorded_signals
+from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.signals import LowPass, moving_mask, rest_threshold, savitzky_golay
 
 SAMPLE_PERIOD = 0.01

@@ -18,7 +18,7 @@ from jointbench import FitSettings, Robot, Run
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.identification.friction import FrictionData, FrictionFit
-from jointbench.identification.observations.recorded_signals import recorded_signals
+from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.signals import LowPass, moving_mask, rest_threshold
 
 CUTOFF_HZ = 15.0

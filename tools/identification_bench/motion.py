@@ -7,7 +7,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
-from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.identification.rows import MotionRows
 from jointbench.memory_mapping import chunks
 from jointbench.robot import Robot, load_robot
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.identification.least_squares import Estimate, joint_weights, least_squares
-from jointbench.identification.least_squares.triangles import compress
-from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.identification.rows import MotionRows
+from jointbench.identification.triangles import compress
 
 ROUNDS = 7
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, fit_stance
 from jointbench.tests.identification.zero_moment_point.planned import TOTAL_MASS, TRUTH, parameters
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (

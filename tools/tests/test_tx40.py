@@ -58,7 +58,7 @@ def test_a_check_can_fail(tmp_path: Path):
     if not DATA.is_dir():
         pytest.skip("the public TX40 recording is not in ../shared/data/staubli_tx40")
     from jointbench import FitSettings, fit
-    from jointbench.identification.observations.delay import given_delay
+    from jointbench.identification.delay import given_delay
     from jointbench.recording import import_csv
 
     run = import_csv("tx40", tmp_path / "run", data=DATA)

@@ -15,7 +15,7 @@ from jointbench.cli.model_places import model_file, own_run
 from jointbench.cli.tables import table
 from jointbench.identification import Model, load_model
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
-from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
+from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
 from jointbench.identification.observations import observe
 from jointbench.recording import open_run
 from jointbench.signals import Motion

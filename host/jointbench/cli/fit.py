@@ -23,7 +23,7 @@ from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import Model, without_external
 from jointbench.identification import fit as identify
-from jointbench.identification.judgement.torque_error import TwoErrors
+from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.log_check import check_log
 from jointbench.recording import Run, open_run
 from jointbench.robot import load_robot

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jointbench.cli.friction_laws import add_friction_argument, asked_friction
-from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_help
+from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, estimator_help
 from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from jointbench.identification.friction import (
     friction_of_run,
     read_friction_csv,
 )
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.recording import open_run
 
 VERB = "friction"

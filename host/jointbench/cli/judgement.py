@@ -8,8 +8,8 @@ from typing import Any
 
 from jointbench.arrays import Array
 from jointbench.identification import Verdict
-from jointbench.identification.judgement.torque_error import TorqueInformation, TwoErrors
-from jointbench.identification.judgement.whiteness import Whiteness
+from jointbench.identification.judgement import TorqueInformation, TwoErrors
+from jointbench.identification.whiteness import Whiteness
 
 
 def verdict_fields(whole: Verdict, joints: Sequence[Verdict]) -> dict[str, Any]:

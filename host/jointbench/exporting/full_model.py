@@ -16,7 +16,7 @@ from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction_in_model import ModelFriction
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.robot import Link, Robot
 from jointbench.robot.joint import as_matrix
 

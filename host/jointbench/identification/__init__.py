@@ -4,8 +4,7 @@ from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.external import without_external
 from jointbench.identification.fit import fit
 from jointbench.identification.fleet import Fleet, fit_fleet
-from jointbench.identification.judgement.torque_error import TorqueError
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import TorqueError, Verdict
 from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
 from jointbench.identification.settings import FitSettings

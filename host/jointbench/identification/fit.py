@@ -15,19 +15,16 @@ from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
 from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
-from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
+from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, estimator_options
 from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
 from jointbench.identification.friction_in_model.memory_fit import ESTIMATORS as MEMORY_BESIDE
 from jointbench.identification.friction_in_model.memory_fit import MEMORY, fit_memory
-from jointbench.identification.judgement.torque_error import ErrorSums, TorqueError, TwoErrors
-from jointbench.identification.judgement.whiteness import Whiteness, WhitenessSums
+from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.model import Model
-from jointbench.identification.observations import observe
-from jointbench.identification.observations.fitted_rows import Recorded, best_information, fitted_rows, modelled_torque
-from jointbench.identification.provenance import provenance, provenance_of_all
-from jointbench.identification.rows import Rows
-from jointbench.identification.rows.motor_side import felt_by_sensor
-from jointbench.identification.settings import FitSettings
+from jointbench.identification.observations import Recorded, best_information, fitted_rows, modelled_torque, observe
+from jointbench.identification.rows import Rows, felt_by_sensor
+from jointbench.identification.settings import FitSettings, provenance, provenance_of_all
+from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,19 +16,45 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, Wrench, external_torques, model_columns
 from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError, JointbenchError
-from jointbench.identification.friction_state import FrictionState, Prediction
-from jointbench.identification.judgement.torque_error import TorqueError, TorqueInformation, unseen_parameters
-from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_parameters, judge_whole
-from jointbench.identification.judgement.whiteness import Whiteness
+from jointbench.identification.delay import Delay
+from jointbench.identification.judgement import (
+    TorqueError,
+    TorqueInformation,
+    Verdict,
+    judge_joints,
+    judge_parameters,
+    judge_whole,
+    unseen_parameters,
+)
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
-from jointbench.identification.observations.delay import Delay
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.whiteness import Whiteness
 from jointbench.recording.seal import edit_sentence
 from jointbench.robot import Robot
 
 if TYPE_CHECKING:
     from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
     from jointbench.identification.physical import PhysicalParameters
+
+
+class FrictionState(NamedTuple):
+    """What friction remembers.
+
+    Attributes:
+        position: of the joints at the last sample [rad or m], shape (n_joints,).
+        stops: stop operators there, each over its threshold, in [-1, 1], shape (n_stops,).
+    """
+
+    position: Array
+    stops: Array
+
+
+class Prediction(NamedTuple):
+    """Joint torque of a motion [N·m or N], shape (n, n_joints), and what friction remembers after it."""
+
+    torque: Array
+    state: FrictionState
+
 
 _BEFORE_SENSOR = "the rotor turns before the joint's torque sensor, which does not feel its inertia"
 

@@ -1,30 +1,182 @@
-"""Models as JSON files."""
+"""A model as a JSON file, with all it needs to predict and to judge."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
+from jointbench.identification.delay import Delay, given_delay
 from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
-from jointbench.identification.judgement.torque_error import TorqueError, TorqueInformation
-from jointbench.identification.judgement.whiteness import Whiteness
+from jointbench.identification.judgement import TorqueError, TorqueInformation
 from jointbench.identification.model import Model
-from jointbench.identification.observations.delay import Delay, given_delay
-from jointbench.identification.plain_values import floats, frozen, plain
-from jointbench.identification.robot_values import robot_from, robot_values
-from jointbench.identification.rows.motor_side import felt_by_sensor
+from jointbench.identification.rows import felt_by_sensor
 from jointbench.identification.settings import FitSettings
-from jointbench.robot import Compensation, Robot
+from jointbench.identification.whiteness import Whiteness
+from jointbench.robot import (
+    Capsule,
+    Compensation,
+    Coupling,
+    Drive,
+    Foot,
+    Frame,
+    Joint,
+    Link,
+    LinkAxis,
+    LinkKind,
+    Mimic,
+    Robot,
+)
+from jointbench.robot.compensation import KINDS
 from jointbench.sealed import is_sealed, sealed_json, what_changed
+
+
+def plain(value: Any) -> Any:
+    """What JSON knows: no arrays, no tuples, and null in place of numbers that are not finite."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in cast(dict[Any, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in cast(list[Any], value)]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if isinstance(value, (str, int, bool, type(None))) else str(value)
+
+
+def floats(values: Sequence[Any], missing: float) -> Array:
+    """Floats of any depth, null as `missing`."""
+    array = np.array(values, dtype=np.float64)  # null has become nan
+    return np.where(np.isnan(array), missing, array)
+
+
+def check_type(value: Any, hint: Any, where: str) -> None:
+    """Refuse a value that is not what the type of a record's field says, to any depth.
+
+    Args:
+        value: of the field, or the record.
+        hint: its type: of numbers, texts, tuples, literals and records, or None beside one of them.
+        where: it is, for the message.
+
+    Raises:
+        TypeError: names the field.
+    """
+    parts: tuple[Any, ...] = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        if value is None:
+            return
+        hint = next(part for part in parts if part is not NoneType)
+        parts = get_args(hint)
+    if is_dataclass(hint) and isinstance(value, cast(type, hint)):
+        for name, of_field in get_type_hints(hint).items():
+            check_type(getattr(value, name), of_field, f"{where}.{name}")
+    elif get_origin(hint) is tuple and isinstance(value, tuple):
+        items = cast(tuple[Any, ...], value)
+        kinds = parts[:1] * len(items) if Ellipsis in parts else parts
+        if len(items) != len(kinds):
+            raise TypeError(f"{where} has {len(items)} entries, and must have {len(kinds)}")
+        for number, (item, kind) in enumerate(zip(items, kinds, strict=True)):
+            check_type(item, kind, f"{where}[{number}]")
+    elif get_origin(hint) is Literal:
+        if value not in parts:
+            raise TypeError(f"{where} is {value!r}, and must be one of {', '.join(map(repr, parts))}")
+    else:
+        kinds = (int, float) if hint is float else hint if hint in (bool, int, str) else ()
+        if not isinstance(value, cast(type, kinds)) or (isinstance(value, bool) and hint is not bool):
+            raise TypeError(f"{where} is {value!r}, and must be of type {getattr(hint, '__name__', hint)}")
+
+
+def frozen(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values whose lists, of any depth, are tuples again, as frozen records have them."""
+
+    def tuples(value: Any) -> Any:
+        return tuple(tuples(item) for item in cast(list[Any], value)) if isinstance(value, list) else value
+
+    return {key: tuples(value) for key, value in values.items()}
+
+
+def robot_values(robot: Robot) -> dict[str, Any]:
+    """All fields of a robot, with compensations by their kind and names."""
+    compensations = [_compensation_values(each) for each in robot.compensations]
+    return dataclasses.asdict(dataclasses.replace(robot, compensations=())) | {"compensations": compensations}
+
+
+def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] = ()) -> Robot:
+    """The robot of `robot_values`, also where JSON has made lists of its tuples.
+
+    Args:
+        values: its fields.
+        compensations: those that are functions of one's own, which the values only name.
+
+    Raises:
+        ModelFileError: such a function is not given.
+        KeyError, TypeError, ValueError: the values are not a robot's.
+    """
+    own = {each.name: each for each in compensations}
+    parts: dict[str, Any] = {
+        "joints": tuple(_joint(joint) for joint in values["joints"]),
+        "drives": tuple(Drive(**drive) for drive in values["drives"]),
+        "couplings": tuple(_coupling(coupling) for coupling in values["couplings"]),
+        "frames": tuple(Frame(**frozen(frame)) for frame in values["frames"]),
+        # Files written before robots had capsules, bases that move, feet or kinds of links, have none.
+        "capsules": tuple(Capsule(**frozen(capsule)) for capsule in values.get("capsules", ())),
+        "base_link": Link(**frozen(base_link)) if (base_link := values.get("base_link")) else None,
+        "compensations": tuple(_compensation(each, own) for each in values.get("compensations", ())),
+        "feet": tuple(Foot(**frozen(foot)) for foot in values.get("feet", ())),
+        "link_kinds": tuple(_link_kind(kind) for kind in values.get("link_kinds", ())),
+    }
+    robot = Robot(**frozen(values) | parts)
+    check_type(dataclasses.replace(robot, compensations=()), Robot, "robot")
+    for k, joint in enumerate(robot.joints):
+        if not -1 <= joint.parent < k:
+            raise ValueError(f"joint {joint.name!r} has the parent {joint.parent}, and must have one before it")
+    return robot
+
+
+def _compensation_values(compensation: Compensation) -> dict[str, Any]:
+    """All but the function, which `_compensation` finds by the kind."""
+    return {name: getattr(compensation, name) for name in ("name", "joints", "parameters", "kind")}
+
+
+def _compensation(values: dict[str, Any], own: Mapping[str, Compensation]) -> Compensation:
+    name, joints, parameters = values["name"], tuple(values["joints"]), tuple(values["parameters"])
+    if values["kind"] in KINDS:
+        return KINDS[values["kind"]](name, *joints)
+    given = own.get(name)
+    if given is None or (given.joints, given.parameters) != (joints, parameters):
+        raise ModelFileError(
+            f"the model has the compensation {name!r} of joints {', '.join(joints)} with parameters "
+            f"{', '.join(parameters)}, a function that no file holds; give it: "
+            f"load_model(path, compensations=[Compensation({name!r}, {joints!r}, {parameters!r}, columns)])"
+        )
+    return given
+
+
+def _coupling(values: dict[str, Any]) -> Coupling:
+    parts: dict[str, Any] = {"more": tuple(Drive(**drive) for drive in values.get("more", ()))}
+    return Coupling(**frozen(values) | parts)
+
+
+def _joint(values: dict[str, Any]) -> Joint:
+    mimic = values["mimic"]
+    parts: dict[str, Any] = {"link": Link(**frozen(values["link"])), "mimic": Mimic(**mimic) if mimic else None}
+    return Joint(**frozen(values) | parts)
+
+
+def _link_kind(values: Mapping[str, Any]) -> LinkKind:
+    return LinkKind(values["name"], tuple(LinkAxis(**frozen(axis)) for axis in values["links"]))
+
 
 _base_parameters = functools.lru_cache(maxsize=16)(base_parameters)
 """Of a fleet's models all have the same robot."""

@@ -19,8 +19,7 @@ from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.law import Element
 from jointbench.identification.friction_in_model.model_memory import ModelMemory, no_memory
-from jointbench.identification.friction_state import FrictionState
-from jointbench.identification.model import Model
+from jointbench.identification.model import FrictionState, Model
 from jointbench.robot import Robot
 
 

@@ -1,14 +1,20 @@
-"""What a user may choose about a fit; what is left out is taken from the recording."""
+"""Settings of a fit: how a recording becomes rows; and where a result comes from."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, Literal, cast
 
+import numpy as np
+import scipy
+
 from jointbench.errors import FitError
+from jointbench.recording.run import Run
 
 POSITIONS = ("motor", "link")
 TORQUES = ("motor", "joint")
@@ -123,3 +129,37 @@ def _is_number(value: object, *, endless: bool) -> bool:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return False
     return math.isfinite(value) or (endless and math.isinf(value))
+
+
+def provenance(run: Run) -> dict[str, Any]:
+    """Of one run: its place, its hash, what was recorded about it, and what computed the result."""
+    return _of_run(run) | {"versions": _versions()}
+
+
+def provenance_of_all(runs: Sequence[Run], settings: Sequence[FitSettings]) -> dict[str, Any]:
+    """The same of one run, or under "runs" of several, each with the settings it was observed with."""
+    if len(runs) == 1:
+        return provenance(runs[0])
+    each = [_of_run(run) | {"settings": chosen.to_dict()} for run, chosen in zip(runs, settings, strict=True)]
+    return {"runs": each, "versions": _versions()}
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    edits = {"edits": list(run.edits)} if run.edits else {}
+    return {"run": str(run.path), "sha256": run.sha256, "recorded": dict(run.provenance), **edits}
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "jointbench": _installed_version(),
+    }
+
+
+def _installed_version() -> str:
+    try:
+        return metadata.version("jointbench")
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.judgement.torque_error import (
+from jointbench.identification.judgement import (
     InformationSums,
     TorqueError,
     TorqueInformation,
     TwoErrors,
+    Verdict,
+    judge_joints,
+    judge_whole,
     noise_in_band,
     torque_error,
 )
-from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
-from jointbench.identification.judgement.whiteness import Whiteness, whiteness
 from jointbench.identification.model import Model
 from jointbench.identification.observations import Observations, observe
-from jointbench.identification.provenance import provenance
 from jointbench.identification.rows import Rows
-from jointbench.identification.settings import FitSettings
+from jointbench.identification.settings import FitSettings, provenance
+from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.recording.run import Run
 
 

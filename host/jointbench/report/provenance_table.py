@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jointbench.identification import Model
-from jointbench.identification.estimators.registry import DEFAULT
+from jointbench.identification.estimators.estimator import DEFAULT
 from jointbench.identification.settings import FitSettings
 from jointbench.report.evidence import Evidence, fitted_runs
 

@@ -24,7 +24,7 @@ from jointbench.identification.comparison.torque_difference import (
     states_within_limits,
     torque_differences,
 )
-from jointbench.identification.judgement.verdict import GOOD_RELATIVE_ERROR
+from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
 from jointbench.identification.model import Model
 from jointbench.signals import Motion
 

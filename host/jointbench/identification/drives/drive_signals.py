@@ -14,7 +14,7 @@ from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
-from jointbench.identification.observations.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
 from jointbench.identification.settings import FitSettings
 from jointbench.recording.run import Run
 from jointbench.robot import Robot

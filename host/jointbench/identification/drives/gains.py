@@ -13,7 +13,7 @@ from jointbench.dynamics.shapes import parameter_vector
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.harmonic_joint import MotorRows, motor_rows
-from jointbench.identification.judgement.verdict import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
+from jointbench.identification.judgement import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.robot import Robot
 

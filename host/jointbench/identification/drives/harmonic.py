@@ -25,7 +25,7 @@ from jointbench.identification.drives.prediction import (
     motor_torque_by_stand_in,
 )
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
-from jointbench.identification.judgement.verdict import Verdict, judge_parameter
+from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import weighted_least_squares
 from jointbench.robot import Robot
 from jointbench.signals import Motion

@@ -17,7 +17,7 @@ from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Load, torque_slopes
-from jointbench.identification.judgement.verdict import Verdict, judge_parameter
+from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.robot import Robot
 

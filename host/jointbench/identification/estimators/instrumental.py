@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import check_can_be_simulated
-from jointbench.identification.estimators.paired_rows import (
-    Chosen,
-    OtherRegressor,
-    Pair,
-    PairedRows,
-    Pairs,
-    period_halves,
-)
-from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.simulated_motion import (
+from jointbench.identification.estimators.estimator import Problem
+from jointbench.identification.estimators.output_error import (
     MADE_POSSIBLE,
     SETTLED,
     Follower,
@@ -30,17 +22,26 @@ from jointbench.identification.estimators.simulated_motion import (
     planned_run,
     simulate_runs,
 )
-from jointbench.identification.least_squares import Estimate, least_squares
-from jointbench.identification.least_squares.covariance import (
+from jointbench.identification.estimators.paired_rows import (
+    Chosen,
+    OtherRegressor,
+    Pair,
+    PairedRows,
+    Pairs,
+    period_halves,
+)
+from jointbench.identification.least_squares import (
     LEAST_EXPECTED,
+    Estimate,
     LongRun,
     Stretch,
     expected_share,
+    least_squares,
     windowed_covariance,
 )
-from jointbench.identification.least_squares.triangles import Triangles, compress, solve
 from jointbench.identification.observations import observe
 from jointbench.identification.rows import Rows
+from jointbench.identification.triangles import Triangles, compress, solve
 from jointbench.recording.run import Run
 
 INSTRUMENTS = ("simulated", "planned", "periods")

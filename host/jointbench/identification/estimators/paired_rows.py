@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.problem import Problem
+from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.settings import FitSettings

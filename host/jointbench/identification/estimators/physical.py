@@ -9,15 +9,17 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.priors import (
+from jointbench.identification.estimators.estimator import Problem
+from jointbench.identification.estimators.regularised import (
     ParameterPrior,
     RelativeSigma,
+    Split,
+    leave_one_out,
     parameter_prior,
+    split_by_time,
 )
-from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.ridge import Split, leave_one_out, split_by_time
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
-from jointbench.identification.least_squares.triangles import Triangles, compress, solve
+from jointbench.identification.triangles import Triangles, compress, solve
 
 if TYPE_CHECKING:
     from jointbench.identification.physical import PhysicalParameters

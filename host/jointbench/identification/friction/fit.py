@@ -19,8 +19,8 @@ from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.terms import laws_for
 from jointbench.identification.friction.variable_projection import particle_swarm, variable_projection
-from jointbench.identification.judgement.verdict import Verdict, judge_joint, judge_parameter
-from jointbench.identification.least_squares.covariance import long_run_covariance
+from jointbench.identification.judgement import Verdict, judge_joint, judge_parameter
+from jointbench.identification.least_squares import long_run_covariance
 
 _UNTOLD = "these rows do not tell it: friction is the same for other values"
 

@@ -4,7 +4,7 @@ from jointbench.identification.friction_in_model.fit import FrictionLaws, LawFit
 from jointbench.identification.friction_in_model.joint_laws import CHOOSE, JointLaws, PredictedRows, asked_laws
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
 from jointbench.identification.friction_in_model.model_memory import ModelMemory
-from jointbench.identification.friction_state import FrictionState, Prediction
+from jointbench.identification.model import FrictionState, Prediction
 
 __all__ = [
     "CHOOSE",

@@ -13,8 +13,7 @@ from scipy import linalg
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
-from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.registry import Estimator
+from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FOLDS, FrictionFit, compare_laws
 from jointbench.identification.friction.law import Law
@@ -24,8 +23,8 @@ from jointbench.identification.friction_in_model.descent import Bounds
 from jointbench.identification.friction_in_model.joint_laws import PLAIN, JointLaws, LawRows, Point
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
 from jointbench.identification.least_squares import Estimate, joint_weights
-from jointbench.identification.least_squares.triangles import compress
 from jointbench.identification.rows import Block, Rows
+from jointbench.identification.triangles import compress
 from jointbench.signals import rest_threshold
 
 _MOST_ROWS = 8192

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.identification.friction_in_model.joint_laws import Point
 from jointbench.identification.least_squares import joint_weights
-from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.rows import Rows
+from jointbench.identification.triangles import Triangles, compress
 
 STEPS = 100
 _ARRIVED = 1e-4

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.registry import Estimator
+from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FrictionFit
 from jointbench.identification.friction.terms import friction_law
@@ -29,7 +28,7 @@ from jointbench.identification.friction_in_model.descent import Bounds, Descent,
 from jointbench.identification.friction_in_model.joint_laws import CHOOSE, PLAIN, JointLaws, LawRows, Point, asked_laws
 from jointbench.identification.friction_in_model.model_friction import ModelFriction
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.rows.motor_side import WithoutMotorSide
+from jointbench.identification.rows import WithoutMotorSide
 
 ESTIMATORS = ("wls", "ols", "irls", "ridge")
 """Those that look at rows alone; others know what the columns of base parameters are."""

@@ -18,8 +18,7 @@ from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law, Parameter
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 from jointbench.identification.observations import Observations
-from jointbench.identification.rows import Block, JointRows, PredictedTorqueRows, Rows
-from jointbench.identification.rows.motion_rows import BaseColumns
+from jointbench.identification.rows import BaseColumns, Block, JointRows, PredictedTorqueRows, Rows
 from jointbench.signals import Motion
 
 PLAIN = "coulomb_viscous"

@@ -15,9 +15,9 @@ from jointbench.dynamics import BaseParameters
 from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.friction_in_model.model_memory import Axis, ModelMemory, axes_of, columns_of, loading
-from jointbench.identification.judgement.torque_error import TwoErrors
+from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.observations.fitted_rows import Recorded
+from jointbench.identification.observations import Recorded
 from jointbench.identification.rows import Rows
 
 ESTIMATORS = ("wls", "ols", "irls")

@@ -18,7 +18,7 @@ from jointbench.identification.friction.law import Element
 from jointbench.identification.friction.terms import friction_law
 from jointbench.identification.friction.variable_projection import solve_bounded
 from jointbench.identification.friction_in_model.joint_laws import JointLaws, Point, PredictedRows, friction_data
-from jointbench.identification.judgement.verdict import Verdict, judge_parameter
+from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
 

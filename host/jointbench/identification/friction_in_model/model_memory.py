@@ -16,12 +16,11 @@ from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
-from jointbench.identification.friction_state import FrictionState, Prediction
-from jointbench.identification.judgement.torque_error import TwoErrors
+from jointbench.identification.judgement import TwoErrors
+from jointbench.identification.model import FrictionState, Prediction
 from jointbench.identification.observations import Observations
-from jointbench.identification.observations.stretches import Stretch, spread
-from jointbench.identification.rows import Block, JointRows, PredictedTorqueRows, Rows
-from jointbench.identification.rows.motion_rows import BaseColumns
+from jointbench.identification.parallel_filter import Stretch, spread
+from jointbench.identification.rows import BaseColumns, Block, JointRows, PredictedTorqueRows, Rows
 from jointbench.signals import LowPass, Motion
 
 _MOTION_HZ = 40.0

@@ -11,7 +11,7 @@ from scipy import stats
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError, ImpossibleParameters, ShapeError
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.robot import PARAMETER_NAMES
 
 _UNSEEN = 1e-10

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.identification.residual.mission import Mission
 
 

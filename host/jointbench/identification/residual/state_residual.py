@@ -13,12 +13,12 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import FitError
-from jointbench.identification.estimators.priors import RelativeSigma, parameter_prior, posterior
-from jointbench.identification.judgement.verdict import Verdict, judge_parameters
+from jointbench.identification.estimators.regularised import RelativeSigma, parameter_prior, posterior
+from jointbench.identification.judgement import Verdict, judge_parameters
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.least_squares.triangles import Triangles, compress
 from jointbench.identification.residual.mission import Mission, TorqueModel
 from jointbench.identification.rows import Block, JointRows
+from jointbench.identification.triangles import Triangles, compress
 from jointbench.signals import Motion
 
 TURN = 0.01

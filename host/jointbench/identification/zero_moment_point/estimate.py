@@ -14,14 +14,13 @@ from jointbench.arrays import Array
 from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
-from jointbench.identification.judgement.verdict import (
+from jointbench.identification.judgement import (
     GOOD_RELATIVE_ERROR,
     POOR_RELATIVE_ERROR,
     Verdict,
     judge_parameters,
 )
-from jointbench.identification.plain_values import floats, frozen, plain
-from jointbench.identification.robot_values import robot_from, robot_values
+from jointbench.identification.model_file import floats, frozen, plain, robot_from, robot_values
 from jointbench.identification.zero_moment_point.reduced_parameters import (
     ReducedParameters,
     mean_distance,

@@ -12,13 +12,13 @@ from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, FreeBaseMotion, floating_regressor, forward_kinematics
 from jointbench.dynamics.grouping import grouping_matrix, independent_columns
 from jointbench.errors import NotMirrored, StanceError
-from jointbench.identification.estimators.priors import ParameterPrior, RelativeSigma, link_prior, posterior
-from jointbench.identification.estimators.problem import JoinedRows
-from jointbench.identification.judgement.verdict import Verdict, judge_parameters
-from jointbench.identification.least_squares.triangles import compress
+from jointbench.identification.estimators.estimator import JoinedRows
+from jointbench.identification.estimators.regularised import ParameterPrior, RelativeSigma, link_prior, posterior
+from jointbench.identification.judgement import Verdict, judge_parameters
 from jointbench.identification.physical import BaseEstimate, PhysicalParameters, physical_parameters
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
 from jointbench.identification.rows import RowsInMemory
+from jointbench.identification.triangles import compress
 from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance, theoretical_point
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import starting_rows

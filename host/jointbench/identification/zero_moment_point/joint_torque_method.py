@@ -11,15 +11,13 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, drive_parameter_names
 from jointbench.errors import FitError
-from jointbench.identification.judgement.torque_error import ErrorSums
-from jointbench.identification.judgement.verdict import Verdict, judge_joints, judge_whole
+from jointbench.identification.judgement import ErrorSums, Verdict, judge_joints, judge_whole
 from jointbench.identification.least_squares import judged
-from jointbench.identification.least_squares.triangles import Triangles, compress
-from jointbench.identification.least_squares.triangles import solve as solve_rows
-from jointbench.identification.observations import observe
-from jointbench.identification.observations.fitted_rows import Recorded, fitted_rows
+from jointbench.identification.observations import Recorded, fitted_rows, observe
 from jointbench.identification.rows import Block, JointRows, Rows
 from jointbench.identification.settings import FitSettings
+from jointbench.identification.triangles import Triangles, compress
+from jointbench.identification.triangles import solve as solve_rows
 from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, Solution, solve, start_of
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters

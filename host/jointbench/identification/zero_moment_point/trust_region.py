@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from jointbench.arrays import Array
-from jointbench.identification.least_squares.covariance import LEAST_EXPECTED, Stretch, windowed_covariance
+from jointbench.identification.least_squares import LEAST_EXPECTED, Stretch, windowed_covariance
 from jointbench.identification.zero_moment_point.bounded_least_squares import (
     CLOSE,
     HUBER,

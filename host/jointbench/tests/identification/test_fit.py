@@ -10,7 +10,7 @@ from jointbench.errors import FitError, SignalError
 from jointbench.excitation import Basis, PointToPoint, RampedFourier
 from jointbench.identification import FitSettings, Model, fit, validate
 from jointbench.identification.observations import observe
-from jointbench.identification.observations.recorded_signals import recorded_signals
+from jointbench.identification.recorded_signals import recorded_signals
 from jointbench.recording import Run
 from jointbench.robot import Coupling
 from jointbench.tests.identification.synthetic import (

@@ -8,8 +8,7 @@ import pytest
 
 from jointbench.errors import ModelFileError
 from jointbench.identification import FitSettings, Model, fit, load_model
-from jointbench.identification.plain_values import plain
-from jointbench.identification.robot_values import robot_from, robot_values
+from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.robot import load_robot
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run

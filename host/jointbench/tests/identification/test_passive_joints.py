@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.identification import Model, fit, load_model, validate
-from jointbench.identification.plain_values import plain
-from jointbench.identification.robot_values import robot_from, robot_values
+from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.recording import Run
 from jointbench.robot import Coupling, Drive, Robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth

@@ -12,8 +12,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics
 from jointbench.errors import RobotFileError
-from jointbench.identification.plain_values import plain
-from jointbench.identification.robot_values import robot_from, robot_values
+from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.robot import Capsule, Robot, load_robot
 
 # It has no type stubs.

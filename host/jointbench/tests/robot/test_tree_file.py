@@ -7,8 +7,7 @@ import pytest
 
 from jointbench.dynamics import energy
 from jointbench.errors import RobotFileError
-from jointbench.identification.plain_values import plain
-from jointbench.identification.robot_values import robot_from, robot_values
+from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.robot import Robot, load_robot, with_payload
 from jointbench.tests.robot.inertia import parameters_of
 

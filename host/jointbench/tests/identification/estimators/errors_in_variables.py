@@ -7,7 +7,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.excitation import RestToRestFourier
-from jointbench.identification.estimators.problem import Problem
+from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import Run

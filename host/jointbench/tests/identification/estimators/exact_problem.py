@@ -9,8 +9,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.identification.estimators import Problem
-from jointbench.identification.rows import Block
-from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.identification.rows import Block, MotionRows
 from jointbench.tests.identification.synthetic import FOURIER, arm, excitation, truth
 
 ARM = arm(3)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from jointbench.identification.estimators.linear import WeightedLeastSquares
-from jointbench.identification.estimators.priors import Bayes, ParameterPrior, RelativeSigma, parameter_prior
-from jointbench.identification.least_squares.triangles import compress
+from jointbench.identification.estimators.estimator import WeightedLeastSquares
+from jointbench.identification.estimators.regularised import Bayes, ParameterPrior, RelativeSigma, parameter_prior
+from jointbench.identification.triangles import compress
 from jointbench.tests.identification.estimators.exact_problem import ARM, base, noisy_rows, problem_of, true_parameters
 from jointbench.tests.identification.synthetic import truth
 

@@ -7,8 +7,8 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.estimators.instrumental import InstrumentalVariables
-from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, least_squares
 from jointbench.recording import Run
 from jointbench.tests.identification.estimators.errors_in_variables import (

@@ -9,10 +9,9 @@ from jointbench.arrays import Array
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import Plant
-from jointbench.identification.estimators.output_error import OutputError
+from jointbench.identification.estimators.estimator import Problem
+from jointbench.identification.estimators.output_error import Follower, OutputError, Servo, board_servo
 from jointbench.identification.estimators.paired_rows import PairedRows
-from jointbench.identification.estimators.problem import Problem
-from jointbench.identification.estimators.simulated_motion import Follower, Servo, board_servo
 from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
@@ -167,7 +166,7 @@ def test_torques_of_two_kinds_are_refused() -> None:
 
 
 def test_logs_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointbench.identification.estimators.simulated_motion._MOST_STEPS", 1000)
+    monkeypatch.setattr("jointbench.identification.estimators.output_error._MOST_STEPS", 1000)
     with pytest.raises(FitError, match=r"takes \d+ steps to simulate, more than 1000; fit a part of it by interval"):
         OutputError()(problem_of(noisy_run(0.0, 0)))
 

@@ -5,7 +5,7 @@ import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification import fit
-from jointbench.identification.estimators.linear import WeightedLeastSquares
+from jointbench.identification.estimators.estimator import WeightedLeastSquares
 from jointbench.identification.estimators.physical import Physical, PhysicalLogCholesky
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia
@@ -136,6 +136,6 @@ def test_equations_without_a_solution_are_named(monkeypatch):
     def diverges(*_: object) -> None:
         raise np.linalg.LinAlgError("SVD did not converge")
 
-    monkeypatch.setattr("jointbench.identification.estimators.linear.WeightedLeastSquares.__call__", diverges)
+    monkeypatch.setattr("jointbench.identification.estimators.estimator.WeightedLeastSquares.__call__", diverges)
     with pytest.raises(FitError, match=r"equations of synthetic have no solution: LinAlgError: SVD did not .*doctor"):
         fit(synthetic_run(arm(2), motion_seed=1, noise_seed=1))

@@ -4,8 +4,7 @@ import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification.estimators import estimator_help, make_estimator
-from jointbench.identification.estimators.linear import RobustLeastSquares
-from jointbench.identification.estimators.registry import DEFAULT, ESTIMATORS, estimator_options
+from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, RobustLeastSquares, estimator_options
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

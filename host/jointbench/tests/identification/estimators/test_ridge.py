@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FitError
-from jointbench.identification.estimators.linear import WeightedLeastSquares
-from jointbench.identification.estimators.ridge import Ridge, split_by_time
+from jointbench.identification.estimators.estimator import WeightedLeastSquares
+from jointbench.identification.estimators.regularised import Ridge, split_by_time
 from jointbench.identification.rows import RowsInMemory
 from jointbench.tests.identification.estimators.exact_problem import InBlocks, noisy_rows, problem_of
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification.estimators import linear
-from jointbench.identification.estimators.linear import (
+from jointbench.identification.estimators import estimator
+from jointbench.identification.estimators.estimator import (
     RobustLeastSquares,
     WeightedLeastSquares,
     _Bisquare,  # pyright: ignore[reportPrivateUsage]
     _Huber,  # pyright: ignore[reportPrivateUsage]
 )
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.rows.motion_rows import MotionRows
+from jointbench.identification.rows import MotionRows
 from jointbench.tests.identification.estimators.exact_problem import (
     NOISE,
     bound,
@@ -78,7 +78,7 @@ def test_weights_that_have_not_settled_are_told(monkeypatch: pytest.MonkeyPatch)
     settled = RobustLeastSquares()(problem)
     assert len(settled.notes) == 1
     assert settled.figures["last_change_sigma"] < 1e-3
-    monkeypatch.setattr(linear, "_STEPS", 1)
+    monkeypatch.setattr(estimator, "_STEPS", 1)
     found = RobustLeastSquares()(problem)
     assert "have not settled" in found.notes[1]
     assert found.figures["last_change_sigma"] > 1e-3

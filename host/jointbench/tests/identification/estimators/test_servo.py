@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FitError
-from jointbench.identification.estimators.simulated_motion import board_servo
+from jointbench.identification.estimators.output_error import board_servo
 from jointbench.link.identity import Facts
 from jointbench.link.settings import default_settings, motor_settings
 from jointbench.recording import Run

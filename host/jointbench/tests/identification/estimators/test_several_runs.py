@@ -10,7 +10,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, fit, load_model
-from jointbench.identification.estimators.problem import JoinedRows
+from jointbench.identification.estimators.estimator import JoinedRows
 from jointbench.recording import Run
 from jointbench.tests.identification.estimators.exact_problem import noisy_rows
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth

@@ -9,7 +9,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.identification.friction import FrictionData, compare_laws
-from jointbench.identification.judgement.verdict import POOR_RELATIVE_ERROR
+from jointbench.identification.judgement import POOR_RELATIVE_ERROR
 from jointbench.signals import LowPass, moving_mask, rest_threshold
 
 GEN3 = Path(__file__).resolve().parents[6] / "shared" / "data" / "kinova_gen3"

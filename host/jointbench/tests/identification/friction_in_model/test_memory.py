@@ -21,7 +21,7 @@ from jointbench.identification.friction.memory import Carriers
 from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.friction_in_model.model_memory import MemoryColumns, axes_of
 from jointbench.identification.observations import observe
-from jointbench.identification.observations.stretches import cut
+from jointbench.identification.parallel_filter import cut
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
 from jointbench.tests.exporting.test_c_header import compiled, needs_compiler

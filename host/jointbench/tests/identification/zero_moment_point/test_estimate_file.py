@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointbench.errors import ModelFileError
-from jointbench.identification.judgement.verdict import Verdict
+from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, load_stance_estimate
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
 from jointbench.sealed import sealed_json

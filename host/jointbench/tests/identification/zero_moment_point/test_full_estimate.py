@@ -8,7 +8,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import StanceError
-from jointbench.identification.estimators.priors import RelativeSigma
+from jointbench.identification.estimators.regularised import RelativeSigma
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
 from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance
 from jointbench.identification.zero_moment_point.stance import Stance, joined

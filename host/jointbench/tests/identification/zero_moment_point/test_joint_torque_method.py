@@ -12,8 +12,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, inverse_dynamics
 from jointbench.errors import FitError, WrongTotalMass
-from jointbench.identification.observations import observe
-from jointbench.identification.observations.fitted_rows import OfJoints
+from jointbench.identification.observations import OfJoints, observe
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.zero_moment_point import joint_torque_method
 from jointbench.identification.zero_moment_point.bounded_least_squares import Solution

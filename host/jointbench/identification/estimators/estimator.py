@@ -1,18 +1,25 @@
-"""Weighted, ordinary and iteratively reweighted least squares."""
+"""An estimator's problem, the estimators by name, and those that weigh rows alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import numbers
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from functools import cached_property
+from importlib import import_module
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from jointbench.arrays import Array
+from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
-from jointbench.identification.estimators.problem import Problem
 from jointbench.identification.least_squares import Estimate, joint_weights, judged, least_squares
-from jointbench.identification.least_squares.triangles import (
+from jointbench.identification.observations import Observations
+from jointbench.identification.rows import Block, Rows
+from jointbench.identification.triangles import (
     GroupRows,
     Solution,
     Triangles,
@@ -21,7 +28,160 @@ from jointbench.identification.least_squares.triangles import (
     group_rows,
     solve,
 )
-from jointbench.identification.rows import Rows
+from jointbench.recording.run import Run
+from jointbench.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find base parameters of a robot from rows of one or more recordings.
+
+    Attributes:
+        robot: whose parameters.
+        base: what the columns stand for.
+        runs: the recordings.
+        observations: of each run, with its settings decided.
+        parts: the rows to fit, of each run; its joints have noise levels of their own.
+    """
+
+    robot: Robot
+    base: BaseParameters
+    runs: tuple[Run, ...]
+    observations: tuple[Observations, ...]
+    parts: tuple[Rows, ...]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All parts as one, with gaps between them."""
+        return self.parts[0] if len(self.parts) == 1 else JoinedRows(self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """Rows of several recordings, one after the other and never adjoining.
+
+    Attributes:
+        parts: with the same joints and columns.
+    """
+
+    parts: tuple[Rows, ...]
+
+    @property
+    def n_joints(self) -> int:
+        """Torques a row of time."""
+        return self.parts[0].n_joints
+
+    @property
+    def n_parameters(self) -> int:
+        """Columns of the regressor."""
+        return self.parts[0].n_parameters
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows in order of the recordings, each in order of time."""
+        free = 0
+        for part in self.parts:
+            first, stop = free, free
+            for block in part.blocks():
+                yield replace(block, start=first + block.start)
+                stop = first + block.stop
+            free = stop + 1
+
+
+DEFAULT = "wls"
+
+
+class Estimator(Protocol):
+    """A frozen record whose fields are its options; called with a problem, it estimates."""
+
+    name: ClassVar[str]
+
+    def __call__(self, problem: Problem) -> Estimate:
+        """Estimate the parameters."""
+        ...
+
+
+class _Entry(NamedTuple):
+    module: str
+    record: str
+    sentence: str
+
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "int": (numbers.Integral, "a whole number"),
+    "float": (numbers.Real, "a number"),
+    "str": (str, "a word"),
+    "Literal": (str, "a word"),
+    "PriorName": (str, "a word"),
+    "None": (type(None), "None"),
+}
+"""What an option's annotation lets its value be."""
+
+_ROOM = "jointbench.identification.estimators"
+
+_KNOWN = {
+    "wls": _Entry("estimator", "WeightedLeastSquares", "each joint weighted by its own noise; the default"),
+    "ols": _Entry("estimator", "OrdinaryLeastSquares", "all torques weighted alike, for comparison"),
+    "irls": _Entry("estimator", "RobustLeastSquares", "rows far off count less: for torques with gross errors"),
+    "ridge": _Entry(
+        "regularised", "Ridge", "parameters drawn to zero as held-out blocks of time advise: for poor motion"
+    ),
+    "bayes": _Entry("regularised", "Bayes", "weighed against the robot file's parameters, by how well these are known"),
+    "physical": _Entry("physical", "Physical", "the nearest parameters that bodies can have, by matrix inequalities"),
+    "physical_log_cholesky": _Entry(
+        "physical", "PhysicalLogCholesky", "the same by Newton's method on log-Cholesky numbers"
+    ),
+    "iv": _Entry("instrumental", "InstrumentalVariables", "right where noise in positions biases least squares"),
+    "output_error": _Entry(
+        "output_error", "OutputError", "a closed-loop simulation's torque against the measured one (DIDIM)"
+    ),
+}
+
+ESTIMATORS = tuple(_KNOWN)
+
+
+def make_estimator(estimator: str | Estimator = DEFAULT, options: Mapping[str, Any] | None = None) -> Estimator:
+    """The estimator of this name, with options by name; or the given one itself.
+
+    Raises:
+        FitError: there is no such estimator, it has no such option, or a value is not allowed.
+    """
+    if not isinstance(estimator, str):
+        if options:
+            raise FitError(f"options {', '.join(options)} are for an estimator by name; give them to the record itself")
+        return estimator
+    if estimator not in _KNOWN:
+        raise FitError(f"estimator {estimator!r} is not known; the estimators are {', '.join(ESTIMATORS)}")
+    record = _record(estimator)
+    known = {field.name: str(field.type) for field in dataclasses.fields(cast(Any, record))}
+    for option, value in (options or {}).items():
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has none"
+            raise FitError(f"estimator {estimator!r} has no option {option!r}; {has}")
+        _check_kind(estimator, option, value, known[option])
+    return record(**(options or {}))
+
+
+def estimator_options(estimator: Estimator) -> dict[str, Any]:
+    """An estimator's options as plain values by name."""
+    return dataclasses.asdict(cast(Any, estimator))
+
+
+def estimator_help() -> str:
+    """One line for each estimator."""
+    return "\n".join(f"{name}: {entry.sentence}" for name, entry in _KNOWN.items())
+
+
+def _check_kind(estimator: str, option: str, value: object, annotation: str) -> None:
+    """Refuse a word for a number and the like; what numbers and words may be is for the record to say."""
+    kinds = [_KINDS[word] for word in re.findall(r"\w+", annotation) if word in _KINDS]
+    if isinstance(value, bool) or not isinstance(value, tuple(kind for kind, _ in kinds)):
+        words = " or ".join(dict.fromkeys(word for _, word in kinds))
+        raise FitError(f"option {option} = {value!r} of estimator {estimator!r} must be {words}")
+
+
+def _record(name: str) -> type[Estimator]:
+    entry = _KNOWN[name]
+    return cast(type[Estimator], getattr(import_module(f"{_ROOM}.{entry.module}"), entry.record))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scipy import signal, stats
 
 from jointbench.arrays import Array
 from jointbench.identification import fit, validate
-from jointbench.identification.judgement.whiteness import (
+from jointbench.identification.whiteness import (
     STRUCTURED_SHARE,
     WHITE_SHARE,
     Whiteness,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,18 +14,70 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
-from jointbench.identification.observations.delay import Delay, estimate_delay, given_delay
-from jointbench.identification.observations.delay_rows import DelayRows
-from jointbench.identification.observations.left_open import default_cutoff, velocity_threshold
-from jointbench.identification.observations.observed_blocks import BlocksInFile, ObservedBlock
-from jointbench.identification.observations.parallel_filter import ParallelFilter
-from jointbench.identification.observations.recorded_signals import RecordedSignals, recorded_signals
-from jointbench.identification.observations.stretches import Stretch, cut, spread
-from jointbench.identification.rows import Block
+from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
+from jointbench.identification.judgement import InformationSums, TorqueInformation, noise_in_band
+from jointbench.identification.parallel_filter import (
+    ParallelFilter,
+    Stretch,
+    cut,
+    default_cutoff,
+    spread,
+    velocity_threshold,
+)
+from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
+from jointbench.identification.rows import AtSensor, Block, ChangedRows, JointRows, Rows, WithoutMotorSide
 from jointbench.identification.settings import FitSettings
+from jointbench.memory_mapping import AppendBuffer, read_rows
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, valid_spans
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedBlock:
+    """Rows of a stretch and the motion they belong to, filtered position and derivatives."""
+
+    rows: Block
+    motion: Motion
+
+
+class BlocksInFile:
+    """Blocks whose numbers lie in a file without a name; each time they are asked for they are read again."""
+
+    def __init__(self, blocks: Iterable[ObservedBlock]) -> None:
+        """Write them.
+
+        Raises:
+            OSError: the disk takes no more.
+        """
+        buffer = AppendBuffer(np.float64)
+        self._heads: list[tuple[Block, list[tuple[int, ...]]]] = []
+        for block in blocks:
+            arrays = _arrays(block)
+            for each in arrays:
+                buffer.append(each)
+            emptied = tuple(JointRows(which, np.empty((len(which), 0))) for which, _ in block.rows.joints)
+            head = replace(block.rows, joints=emptied, torque=np.empty((0, block.rows.torque.shape[1])))
+            self._heads.append((head, [each.shape for each in arrays]))
+        self._numbers = buffer.to_array()
+
+    def __iter__(self) -> Iterator[ObservedBlock]:
+        start = 0
+        for head, shapes in self._heads:
+            arrays: list[Array] = []
+            for shape in shapes:
+                stop = start + int(np.prod(shape))
+                arrays.append(read_rows(self._numbers, slice(start, stop)).reshape(shape))
+                start = stop
+            torque, q, dq, ddq, *columns = arrays
+            joints = tuple(JointRows(which, each) for (which, _), each in zip(head.joints, columns, strict=True))
+            yield ObservedBlock(replace(head, joints=joints, torque=torque), Motion(q, dq, ddq))
+
+
+def _arrays(block: ObservedBlock) -> list[Array]:
+    motion = block.motion
+    return [block.rows.torque, motion.q, motion.dq, motion.ddq, *(columns for _, columns in block.rows.joints)]
+
 
 _IN_MEMORY = 24e6
 """Bytes of columns up to which blocks are kept in memory: some minutes of motion. Those of longer logs go to a file."""
@@ -255,3 +307,92 @@ def _estimated_delay(run: Run, filtered: ParallelFilter, parts: Sequence[slice],
     if delay.source == "not told":
         raise FitError(f"run {run.path}: {delay.reason}; give delay in seconds, or record livelier motion")
     return delay
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A run's observations, and what a look at its torques tells.
+
+    Attributes:
+        observations: of the run.
+        information: whether each joint's torque varies more than its noise.
+        moving: rows of each joint away from rest, shape (n_joints,).
+    """
+
+    observations: Observations
+    information: TorqueInformation
+    moving: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, observations: Observations) -> Recorded:
+        """Look at the torques, in one pass."""
+        sums, moving = InformationSums(observations.n_joints), np.zeros(observations.n_joints, dtype=np.intp)
+        for block in observations.blocks():
+            sums.add(block.start, block.torque, block.used)
+            moving += block.used.sum(axis=0)
+        noise = noise_in_band(observations.noise, observations.filter.low_pass)
+        return cls(observations, sums.result(noise), moving)
+
+    @property
+    def torque(self) -> str:
+        """On which side torque was measured: "motor" or "joint"."""
+        return self.observations.settings.torque
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """How many rows of each joint are fitted."""
+        return tuple(int(n) for n in np.where(self.information.informative, self.moving, 0))
+
+    def measured(self, base: BaseParameters) -> Rows:
+        """All rows, as the sensor feels them: a torque sensor at the joint does not feel the rotor before it."""
+        return AtSensor(self.observations, base) if self.torque == "joint" else self.observations
+
+
+@dataclass(frozen=True, eq=False)
+class OfJoints(ChangedRows):
+    """Rows of some joints only.
+
+    Attributes:
+        rows: of all joints.
+        joints: whose are fitted, shape (n_joints,).
+    """
+
+    joints: NDArray[np.bool_]
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, of the other joints none used."""
+        for block in self.rows.blocks():
+            yield replace(block, used=block.used & self.joints)
+
+
+def modelled_torque(recorded: Sequence[Recorded]) -> str:
+    """On which side torque is modelled: at the joints' sensors where any recording has them."""
+    return "joint" if any(each.torque == "joint" for each in recorded) else "motor"
+
+
+def fitted_rows(recorded: Sequence[Recorded], base: BaseParameters) -> tuple[Rows, ...]:
+    """The rows to fit, recording by recording.
+
+    Joints whose torque does not vary more than its noise have none. Where some recordings have torque sensors at the
+    joints, what motors add before these is taken out of the others, which then tell of the links alone.
+
+    Args:
+        recorded: the recordings.
+        base: what the columns stand for at the motors, rotors included.
+    """
+    at_joint = modelled_torque(recorded) == "joint"
+    parts: list[Rows] = []
+    for each in recorded:
+        told = each.information.informative
+        rows = each.measured(base) if told.all() else OfJoints(each.measured(base), told)
+        parts.append(WithoutMotorSide(rows, base) if at_joint and each.torque == "motor" else rows)
+    return tuple(parts)
+
+
+def best_information(recorded: Sequence[Recorded]) -> TorqueInformation:
+    """Of each joint what the recording tells in which its torque varies most beside its noise."""
+    variation = np.array([each.information.variation for each in recorded])
+    noise = np.array([each.information.noise for each in recorded])
+    best = np.argmax(np.nan_to_num(variation) - np.nan_to_num(noise), axis=0)
+    joints = np.arange(len(best))
+    return TorqueInformation(variation[best, joints], noise[best, joints])

@@ -8,7 +8,7 @@ import pytest
 from jointbench import fit
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.observations.filled import filled, spacing
+from jointbench.identification.recorded_signals import filled, spacing
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS
 from jointbench.recording import Run

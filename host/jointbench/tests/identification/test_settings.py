@@ -1,10 +1,9 @@
-import numpy as np
+"""Settings of a fit."""
+
 import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings
-from jointbench.identification.judgement.torque_error import torque_error
-from jointbench.identification.judgement.verdict import judge_joint, judge_joints, judge_parameter, judge_whole
 
 
 def test_settings_survive_a_dictionary():
@@ -43,40 +42,3 @@ def test_settings_survive_a_dictionary():
 def test_bad_settings_are_named(values: dict[str, object], message: str):
     with pytest.raises(FitError, match=message):
         FitSettings.from_dict(values)
-
-
-@pytest.mark.parametrize(
-    ("value", "sigma", "word"),
-    [(10.0, 1.0, "identified"), (-10.0, 1.0, "identified"), (10.0, 3.0, "weak"), (10.0, 6.0, "refused"),
-     (0.0, 1.0, "refused"), (0.0, np.inf, "refused")],
-)  # fmt: skip
-def test_words_on_parameters(value: float, sigma: float, word: str):
-    assert judge_parameter("j1.viscous", value, sigma).word == word
-
-
-def test_reasons_hold_the_figures():
-    assert judge_parameter("p", 10.0, 6.0).reason == "10 ± 6 is within 2 σ of zero"
-    assert "does not excite it" in judge_parameter("p", 0.0, np.inf).reason
-    assert "25.0% of the torque over 80% of the time" in judge_joint("j1", 0.25, 0.8).reason
-
-
-def test_words_on_joints_and_the_whole():
-    errors = np.array([0.05, 0.2, 0.4, np.nan])
-    joints = judge_joints(("a", "b", "c", "d"), errors, np.ones(4))
-    assert [joint.word for joint in joints] == ["identified", "weak", "refused", "refused"]
-    assert judge_whole(joints, errors).reason.startswith("worst joint d: the joint never moves")
-    assert judge_whole(joints[:2], errors[:2]).word == "weak"
-    fine = judge_joints(("a", "b"), np.array([0.02, 0.04]), np.ones(2))
-    assert str(judge_whole(fine, np.array([0.02, 0.04]))).startswith("model: identified (worst joint b: torque error 4")
-
-
-def test_torque_error_counts_only_what_is_counted():
-    measured = np.array([[3.0, 1.0], [4.0, 1.0], [100.0, 1.0]])
-    predicted = measured + np.array([[0.3, 0.0], [0.4, 0.0], [50.0, 0.0]])
-    counted = np.array([[True, False], [True, False], [False, False]])
-    error = torque_error(measured, predicted, counted, np.ones(3, dtype=np.bool_))
-    assert error.rms[0] == pytest.approx(np.sqrt(0.125))
-    assert error.relative[0] == error.total_relative == pytest.approx(0.1)
-    assert np.isnan(error.rms[1])
-    assert np.isnan(error.relative[1])
-    assert error.share == pytest.approx([2.0 / 3.0, 0.0])

@@ -1,4 +1,4 @@
-"""A joint whose torque varies less than its noise is refused, and so is what only it could tell."""
+"""Verdicts, errors of the torque, and whether a torque says something."""
 
 import dataclasses
 
@@ -8,15 +8,110 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.identification import fit, validate
-from jointbench.identification.judgement.torque_error import (
+from jointbench.identification.judgement import (
+    ErrorSums,
     InformationSums,
+    TorqueError,
     TorqueInformation,
+    judge_joint,
+    judge_joints,
+    judge_parameter,
+    judge_whole,
     noise_in_band,
+    torque_error,
     unseen_parameters,
 )
 from jointbench.recording import Run
 from jointbench.signals import LowPass
 from jointbench.tests.identification.synthetic import arm, synthetic_run
+
+
+@pytest.mark.parametrize(
+    ("value", "sigma", "word"),
+    [(10.0, 1.0, "identified"), (-10.0, 1.0, "identified"), (10.0, 3.0, "weak"), (10.0, 6.0, "refused"),
+     (0.0, 1.0, "refused"), (0.0, np.inf, "refused")],
+)  # fmt: skip
+def test_words_on_parameters(value: float, sigma: float, word: str):
+    assert judge_parameter("j1.viscous", value, sigma).word == word
+
+
+def test_reasons_hold_the_figures():
+    assert judge_parameter("p", 10.0, 6.0).reason == "10 ± 6 is within 2 σ of zero"
+    assert "does not excite it" in judge_parameter("p", 0.0, np.inf).reason
+    assert "25.0% of the torque over 80% of the time" in judge_joint("j1", 0.25, 0.8).reason
+
+
+def test_words_on_joints_and_the_whole():
+    errors = np.array([0.05, 0.2, 0.4, np.nan])
+    joints = judge_joints(("a", "b", "c", "d"), errors, np.ones(4))
+    assert [joint.word for joint in joints] == ["identified", "weak", "refused", "refused"]
+    assert judge_whole(joints, errors).reason.startswith("worst joint d: the joint never moves")
+    assert judge_whole(joints[:2], errors[:2]).word == "weak"
+    fine = judge_joints(("a", "b"), np.array([0.02, 0.04]), np.ones(2))
+    assert str(judge_whole(fine, np.array([0.02, 0.04]))).startswith("model: identified (worst joint b: torque error 4")
+
+
+def test_torque_error_counts_only_what_is_counted():
+    measured = np.array([[3.0, 1.0], [4.0, 1.0], [100.0, 1.0]])
+    predicted = measured + np.array([[0.3, 0.0], [0.4, 0.0], [50.0, 0.0]])
+    counted = np.array([[True, False], [True, False], [False, False]])
+    error = torque_error(measured, predicted, counted, np.ones(3, dtype=np.bool_))
+    assert error.rms[0] == pytest.approx(np.sqrt(0.125))
+    assert error.relative[0] == error.total_relative == pytest.approx(0.1)
+    assert np.isnan(error.rms[1])
+    assert np.isnan(error.relative[1])
+    assert error.share == pytest.approx([2.0 / 3.0, 0.0])
+
+
+RNG = np.random.default_rng(0)
+MEASURED = 100.0 + RNG.standard_normal((600, 3)) * [1.0, 5.0, 0.0]
+PREDICTED = MEASURED + RNG.standard_normal((600, 3))
+COUNTED = RNG.random((600, 3)) < 0.8
+COMPLETE = np.asarray(COUNTED.any(axis=1))
+
+
+def test_r_squared_is_the_explained_share_of_the_variance():
+    error = torque_error(MEASURED, PREDICTED, COUNTED, COMPLETE)
+    for joint in (0, 1):
+        torque, left = MEASURED[COUNTED[:, joint], joint], (MEASURED - PREDICTED)[COUNTED[:, joint], joint]
+        expected = 1.0 - np.sum(left**2) / np.sum((torque - torque.mean()) ** 2)
+        assert error.r_squared[joint] == pytest.approx(expected, rel=1e-9)
+    assert np.isnan(error.r_squared[2])  # a torque that does not vary has no variance to explain
+    # The relative error counts the mean and calls both good: only R² tells them apart.
+    assert error.relative[:2] == pytest.approx([0.01, 0.01], rel=0.1)
+    assert error.r_squared[0] < 0.2 < 0.9 < error.r_squared[1]
+
+
+def test_the_mean_alone_explains_nothing():
+    mean = np.full(MEASURED.shape, MEASURED.mean(axis=0))
+    everywhere = np.ones(MEASURED.shape, dtype=np.bool_)
+    error = torque_error(MEASURED, mean, everywhere, everywhere[:, 0])
+    assert error.r_squared[:2] == pytest.approx(0.0, abs=1e-9)
+    worse = torque_error(MEASURED, mean + 5.0, everywhere, everywhere[:, 0])
+    assert worse.r_squared[0] < -20.0
+
+
+@pytest.mark.parametrize("size", [1, 7, 599])
+def test_errors_of_blocks_are_those_of_one(size: int):
+    sums = ErrorSums(3)
+    for start in range(0, 600, size):
+        part = slice(start, start + size)
+        sums.add(MEASURED[part], PREDICTED[part], COUNTED[part], COMPLETE[part])
+    whole = torque_error(MEASURED, PREDICTED, COUNTED, COMPLETE)
+    for name, expected in dataclasses.asdict(whole).items():
+        np.testing.assert_allclose(getattr(sums.result(), name), expected, rtol=1e-9)  # sums in another order
+
+
+def test_dictionary_of_today_and_of_before():
+    error = torque_error(MEASURED, PREDICTED, COUNTED, COMPLETE)
+    for name, expected in dataclasses.asdict(error).items():
+        np.testing.assert_array_equal(getattr(TorqueError.from_dict(error.to_dict()), name), expected)
+    older = TorqueError.from_dict(
+        {"rms": [1.0, None], "relative": [0.1, None], "total_relative": None, "share": [1, 0]}
+    )
+    assert np.isnan(older.r_squared).all()
+    assert np.isnan(older.total_relative)
+
 
 ARM = arm(3)
 ROWS = np.arange(4000)
@@ -62,7 +157,7 @@ def test_a_quiet_joint_is_information():
     assert information(white(1e-6) + 1e-5 * np.sin(ROWS / 5.0)[:, None]).informative[0]
 
 
-def test_blocks_are_as_one():
+def test_information_of_blocks_is_that_of_one():
     torque, used = np.cumsum(white(1.0), axis=0) + white(3.0, 1), np.random.default_rng(2).random((4000, 1)) > 0.1
     whole = information(torque, used)
     for size in (1, 2, 7, 1000):

@@ -1,12 +1,22 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import signal
 
-from jointbench.identification.least_squares import covariance, least_squares, weighted_least_squares
-from jointbench.identification.least_squares.covariance import long_run_covariance
+from jointbench.arrays import Array
+from jointbench.identification.least_squares import (
+    Stretch,
+    least_squares,
+    long_run_covariance,
+    long_run_covariance_of,
+    weighted_least_squares,
+    windowed_covariance,
+)
 from jointbench.identification.rows import Block, RowsInMemory
 from jointbench.tests.identification.estimators.exact_problem import InBlocks
 
+COUNT_AND_LAGS = "jointbench.identification.least_squares._count_and_lags"
 N, JOINTS, P = 600, 2, 4
 TRUTH = np.array([3.0, -1.0, 0.5, 20.0])
 SIGMA = np.array([0.1, 2.0])
@@ -183,9 +193,52 @@ def test_error_bars_hold_for_few_rows_whatever_the_window(monkeypatch: pytest.Mo
     x = signal.lfilter(*signal.butter(2, 0.1), rng.standard_normal((300, JOINTS, 30)), axis=0)
     used = np.ones((300, JOINTS), dtype=np.bool_)
     for lags in (0, 4, 15):
-        monkeypatch.setattr(covariance, "_count_and_lags", lambda *_, lags=lags: (300, lags))
+        monkeypatch.setattr(
+            "jointbench.identification.least_squares._count_and_lags", lambda *_, lags=lags: (300, lags)
+        )
         found = [weighted_least_squares(x, SIGMA * rng.standard_normal((300, JOINTS)), used) for _ in range(60)]
         errors = np.array([each.parameters for each in found])
         stated = np.array([np.diag(each.covariance) for each in found])
         # 60 draws of 30 parameters tell the ratio to 2 %; without the share it is 1.05, 0.90 and 0.85.
         assert np.sqrt(np.mean(stated / np.mean(errors**2, axis=0))) == pytest.approx(1.0, abs=0.12)
+
+
+def written_out(terms: Array, lags: int) -> Array:
+    """Newey and West's sum, lag by lag; terms of shape (n, p)."""
+    total = terms.T @ terms
+    for lag in range(1, lags + 1):
+        product = terms[lag:].T @ terms[:-lag]
+        total += (1.0 - lag / (lags + 1.0)) * (product + product.T)
+    return total
+
+
+def stretches(terms: Array, cuts: tuple[int, ...], gaps: tuple[int, ...] = ()):
+    """The terms cut into stretches, some of them after a gap."""
+    ends = (0, *cuts, len(terms))
+    return [Stretch(start == 0 or start in gaps, terms[start:stop].T) for start, stop in pairwise(ends)]
+
+
+@pytest.mark.parametrize("lags", [0, 1, 7, 40, 100])
+@pytest.mark.parametrize("cuts", [(), (1, 2, 150), tuple(range(10, 300, 10))])
+def test_moving_sums_are_the_sum_over_lags(monkeypatch: pytest.MonkeyPatch, lags: int, cuts: tuple[int, ...]):
+    terms = np.random.default_rng(0).standard_normal((300, 3)).cumsum(axis=0)
+    monkeypatch.setattr(COUNT_AND_LAGS, lambda *_: (300, lags))
+    found = windowed_covariance(lambda: stretches(terms, cuts), np.eye(3))
+    np.testing.assert_allclose(found.covariance, written_out(terms, lags), rtol=1e-11)
+
+
+def test_nothing_is_correlated_across_a_gap(monkeypatch: pytest.MonkeyPatch):
+    terms = np.random.default_rng(0).standard_normal((300, 3)).cumsum(axis=0)
+    monkeypatch.setattr(COUNT_AND_LAGS, lambda *_: (300, 20))
+    found = windowed_covariance(lambda: stretches(terms, (80, 200), gaps=(200,)), np.eye(3))
+    expected = written_out(terms[:200], 20) + written_out(terms[200:], 20)
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-11)
+
+
+def test_the_window_is_the_same_however_terms_are_cut():
+    rng = np.random.default_rng(1)
+    terms = rng.standard_normal((500, 4)).cumsum(axis=0) + rng.standard_normal((500, 4))
+    whole = long_run_covariance(terms)
+    cut = long_run_covariance_of(lambda: stretches(terms, (3, 77, 400)), np.eye(4))
+    assert cut.lags == whole.lags > 5
+    np.testing.assert_allclose(cut.covariance, whole.covariance, rtol=1e-10)

@@ -1,1 +1,0 @@
-"""What is said of a result: verdicts, errors, information in torques, whiteness of residuals."""
