@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.pictures import ROOT, SAME, picture_difference
+from tools.docs.__main__ import ROOT, SAME, picture_difference
 
 LIMITS = {
     "samples_lost": 0,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jointbench.recording import open_run
+from tools.demo.__main__ import main
 from tools.demo.modular7 import JUDGED, OWN
-from tools.demo.verb import main
 
 LIMITS = {"samples_lost": 0, "gain_on_own_mission": 90, "gain_on_worst_unseen_mission": 60}
 

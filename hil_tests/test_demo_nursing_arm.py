@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.demo.verb import main
+from tools.demo.__main__ import main
 
 LIMITS = {
     "friction_error_rotation": 2.0,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hil_tests.need_qemu import need_qemu
-from tools.demo.verb import main
+from tools.demo.__main__ import main
 
 
 @pytest.mark.slow

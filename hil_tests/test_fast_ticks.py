@@ -17,7 +17,7 @@ from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.link import open_bench
 from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured
-from tools.load.variation import write_variation
+from tools.load.lockstep import write_variation
 
 COBOT6 = load_robot("cobot6")
 TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)

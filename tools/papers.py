@@ -1,10 +1,12 @@
-"""The demo of every arm of the papers, one after the other: what each paper prints beside ours, on one page."""
+"""`./run papers`: the demo of every arm of the papers, what each paper prints beside ours, on one page."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,147 @@ from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
 from jointbench.cli.run import WHEN_STOPPED
-from tools.demo import verb
-from tools.demo.page import section, untold_section, write_page
-from tools.demo.seeds import merged
-from tools.demo.stories import ROBOTS, tell
-from tools.demo.story import Story
+from tools.demo import __main__ as verb
+from tools.demo.__main__ import ROBOTS, tell
+from tools.demo.story import PAPER_HEADS, Story, merged, paper_rows
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "papers.md"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = "tools/tests"
+
+_LOST = "test_papers_break.py::test_a_sample_that_was_lost_is_seen"
+_RANK = "test_papers_break.py::test_base_parameters_see_links_that_turn_together"
+_FRICTION = "test_papers_break.py::test_reductions_of_error_see_friction_of_a_wrong_sign_or_size_or_none"
+_RESIDUAL = "test_papers_break.py::test_gains_see_a_residual_of_a_wrong_sign_or_size_or_none"
+_INTERVAL = "test_papers_break.py::test_an_interval_far_from_the_truth_is_seen_whatever_the_verdict"
+_PLANT = "test_papers_break.py::test_gains_on_unseen_missions_see_another_plant"
+_GAIN = "test_papers_break.py::test_a1_of_the_published_plant_sees_a_gain_that_was_not_fitted"
+_STROKES = "test_paper_nursing.py::test_friction_by_a_wrong_sign_is_seen"
+_STAIRS = "test_paper_nursing.py::test_the_printed_strokes_tell_the_plants_friction"
+_LINKS = "test_paper_nursing.py::test_another_robot_than_the_one_that_was_fitted_is_seen"
+_REFUSED = ("WrongTotalMass", "StuckFootSensor", "RobotFalls", "FootOffGround")
+_NAMED = "test_paper_biped.py::test_a_fault_that_is_called_something_else_is_seen"
+_COUNTS = "test_paper_biped.py::test_counts_of_runs_solver_and_faults_can_be_red"
+
+BROKEN_BY: dict[str, dict[str, str]] = {
+    "nursing_arm": {
+        "samples_lost": _LOST,
+        "base_parameters": _RANK,
+        "friction_error_rotation": _STROKES,
+        "friction_error_pitch": _STROKES,
+        "friction_error_played_rotation": _STAIRS,
+        "friction_error_played_pitch": _STAIRS,
+        **{f"verification_relative_j{j}": _LINKS for j in range(1, 7)},
+    },
+    "nursing_dual": {
+        "samples_lost": _LOST,
+        "base_parameters": _RANK,
+        "motors": "test_paper_nursing.py::test_an_arm_that_is_not_there_is_seen",
+        "start_ticks_apart": "test_paper_nursing.py::test_a_board_that_starts_late_is_seen",
+        "mirror_difference": "test_paper_nursing.py::test_an_arm_that_is_no_mirror_image_is_seen",
+        "verification_relative": "test_paper_nursing.py::test_the_worst_of_all_joints_counts",
+    },
+    "gorobot2": {
+        "samples_lost": _LOST,
+        "boards": "test_paper_biped.py::test_a_board_that_does_not_stream_is_seen",
+        "ours_to_paper": "test_paper_biped.py::test_a_wrong_sign_of_a_moment_is_seen",
+        "ours_to_sensor_floor": "test_paper_biped.py::test_a_wrong_sign_of_a_moment_is_seen",
+        "covered_by_ours": "test_paper_biped.py::test_a_plant_beyond_the_prior_is_seen",
+        "spread_smaller": _COUNTS,
+        "iterations_to_papers": _COUNTS,
+        **{f"named_{what}": _NAMED for what in _REFUSED},
+    },
+    "rehab_arm": {
+        "base_parameters": _RANK,
+        "verification_relative_error": "test_papers_break.py::test_errors_of_the_verification_are_over_all_rows",
+        "samples_lost": _LOST,
+    },
+    "modular7": {
+        "samples_lost": _LOST,
+        "gain_on_own_mission": "test_papers_break.py::test_gains_see_friction_that_was_left_out",
+        "gain_on_worst_unseen_mission": _RESIDUAL,
+        "gain_on_worst_unseen_mission_without_friction": _PLANT,
+    },
+    "cobot6": {
+        "samples_lost": _LOST,
+        "rms_reduction_excitation": _FRICTION,
+        "rms_reduction_verification": "test_papers_break.py::test_rows_at_rest_count",
+        "rms_reduction_excitation_presliding": _FRICTION,
+        "rms_reduction_verification_presliding": _FRICTION,
+        "rms_reduction_excitation_unmodelled": _FRICTION,
+        "rms_reduction_verification_unmodelled": _FRICTION,
+        "a1_of_the_published_plant_off": _GAIN,
+        "j5_flexibility_off": _INTERVAL,
+        "j6_flexibility_off": _INTERVAL,
+    },
+}
+"""By robot and check: a test in FOLDER."""
+
+
+def broken_lines(robot: str, checks: Sequence[Check]) -> list[str]:
+    """A line for each check of a robot."""
+    tests = BROKEN_BY[robot]
+    return [f"- {check.name}: {tests.get(check.name, 'none')}" for check in checks]
+
+
+HEAD = """\
+# The robots of the papers
+
+`./run papers` wrote this page: it plays the demo of each robot, from emulated boards to the verdict, and puts what
+came of it beside what the robot's paper prints, what the paper's own method makes of the same recordings where that is
+another than ours, and what is true of the plant or bounds ours from below. `wanted` is the limit that ours is held to;
+NO marks one that is not kept, and `./run papers` then ends with exit code 1. `./run papers --only ROBOT` writes one
+robot's section anew. With `--seeds N` a figure is the median over N seeds with [least … largest], each with a plant of
+its own, and a limit is kept where the worst of them keeps it. The same seeds give the same page.
+
+What a paper prints is taken from it; the rest is assumed, in the robot's own file and as said below. "–" is what our
+copies of the papers' texts do not show, and what has no truth. The plant that stands for the robot is richer than the
+models that are fitted. Ours beside the paper's says what a method does on such a robot, not that one robot is better
+than the other. Torque errors are over all rows, rest included, unless a line says (moving).
+"""
+
+
+def section(robot: str, command: str, story: Story) -> str:
+    """One robot's section, its heading first."""
+    rows = [PAPER_HEADS, ("---",) * len(PAPER_HEADS), *paper_rows(story.lines)]
+    table = "\n".join("| " + " | ".join(cell.strip() for cell in row) + " |" for row in rows)
+    parts = [f"## {robot}", story.paper, not_by_the_docs(), f"    {command}"]
+    parts += [table] if story.lines else []
+    parts += ["\n".join(f"- {check}" for check in story.checks)] if story.checks else []
+    broken = broken_lines(robot, story.all_checks)
+    parts += [f"Checks, and the test in `{FOLDER}` that breaks each:", "\n".join(broken)] if broken else []
+    parts += ["Assumed:", "\n".join(f"- {sentence}" for sentence in story.assumed)] if story.assumed else []
+    return "\n\n".join(parts) + "\n"
+
+
+def not_by_the_docs() -> str:
+    """Say, unseen, that the test of the pages' commands need not run this one."""
+    return "<!-- played by tools/tests/test_papers.py: minutes a seed -->"
+
+
+def untold_section(robot: str, command: str, reason: str) -> str:
+    """The section of a robot whose story could not be told: an older one would say what is no longer so."""
+    return f"## {robot}\n\n{not_by_the_docs()}\n\n    {command}\n\nNO: {reason}\n"
+
+
+def write_page(path: Path, sections: Mapping[str, str]) -> None:
+    """Write the page with new sections; those of other robots stay as they are there.
+
+    Args:
+        path: of the page; there may be none yet.
+        sections: by robot.
+    """
+    known = {**sections_of(path.read_text(encoding="utf-8") if path.exists() else ""), **sections}
+    ordered = [known[robot] for robot in ROBOTS if robot in known]
+    path.write_text("\n".join([HEAD, *ordered]), encoding="utf-8")
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """A page's sections by robot."""
+    parts = re.split(r"(?m)^(?=## )", text)[1:]
+    return {part.splitlines()[0].removeprefix("## ").strip(): part.strip() + "\n" for part in parts}
+
+
+PAGE = ROOT / "docs" / "papers.md"
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from hil_tests.virtual_bench.errors import QemuMissing
 from hil_tests.virtual_bench.qemu import Board, on_a_cortex
 from hil_tests.virtual_bench.riscv import on_a_riscv
-from tools.filter_bench.board import on_qemu, on_unix
-from tools.filter_bench.cases import Case, random_cases
-from tools.filter_bench.exactness import FILTERS, Exactness, Run, compare
-from tools.filter_bench.twins import host_outputs, plain_outputs
+from tools.bench.filter_twins import Case, host_outputs, on_qemu, on_unix, plain_outputs, random_cases
+from tools.bench.filters import FILTERS, Exactness, Run, compare
 
 SEED = 27
 

@@ -22,7 +22,7 @@ from jointbench.identification import fit, validate
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.recording.run import boards_of
 from jointbench.robot import Robot
-from tools.demo.judging import say_judgement, write_files
+from tools.demo.own_bench import say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import Plant, Stage, Story
 from tools.truth import deviations_from_truth

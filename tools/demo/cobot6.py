@@ -12,8 +12,7 @@ from jointbench.checks import Check
 from jointbench.identification import fit, validate
 from jointbench.robot import load_robot
 from tools.demo.harmonic_lines import PLANTS, harmonic_lines
-from tools.demo.judging import say_judgement, write_files
-from tools.demo.own_bench import plan
+from tools.demo.own_bench import plan, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import Stage, Story
 from tools.truth import deviations_from_truth

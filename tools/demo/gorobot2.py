@@ -1,14 +1,18 @@
-"""System C: a biped on one foot tells its masses and their centres by that foot's four forces alone."""
+"""System C: a biped on one foot identifies its masses and their centres by that foot's four forces alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hil_tests.link_helpers import inject
+from hil_tests.virtual_bench import virtual_bench
 from jointbench import Excitation
 from jointbench.arrays import Array
 from jointbench.checks import Check
@@ -24,18 +28,126 @@ from jointbench.cli.stance import (
     torques_of,
 )
 from jointbench.cli.stance_tables import HELD, LABELS, PRINTED, parameter_table
+from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor, WrongTotalMass
 from jointbench.excitation import plan_single_support
-from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, theoretical_point
+from jointbench.identification.zero_moment_point import (
+    ReducedParameters,
+    Stance,
+    ZmpEstimate,
+    stance_of_run,
+    theoretical_point,
+)
 from jointbench.identification.zero_moment_point.projected_newton import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.identification.zero_moment_point.stance import Calibration
-from jointbench.recording import Run
+from jointbench.link import Bench, open_bench
+from jointbench.link.playback import Progress
+from jointbench.recording import Run, record
 from jointbench.report import stance_picture
 from jointbench.robot import CORNERS, Robot, load_robot
-from tools.demo.foot_faults import Refusal, refusals
-from tools.demo.playing import BENCHES
+from tools.demo.playing import BENCHES, in_worker, play_on_two, two_workers
 from tools.demo.story import PaperLine, Stage, Story
-from tools.demo.two_benches import in_worker, play_on_two, two_workers
 from tools.truth import Truth
+
+TRUNK, SUPPORT_FOOT_NODE = 6, 13
+"""Nodes of the boards that a fault strikes."""
+
+SHOVE_N, SHOVED_AFTER = 60.0, 3.0
+"""How hard, and how long after the motion's start [s]."""
+
+WRONG_SHARE = 0.9
+"""Of the robot's mass that is told instead of it."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was wrong, how it was named, and in which words.
+
+    Attributes:
+        what: was brought about.
+        named: the class of the error that came of it, "nothing" where none came.
+        wanted: the one it should be.
+        words: the message.
+    """
+
+    what: str
+    named: str
+    wanted: str
+    words: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was named as what it is."""
+        return self.named == self.wanted
+
+
+def refusals(stage: Stage, bench_file: Path, motion: Excitation, good: Run, total_mass: float) -> tuple[Refusal, ...]:
+    """Break a foot's sensor, weigh wrongly, shove the robot over, and try to go on with it lying there.
+
+    Args:
+        stage: where and how.
+        bench_file: of the emulated boards.
+        motion: what is played meanwhile.
+        good: a recording without a fault, for what only the host is told wrongly.
+        total_mass: of the robot [kg].
+    """
+    found = [
+        _refusal("total mass told 10 % too low", WrongTotalMass, lambda: stance_of_run(good, WRONG_SHARE * total_mass))
+    ]
+    with virtual_bench(bench_file, stage.plant, stage.seed, out=stage.out / "faults", board=stage.board) as live:
+        with open_bench(live) as bench:
+            _ready(bench)
+            inject(bench, "foot_force_1_stuck", SUPPORT_FOOT_NODE)
+            found.append(
+                _refusal(
+                    "sensor of the front left corner stuck",
+                    StuckFootSensor,
+                    lambda: stance_of_run(_play(bench, motion, stage, "stuck"), total_mass),
+                )
+            )
+        with open_bench(live) as bench:
+            _ready(bench)
+            shove = _Shove(bench)
+            found.append(
+                _refusal("robot shoved over", RobotFalls, lambda: _play(bench, motion, stage, "shoved", shove))
+            )
+        with open_bench(live) as bench:
+            _ready(bench)
+            found.append(_refusal("foot off the ground", FootOffGround, lambda: _play(bench, motion, stage, "lying")))
+    return tuple(found)
+
+
+def _ready(bench: Bench) -> None:
+    bench.connect()
+    bench.clear()
+    bench.configure()
+
+
+@dataclass
+class _Shove:
+    """Pushes at the trunk, once the robot has moved for a while."""
+
+    bench: Bench
+    done: bool = False
+
+    def __call__(self, progress: Progress) -> None:
+        if not self.done and progress.elapsed >= SHOVED_AFTER:
+            self.done = True
+            inject(self.bench, "shove", TRUNK, force_N=SHOVE_N)
+
+
+def _play(
+    bench: Bench, motion: Excitation, stage: Stage, name: str, progress: Callable[[Progress], None] | None = None
+) -> Run:
+    return record(bench, motion, stage.out / name, 1, progress, seed=stage.seed)
+
+
+def _refusal(what: str, wanted: type[JointbenchError], attempt: Callable[[], object]) -> Refusal:
+    try:
+        attempt()
+    except JointbenchError as error:
+        return Refusal(what, type(error).__name__, wanted.__name__, str(error))
+    return Refusal(what, "nothing", wanted.__name__, "")
+
 
 PAPER = "C · Wu & Gao, Journal of Harbin Institute of Technology 53(7):20, 2021"
 ASSUMED = (

@@ -23,7 +23,7 @@ from tools.demo.friction_experiment import (
     refined,
     true_friction,
 )
-from tools.demo.judging import rank_check, say_judgement, write_files
+from tools.demo.own_bench import rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.printed_nursing import Law, as_law, fit_printed, plants_own_rms, printed_rows
 from tools.demo.story import PaperLine, Stage, Story

@@ -14,8 +14,8 @@ from jointbench.checks import Check
 from jointbench.dynamics import model_columns
 from jointbench.identification import fit, validate
 from jointbench.robot import load_robot, robot_digests
-from tools.demo.judging import rank_check, say_judgement, write_files
 from tools.demo.nursing_arm import PAPER, plan_motions
+from tools.demo.own_bench import rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import PaperLine, Stage, Story
 

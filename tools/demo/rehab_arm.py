@@ -13,8 +13,7 @@ from jointbench.checks import Check
 from jointbench.identification import fit, validate
 from jointbench.recording import Run
 from jointbench.robot import load_robot
-from tools.demo.judging import rank_check, say_judgement, write_files
-from tools.demo.own_bench import plan
+from tools.demo.own_bench import plan, rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import PaperLine, Stage, Story
 from tools.truth import Truth
@@ -56,8 +55,11 @@ def tell(stage: Stage) -> Story:
     lines = (
         PaperLine("base parameters of four links", "–", f"{rank.value:g}", rank),
         PaperLine(
-            "relative error on another motion, all rows, joints 1 … 4", "–", _errors(judged.error_all.relative),
-            error_check(judged), theirs=_errors(plain.error_all.relative),
+            "relative error on another motion, all rows, joints 1 … 4",
+            "–",
+            _errors(judged.error_all.relative),
+            error_check(judged),
+            theirs=_errors(plain.error_all.relative),
         ),
         PaperLine(
             "the same, rows away from rest (moving)", "–", _errors(judged.relative), theirs=_errors(plain.relative)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tools.docs.page import blocks_of
+from tools.docs.commands import blocks_of
 
 
 def main(page: str, language: str, which: str = "1") -> int:

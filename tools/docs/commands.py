@@ -1,12 +1,87 @@
-"""What a page tells its reader to type: shell commands and Python, in order, and what it says of each."""
+"""A page's blocks of code with the invisible remarks before them, and the commands that it tells its reader to type.
+
+A remark is an HTML comment on the lines before a block; the site and a reader of the file do not show it:
+
+    <!-- not run: it needs a real board -->                   the whole block
+    <!-- not run `jointbench repl`: somebody must type -->    its commands that begin so
+    <!-- played by hil_tests/test_demo_cobot6.py: minutes --> not run for this page, but by that test
+    <!-- exit 1: a weak joint is a no -->                     the exit code that is meant, else 0
+    <!-- meanwhile `./run sim`: until the page ends -->       it goes on beside the page's other commands
+    <!-- given: ./run export cobot6 --out arm.urdf -->        how to get what its reader has already; it is run before
+    <!-- beside: ./run sim BENCH -->                          what its reader has going on already
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.docs.page import Block, Remark, blocks_of
+from jointbench.cli.parser import build_parser
+
+_REMARK = re.compile(
+    r"<!--\s*(not run|played by [\w./]+|exit \d|meanwhile|given|beside)\b(?: `([^`]+)`)?: (.+?)\s*-->", re.DOTALL
+)
+_FENCE = re.compile(r"\s*```(\w*)\s*$")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a page says of the next block: a word, the beginning of the commands it is about ("": all), and why."""
+
+    word: str
+    about: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some code of a page: `language` is the fence's word, or "indented"; `line` is its first line, from 1."""
+
+    language: str
+    line: int
+    lines: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def text(self) -> str:
+        """The code as one text."""
+        return "\n".join(self.lines) + "\n"
+
+
+def blocks_of(path: Path) -> list[Block]:
+    """The fenced and indented blocks of a Markdown file, in order."""
+    found: list[Block] = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    before = at = 0  # where the text before the next block begins
+    while at < len(lines):
+        fence, begins = _FENCE.match(lines[at]), _is_indented(lines, at)
+        if not fence and not begins:
+            at += 1
+            continue
+        first = at + 1 if fence else at
+        end = first
+        while end < len(lines) and (not _FENCE.match(lines[end]) if fence else _goes_on(lines, end)):
+            end += 1
+        remarks = tuple(Remark(*found) for found in _REMARK.findall("\n".join(lines[before:at])))
+        margin = min((len(line) - len(line.lstrip()) for line in lines[first:end] if line.strip()), default=0)
+        block = tuple(line[margin:].rstrip() for line in lines[first:end])
+        found.append(Block(fence[1] if fence else "indented", first + 1, block, remarks))
+        before = at = end + 1 if fence else end
+    return found
+
+
+def _is_indented(lines: list[str], at: int) -> bool:
+    return lines[at].startswith("    ") and (at == 0 or not lines[at - 1].strip())
+
+
+def _goes_on(lines: list[str], at: int) -> bool:
+    following = next((line for line in lines[at:] if line.strip()), "")
+    return following.startswith("    ") and not (not lines[at].strip() and _FENCE.match(following))
+
 
 PROGRAMS = ("./run", "jointbench", "pytest", "pip", "pipx", "cc", "cp", ".venv/bin/python", ".venv/bin/uv")
 """What a line begins with that is a command, in a block that shows output as well."""
@@ -112,3 +187,35 @@ def _remarked(command: Command, remarks: tuple[Remark, ...]) -> Command:
         given=said.get("given", ""),
         beside=said.get("beside", ""),
     )
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def verbs_of_run() -> set[str]:
+    """What `./run` does itself or hands to tools/."""
+    text = (ROOT / "run").read_text(encoding="utf-8")
+    return {"setup", *re.findall(r"^ +tool (\w+) ", text, re.MULTILINE), *re.findall(r"%s\\n' (\w+) ", text)}
+
+
+def fault_of(text: str) -> str:
+    """What is wrong with a command line for `./run` or `jointbench`; "" for one that parses, and for any other program.
+
+    >>> fault_of("./run fit runs/mine --friction choose"), fault_of("cc -o x x.c")
+    ('', '')
+    >>> print(fault_of("jointbench fit runs/mine --law x"))
+    jointbench: unrecognized arguments: --law x; `jointbench --help` shows what it takes
+    """
+    words = shlex.split(text, comments=True)
+    words = words[: next((at for at, word in enumerate(words) if word in ("&&", "|", "&", ";", ">")), len(words))]
+    if not words or words[0] not in ("./run", "jointbench"):
+        return ""
+    if words[0] == "./run" and (len(words) == 1 or words[1] in verbs_of_run()):
+        return ""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        try:
+            build_parser().parse_args(words[1:])
+        except SystemExit as end:
+            return said.getvalue().strip() if end.code else ""
+    return ""

@@ -18,7 +18,7 @@ from tools.faults.cell import Cell
 from tools.faults.errors import WorkerLost
 from tools.faults.run_cell import run_cell
 from tools.faults.verdict import Verdict
-from tools.requirements.page import FOLDER
+from tools.requirements import FOLDER
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -39,7 +39,7 @@ from tools.faults.program import Program
 from tools.faults.recovery import Recovery, recover
 from tools.faults.subject import JOINT, NODE
 from tools.faults.write_log import WriteLog, contents
-from tools.requirements.page import FOLDER
+from tools.requirements import FOLDER
 
 WORKS = ("record", "fit", "export", "flash")
 WAYS = ("KILL", "TERM", "HUP", "CUT")

@@ -32,7 +32,7 @@ from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
 from tools.faults.naming import NONE
 from tools.faults.page import PAGE, render, table_of
 from tools.faults.verdict import Verdict
-from tools.requirements.page import FOLDER
+from tools.requirements import FOLDER
 
 ERRORS = (JointbenchError, BenchError)
 SAMPLE = 13  # of the cells, each so many-th is run on a QEMU board, too

@@ -20,9 +20,7 @@ from jointbench.link import open_bench
 from jointbench.link.ledger import Ledger
 from jointbench.recording.run_directory import RESULT
 from jointbench.testing.requirements import Requirements
-from tools.load.lockstep import PERIOD_S, wave
-from tools.load.session import Processes, Session, lost_by_cause, play
-from tools.load.variation import write_variation
+from tools.load.lockstep import PERIOD_S, Processes, Session, lost_by_cause, play, wave, write_variation
 
 TICKS_US = (2000, 1000, 800, 625, 500, 400, 320, 250, 200, 125)
 SAMPLE_EVERY = (1, 2, 4, 8, 16)

@@ -15,15 +15,31 @@ from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.dynamics import base_parameters, drive_parameter_names, inverse_dynamics, model_columns
 from jointbench.signals import LowPass
-from tools.accuracy_bench import verb
-from tools.accuracy_bench.accuracy import Accuracy, by_parameter
-from tools.accuracy_bench.arm import Arm, arms
-from tools.accuracy_bench.bound import cramer_rao, fitted_moments, torque_noise
-from tools.accuracy_bench.possible import impossible
-from tools.accuracy_bench.recording import REST_TICKS, record
-from tools.accuracy_bench.trial import Case, Trial, run_trials, try_out
-from tools.accuracy_bench.verb import case_table, make_cases, make_checks, moved_line, parameter_table
-from tools.bench import VERBS
+from tools.bench import accuracy as verb
+from tools.bench.__main__ import VERBS
+from tools.bench.accuracy import (
+    Accuracy,
+    Case,
+    Trial,
+    by_parameter,
+    case_table,
+    make_cases,
+    make_checks,
+    moved_line,
+    parameter_table,
+    run_trials,
+    try_out,
+)
+from tools.bench.simulated_recordings import (
+    REST_TICKS,
+    Arm,
+    arms,
+    cramer_rao,
+    fitted_moments,
+    impossible,
+    record,
+    torque_noise,
+)
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hil_tests.test_rp2040_board import need_rp2040
-from tools.chip_bench import LIMITS_US, Turns, make_checks, run, turns_table
+from tools.bench.chip import LIMITS_US, Turns, make_checks, run, turns_table
 
 GOOD = Turns(
     joints=1, tick_us=1000, seconds=60.0, mean_us=120.0, longest_us=300, missed=0, late=0, lost=0, lost_in_all=0,

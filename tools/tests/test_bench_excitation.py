@@ -1,5 +1,6 @@
 """What `./run bench excitation` is made of: the problem, the peer, the race, and what it says of them."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -7,13 +8,25 @@ import pytest
 
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import random_excitation
-from tools.bench import VERBS
-from tools.excitation_bench import peer as peer_module
-from tools.excitation_bench.peer import Peer, PeerFound
-from tools.excitation_bench.problem import PERIOD, SAMPLES, pivoted_base, problem_of, ur10
-from tools.excitation_bench.race import FirstOptimum, Planned, condition, violations
-from tools.excitation_bench.verb import first_table, make_checks, plan_table
-from tools.regressor_bench.errors import PeerMissing
+from tools.bench import excitation as peer_module
+from tools.bench.__main__ import VERBS
+from tools.bench.excitation import (
+    PERIOD,
+    SAMPLES,
+    FirstOptimum,
+    Peer,
+    PeerFound,
+    Planned,
+    condition,
+    first_table,
+    make_checks,
+    pivoted_base,
+    plan_table,
+    problem_of,
+    ur10,
+    violations,
+)
+from tools.bench.peers import BenchmarkFailed
 
 PROBLEM = problem_of(ur10())
 FIRST = FirstOptimum(0, 90.0, 16.0, 0.2, PeerFound(17.0, 20.0, 0.0, 20_000))
@@ -59,8 +72,8 @@ def test_without_pinocchio_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str):
         raise ImportError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(peer_module.importlib, "import_module", missing)
-    with pytest.raises(PeerMissing, match=r"libgomp\.so\.1.*\./run test"):
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(BenchmarkFailed, match=r"libgomp\.so\.1.*\./run test"):
         Peer(PROBLEM)
 
 

@@ -1,8 +1,7 @@
 """What `./run bench feed` says of what it measured."""
 
-from tools.bench import VERBS
-from tools.feed_bench.race import Recorded
-from tools.feed_bench.verb import feed_table, make_checks
+from tools.bench.__main__ import VERBS
+from tools.bench.feed import Recorded, feed_table, make_checks
 
 
 def recorded(cpu: float = 0.03, lost: int = 0, rate: float = 25.0) -> list[Recorded]:

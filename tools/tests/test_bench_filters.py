@@ -3,11 +3,22 @@
 import numpy as np
 import pytest
 
-from tools.filter_bench import accuracy
-from tools.filter_bench.accuracy import CUTOFFS_HZ, Accuracy, accuracies, butterworth_accuracy, decibel
-from tools.filter_bench.exactness import FILTERS, Exactness
-from tools.filter_bench.speed import PEER, race
-from tools.filter_bench.verb import PLAIN, accuracy_table, make_checks, speed_table
+from tools.bench import filters as accuracy
+from tools.bench.filters import (
+    CUTOFFS_HZ,
+    FILTERS,
+    PEER,
+    PLAIN,
+    Accuracy,
+    Exactness,
+    accuracies,
+    accuracy_table,
+    butterworth_accuracy,
+    decibel,
+    make_checks,
+    race,
+    speed_table,
+)
 
 LIMIT_DB = -80.0  # what is promised of every filter
 SEED = 4

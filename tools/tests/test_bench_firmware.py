@@ -10,14 +10,24 @@ import pytest
 
 from hil_tests.need_qemu import need_qemu
 from hil_tests.virtual_bench.qemu import run_program
-from tools.firmware_bench.errors import KernelsDiffer, NotAKernel, PeerFailed
-from tools.firmware_bench.kernel import parse_kernel
-from tools.firmware_bench.loop import LoopCost
-from tools.firmware_bench.loop import _cost as loop_cost
-from tools.firmware_bench.peer import c_source, compile_peer
-from tools.firmware_bench.stages import EDGE_TIMES, PROGRAMS, Cost, count, cut_kernels, mpy, prepare, viper_source
-from tools.firmware_bench.stages import _cost as stage_cost
-from tools.firmware_bench.verb import differences, make_checks, parts
+from tools.bench.firmware import (
+    EDGE_TIMES,
+    PROGRAMS,
+    Cost,
+    LoopCost,
+    count,
+    cut_kernels,
+    differences,
+    make_checks,
+    mpy,
+    parts,
+    prepare,
+    viper_source,
+)
+from tools.bench.firmware import _cost as stage_cost
+from tools.bench.firmware import _loop_cost as loop_cost
+from tools.bench.kernel_cost import NotAKernel, c_source, compile_peer, parse_kernel
+from tools.bench.peers import BenchmarkFailed
 
 WHOLE = Cost("store", 600, 2400, 2600)
 HALF = Cost("limits", 500, 1900, 2000)
@@ -161,7 +171,7 @@ ROW = {
 def test_versions_that_differ_are_not_compared() -> None:
     assert stage_cost("store", ROW) == WHOLE
     for other, left in (("c", [3, "00fe"]), ("armv6m", [4, "00ff"])):
-        with pytest.raises(KernelsDiffer, match=f"after stage 'store', viper and {other} left different"):
+        with pytest.raises(BenchmarkFailed, match=f"after stage 'store', viper and {other} left different"):
             stage_cost("store", ROW | {f"{other}_left": left})
 
 
@@ -204,7 +214,7 @@ def test_framing_is_what_closing_and_sending_add() -> None:
 
 def test_a_compilers_refusal_is_told() -> None:
     need_qemu()
-    with pytest.raises(PeerFailed, match="k: "):
+    with pytest.raises(BenchmarkFailed, match="k: "):
         compile_peer(parse_kernel("@micropython.viper\ndef k(short: ptr32) -> int:\n    return short[0]\n", "k"))
-    with pytest.raises(PeerFailed, match="mpy-cross"):
+    with pytest.raises(BenchmarkFailed, match="mpy-cross"):
         mpy("def k(:\n")

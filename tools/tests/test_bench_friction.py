@@ -5,10 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tools.bench import VERBS
-from tools.friction_bench.problem import NOISE, R_SQUARED, cases
-from tools.friction_bench.race import Found, global_search, ours, swarm
-from tools.friction_bench.verb import ROUNDING, make_checks, search_table, swarm_table
+from tools.bench.__main__ import VERBS
+from tools.bench.friction import (
+    NOISE,
+    R_SQUARED,
+    ROUNDING,
+    Found,
+    cases,
+    global_search,
+    make_checks,
+    ours,
+    search_table,
+    swarm,
+    swarm_table,
+)
 
 MINE = Found(rms_to_true=0.05, r_squared=0.95, squares=9.0, seconds=0.004)
 PEER = Found(rms_to_true=0.05, r_squared=0.94, squares=9.1, seconds=0.8)

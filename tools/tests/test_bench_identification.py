@@ -11,12 +11,15 @@ import pytest
 from jointbench.dynamics import base_parameters
 from jointbench.identification import fit
 from jointbench.recording import open_run
-from tools.identification_bench.errors import ProcessFailed
-from tools.identification_bench.logs import imported_log, recorded_log
-from tools.identification_bench.measured import in_own_process
-from tools.identification_bench.motion import many_rows, true_parameters
-from tools.identification_bench.race import race
-from tools.identification_bench.verb import APART, CONDITION_APART, LONG_MINUTES, SHORT_MINUTES, make_checks
+from tools.bench.identification import APART, CONDITION_APART, LONG_MINUTES, SHORT_MINUTES, make_checks, race
+from tools.bench.identification_memory import (
+    imported_log,
+    in_own_process,
+    many_rows,
+    recorded_log,
+    true_parameters,
+)
+from tools.bench.peers import BenchmarkFailed
 
 
 @pytest.mark.parametrize("minutes", [0.25, pytest.param(0.75, marks=pytest.mark.slow)])
@@ -58,5 +61,5 @@ def test_every_limit_can_be_missed() -> None:
 
 
 def test_a_process_that_fails_is_named() -> None:
-    with pytest.raises(ProcessFailed, match=r"(?s)'fit' ended with 1: .*/nowhere is not a run"):
+    with pytest.raises(BenchmarkFailed, match=r"(?s)'fit' ended with 1: .*/nowhere is not a run"):
         in_own_process("fit", "/nowhere")

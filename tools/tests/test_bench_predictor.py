@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointbench.robot import load_robot
-from tools.predictor_bench.verb import DISAGREEMENT, OURS, PEER, REGRESSOR, ROBOTS, race
+from tools.bench.predictor import DISAGREEMENT, OURS, PEER, REGRESSOR, ROBOTS, race
 
 
 @pytest.mark.parametrize("name", ROBOTS)

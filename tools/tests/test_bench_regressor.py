@@ -1,17 +1,32 @@
 """What `./run bench regressor` is made of: the arms, the peer, the race, two processes, and what it says of them."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 from jointbench.dynamics import base_parameters, regressor
-from tools.bench import VERBS
-from tools.regressor_bench import peer as peer_module
-from tools.regressor_bench.errors import PeerMissing, StartFailed
-from tools.regressor_bench.peer import Peer
-from tools.regressor_bench.race import FILL, NORMAL, PEER, REGRESSOR, TORQUES, Times, disagreement, race
-from tools.regressor_bench.robots import robots
-from tools.regressor_bench.start import Start, _start, two_starts
-from tools.regressor_bench.verb import make_checks, starts_table, times_table
+from tools.bench import regressor as peer_module
+from tools.bench.__main__ import VERBS
+from tools.bench.peers import BenchmarkFailed
+from tools.bench.regressor import (
+    FILL,
+    NORMAL,
+    PEER,
+    REGRESSOR,
+    TORQUES,
+    Peer,
+    Start,
+    Times,
+    _start,
+    disagreement,
+    make_checks,
+    race,
+    robots,
+    starts_table,
+    times_table,
+    two_starts,
+)
 
 STARTS = (Start(1.0, 9.0, 3, 0), Start(1.0, 1.0, 0, 3))
 
@@ -42,8 +57,8 @@ def test_without_pinocchio_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str):
         raise ImportError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(peer_module.importlib, "import_module", missing)
-    with pytest.raises(PeerMissing, match=r"libgomp\.so\.1.*\./run test"):
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(BenchmarkFailed, match=r"libgomp\.so\.1.*\./run test"):
         Peer(robots()[0])
 
 
@@ -71,8 +86,8 @@ def test_the_second_process_has_the_kernels_from_disk() -> None:
 
 
 def test_a_process_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.regressor_bench.start._PROGRAM", "raise SystemExit('no such robot')")
-    with pytest.raises(StartFailed, match="ended with 1: no such robot"):
+    monkeypatch.setattr("tools.bench.regressor._PROGRAM", "raise SystemExit('no such robot')")
+    with pytest.raises(BenchmarkFailed, match="ended with 1: no such robot"):
         _start("unused")
 
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tools.bench import VERBS
-from tools.startup_bench import COMMANDS, LIMIT_S, OURS, PEER, make_checks, seconds_of, times_table
+from tools.bench.__main__ import VERBS
+from tools.bench.startup import COMMANDS, LIMIT_S, OURS, PEER, make_checks, seconds_of, times_table
 
 HEAVY = {"numpy", "scipy", "numba", "mujoco", "matplotlib", "construct", "pytest"}
 ENDS_AT_ITS_FIRST_WORD = """

@@ -11,12 +11,9 @@ import pytest
 
 from jointbench.link.ledger import Ledger
 from jointwire import BODIES, Frame, FrameReader, MessageType, State, encode_frame
-from tools.bench import main
-from tools.wire_bench.decoding import decode, race
-from tools.wire_bench.host_cost import _cost
-from tools.wire_bench.peer import parse_stream
-from tools.wire_bench.player import PlayedBoard
-from tools.wire_bench.stream import BLOCK, BOARDS, run_stream
+from tools.bench.__main__ import main
+from tools.bench.decoding import BLOCK, BOARDS, decode, parse_stream, race, run_stream
+from tools.bench.wire import PlayedBoard, _cost
 
 ATTEMPTS = 3
 
@@ -39,14 +36,14 @@ def test_the_race_refuses_samples_that_are_not_those(monkeypatch: pytest.MonkeyP
         found[2]["motor_position"][5] += 1
         return found
 
-    monkeypatch.setattr("tools.wire_bench.decoding.parse_stream", wrong)
+    monkeypatch.setattr("tools.bench.decoding.parse_stream", wrong)
     with pytest.raises(AssertionError, match="Mismatched elements: 1 /"):
         race(seed=0, blocks=2, peer_blocks=2, rounds=1)
 
 
 def test_speeds_are_samples_over_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(np.arange(0.0, 100.0, 0.5).tolist())
-    monkeypatch.setattr("tools.wire_bench.decoding.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("tools.bench.decoding.time.perf_counter", lambda: next(clock))
     ours, plain, compiled = race(seed=0, blocks=4, peer_blocks=2, rounds=3)
     assert ours.rounds.tolist() == [BOARDS * BLOCK * 4 / 0.5] * 3
     assert plain.best == compiled.best == BOARDS * BLOCK * 2 / 0.5

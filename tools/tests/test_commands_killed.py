@@ -18,7 +18,7 @@ from tools.faults.disk import TROUBLES, disk_cells, run_disk_cell
 from tools.faults.errors import UnknownCell
 from tools.faults.kills import WAYS, WORKS, Kill, kill_checks, run_kill
 from tools.faults.verb import cells_of, parser
-from tools.requirements.page import FOLDER
+from tools.requirements import FOLDER
 
 pytestmark = pytest.mark.slow
 

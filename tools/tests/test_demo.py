@@ -18,17 +18,16 @@ from jointbench.identification.residual import ResidualGain
 from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate
 from jointbench.recording import open_run
 from jointbench.robot import load_robot
-from tools.demo import verb
+from tools.demo import __main__ as verb
+from tools.demo.__main__ import ROBOTS, main
 from tools.demo.friction_experiment import JointFriction, friction_table
 from tools.demo.gorobot2 import told_table
 from tools.demo.harmonic_lines import harmonic_lines
-from tools.demo.judging import joint_table
 from tools.demo.modular7 import JUDGED, OWN
-from tools.demo.page import HEAD, section, sections_of, write_page
+from tools.demo.own_bench import joint_table
 from tools.demo.playing import BENCHES
-from tools.demo.stories import ROBOTS
 from tools.demo.story import WIDTH, PaperLine, Stage, Story, paper_text
-from tools.demo.verb import main
+from tools.papers import HEAD, section, sections_of, write_page
 
 KEPT = PaperLine("RMS error", "1.7 N·m", "0.1 N·m", Check("rms", 72.8, ">=", 50.0, "%"))
 BROKEN = PaperLine("base parameters", "36", "35", Check("base_parameters", 35, "==", 36))

@@ -15,7 +15,8 @@ from hil_tests.virtual_bench.kinds import UNIX
 from jointbench.identification import fit
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.link import open_bench
-from tools.demo import chips, verb
+from tools.demo import __main__ as verb
+from tools.demo import chips
 from tools.demo.story import Plant
 
 

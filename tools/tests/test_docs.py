@@ -8,17 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from jointbench.cli.verbs import VERBS
-from tools.docs import commands, known
+from tools.docs import commands
+from tools.docs.__main__ import main as build_site
 from tools.docs.block import main as print_block
-from tools.docs.commands import Command, commands_of
-from tools.docs.known import ROOT, fault_of, verbs_of_run
-from tools.docs.page import blocks_of
-from tools.docs.verb import main as build_site
+from tools.docs.commands import ROOT, Command, blocks_of, commands_of, fault_of, verbs_of_run
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 
@@ -53,9 +50,8 @@ def test_blocks_and_what_is_said_of_them(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("module", [commands, known])
-def test_the_examples_in_docstrings(module: ModuleType) -> None:
-    outcome = doctest.testmod(module)
+def test_the_examples_in_docstrings() -> None:
+    outcome = doctest.testmod(commands)
     assert (outcome.attempted > 0, outcome.failed) == (True, 0)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs.__main__ import SAME, draw, picture_difference
 from tools.docs.commands import Command, commands_of
-from tools.docs.pictures import SAME, draw, picture_difference
 from tools.docs.sandbox import ROOT, CommandFailed, Sandbox
 from tools.tests.test_docs import PAGES
 

@@ -34,7 +34,7 @@ from tools.faults.states import MOMENTS_US
 from tools.faults.subject import bench_of, with_faulty_line
 from tools.faults.verb import cells_of, main, parser, sample
 from tools.faults.verdict import judge
-from tools.requirements.page import FOLDER
+from tools.requirements import FOLDER
 
 MATRIX = read_matrix()
 CELLS = all_cells(MATRIX, UNIX, 0)

@@ -11,12 +11,10 @@ import pytest
 from jointbench.recording import run
 from jointbench.tests.recording.simulated_run import record
 from jointbench.tests.recording.test_seal import imported
-from tools.file_fuzz import edits
-from tools.file_fuzz.campaign import Findings
-from tools.file_fuzz.corpus import make_corpus, read, read_corpus
-from tools.file_fuzz.mutations import displaced, mutated
-from tools.file_fuzz.worker import Watch
-from tools.fuzz import main
+from tools.fuzz import edits
+from tools.fuzz.__main__ import main
+from tools.fuzz.corpus import displaced, make_corpus, mutated, read, read_corpus
+from tools.fuzz.files import Findings, Watch
 
 SOUND = {
     "case": 1, "kind": "plan", "file": "plan.json", "how": "cut", "command": [], "seconds": 0.1, "wall_s": 3.0,

@@ -14,13 +14,10 @@ import pytest
 from hil_tests.virtual_bench.interpreter import find_interpreter
 from jointwire import MessageType, State, decode_frame
 from jointwire.errors import FrameError
-from tools.fuzz import HEAP, PROGRAMS, main
-from tools.wire_fuzz.batch import Unit, make_batch, read_case
-from tools.wire_fuzz.decoder import DecoderProcess
-from tools.wire_fuzz.errors import CaseError, DecoderFailed
-from tools.wire_fuzz.judge import HostAnswer, judge_board, judge_host
-from tools.wire_fuzz.mutations import ALONE, PAIRS
-from tools.wire_fuzz.simulated_board import SimulatedBoard
+from tools.fuzz.__main__ import HEAP, PROGRAMS, main
+from tools.fuzz.decoders import DecoderProcess, HostAnswer, judge_board, judge_host
+from tools.fuzz.frame_mutations import ALONE, PAIRS
+from tools.fuzz.frames import CaseError, DecoderFailed, SimulatedBoard, Unit, make_batch, read_case
 
 FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
 

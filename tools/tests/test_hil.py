@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.hil.suite_result import SuiteResult
-from tools.hil.verb import ROOT, SUITE, names_tests, parser, pytest_command
+from tools.hil import ROOT, SUITE, SuiteResult, names_tests, parser, pytest_command
 
 
 def options(*arguments: str) -> argparse.Namespace:

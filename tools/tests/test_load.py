@@ -16,15 +16,10 @@ from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.link.sync import BoardClock
 from jointbench.testing.requirements import load
 from tools.load import lockstep
-from tools.load.arms import write_arms
-from tools.load.lockstep import Carried
-from tools.load.page import write_page
+from tools.load.__main__ import main, write_page
+from tools.load.lockstep import HIL_TESTS, Carried, Session, Share, lost_by_cause, write_arms, write_variation
 from tools.load.realtime import Attempt, Speeds, highest_rate
-from tools.load.session import Session, Share, lost_by_cause
-from tools.load.soak import BENCH, Recorded, Soak, clocks_apart_us
-from tools.load.trend import trend
-from tools.load.variation import HIL_TESTS, write_variation
-from tools.load.verb import main
+from tools.load.soak import BENCH, Recorded, Soak, clocks_apart_us, trend
 from tools.machine import parent_of, processor_seconds, resident_bytes
 
 REQUIREMENTS = load(HIL_TESTS / "requirements")

@@ -17,13 +17,13 @@ from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     drawn_nuisance,
     simulated_stance,
 )
-from tools.demo.foot_faults import Refusal
 from tools.demo.gorobot2 import (
     CORRECTED,
     KNOWN,
     TRUE,
     UNCORRECTED,
     WHOLE_GRADIENT,
+    Refusal,
     boards_line,
     coverage_lines,
     covered,

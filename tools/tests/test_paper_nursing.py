@@ -15,10 +15,17 @@ from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
 from jointbench.excitation import random_excitation
 from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
 from jointbench.robot import Robot, load_robot
-from tools.demo.friction_experiment import JointFriction, friction_lines
+from tools.demo.friction_experiment import (
+    JointFriction,
+    PrintedExperiment,
+    combined,
+    experiment,
+    friction_lines,
+    mean_friction,
+    our_law,
+)
 from tools.demo.nursing_arm import verification_lines
 from tools.demo.nursing_dual import both_arms_lines, link_difference, mirrored
-from tools.demo.printed_friction import PrintedExperiment, combined, experiment, mean_friction, our_law
 from tools.demo.printed_nursing import PrintedModel, PrintedRows, fit_printed, joint_inertia, ridge, rms_of
 
 ROBOT, BOTH = load_robot("nursing_arm"), load_robot("nursing_dual")

@@ -9,10 +9,9 @@ import pytest
 from jointbench.checks import Check
 from jointbench.errors import FitError
 from tools import papers
-from tools.demo.page import HEAD, sections_of
-from tools.demo.seeds import merged_cell, merged_check
-from tools.demo.stories import ROBOTS
-from tools.demo.story import PaperLine, Stage, Story
+from tools.demo.__main__ import ROBOTS
+from tools.demo.story import PaperLine, Stage, Story, merged_cell, merged_check
+from tools.papers import HEAD, sections_of
 
 LIMITS = {
     "nursing_arm": (*4 * ("<= 2 %",), "== 36", *6 * ("<= 5 %",)),

@@ -24,13 +24,14 @@ from jointbench.tests.identification.drives.simulated_joints import link_torque
 from jointbench.tests.identification.drives.simulated_run import ARM, STIFF
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, arm, excitation, run_of, synthetic_run
 from jointbench.tests.identification.synthetic import truth as drives_of
-from tools.demo import broken_checks, harmonic_lines, modular7
+from tools import papers
+from tools.demo import harmonic_lines, modular7
+from tools.demo.__main__ import ROBOTS
 from tools.demo.harmonic_lines import PLANTS, Fitted, error_lines, published_lines, torque_stiffness_line
-from tools.demo.judging import rank_check
 from tools.demo.modular7 import Residuals, residual_lines
+from tools.demo.own_bench import rank_check
 from tools.demo.playing import Played
 from tools.demo.rehab_arm import RANK, error_check
-from tools.demo.stories import ROBOTS
 
 PUBLISHED = PLANTS[-1]
 
@@ -271,7 +272,7 @@ def test_a_sample_that_was_lost_is_seen(lost: int) -> None:
 
 def test_plants_of_other_seeds_differ_and_another_make_is_as_it_says() -> None:
     robot = load_robot("cobot6")
-    file = read_plant_file(broken_checks.ROOT / "hil_tests/virtual_bench/plants/cobot6.toml", robot)
+    file = read_plant_file(papers.ROOT / "hil_tests/virtual_bench/plants/cobot6.toml", robot)
     one, other = (plant_of_seed(file, robot, seed) for seed in (1, 2))
     assert one.joints[1].link.mass != other.joints[1].link.mass
     assert file.scatter != Scatter()
@@ -285,10 +286,10 @@ def test_plants_of_other_seeds_differ_and_another_make_is_as_it_says() -> None:
 
 def test_every_check_that_docs_papers_lists_has_a_test_that_breaks_it() -> None:
     """Each of the page's checks is broken by a test that is there."""
-    page = (broken_checks.ROOT / "docs/papers.md").read_text(encoding="utf-8")
-    assert set(broken_checks.BROKEN_BY) == set(ROBOTS)
-    for tests in broken_checks.BROKEN_BY.values():
+    page = (papers.ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    assert set(papers.BROKEN_BY) == set(ROBOTS)
+    for tests in papers.BROKEN_BY.values():
         for check, test in tests.items():
             file, _, name = test.partition("::")
-            assert f"def {name}(" in (broken_checks.ROOT / broken_checks.FOLDER / file).read_text(encoding="utf-8")
+            assert f"def {name}(" in (papers.ROOT / papers.FOLDER / file).read_text(encoding="utf-8")
             assert f"- {check}: " in page

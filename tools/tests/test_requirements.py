@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.testing.requirements import Requirements, load
-from tools.requirements.coverage import missing_tests, unknown_ids, unnamed_files, unread_limits
-from tools.requirements.page import FOLDER, PAGE, ROOT, page
+from tools.requirements import FOLDER, PAGE, ROOT, missing_tests, page, unknown_ids, unnamed_files, unread_limits
 
 REQUIRED = """
 about = "Lines."

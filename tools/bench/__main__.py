@@ -1,0 +1,93 @@
+"""Benchmarks: what wire, firmware, dynamics and plans cost, what the boards' filters do, how accurate fits are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from hil_tests.virtual_bench import BenchError
+from jointbench.checks import Result
+from jointbench.cli.carry_out import carry_out
+from jointbench.cli.console import Console
+from jointbench.errors import JointbenchError
+from tools.bench import (
+    accuracy,
+    chip,
+    excitation,
+    feed,
+    filters,
+    firmware,
+    friction,
+    identification,
+    monitor,
+    predictor,
+    regressor,
+    startup,
+    wire,
+)
+from tools.bench.peers import BenchmarkFailed
+
+
+def parser() -> argparse.ArgumentParser:
+    """What `./run bench` takes."""
+    options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
+    options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
+    options.add_argument(
+        "--recordings", type=positive, default=accuracy.RECORDINGS, help="of accuracy: how many (%(default)s)"
+    )
+    options.add_argument("--seconds", type=positive, default=60, help="of chip: how long it moves (%(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
+    options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
+    return options
+
+
+def positive(text: str) -> int:
+    """A whole number of at least one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+    return int(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure; 0, 1 when a figure misses its limit, 2 when it could not be done."""
+    options = parser().parse_args(arguments)
+    return carry_out("bench", options, measure, (JointbenchError, BenchError, BenchmarkFailed))
+
+
+def measure(options: argparse.Namespace, console: Console) -> Result:
+    """Measure, and print the checks."""
+    result = VERBS[options.what][0](options, console)
+    for check in result.checks:
+        console.say(str(check))
+    return result
+
+
+VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = {
+    "wire": (wire.bench, "wire: the frames between host and boards, their decoding and what they cost the host"),
+    "firmware": (firmware.bench, "firmware: the boards' tick and framing, in instructions of a Cortex-M3"),
+    "chip": (
+        chip.bench,
+        "chip: a turn of the boards' main loop on an emulated RP2040 that moves, streams and is asked",
+    ),
+    "filters": (filters.bench, "filters: the boards' filters, bit for bit and against scipy"),
+    "regressor": (regressor.bench, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
+    "excitation": (excitation.bench, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
+    "identification": (
+        identification.bench,
+        "identification: many rows in half a second, an hour's log in constant memory",
+    ),
+    "predictor": (predictor.bench, "predictor: one torque a call, beside the regressor's way and Pinocchio"),
+    "feed": (feed.bench, "feed: what those who look on cost a recording, beside the same one with nobody"),
+    "friction": (friction.bench, "friction: the Makkar law's fit, beside a global search and a particle swarm"),
+    "monitor": (
+        monitor.bench,
+        "monitor: a page that shows twelve boards, beside the same recording with nobody looking on",
+    ),
+    "startup": (startup.bench, "startup: how long the command line takes to start, beside mpremote's"),
+    "accuracy": (accuracy.bench, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

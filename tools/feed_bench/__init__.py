@@ -1,1 +1,0 @@
-"""What the live feed of a bench costs the program that records it."""

@@ -1,1 +1,0 @@
-"""What the firmware costs, in instructions of the emulated Cortex-M3: nothing here is timed, everything is counted."""

@@ -1,1 +1,0 @@
-"""`./run bench friction`: how well and how soon the Makkar law is fitted, beside a global search and a swarm."""

@@ -1,1 +1,0 @@
-"""`./run hil`: the bench tests on the bench you name."""

@@ -1,1 +1,0 @@
-"""What identification costs: seconds for many rows, memory for long logs."""

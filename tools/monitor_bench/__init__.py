@@ -1,1 +1,0 @@
-"""What a live monitor of a bench costs while the bench is recorded."""

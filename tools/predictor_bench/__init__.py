@@ -1,1 +1,0 @@
-"""What one torque costs in a control loop in Python."""

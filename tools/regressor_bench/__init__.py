@@ -1,1 +1,0 @@
-"""What the dynamics' kernels cost, beside Pinocchio and beside writing nothing but one number."""
