@@ -11,7 +11,8 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.link import open_bench
 from jointbench.link.sync import BoardClock, board_clock
 from jointbench.recording import Recorder, Run, open_run
-from jointbench.recording.decode import BoardRecord, decode_recording
+from jointbench.recording.board_record import BoardRecord
+from jointbench.recording.decode import decode_recording
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
 from jointbench.testing.measured import Measured
 from tools.truth import read_truth

@@ -23,7 +23,7 @@ from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import ImportedDataError
 from jointbench.identification.fit import run_settings
 from jointbench.recording import Run, import_csv
-from jointbench.recording.csv_table import read_csv_table
+from jointbench.recording.log_table import read_csv_table
 from jointbench.recording.mapping import LogFile
 from jointbench.signals import LowPass, smooth_motion
 

@@ -245,7 +245,7 @@ class Program:
     def run(self) -> int:
         """Be the program; returns its exit code, when it has said in a file how it ended."""
         link.open_bench = self._open
-        sys.modules["jointbench.recording.record"].Recorder = self._record  # type: ignore[attr-defined]
+        sys.modules["jointbench.recording.recorder"].Recorder = self._record  # type: ignore[attr-defined]
         cast(Any, Console).alarm = self._noted(Console.alarm)
         words = ["run", str(self.live), "--plan", str(self.plan), "--repeats", str(REPEATS), "--clear"]
         code = main([*words, "--out", str(self.folder / "run")])

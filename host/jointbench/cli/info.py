@@ -14,7 +14,7 @@ from jointbench.dynamics.floating_base import floating_base_parameters
 from jointbench.dynamics.lengths import lengths_of
 from jointbench.link.sync import BoardClock
 from jointbench.recording import Run, open_run
-from jointbench.recording.injected_faults import injected_faults
+from jointbench.recording.contents import injected_faults
 from jointbench.robot import Link, Robot, load_robot
 
 VERB = "info"

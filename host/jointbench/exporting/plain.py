@@ -16,7 +16,7 @@ from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model
 from jointbench.identification.friction.law import FORMS
 from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
-from jointbench.recording.toml_text import toml_text
+from jointbench.recording.run_directory import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
 from jointbench.robot import PARAMETER_NAMES, Joint, Robot
 

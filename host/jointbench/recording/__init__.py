@@ -1,13 +1,10 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
-from jointbench.recording.accept import accept
-from jointbench.recording.diagnosis import Diagnosis, Finding
-from jointbench.recording.doctor import examine
+from jointbench.recording.doctor import Diagnosis, Finding, examine
 from jointbench.recording.import_csv import import_csv
 from jointbench.recording.mapping import mapping_names
-from jointbench.recording.record import record
-from jointbench.recording.recorder import Recorder, new_run_path
-from jointbench.recording.run import Run, open_run, save_samples
+from jointbench.recording.recorder import Recorder, new_run_path, record
+from jointbench.recording.run import Run, accept, open_run, save_samples
 from jointbench.recording.samples import Samples
 
 __all__ = [

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,10 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.link.identity import FOOT_CHANNELS
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
-from jointbench.link.sync import Exchange, Pulse
 from jointbench.link.tally import Tally
 from jointbench.memory_mapping import map_file
-from jointbench.recording.clock_notes import ClockNotes
+from jointbench.recording.board_record import BoardRecord, ClockNotes, LateSample, Ticks, TrackSpool
 from jointbench.recording.record_file import Record, RecordKind, read_records
-from jointbench.recording.tracks import Ticks, Track, TrackSpool
 from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,
@@ -36,41 +33,6 @@ from jointwire import (
 _AGES = {"bridge_torque": "torque_age", **dict.fromkeys(FOOT_CHANNELS, "force_age")}
 _TOGETHER = 2048
 """Records that are decoded together: some 2 MB, which one to six boards take some seconds to send."""
-
-
-class LateSample(NamedTuple):
-    """What a board took `late_us` after a tick, raw, by channel."""
-
-    tick: int
-    late_us: int
-    values: Mapping[str, int]
-
-
-@dataclass(frozen=True, eq=False)
-class BoardRecord:
-    """What one board sent during a run; ticks are continued past their 32 bits.
-
-    Attributes:
-        ticks: of which a sample came, in the order they came.
-        channels: what came of each channel.
-        played: ticks at which trajectory tick 0 lay, by the blocks that were played.
-        last_play_tick: the last trajectory tick reported, -1 for none.
-        exchanges: answered PINGs.
-        stamps: ticks, and the low 32 bits of the board's clock exactly at them.
-        pulses: edges seen on the SYNC wire.
-        restarted: whether its ticks started again; what came after that is left out.
-        late: samples that are in none of `ticks` and `channels`, for they were taken after their ticks.
-    """
-
-    ticks: Ticks
-    channels: dict[str, Track]
-    played: tuple[int, ...]
-    last_play_tick: int
-    exchanges: Sequence[Exchange]
-    stamps: Sequence[tuple[int, int]]
-    pulses: tuple[Pulse, ...]
-    restarted: bool
-    late: tuple[LateSample, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
-from jointbench.foreign import regular_file
+from jointbench.foreign import bytes_of, number, regular_file
+from jointbench.recording.mapping import LogFile
 
 MOST = 1e30
 """Beyond what any unit of position, time, current or torque makes; its square is a number yet."""
@@ -88,3 +92,99 @@ def file_sha256(path: Path) -> str:
             while block := file.read(1 << 20):
                 whole.update(block)
     return whole.hexdigest()
+
+
+def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a CSV file.
+
+    Args:
+        path: of the file.
+        file: how it is written.
+        wanted: names in the header, or numbers from 1 where there is none.
+
+    Returns:
+        Their values.
+
+    Raises:
+        ImportedDataError: the file is missing, not text or empty, lacks a column, has a row of another length
+            than the first, or a cell that is not a number.
+    """
+    try:
+        raw = bytes_of(path)
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        raise ImportedDataError(
+            f"{file.path} cannot be read in {path.parent}: {reason}; "
+            f"give the folder of the log's files (--data DIR, or data= in Python)"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ImportedDataError(f"{file.path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=file.delimiter)
+    first = next(_rows(reader, file), [])
+    if not first:
+        raise ImportedDataError(f"{file.path} is empty; nothing can be imported from it")
+    names = [cell.strip() for cell in first] if file.header else [str(k + 1) for k in range(len(first))]
+    columns = tuple(dict.fromkeys(wanted))
+    places = [_place(file, names, name) for name in columns]
+    rows: list[list[float]] = [] if file.header else [_numbers(file, first, places, columns, 1)]
+    lines = [] if file.header else [1]
+    blank = 0
+    for cells in _rows(reader, file):
+        if not cells:
+            blank = blank or reader.line_num
+            continue
+        if blank or len(cells) != len(names):
+            count, line = (0, blank) if blank else (len(cells), reader.line_num)
+            raise ImportedDataError(
+                f"{file.path}, line {line}: {count} cells where the first line has {len(names)}; "
+                f"mend or remove that line, or check delimiter = {file.delimiter!r}"
+            )
+        rows.append(_numbers(file, cells, places, columns, reader.line_num))
+        lines.append(reader.line_num)
+    values = np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
+    return LogTable(file.path, columns, values, np.array(lines, dtype=np.intp), hashlib.sha256(raw).hexdigest())
+
+
+def _rows(reader: Any, file: LogFile) -> Iterator[list[str]]:
+    """Rows of cells.
+
+    Raises:
+        ImportedDataError: a cell without an end.
+    """
+    try:
+        yield from reader
+    except csv.Error as error:
+        line = f"{file.path}, line {reader.line_num}"
+        raise ImportedDataError(f"{line}: {error}; is there a stray quote before it?") from error
+
+
+def _place(file: LogFile, names: list[str], wanted: str) -> int:
+    count = names.count(wanted)
+    if count == 1:
+        return names.index(wanted)
+    how = f" (cells separated by {file.delimiter!r})"
+    raise missing_column(file.path, wanted, names, how if file.header else f", by number{how}")
+
+
+def _numbers(file: LogFile, cells: list[str], places: list[int], columns: tuple[str, ...], line: int) -> list[float]:
+    try:
+        return [number(cells[place]) for place in places]
+    except ValueError:
+        for place, column in zip(places, columns, strict=True):
+            if not _is_number(cells[place]):
+                hint = "numbers need a decimal point" if "," in cells[place] else "only numbers can be imported"
+                if line == 1:
+                    hint = "if the first line names the columns, set header = true"
+                raise ImportedDataError(
+                    f"{file.path}, line {line}, column {column!r}: {cells[place]!r} is not a number; {hint}"
+                ) from None
+        raise
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        number(cell)
+    except ValueError:
+        return False
+    return True

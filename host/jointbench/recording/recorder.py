@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -11,12 +12,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from jointbench.errors import RunError
+from jointbench.errors import RunError, StopAsked
+from jointbench.excitation import Excitation
+from jointbench.link import Bench, Progress
 from jointbench.link.identity import Facts
+from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
+from jointbench.link.playback import ProgressCallback
 from jointbench.link.tally import Tally
-from jointbench.recording.clock_notes import ClockNotes, clocks_of
+from jointbench.recording.board_record import ClockNotes, clocks_of
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
+from jointbench.recording.run import Run, open_run
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointbench.recording.seal import write_result
 from jointbench.stopping import why_ended
@@ -228,3 +234,57 @@ def new_run_path(root: str | Path, robot: str, kind: str) -> Path:
     while path.exists():
         path, number = Path(root) / f"{stem}-{number}", number + 1
     return path
+
+
+__all__ = ["Progress", "record"]
+
+
+def record(
+    bench: Bench,
+    excitation: Excitation,
+    directory: str | Path,
+    repeats: int = 2,
+    progress: ProgressCallback | None = None,
+    **provenance: Any,
+) -> Run:
+    """Play an excitation on a configured bench and record it; motors are off before and afterwards.
+
+    Args:
+        bench: connected and configured.
+        excitation: what to play.
+        directory: of the run, to create.
+        repeats: how often to play it in a row; two or more show how much of the torque repeats.
+        progress: called some times a second.
+        provenance: what else run.toml shall hold, such as the command and its seed.
+
+    Stopped (by Ctrl-C, a signal, or who looks on) before the first sample, it leaves no directory.
+
+    Returns:
+        The run, as `open_run` gives it.
+
+    Raises:
+        BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped; what was recorded until then is in
+            the directory.
+        TrajectoryError: the motion may not be played on this bench (`Bench.admit`); nothing has moved.
+        RunError: the directory exists already.
+
+    >>> with jb.open_bench("bench.toml") as bench:
+    ...     jb.record(bench, jb.random_excitation(bench.robot, period=5.024), "runs/first")
+    Traceback (most recent call last):
+        ...
+    jointbench.errors.BenchFileError: bench 'arm' is open but not connected; call connect() first
+    """
+    bench.admit(excitation, repeats)
+    bench.move_to(excitation.home)
+    about = bench.provenance(excitation=excitation.to_dict(), repeats=repeats, **provenance)
+    with SafeInterrupt() as interrupt:  # or a STOP may come before there is anybody to take the directory away again
+        recorder = Recorder(directory, about)
+        try:
+            with recorder:
+                interrupt.check()
+                bench.play(excitation, repeats, recorder, progress)
+        except (KeyboardInterrupt, SystemExit, StopAsked):
+            if recorder.tally.ledger().samples_received == 0:
+                shutil.rmtree(recorder.path)
+            raise
+    return open_run(directory)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jointbench.recording.csv_table import read_csv_table
 from jointbench.recording.formats.bag_table import read_bag_table
 from jointbench.recording.formats.parquet_table import read_parquet_table
-from jointbench.recording.log_table import LogTable
+from jointbench.recording.log_table import LogTable, read_csv_table
 from jointbench.recording.mapping import LogFile
 
 BAGS = (".mcap", ".db3", ".bag")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jointbench.memory_mapping import AppendBuffer, chunks, read_rows, scratch_array
-from jointbench.recording.npz import read_npz, write_npz
+from jointbench.recording.samples import read_npz, write_npz
 
 RNG = np.random.default_rng(0)
 ARRAYS = {

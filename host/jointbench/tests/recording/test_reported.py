@@ -11,7 +11,7 @@ import pytest
 from jointbench.link.identity import Facts
 from jointbench.link.settings import default_settings, motor_settings
 from jointbench.recording import Recorder, examine
-from jointbench.recording.reported import disagreements
+from jointbench.recording.contents import disagreements
 from jointbench.recording.run import boards_of
 from jointbench.robot import Robot, load_robot
 from jointbench.tests.recording.simulated_run import boards, feed, provenance

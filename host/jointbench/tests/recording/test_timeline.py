@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jointbench.errors import RunError
 from jointbench.memory_mapping import chunks
 from jointbench.recording import Recorder, Run, examine, open_run, save_samples, timeline
+from jointbench.recording.board_record import Ticks, Track
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
-from jointbench.recording.tracks import Ticks, Track
 from jointbench.robot import load_robot
 from jointbench.tests.link.true_clock import TICK_US, WORD, TrueClock
 from jointbench.tests.recording.board_stream import (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointbench.errors import RunError
-from jointbench.recording.toml_text import toml_text
+from jointbench.recording.run_directory import toml_text
 
 # TOML has no characters of UTF-16's surrogate range, and its integers have 64 bits.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

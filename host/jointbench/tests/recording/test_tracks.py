@@ -8,9 +8,8 @@ import pytest
 
 from jointbench.memory_mapping import chunks
 from jointbench.recording import decode, open_run, timeline
-from jointbench.recording.clock_notes import Packed
+from jointbench.recording.board_record import Packed, Ticks, Track, TrackSpool
 from jointbench.recording.samples import Samples
-from jointbench.recording.tracks import Ticks, Track, TrackSpool
 from jointbench.tests.recording.board_stream import motion, record
 
 RNG = np.random.default_rng(0)
