@@ -12,9 +12,9 @@ from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
 from jointbench.recording.formats import import_converted
-from jointbench.recording.formats.back import ENDINGS
-from jointbench.recording.formats.read_log import is_bag
+from jointbench.recording.formats.conversion import ENDINGS
 from jointbench.recording.import_csv import mapping_and_folder
+from jointbench.recording.read_log import is_bag
 
 VERB = "import"
 EXAMPLE = (

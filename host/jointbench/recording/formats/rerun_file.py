@@ -12,8 +12,7 @@ from jointbench.arrays import Array
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.memory_mapping import chunks
-from jointbench.recording.formats.about import About
-from jointbench.recording.formats.columns import Column, rows_of
+from jointbench.recording.formats.about import About, Column, rows_of
 from jointbench.recording.run import Run
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError, MappingError
 from jointbench.recording import import_csv
-from jointbench.recording.proposal import Proposal, propose_mapping
-from jointbench.recording.proposal.column_words import read_column_name
+from jointbench.recording.log_columns import read_column_name
+from jointbench.recording.mapping_inference import Proposal
+from jointbench.recording.proposal import propose_mapping
 from jointbench.robot import load_robot
 from jointbench.tests.identification.log_check.logs import data_folder
 

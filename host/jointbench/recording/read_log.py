@@ -1,4 +1,4 @@
-"""Messages of somebody's bag as columns of numbers: rosbag2 (sqlite3 or MCAP), bare MCAP of ROS 2, and ROS 1's bags."""
+"""Tables of a log in any format that is read: CSV, Parquet, MCAP and ROS bags."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
 from jointbench.extras import need
 from jointbench.foreign import foreign_code, regular_file
-from jointbench.recording.log_table import LogTable, file_sha256, missing_column
+from jointbench.recording.log_table import LogTable, file_sha256, missing_column, read_csv_table
 from jointbench.recording.mapping import LogFile
 
 if TYPE_CHECKING:
     from rosbags.highlevel import AnyReader
+
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TIMES = ("stamp", "log_time")
@@ -140,3 +141,116 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, float]]:
             yield from _flat(each, f"{name}[{place}]")
     elif isinstance(value, bool | int | float | np.generic):
         yield name, float(value)
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open it, and close it afterwards.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ImportedDataError: it cannot be read, or is no Parquet.
+    """
+    need("convert", "Parquet", "pyarrow")
+    from pyarrow import parquet
+
+    try:
+        with (
+            foreign_code(ImportedDataError, f"{path} is no Parquet file, or damaged", "write it anew"),
+            parquet.ParquetFile(regular_file(path)) as file,
+        ):
+            yield file
+    except FileNotFoundError as error:
+        raise ImportedDataError(f"{path} cannot be read: there is no such file") from error
+
+
+def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a Parquet file; null is NaN, moments are seconds from the first one.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ImportedDataError: it is no Parquet, lacks a column, or a column holds neither numbers nor moments.
+    """
+    columns = tuple(dict.fromkeys(wanted))
+    with open_parquet(path) as opened:
+        names = opened.schema_arrow.names
+        for name in columns:
+            if names.count(name) != 1:
+                raise missing_column(file.path, name, names)
+        table = opened.read(columns=list(columns))
+        values = np.column_stack([_numbers(table.column(name), file.path, name) for name in columns])
+    return LogTable(file.path, columns, values, np.arange(len(values)), file_sha256(path), "row")
+
+
+def first_rows(path: Path, count: int) -> tuple[tuple[str, ...], Array, frozenset[str]]:
+    """Names and first values of all columns of numbers and moments, and which of them are moments."""
+    with open_parquet(path) as opened:
+        batches = list(islice(opened.iter_batches(batch_size=count), 1))
+        if not batches:
+            raise ImportedDataError(f"{path} has no rows; nothing can be told from it")
+        columns = {name: batches[0].column(name) for name in opened.schema_arrow.names}
+    numeric = {name: column for name, column in columns.items() if _is_numeric(column) or _is_moments(column)}
+    if not numeric:
+        raise ImportedDataError(f"{path}: none of its columns holds numbers; they are {', '.join(columns)}")
+    values = np.column_stack([_numbers(column, path.name, name) for name, column in numeric.items()])
+    return tuple(numeric), values, frozenset(name for name, column in numeric.items() if _is_moments(column))
+
+
+def _is_numeric(column: Any) -> bool:
+    from pyarrow import types
+
+    kind = column.type
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _is_moments(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_timestamp(column.type) or types.is_duration(column.type))
+
+
+def _numbers(column: Any, file: str, name: str) -> Array:
+    """Of an Arrow array, whatever its kind of number."""
+    if _is_moments(column):
+        moments = np.asarray(column)
+        first = next(iter(moments[~np.isnat(moments)]), np.timedelta64("NaT"))
+        return (moments - first) / np.timedelta64(1, "s")
+    if not _is_numeric(column):
+        raise ImportedDataError(
+            f"{file}, column {name!r} holds {column.type}; only numbers and moments (timestamp, duration) can be "
+            f"imported: name another column in the mapping, or write the file again with numbers in this one"
+        )
+    return np.asarray(column, dtype=np.float64)
+
+
+BAGS = (".mcap", ".db3", ".bag")
+PARQUET = (".parquet", ".pq")
+_BAG_FOLDER = "metadata.yaml"
+
+
+def is_bag(path: Path) -> bool:
+    """Whether it is a bag: a file of one, or the folder of a rosbag2."""
+    return path.suffix.lower() in BAGS or (path / _BAG_FOLDER).is_file()
+
+
+def is_log(path: Path) -> bool:
+    """Whether it is one log rather than a folder of them."""
+    return path.is_file() or is_bag(path)
+
+
+def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a log.
+
+    Args:
+        path: of the file, or of a rosbag2's folder.
+        file: how it is written.
+        wanted: names of the columns.
+
+    Raises:
+        ImportedDataError: it is missing or damaged, lacks the topic or a column, or a value is no number.
+        MissingExtra: its format needs a package that is not installed.
+    """
+    if is_bag(path):
+        return read_bag_table(path, file, wanted)
+    read = read_parquet_table if path.suffix.lower() in PARQUET else read_csv_table
+    return read(path, file, wanted)

@@ -1,8 +1,4 @@
-"""A run as CSV: every number with all its digits, and beside it a file that says what the columns are.
-
-The second file, LOG.csv-metadata.json, is where "CSV on the Web" (W3C, 2015) has it: programs that know of it read
-names, types and units there, and Jointbench what makes the same run again.
-"""
+"""A run as CSV and as Parquet: one row a sample, and back."""
 
 from __future__ import annotations
 
@@ -16,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import ImportedDataError
+from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.foreign import json_values, regular_file, text_of
 from jointbench.memory_mapping import chunks, release_pages
-from jointbench.recording.formats.about import About, about_text, read_about
-from jointbench.recording.formats.columns import Column, empty_fields, rows_of
+from jointbench.recording.formats.about import About, Column, about_text, empty_fields, read_about, rows_of
 from jointbench.recording.run import Run
 from jointbench.recording.samples import Samples
 
 _DATATYPES = {"float64": "double", "int64": "long", "bool": "boolean"}
-_OWN = "jointbench:about"
+_CSV_ABOUT = "jointbench:about"
 _CELLS = {"float64": float, "int64": int, "bool": {"0": False, "1": True}.__getitem__}
 
 
@@ -61,7 +57,7 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
     beside = _beside(path)
     try:
         document: dict[str, Any] = json_values(text_of(beside))
-        about = read_about(json.dumps(document["tableSchema"][_OWN]), beside.name)
+        about = read_about(json.dumps(document["tableSchema"][_CSV_ABOUT]), beside.name)
     except (ValueError, KeyError, TypeError) as error:
         raise ImportedDataError(
             f"{beside} says nothing of a run ({error}); convert the run again, or remove it and describe {path.name} "
@@ -115,5 +111,82 @@ def _metadata(path: Path, about: About) -> dict[str, Any]:
     return {
         "@context": "http://www.w3.org/ns/csvw",
         "url": path.name,
-        "tableSchema": {"columns": columns, _OWN: json.loads(about_text(about))},
+        "tableSchema": {"columns": columns, _CSV_ABOUT: json.loads(about_text(about))},
     }
+
+
+_PARQUET_ABOUT = b"jointbench"
+
+
+def write_parquet(run: Run, about: About, path: Path) -> tuple[Path, ...]:
+    """Write it; missing values are null, units are the columns' metadata, the rest of the run is the schema's.
+
+    Returns:
+        Its path.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    need("convert", "Parquet", "pyarrow")
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {"float64": pa.float64(), "int64": pa.int64(), "bool": pa.bool_()}
+    fields = [
+        pa.field(column.name, kinds[column.kind], metadata={"unit": column.unit} if column.unit else None)
+        for column in about.columns
+    ]
+    schema = pa.schema(fields, metadata={_PARQUET_ABOUT: about_text(about).encode()})
+    with replacing(path) as unfinished, parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
+        for part in chunks(about.rows):
+            rows = rows_of(run.samples, about.columns, part)
+            arrays = [pa.array(np.ascontiguousarray(column.of(rows)), from_pandas=True) for column in about.columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    return (path,)
+
+
+def is_own_parquet(path: Path) -> bool:
+    """Whether a run of ours was written there.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    from jointbench.recording.read_log import open_parquet
+
+    if path.suffix.lower() != ".parquet":
+        return False
+    with open_parquet(path) as file:
+        return _PARQUET_ABOUT in (file.schema_arrow.metadata or {})
+
+
+def read_own_parquet(path: Path) -> tuple[About, Samples]:
+    """Read what `write_parquet` wrote.
+
+    Raises:
+        ImportedDataError: it is damaged, or another program has changed its columns.
+    """
+    from jointbench.recording.read_log import open_parquet
+
+    with open_parquet(path) as file:
+        about = read_about(file.schema_arrow.metadata[_PARQUET_ABOUT], path.name)
+        names = [column.name for column in about.columns]
+        if file.schema_arrow.names != names or file.metadata.num_rows != about.rows:
+            raise ImportedDataError(
+                f"{path}: its columns or rows are not those of the run that it tells of; convert again, or describe "
+                f"it by a mapping"
+            )
+        fields = empty_fields(about.columns, about.rows)
+        start = 0
+        for batch in file.iter_batches(batch_size=1 << 16):
+            part = slice(start, start + batch.num_rows)
+            for column in about.columns:
+                fields[column.field][(part, *column.place)] = _values(column, batch.column(column.name))
+            for values in fields.values():
+                release_pages(values)
+            start = part.stop
+    return about, about.samples(fields)
+
+
+def _values(column: Column, array: Any) -> NDArray[Any]:
+    """Of an Arrow array; null is NaN."""
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.dtype(column.kind))

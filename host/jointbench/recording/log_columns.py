@@ -1,0 +1,393 @@
+"""Columns of somebody's log: their names, their values, and the sets that they form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from jointbench.arrays import Array
+from jointbench.errors import ImportedDataError
+from jointbench.foreign import regular_file
+from jointbench.recording.read_log import PARQUET, first_messages, first_rows, is_bag
+
+Quantity = Literal["position", "velocity", "torque", "current", "time", "other", "unknown"]
+
+_QUANTITIES: dict[Quantity, str] = {
+    "position": "position positions pos q angle angles theta ang encoder enc",
+    "velocity": "velocity velocities vel qd dq qdot qdots speed speeds omega velo dtheta",
+    "torque": "torque torques tau trq tq effort efforts moment",
+    "current": "current currents cur curr iq amps amperes i",
+    "time": "time t stamp stamps timestamp timestamps secs seconds",
+    "other": (
+        "cmd cmds command commanded cmptd computed des desired ref reference target setpoint set goal planned plan "
+        "error err limit max min std ext external acc accel acceleration accelerations qdd ddq qddot temp temperature "
+        "temperatures voltage volt tcp pose cartesian cart force wrench gripper status state_machine mode"
+    ),
+}
+_WORDS: dict[str, Quantity] = {word: quantity for quantity, words in _QUANTITIES.items() for word in words.split()}
+
+_PRECEDENCE: tuple[Quantity, ...] = ("other", "torque", "current", "velocity", "position", "time")
+
+_SENSOR = frozenset(("sensor", "sens", "sm", "ft", "jts", "transducer", "strain"))
+_MOTOR = frozenset(("motor", "motors", "mot", "rotor"))
+_FILLING = frozenset((
+    "joint", "joints", "j", "axis", "ax", "link", "actual", "measured", "meas", "state", "states", "msg", "data",
+    "value", "values", "read",
+))  # fmt: skip
+"""Words that tell no joint from another."""
+
+_UNITS = {
+    "rad": "rad", "radian": "rad", "radians": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "°": "deg",
+    "mm": "mm", "counts": "counts", "rad/s": "rad/s", "rad s": "rad/s", "rads": "rad/s", "deg/s": "deg/s",
+    "degs": "deg/s", "°/s": "deg/s", "rpm": "rpm", "mm/s": "mm/s", "m/s": "m/s", "nm": "N·m", "n·m": "N·m",
+    "n.m": "N·m", "n*m": "N·m", "mnm": "mN·m", "amp": "A", "ma": "mA", "ms": "ms", "us": "us", "µs": "us",
+    "usec": "us", "msec": "ms", "ns": "ns", "nsec": "ns", "nsecs": "ns", "sec": "s", "secs": "s", "seconds": "s",
+}  # fmt: skip
+_BRACKETED = {"m": "m", "a": "A", "s": "s", "n": "N"}
+"""Units too short to be told from other words but between brackets."""
+
+_BRACKETS = re.compile(r"[\[(]([^\])]*)[\])]")
+_TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[µ°]\w*")
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column's name, read.
+
+    Attributes:
+        name: as in the header.
+        quantity: that it seems to be; "unknown" where no word says it, "other" where it is of no use here.
+        stem: what is left without joint, number and unit: columns of one stem belong together.
+        joint: index of the robot's joint that it names, or None.
+        number: in it, or None.
+        unit: that it states, or None.
+        of_motor, of_sensor: whether it says so.
+        from_current: whether a torque says that it comes from the current.
+    """
+
+    name: str
+    quantity: Quantity
+    stem: tuple[str, ...]
+    joint: int | None
+    number: int | None
+    unit: str | None
+    of_motor: bool
+    of_sensor: bool
+    from_current: bool
+
+
+def read_column_name(name: str, joints: Sequence[str]) -> ColumnName:
+    """Read a column's name.
+
+    Args:
+        name: as in the header.
+        joints: the robot's joint names.
+
+    >>> column = read_column_name("TorqueSm3 [Nm]", ["joint_1", "joint_2", "joint_3"])
+    >>> column.quantity, column.number, column.unit, column.of_sensor
+    ('torque', 3, 'N·m', True)
+    """
+    unit, plain = None, name
+    for match in _BRACKETS.finditer(name):
+        inside = match.group(1).strip().lower()
+        if not inside.isdigit():
+            unit = _UNITS.get(inside) or _BRACKETED.get(inside) or unit
+            plain = plain.replace(match.group(0), " ")
+    words = tokens(plain)
+    joint = _named_joint(words, joints)
+    if joint is not None:
+        words = _without(words, _name_tokens(joints[joint]))
+    number: int | None = None
+    if joint is None:
+        numbers = [k for k, word in enumerate(words) if word.isdigit()]
+        if numbers:
+            number = int(words.pop(numbers[-1]))
+    if unit is None and len(words) > 1 and words[-1] in _UNITS:
+        unit = _UNITS[words.pop()]
+    found: list[Quantity] = [_WORDS[word] for word in words if word in _WORDS]
+    return ColumnName(
+        name=name,
+        quantity=_quantity(found),
+        stem=tuple(words),
+        joint=joint,
+        number=number,
+        unit=unit,
+        of_motor=any(word in _MOTOR for word in words),
+        of_sensor=any(word in _SENSOR for word in words),
+        from_current="torque" in found and "current" in found,
+    )
+
+
+def quantity_of_file(name: str) -> Quantity:
+    """Quantity that the name of a file says all of its columns are, "unknown" where it says none.
+
+    >>> quantity_of_file("pos_read_data.csv")
+    'position'
+    """
+    found: set[Quantity] = {
+        _WORDS[word] for word in tokens(name.rpartition(".")[0]) if word in _WORDS and len(word) > 2
+    }
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def tokens(name: str) -> list[str]:
+    """Words and numbers of a name, in small letters."""
+    return [token.lower() for token in _TOKEN.findall(name)]
+
+
+def _quantity(found: list[Quantity]) -> Quantity:
+    """The one that says most: torque by the current is torque, and a commanded position none."""
+    for quantity in _PRECEDENCE:
+        if quantity in found:
+            return quantity
+    return "unknown"
+
+
+def _name_tokens(joint: str) -> list[str]:
+    """What tells a joint's name from others: without "joint" and the like."""
+    return [token for token in tokens(joint) if token not in _FILLING]
+
+
+def _named_joint(words: list[str], joints: Sequence[str]) -> int | None:
+    """The joint whose name is among the words; names that are but numbers are not."""
+    best: tuple[int, int] | None = None
+    for index, joint in enumerate(joints):
+        name = _name_tokens(joint)
+        if name and not all(token.isdigit() for token in name) and _place(words, name) is not None:
+            best = max(best or (0, 0), (len(name), -index))
+    return None if best is None else -best[1]
+
+
+def _place(words: list[str], name: list[str]) -> int | None:
+    return next((k for k in range(len(words) - len(name) + 1) if words[k : k + len(name)] == name), None)
+
+
+def _without(words: list[str], name: list[str]) -> list[str]:
+    place = _place(words, name)
+    assert place is not None
+    return words[:place] + words[place + len(name) :]
+
+
+LOOKED_AT = 20_000
+"""Rows that are looked at: enough to tell units and order."""
+
+_FEWEST = 20
+"""Rows below which nothing is told."""
+
+_MOSTLY = 0.5
+"""Share of numbers from which on a column is one of numbers, with gaps, rather than of words."""
+
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True, eq=False)
+class CsvColumns:
+    """The first rows of a log's file.
+
+    Attributes:
+        path: of the file.
+        delimiter: between its cells.
+        has_header: whether its first line names the columns.
+        names: of the columns; their numbers, counted from 1, where there is no header.
+        values: rows without a gap, nan in columns of words, shape (rows, n_columns).
+        label: by which a mapping calls it, None where it is the only file.
+        topic: of a bag.
+        moments: names of columns that hold points in time, in seconds from the first.
+    """
+
+    path: Path
+    delimiter: str
+    has_header: bool
+    names: tuple[str, ...]
+    values: Array
+    label: str | None = None
+    topic: str | None = None
+    moments: frozenset[str] = frozenset()
+
+
+def look_at_csv(path: Path) -> CsvColumns:
+    """Look at the first rows of a CSV file.
+
+    Raises:
+        ImportedDataError: it cannot be read, holds no table, no row is as long as the first one, or its numbers have
+            decimal commas.
+    """
+    try:
+        with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = list(islice(file, LOOKED_AT + 1))
+    except OSError as error:
+        raise ImportedDataError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
+    except UnicodeDecodeError as error:
+        raise ImportedDataError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+    first = [line for line in lines[:20] if line.strip()]
+    delimiter = max(_DELIMITERS, key=lambda each: min((line.count(each) for line in first), default=0))
+    try:
+        rows = [row for row in csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise ImportedDataError(f"{path} holds no table ({error}); is there a stray quote in it?") from error
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise ImportedDataError(
+            f"{path} holds no table: {len(rows)} lines, {len(rows[0]) if rows else 0} cells in the first one; cells "
+            f"must be separated by one of {', '.join(map(repr, _DELIMITERS))}"
+        )
+    width = len(rows[0])
+    has_header = sum(_is_number(cell) for cell in rows[0]) < width / 2.0
+    body = [row for row in rows[has_header:] if len(row) == width]
+    if not body:
+        raise ImportedDataError(
+            f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to "
+            f"be separated by {delimiter!r}: mend the first line, or the rows' ends"
+        )
+    if any("," in cell and _is_number(cell.replace(",", ".")) for cell in body[0]):
+        raise ImportedDataError(f"{path}: its numbers have decimal commas; save them with decimal points")
+    names = tuple(cell.strip() for cell in rows[0]) if has_header else tuple(str(k + 1) for k in range(width))
+    values = np.array([[float(cell) if _is_number(cell) else np.nan for cell in row] for row in body])
+    return CsvColumns(path, delimiter, has_header, names, _whole_rows(path, values))
+
+
+def look_at_log(path: Path) -> CsvColumns:
+    """Look at the first rows of a log, whatever its format.
+
+    Raises:
+        ImportedDataError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
+        MissingExtra: its format needs a package that is not installed.
+    """
+    if is_bag(path):
+        topic, names, values = first_messages(path, LOOKED_AT)
+        return CsvColumns(path, ",", True, names, _whole_rows(path, values), topic=topic)
+    if path.suffix.lower() in PARQUET:
+        names, values, moments = first_rows(path, LOOKED_AT)
+        return CsvColumns(path, ",", True, names, _whole_rows(path, values), moments=moments)
+    return look_at_csv(path)
+
+
+def _whole_rows(path: Path, values: Array) -> Array:
+    """Rows without a gap in those columns that hold mostly numbers."""
+    known = np.isfinite(values)
+    numeric = known.mean(axis=0) > _MOSTLY
+    whole = values[known[:, numeric].all(axis=1)]
+    if len(whole) < _FEWEST:
+        raise ImportedDataError(
+            f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything"
+        )
+    return whole
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSet:
+    """One column for each joint.
+
+    Attributes:
+        table: the file they are in.
+        names: of the columns, in the order of the robot's joints.
+        said: what the name of the first one says; its quantity may be that of the file's name.
+        values: shape (rows, n_joints).
+        order: how the columns were told to belong to the joints.
+    """
+
+    table: CsvColumns
+    names: tuple[str, ...]
+    said: ColumnName
+    values: Array
+    order: str
+
+    @property
+    def quantity(self) -> Quantity:
+        """What it seems to be."""
+        return self.said.quantity
+
+    @property
+    def varies(self) -> bool:
+        """Whether any column of numbers changes."""
+        return bool(np.any(self.values.max(axis=0) > self.values.min(axis=0)))
+
+    @property
+    def range_of_names(self) -> str:
+        """The first name and the last."""
+        return " … ".join(dict.fromkeys((self.names[0], self.names[-1])))
+
+
+def column_sets(table: CsvColumns, joints: Sequence[str]) -> tuple[list[ColumnSet], list[ColumnName]]:
+    """Columns of a file that come one for each joint, and all others.
+
+    Args:
+        table: the file.
+        joints: names of the robot's joints.
+    """
+    if not table.has_header:
+        return _by_count(table, len(joints))
+    by_stem: dict[tuple[tuple[str, ...], bool], list[ColumnName]] = {}
+    read = [read_column_name(name, joints) for name in table.names]
+    for column in read:
+        by_stem.setdefault((column.stem, column.joint is not None), []).append(column)
+    sets: list[ColumnSet] = []
+    others: list[ColumnName] = []
+    of_file = quantity_of_file(table.path.name)
+    for columns in by_stem.values():
+        chosen, order = _one_for_each(columns, len(joints))
+        if not chosen:
+            others += columns
+            continue
+        said = chosen[0]
+        if said.quantity == "unknown":
+            said = replace(said, quantity=of_file)
+            order += f", quantity by the file's name, {table.path.name}" if of_file != "unknown" else ""
+        sets.append(_set(table, [column.name for column in chosen], said, order))
+        others += [column for column in columns if column not in chosen]
+    return sets, others
+
+
+def _one_for_each(columns: list[ColumnName], n: int) -> tuple[list[ColumnName], str]:
+    """The columns in the order of the joints, and how that was told; none where they are not one for each joint."""
+    named = {column.joint: column for column in columns if column.joint is not None}
+    if set(named) == set(range(n)) and len(columns) == n:
+        return [named[j] for j in range(n)], "joints by their names"
+    numbered = {column.number: column for column in columns if column.number is not None}
+    if len(numbered) != len(columns) or not numbered:
+        return [], ""
+    first = min(numbered)
+    wanted = range(first, first + n)
+    if first not in (0, 1) or any(number not in numbered for number in wanted):
+        return [], ""
+    order = f"joints by their numbers, counted from {first}"
+    if len(numbered) > n:
+        order += f", the first {n} of {len(numbered)}: is this the log of this robot?"
+    return [numbered[number] for number in wanted], order
+
+
+def _by_count(table: CsvColumns, n: int) -> tuple[list[ColumnSet], list[ColumnName]]:
+    """Without a header: blocks of one column for each joint, after a column of times where one is left over."""
+    width = len(table.names)
+    nothing = ColumnName("", "unknown", (), None, None, None, False, False, False)
+    first = width % n
+    quantity = quantity_of_file(table.path.name)
+    if first > 1:
+        return [], [replace(nothing, name=name) for name in table.names]
+    others = [replace(nothing, name="1", quantity="time")] if first else []
+    starts = range(first, width, n)
+    said = replace(nothing, quantity=quantity if len(starts) == 1 else "unknown")
+    order = f"no header: {len(starts)} blocks of {n} columns" + " after one of times" * first
+    return [
+        _set(table, list(table.names[k : k + n]), replace(said, name=table.names[k]), order) for k in starts
+    ], others
+
+
+def _set(table: CsvColumns, names: list[str], said: ColumnName, order: str) -> ColumnSet:
+    places = [table.names.index(name) for name in names]
+    return ColumnSet(table, tuple(names), said, table.values[:, places], order)

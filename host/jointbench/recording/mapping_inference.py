@@ -1,0 +1,382 @@
+"""Entries of a mapping inferred from a log's columns: positions, velocities, torques, and why."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from jointbench.arrays import Array
+from jointbench.recording.log_columns import ColumnSet, CsvColumns
+from jointbench.recording.mapping import CURRENT_UNITS, POSITION_UNITS, TO_FILL_IN, TORQUE_UNITS, VELOCITY_UNITS
+from jointbench.robot import Robot
+
+
+def wrapped(text: str, before: str = "# ") -> list[str]:
+    """A text as lines of comment."""
+    return textwrap.wrap(text, 118, initial_indent=before, subsequent_indent="# " + " " * (len(before) - 2),
+                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+
+State = Literal["read", "guessed", "to fill in"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the mapping.
+
+    Attributes:
+        table: "" for the top, else "time", "position", "velocity", "torque" or "joint_torque".
+        key, value: as they stand in the file; "?" is to be filled in.
+        why: a sentence; empty where nothing needs saying.
+        state: "read" in the log or told by its figures, "guessed" where something else is possible.
+    """
+
+    table: str
+    key: str
+    value: Any
+    why: str = ""
+    state: State = "read"
+
+    @property
+    def line(self) -> str:
+        """The entry in TOML."""
+        return f"{self.key} = {json.dumps(self.value, ensure_ascii=False)}"
+
+    def __str__(self) -> str:
+        where = f"{self.table}.{self.key}" if self.table else self.key
+        value = self.value
+        if isinstance(value, list):
+            value = f"{value[0]} … {value[-1]}"
+        mark = {"read": "", "guessed": " (guessed)", "to fill in": " (to fill in)"}[self.state]
+        return f"{where} = {value}{mark}" + (f": {self.why}" if self.why else "")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A mapping for a log; `text` is what its file holds.
+
+    Attributes:
+        robot: name of the robot.
+        about: what was looked at.
+        files: tables [[files]], as keys and values.
+        entries: all others.
+        left_out: columns that are of no use, and why.
+        alike: further files of the same columns, which the mapping serves too.
+    """
+
+    robot: str
+    about: str
+    files: tuple[dict[str, Any], ...]
+    entries: tuple[Entry, ...]
+    left_out: tuple[str, ...]
+    alike: tuple[str, ...]
+
+    @property
+    def to_fill_in(self) -> tuple[Entry, ...]:
+        """What nobody but the log's owner knows."""
+        return tuple(entry for entry in self.entries if entry.state == "to fill in")
+
+    @property
+    def guesses(self) -> tuple[Entry, ...]:
+        """What may be otherwise."""
+        return tuple(entry for entry in self.entries if entry.state == "guessed")
+
+    def lines(self) -> Iterator[str]:
+        """For people: what was proposed and why, and what was left out."""
+        yield f"proposed for {self.robot} from {self.about}:"
+        for entry in self.entries:
+            yield f"  {entry}"
+        for reason in self.left_out:
+            yield f"  left out {reason}"
+
+    @property
+    def text(self) -> str:
+        """The mapping's file, each entry with the reason for it."""
+        lines = wrapped(f"Proposed for {self.robot} from {self.about}. Look through it before you use it.")
+        lines += ["version = 1", *self._table("")]
+        for file in self.files:
+            lines += ["", "[[files]]", *(f"{key} = {json.dumps(value)}" for key, value in file.items())]
+        for table in dict.fromkeys(entry.table for entry in self.entries if entry.table):
+            lines += ["", f"[{table}]", *self._table(table)]
+        if self.left_out:
+            lines += ["", "# Left out:"]
+            for reason in self.left_out:
+                lines += wrapped(reason, "#   ")
+        return "\n".join(lines) + "\n"
+
+    def _table(self, name: str) -> list[str]:
+        lines: list[str] = []
+        for entry in self.entries:
+            if entry.table != name:
+                continue
+            said = {"read": "", "guessed": "GUESSED: ", "to fill in": "FILL IN: "}[entry.state]
+            lines += wrapped(said + entry.why) if entry.why else []
+            lines.append(entry.line)
+        return lines
+
+
+def columns_entries(
+    table: str, file: CsvColumns, names: tuple[str, ...], why: str, state: State = "read"
+) -> list[Entry]:
+    """The columns of a channel, after the file they are in where there are several."""
+    entry = Entry(table, "columns", list(names), why, state)
+    return [entry] if file.label is None else [Entry(table, "file", file.label), entry]
+
+
+_MARGIN = 0.05
+"""Share of its range by which a joint may be beyond its limits."""
+
+_USED = 0.05
+"""Share of the robot's ranges that a motion must use for a unit to be likely."""
+
+_AGREEING = 0.1
+"""How near the factor between velocities and positions' differences must be to that of a unit."""
+
+_LEFT = 0.02
+"""Share of a column's power that may be something else where it is the velocity of another one."""
+
+_WIDTH = 9
+"""Rows that are averaged before velocities are compared."""
+
+_ANGLES, _LENGTHS = ("rad", "deg"), ("m", "mm")
+
+
+def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Array | None]:
+    """Unit and side of positions, and what they are then [rad or m], shape (rows, n_joints); None where open."""
+    table = "position"
+    nameless = positions.quantity == "unknown"
+    why = positions.order + "; the first ones, taken for positions" * nameless
+    entries = columns_entries(table, positions.table, positions.names, why, "guessed" if nameless else "read")
+    geared = robot.drive_train.n_motors == robot.n_joints and not np.array_equal(
+        robot.transmission_matrix, np.eye(robot.n_joints)
+    )
+    low, high = robot.position_limits.T
+    used: dict[tuple[tuple[str, ...], str], float] = {}
+    for kind in range(2):
+        units = tuple((_ANGLES if joint.kind == "revolute" else _LENGTHS)[kind] for joint in robot.independent_joints)
+        if positions.said.unit is not None and positions.said.unit not in units:
+            continue
+        for side in ("motor", "joint") if geared else ("joint",):
+            if positions.said.of_motor and geared and side != "motor":
+                continue
+            q = _in_si(robot, positions.values, units, side)
+            margin = _MARGIN * (high - low)
+            if np.all((q > low - margin) & (q < high + margin)):
+                used[units, side] = float(np.max(np.ptp(q, axis=0) / (high - low)))
+    if not used:
+        ends = zip(positions.values.min(axis=0).tolist(), positions.values.max(axis=0).tolist(), strict=True)
+        seen = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in ends)
+        why = f"none keeps the positions inside the robot's limits (they go {seen}); one of {', '.join(POSITION_UNITS)}"
+        entries.append(Entry(table, "unit", TO_FILL_IN, why, "to fill in"))
+        entries.append(Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"))
+        return entries, None
+    best = max(used, key=lambda each: used[each])
+    units, side = best
+    likely = [each for each in used if used[each] > _USED]
+    states = ", ".join(f"as {_short(each[0])} on the {each[1]}s' side {used[each]:.0%}" for each in used)
+    why = f"inside the robot's limits; share of their range that joints use: {states}"
+    if positions.said.unit is not None:
+        why = f"the names say so; {why}"
+    state: State = "read" if len(likely) == 1 else "guessed"
+    entries.append(Entry(table, "unit", _short_value(units), why, state))
+    entries.append(
+        Entry(table, "side", side, "", state) if geared else Entry(table, "side", side, "the robot's file has no gears")
+    )
+    return entries, _in_si(robot, positions.values, units, side)
+
+
+def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | None) -> list[Entry]:
+    """Unit of velocities.
+
+    Args:
+        robot: the robot.
+        velocities: the columns.
+        side: of the gear where the positions are.
+        own: differences of the positions [rad/s or m/s], None where they are not known, shape (rows, n_joints).
+    """
+    table = "velocity"
+    why = f"{velocities.order}; only checks use it"
+    entries = columns_entries(table, velocities.table, velocities.names, why)
+    kinds = [joint.kind for joint in robot.independent_joints]
+    candidates = [unit for unit in VELOCITY_UNITS if ("m/s" in unit) == (kinds[0] != "revolute")]
+    if own is not None and len(set(kinds)) == 1:
+        factor = _factor(velocities.values, own if side == "joint" else own @ robot.transmission_matrix.T)
+        unit = min(candidates, key=lambda each: abs(np.log(abs(factor) * VELOCITY_UNITS[each])))
+        if abs(abs(factor) * VELOCITY_UNITS[unit] - 1.0) < _AGREEING:
+            why = f"{abs(factor) * VELOCITY_UNITS[unit]:.3f} times the positions' differences"
+            return [*entries, Entry(table, "unit", unit, why), Entry(table, "side", side)]
+    if velocities.said.unit in candidates:
+        return [*entries, Entry(table, "unit", velocities.said.unit, "the names say so"), Entry(table, "side", side)]
+    why = f"the positions do not tell; one of {', '.join(candidates)}, or leave this table out"
+    return [*entries, Entry(table, "unit", TO_FILL_IN, why, "to fill in"), Entry(table, "side", side)]
+
+
+def velocity_among(position: ColumnSet, unknown: Sequence[ColumnSet]) -> ColumnSet | None:
+    """Of columns that no name explains, those that follow the differences of positions."""
+    moving = np.ptp(position.values, axis=0) > 0.0
+    if not moving.any():
+        return None
+    own = np.gradient(_smooth(position.values[:, moving]), axis=0)
+    for each in unknown:
+        if len(each.values) != len(position.values) or not np.all(np.ptp(each.values[:, moving], axis=0) > 0.0):
+            continue
+        other = _smooth(each.values[:, moving])
+        power = np.sum(own**2, axis=0)
+        factors = np.sum(own * other, axis=0) / power
+        left = np.sum((other - factors * own) ** 2, axis=0) / np.maximum(factors**2 * power, 1e-300)
+        alike = np.abs(factors / np.median(factors) - 1.0)
+        if (
+            np.median(left) < _LEFT and np.median(alike) < _AGREEING
+        ):  # friction follows velocity too, each joint's its own
+            return each
+    return None
+
+
+def period_by_motion(position: Array, velocity: Array) -> float | None:
+    """Sample period [s] at which positions [rad] change as velocities [rad/s] say; None where they do not."""
+    change, speed = np.gradient(_smooth(position), axis=0), _smooth(velocity)
+    power = np.sum(speed**2, axis=0)
+    if not np.any(power > 0.0):
+        return None
+    moving = power > 0.0
+    periods = np.sum(change * speed, axis=0)[moving] / power[moving]
+    period = float(np.median(periods))
+    return period if period > 0.0 and np.median(np.abs(periods / period - 1.0)) < _AGREEING else None
+
+
+def _factor(velocity: Array, own: Array) -> float:
+    """Factor from positions' differences to velocities, as the median over the joints that move."""
+    speed, own = _smooth(velocity), _smooth(own)
+    power = np.sum(own**2, axis=0)
+    moving = power > 1e-12 * power.max()
+    return float(np.median(np.abs(np.sum(speed * own, axis=0)[moving] / power[moving])))
+
+
+def _smooth(values: Array) -> Array:
+    """Mean over a few rows, which takes the steps of encoders away; as many fewer rows."""
+    sums = np.cumsum(np.vstack([np.zeros(values.shape[1]), values]), axis=0)
+    return (sums[_WIDTH:] - sums[:-_WIDTH]) / _WIDTH
+
+
+def _in_si(robot: Robot, values: Array, units: Sequence[str], side: str) -> Array:
+    q = values * np.array([POSITION_UNITS[unit] for unit in units])
+    return q @ np.linalg.inv(robot.transmission_matrix).T if side == "motor" else q
+
+
+def _short(units: Sequence[str]) -> str:
+    return " or ".join(dict.fromkeys(units))
+
+
+def _short_value(units: Sequence[str]) -> str | list[str]:
+    return units[0] if len(set(units)) == 1 else list(units)
+
+
+_MOST_AMPERES = 100.0
+"""Currents beyond are in mA: the drives of robots do not take so many amperes."""
+
+
+def guess_torques(robot: Robot, sets: Sequence[ColumnSet]) -> tuple[list[Entry], list[ColumnSet]]:
+    """Choose the torques.
+
+    Args:
+        robot: the robot.
+        sets: columns that vary and are torque, current or unknown.
+
+    Returns:
+        The entries, and the sets chosen.
+    """
+    torques = [each for each in sets if each.quantity == "torque"]
+    sensors = [each for each in torques if each.said.of_sensor]
+    from_current = [each for each in torques if each.said.from_current]
+    plain = [each for each in torques if each not in sensors and each not in from_current]
+    currents = [each for each in sets if each.quantity == "current"]
+    unknown = [each for each in sets if each.quantity == "unknown"]
+    entries, chosen = list[Entry](), list[ColumnSet]()
+    motors = (from_current or plain or currents or unknown)[:1]
+    if sensors:
+        chosen.append(sensors[0])
+        entries += _torque("joint_torque", sensors[0], "the names speak of a sensor", "read")
+    if from_current:
+        chosen += motors
+        entries += _torque("torque", motors[0], "the names speak of torque by the current", "read")
+    elif plain:
+        chosen += motors
+        why = (
+            "the names speak of torque, and of no sensor, so of the motors' torque; if a sensor measured it, call the "
+            "table [joint_torque]"
+        )
+        entries += _torque("torque", motors[0], why, "guessed")
+    elif currents:
+        chosen += motors
+        entries += _current(robot, motors[0])
+    elif unknown:
+        chosen += motors
+        entries += _by_elimination(motors[0])
+    if sensors:
+        why = "there are sensors only"
+        if motors:
+            why = (
+                'sensors measure what the links need; "motor" fits the torque of the motors, with the friction of '
+                "motors and gears in it"
+            )
+        entries.append(Entry("fit", "torque", "joint", why, "guessed" if motors else "read"))
+    if not chosen:
+        why = (
+            "no columns of torque or current were found, one for each joint; for sensors, name the table [joint_torque]"
+        )
+        entries = [
+            Entry("torque", "columns", TO_FILL_IN, why, "to fill in"),
+            Entry("torque", "unit", TO_FILL_IN, f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}", "to fill in"),
+            Entry("torque", "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"),
+        ]
+    return entries, chosen
+
+
+def _torque(table: str, columns: ColumnSet, why: str, state: State) -> list[Entry]:
+    unit = columns.said.unit if columns.said.unit in TORQUE_UNITS else None
+    reason = "the names say so" if unit else "the usual one; import holds the size against the robot's file"
+    motor = columns.said.of_motor and not columns.said.from_current and table == "torque"
+    where = "the names speak of motors" if motor else "torque after the gear, as most controllers log it"
+    where = "sensors sit behind the gear" if table == "joint_torque" else where
+    return [
+        *columns_entries(table, columns.table, columns.names, f"{columns.order}; {why}", state),
+        Entry(table, "unit", unit or "N·m", reason, "read" if unit else "guessed"),
+        Entry(table, "side", "motor" if motor else "joint", where, "read" if motor or table != "torque" else "guessed"),
+    ]
+
+
+def _current(robot: Robot, columns: ColumnSet) -> list[Entry]:
+    table, largest = "torque", float(np.nanmax(np.abs(columns.values)))
+    why = f"{columns.order}; motor current, and no torque is logged"
+    entries = columns_entries(table, columns.table, columns.names, why)
+    said = columns.said.unit if columns.said.unit in CURRENT_UNITS else None
+    unit = said or ("mA" if largest > _MOST_AMPERES else "A")
+    why = "the names say so" if said else f"values up to {largest:.4g}"
+    state: State = "read" if said else "guessed"
+    if all(drive.torque_constant == 1.0 and drive.ratio == 1.0 for drive in robot.drives):
+        need = f"N·m at the joint per {unit}, torque constant x gear ratio, a list of {robot.n_joints} numbers"
+        return [
+            *entries,
+            Entry(table, "unit", "N·m", f"after the gain; the columns are in {unit} ({why})", state),
+            Entry(table, "gain", TO_FILL_IN, f"{need}; the robot's file has no motors", "to fill in"),
+            Entry(table, "side", "joint", "after the gain"),
+        ]
+    constants = ", ".join(f"{drive.torque_constant:g}" for drive in robot.drives)
+    why += f"; torque constants by the robot's file: {constants} N·m/A"
+    return [*entries, Entry(table, "unit", unit, why, state), Entry(table, "side", "motor", "currents are")]
+
+
+def _by_elimination(columns: ColumnSet) -> list[Entry]:
+    table = "torque"
+    why = f"{columns.order}; neither positions nor velocities, so torques or currents by elimination"
+    need = f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}"
+    return [
+        *columns_entries(table, columns.table, columns.names, why, "guessed"),
+        Entry(table, "unit", TO_FILL_IN, need, "to fill in"),
+        Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"),
+    ]
