@@ -16,7 +16,6 @@ from jointbench.errors import RunError, StopAsked
 from jointbench.excitation import Excitation
 from jointbench.link import Bench, Progress
 from jointbench.link.identity import Facts
-from jointbench.link.interrupt import SafeInterrupt
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.playback import ProgressCallback
 from jointbench.link.tally import Tally
@@ -25,7 +24,7 @@ from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run import Run, open_run
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointbench.recording.seal import write_result
-from jointbench.stopping import why_ended
+from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Chunk, Frame, schema_text
 
 _MOST_UNCOUNTED = 256  # records; one by one, after each wait, they cost as much again

@@ -1,7 +1,11 @@
 """What was recorded must be readable, whole and true, whatever happened while it was recorded."""
 
+from __future__ import annotations
+
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,7 @@ from jointbench.recording.record_file import Record, RecordKind, encode_record, 
 from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
 from jointbench.signals import BoardFilter
+from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_run
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
 from jointbench.tests.recording.simulated_run import without_seal
 from jointwire import FrameReader, State
@@ -416,3 +421,36 @@ def test_filters_of_samples_come_back(tmp_path: Path) -> None:
 def test_shapes_that_disagree_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"samples\.motor_torque has shape \(49, 2\), must be \(50, 2\)"):
         replace(_imported(), motor_torque=np.zeros((49, 2)))
+
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "recording.md"
+
+
+def _printed(tmp_path: Path, run: Path) -> list[tuple[str, int, int]]:
+    program = tmp_path / "reader.py"
+    program.write_text(DOCUMENT.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0], encoding="utf-8")
+    done = subprocess.run([sys.executable, "-I", program, run], capture_output=True, text=True, check=True)
+    return [(joint, int(tick), int(value)) for joint, tick, value in map(str.split, done.stdout.splitlines())]
+
+
+def test_it_reads_every_sample(tmp_path: Path) -> None:
+    path = simulated_run.record(tmp_path / "run")
+    samples = open_run(path).samples
+    printed = _printed(tmp_path, path)
+    assert len(printed) == samples.valid.sum()
+    for joint, name in enumerate(samples.joint_names):
+        mine = sorted((tick, value) for said, tick, value in printed if said == name)
+        assert [tick for tick, _ in mine] == list(range(5000, 5000 + samples.n_samples))
+        counts = np.array([value for _, value in mine])
+        scale = samples.motor_position[:, joint] / counts
+        np.testing.assert_allclose(scale, scale[0], rtol=1e-12)  # one factor: counts to radians of the joint
+
+
+def test_it_reads_up_to_a_torn_end(tmp_path: Path) -> None:
+    path = simulated_run.record(tmp_path / "run")
+    whole = _printed(tmp_path, path)
+    frames = path / "frames.bin"
+    frames.write_bytes(frames.read_bytes()[:-300])
+    torn = _printed(tmp_path, path)
+    assert torn == whole[: len(torn)]
+    assert len(whole) // 2 < len(torn) < len(whole)
