@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import compress, islice
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,10 @@ from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,
     BodyError,
-    Chunk,
     Frame,
     FrameError,
     MessageType,
+    Stream,
     decode_frame,
     decode_samples,
     decode_stream,
@@ -62,23 +62,23 @@ def decode_recording(
         limit: largest fraction of samples that may be lost in a valid run.
     """
     warnings: list[str] = []
-    boards = {node: _Heard(schema, joint, warnings) for node, joint in joints.items()}
+    boards = {node: _Heard(joint, warnings) for node, joint in joints.items()}
     tally = Tally(joints, limit)
     strangers: set[int] = set()
     n_records = undecoded = 0
     for batch in _batches(read_records(map_file(path), warnings)):
         n_records += len(batch)
-        records = [record for record in batch if record.kind is not RecordKind.REST]
-        for record, content in zip(records, _contents(records, schema), strict=True):
+        stream, contents = _decode_batch(batch, schema)
+        for record, row, content in contents:
             if isinstance(content, str):
                 tally.add_noise(record.node)
                 undecoded += _note(content, record.node, warnings)
             elif content.node not in boards:
                 strangers.add(content.node)
             elif tally.add(content):
-                boards[content.node].add(content, record)
+                boards[content.node].add(content, record.time_us, row)
         for heard in boards.values():
-            heard.keep()
+            heard.keep(stream)
     if strangers:
         warnings.append(f"frames of nodes {sorted(strangers)}, which are no boards of this run, are left out")
     decoded = {node: heard.record() for node, heard in boards.items()}
@@ -93,16 +93,36 @@ def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
         yield batch
 
 
-def _contents(records: Sequence[Record], schema: int | None) -> Sequence[Frame | str]:
-    """The frame in each record, or why there is none (nothing for bytes recorded as noise).
+def _decode_batch(
+    records: Sequence[Record], schema: int | None
+) -> tuple[Stream, list[tuple[Record, int, Frame | str]]]:
+    """Decode the frames of some records at once, as one stream.
 
-    All frames are decoded at once, as one stream; where that does not fall into the same pieces, one by one.
+    Returns:
+        The stream, and of each record but those after the last delimiter its row of the stream and its frame, or why
+        there is none (nothing for bytes recorded as noise, which have no row).
     """
-    frames = [record.payload for record in records if record.kind is RecordKind.FRAME]
-    stream = decode_stream(b"".join(payload + b"\0" for payload in frames), schema)
-    whole = len(stream) == len(frames) and np.array_equal(stream.end - stream.start, [len(each) for each in frames])
-    decoded = iter(stream if whole else [_decoded(each, schema) for each in frames])
-    return [_content(next(decoded)) if record.kind is RecordKind.FRAME else "" for record in records]
+    payloads = [record.payload for record in records if record.kind is RecordKind.FRAME]
+    stream = _stream(payloads, schema)
+    if len(stream) == len(payloads) and np.array_equal(stream.end - stream.start, [*map(len, payloads)]):
+        frames = iter([(row, chunk.content) for row, chunk in enumerate(stream)])
+    else:  # a payload that is no frame may hold a delimiter: decode one by one, and the frames among them again
+        alone = [_decoded(payload, schema) for payload in payloads]
+        is_frame = [isinstance(content, Frame) for content in alone]
+        stream = _stream(list(compress(payloads, is_frame)), schema)
+        frames = iter(zip((np.cumsum(is_frame) - 1).tolist(), alone, strict=True))
+    contents: list[tuple[Record, int, Frame | str]] = []
+    for record in records:
+        if record.kind is RecordKind.FRAME:
+            row, content = next(frames)
+            contents.append((record, row, content if isinstance(content, Frame | str) else content.reason))
+        elif record.kind is RecordKind.NOISE:
+            contents.append((record, -1, ""))
+    return stream, contents
+
+
+def _stream(payloads: Sequence[bytes], schema: int | None) -> Stream:
+    return decode_stream(b"".join(payload + b"\0" for payload in payloads), schema)
 
 
 def _decoded(payload: bytes, schema: int | None) -> Frame | str:
@@ -110,11 +130,6 @@ def _decoded(payload: bytes, schema: int | None) -> Frame | str:
         return decode_frame(payload, schema)
     except FrameError as error:
         return str(error)
-
-
-def _content(found: Chunk | Frame | str) -> Frame | str:
-    content = found.content if isinstance(found, Chunk) else found
-    return content if isinstance(content, Frame | str) else content.reason
 
 
 def _note(reason: str, node: int, warnings: list[str]) -> bool:
@@ -127,24 +142,24 @@ def _note(reason: str, node: int, warnings: list[str]) -> bool:
 class _Heard:
     """What a board is heard to say, frame by frame, its blocks put away batch by batch."""
 
-    def __init__(self, schema: int | None, joint: str, warnings: list[str]) -> None:
-        self._schema, self._joint, self._warnings = schema, joint, warnings
+    def __init__(self, joint: str, warnings: list[str]) -> None:
+        self._joint, self._warnings = joint, warnings
         self._notes = ClockNotes()
-        self._data: list[tuple[Frame, bytes, int]] = []
+        self._data: list[tuple[Frame, int, int]] = []  # frame, row of the batch's stream, tick
         self._late: list[LateSample] = []
         self._ticks = TrackSpool()
         self._channels: dict[str, TrackSpool] = {}
         self._played: dict[int, None] = {}
         self._last_play_tick = -1
 
-    def add(self, frame: Frame, record: Record) -> None:
-        """Take what this frame says."""
-        tick = self._notes.add(frame, record.time_us)
+    def add(self, frame: Frame, received_us: int, row: int) -> None:
+        """Take a frame, which is a row of its batch's stream."""
+        tick = self._notes.add(frame, received_us)
         if tick is not None and frame.type is MessageType.DATA:
             if frame.body.late_us:
                 self._add_late(frame, tick)
             else:
-                self._data.append((frame, record.payload, tick))
+                self._data.append((frame, row, tick))
 
     def _add_late(self, frame: Frame, tick: int) -> None:
         """Take the only sample of a block."""
@@ -161,11 +176,11 @@ class _Heard:
         values = {name: int(column[0]) for name, column in columns.items() if len(column)}
         self._late.append(LateSample(tick, frame.body.late_us, values))
 
-    def keep(self) -> None:
-        """Decode the blocks that came since the last time, together, and put them away."""
+    def keep(self, stream: Stream) -> None:
+        """Put the blocks of a batch away."""
         if not self._data:
             return
-        blocks = self._blocks()
+        blocks = self._blocks(stream)
         first = np.array([tick for _, _, tick in self._data], dtype=np.int64)
         for frame, _, tick in self._data:
             self._note_played(frame, tick)
@@ -202,21 +217,21 @@ class _Heard:
             late=tuple(self._late),
         )
 
-    def _blocks(self) -> Blocks:
+    def _blocks(self, stream: Stream) -> Blocks:
         """The blocks; one whose length is not what its head says is left out."""
-        node = self._data[0][0].node if self._data else 0
+        rows = stream.rows[[row for _, row, _ in self._data]]
         try:
-            return decode_stream(b"".join(payload + b"\0" for _, payload, _ in self._data), self._schema).samples(node)
+            return replace(stream, rows=rows).samples(self._data[0][0].node if self._data else 0)
         except BodyError:
-            good: list[tuple[Frame, bytes, int]] = []
-            for each in self._data:
+            good: list[tuple[Frame, int, int]] = []
+            for frame, row, tick in self._data:
                 try:
-                    decode_samples(each[0])
-                    good.append(each)
+                    decode_samples(frame)
+                    good.append((frame, row, tick))
                 except BodyError as error:
                     self._warnings.append(f"{self._joint}: {error}; the frame is left out")
             self._data = good
-            return self._blocks()
+            return self._blocks(stream)
 
 
 def _new_values(blocks: Blocks, name: str, raw: NDArray[np.int32]) -> NDArray[np.int32] | Array:
