@@ -14,7 +14,7 @@ from typing import Any
 
 from jointbench.errors import RunError, StopAsked
 from jointbench.excitation import Excitation
-from jointbench.link import Bench, Progress
+from jointbench.link import Bench
 from jointbench.link.identity import Facts
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.link.playback import ProgressCallback
@@ -233,9 +233,6 @@ def new_run_path(root: str | Path, robot: str, kind: str) -> Path:
     while path.exists():
         path, number = Path(root) / f"{stem}-{number}", number + 1
     return path
-
-
-__all__ = ["Progress", "record"]
 
 
 def record(
