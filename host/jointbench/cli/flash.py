@@ -10,10 +10,9 @@ from serial.tools.list_ports import comports
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import BoardLost, FlashError, UnknownJoint
+from jointbench.flash.board_files import KINDS
 from jointbench.flash.image import FIRMWARE
-from jointbench.flash.kinds import KINDS
-from jointbench.flash.report import FlashReport
-from jointbench.flash.steps import StepDone
+from jointbench.flash.plan import FlashReport, StepDone
 from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
 from jointbench.link.bench_file import BenchFile, BenchTerms, BoardEntry, read_bench_file
 from jointbench.link.identity import Identity

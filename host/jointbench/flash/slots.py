@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from jointbench.flash.board_files import BoardFiles
-from jointbench.flash.image import MANIFEST, POINTER, image_sha256
-from jointbench.flash.signing import NEW_SIGNATURES, SIGNATURES, Key
+from jointbench.flash.image import MANIFEST, NEW_SIGNATURES, POINTER, SIGNATURES, Key, image_sha256
 from jointbench.foreign import json_values
 
 SLOTS = ("a", "b")

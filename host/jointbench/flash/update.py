@@ -10,16 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BoardError, BoardLost, FlashError, FlashFailed, JointbenchError, WrongBoard
-from jointbench.flash.board_files import BoardFiles, FolderFiles
+from jointbench.flash.board_files import KINDS, BoardFiles, FolderFiles, Interpreter, Kind, ReplFiles, kind_named
 from jointbench.flash.configuration import given_config, keep, read_config
-from jointbench.flash.image import FIRMWARE, Image, build_image, package_of, sources_of
-from jointbench.flash.kinds import KINDS, Kind, kind_named
-from jointbench.flash.plan import plan_flash
-from jointbench.flash.repl_files import Interpreter, ReplFiles
-from jointbench.flash.report import FlashReport, Outcome
-from jointbench.flash.signing import Keys, read_key
+from jointbench.flash.image import FIRMWARE, Image, Keys, build_image, package_of, read_key, sources_of
+from jointbench.flash.plan import FlashReport, Outcome, StepDone, carry_out, plan_flash
 from jointbench.flash.slots import read_slots
-from jointbench.flash.steps import StepDone, carry_out
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jointbench.errors import FlashError
+from jointbench.flash.board_files import ARCHITECTURES, KINDS
 from jointbench.flash.image import FIRMWARE, Image, build_image, factory_files, write_factory
-from jointbench.flash.kinds import ARCHITECTURES, KINDS
 from jointwire import schema_hash
 
 CONFIG = {"node": 3, "facts": {}}

@@ -7,9 +7,8 @@ import pytest
 
 from jointbench.flash.board_files import FolderFiles
 from jointbench.flash.image import Image, factory_files, write_factory
-from jointbench.flash.plan import plan_flash
+from jointbench.flash.plan import carry_out, plan_flash
 from jointbench.flash.slots import read_json
-from jointbench.flash.steps import carry_out
 
 OLD, NEW = (Image("rp2", "1.0.0", 1, None, None, {"board.py": content}) for content in (b"1", b"2"))
 CONFIG = {"version": 1, "node": 3, "facts": {}, "pins": {"enable": 22}}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tornado.websocket import WebSocketClosedError
 
-from jointbench.monitor.audience import Audience
+from jointbench.monitor.server import Audience
 
 
 class ClosingPage:
