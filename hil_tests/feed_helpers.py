@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.link.feed import FeedClient, open_feed
-from jointbench.link.feed_watch import watch
+from jointbench.monitor.attachment import watch
 
 _PATIENCE_S = 60.0  # of the wall clock, for a program to start on a busy machine
 WATCHER = """
 import sys, threading
-from jointbench.link.feed_watch import watch
+from jointbench.monitor.attachment import watch
 watch(sys.argv[1], threading.Event())
 """
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.flash_image import read_flash
 from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
-from jointbench.flash.board_files import BoardFiles, FolderFiles
+from jointbench.flash.board_files import BoardFiles, FolderFiles, ReplFiles
 from jointbench.flash.image import Image, build_image, write_factory
-from jointbench.flash.repl_files import ReplFiles
 from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
 from jointbench.link.connections import Connections
 

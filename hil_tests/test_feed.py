@@ -23,10 +23,10 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardError, BoardSilent, FeedError, StopAsked
 from jointbench.link import Bench, Progress, feed, open_bench
 from jointbench.link.feed import FeedClient, open_feed
-from jointbench.link.feed_watch import watch
 from jointbench.link.ledger import Ledger
 from jointbench.link.line import Port
 from jointbench.link.port_lock import this_program
+from jointbench.monitor.attachment import watch
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import read_records
 from jointwire import MessageType, decode_frame, decode_samples

@@ -17,12 +17,10 @@ from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.ports import Port
 from jointbench.cli.main import main
 from jointbench.errors import BoardRefused, FlashError, PortInUse
-from jointbench.flash.board_files import FolderFiles
+from jointbench.flash.board_files import FolderFiles, ReplFiles
 from jointbench.flash.image import build_image
-from jointbench.flash.plan import plan_flash
-from jointbench.flash.repl_files import ReplFiles
+from jointbench.flash.plan import carry_out, plan_flash
 from jointbench.flash.slots import read_json
-from jointbench.flash.steps import carry_out
 from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link import open_bench
 from jointbench.link.bench_file import read_bench_file

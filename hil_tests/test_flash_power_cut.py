@@ -10,9 +10,8 @@ from hil_tests.flash_helpers import CONFIG, FailingFiles, PowerCut, boot, change
 from jointbench.errors import FlashFailed
 from jointbench.flash.board_files import FolderFiles
 from jointbench.flash.image import Image, build_image
-from jointbench.flash.plan import plan_flash
+from jointbench.flash.plan import carry_out, plan_flash
 from jointbench.flash.slots import read_slots
-from jointbench.flash.steps import carry_out
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,10 @@ from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardError, FlashFailed, WrongBoard
+from jointbench.flash.board_files import Interpreter, ReplFiles
 from jointbench.flash.image import build_image, factory_files
-from jointbench.flash.plan import plan_flash
-from jointbench.flash.repl_files import Interpreter, ReplFiles
+from jointbench.flash.plan import Step, Write, carry_out, plan_flash
 from jointbench.flash.slots import files_in, read_json, read_slots
-from jointbench.flash.steps import Step, Write, carry_out
 from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.connections import Connections

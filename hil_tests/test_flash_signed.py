@@ -24,11 +24,9 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.cli.main import main
 from jointbench.errors import FlashFailed
 from jointbench.flash.board_files import FolderFiles
-from jointbench.flash.image import Image, build_image
-from jointbench.flash.plan import plan_flash
-from jointbench.flash.signing import Key, Keys, read_key
+from jointbench.flash.image import Image, Key, Keys, build_image, read_key
+from jointbench.flash.plan import Write, carry_out, plan_flash
 from jointbench.flash.slots import read_json
-from jointbench.flash.steps import Write, carry_out
 from jointbench.flash.update import ask_boards
 from jointbench.link.bench_file import read_bench_file
 

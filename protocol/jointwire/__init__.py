@@ -34,9 +34,8 @@ from jointwire.messages import (
     Trip,
 )
 from jointwire.registers import BY_NAME, REGISTERS, Register, config_crc, trajectory_crc
-from jointwire.samples import Block, decode_samples, stack_samples
+from jointwire.samples import Block, Blocks, Stream, decode_samples, decode_stream, stack_samples
 from jointwire.schema import Schema, own_schema, schema_hash, schema_text
-from jointwire.stream import Blocks, Stream, decode_stream
 
 __all__ = [
     "ALL_CHANNELS",

@@ -4,10 +4,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from construct import Array, Computed, If, Int16sl, Int32sl, Struct, this
+from construct import Array, Computed, If, Int16sl, Int32sl, Struct, Subconstruct, this
 
 from jointwire.messages import BODIES, MessageType
-from jointwire.quantity import Quantity
+
+
+class Quantity(Subconstruct):  # pyright: ignore[reportUntypedBaseClass] (construct has no types)
+    """A construct of an integer, and what it says.
+
+    Attributes:
+        meaning: by name, such as unit and scale.
+    """
+
+    def __init__(self, subcon: Any, **meaning: Any) -> None:
+        super().__init__(subcon)
+        self.meaning = meaning
 
 
 class ChannelKind(IntEnum):

@@ -7,9 +7,15 @@ from typing import Any, Literal
 
 from construct import Int32sl, Struct
 
-from jointwire.channels import ALL_CHANNELS, HIGHEST_DIVIDER, JOINT_BOARD_CHANNELS, JOINT_CHANNELS, ChannelKind
+from jointwire.channels import (
+    ALL_CHANNELS,
+    HIGHEST_DIVIDER,
+    JOINT_BOARD_CHANNELS,
+    JOINT_CHANNELS,
+    ChannelKind,
+    Quantity,
+)
 from jointwire.messages import BODIES, MessageType
-from jointwire.quantity import Quantity
 
 Access = Literal["ro", "rw", "rw-disarmed", "persist"]
 Type = Literal["number", "flag", "mask", "exponent"]

@@ -7,12 +7,58 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jointwire.errors import WireError
-from jointwire.generate.files import FILES, Generated
-from jointwire.generate.spelling import COMMAND, ROOT
+from jointwire.generate.board_codec import COMMAND, ROOT, board_codec
+from jointwire.generate.host_codec import bodies, client
+from jointwire.generate.reference import reference
+from jointwire.generate.vectors import VECTORS, vectors
+from jointwire.schema import schema_text
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A file of the checkout that is derived from the definition.
+
+    Attributes:
+        path: from the root of the checkout.
+        text: makes its text.
+        compressed: whether the file holds the text compressed by zlib.
+    """
+
+    path: Path
+    text: Callable[[], str]
+    compressed: bool = False
+
+    def is_stale(self, root: Path) -> bool:
+        """Whether the file is missing or says anything else than the definition."""
+        try:
+            found = (root / self.path).read_bytes()
+            # Two releases of zlib may compress the same text differently.
+            return (zlib.decompress(found) if self.compressed else found) != self.text().encode()
+        except (OSError, zlib.error):
+            return True
+
+    def write(self, root: Path) -> None:
+        """Write the file anew."""
+        content = self.text().encode()
+        path = root / self.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(zlib.compress(content, 9) if self.compressed else content)
+
+
+FILES = (
+    Generated(Path("protocol/jointwire/bodies.py"), bodies),
+    Generated(Path("host/jointbench/link/client.py"), client),
+    Generated(Path("firmware/jointboard/wire.py"), board_codec),
+    Generated(Path("firmware/jointboard/schema.bin"), schema_text, compressed=True),
+    Generated(VECTORS, vectors),
+    Generated(Path("docs/wire.md"), reference),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,15 +1,16 @@
-"""Text of firmware/jointboard/wire.py: the board's half of the codec, and its table of registers."""
+"""Names of the definition as each generated file spells them, and the places those files have."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, IntFlag
+from pathlib import Path
 from struct import calcsize
 from textwrap import fill
 
 from jointwire.channels import CHANNELS
-from jointwire.generate.spelling import COMMAND, constant_prefix
-from jointwire.layouts import LAYOUTS
+from jointwire.framing import LAYOUTS
 from jointwire.messages import (
     BODIES,
     BROADCAST_NODE,
@@ -23,6 +24,20 @@ from jointwire.messages import (
 )
 from jointwire.registers import REGISTER_COUNT, REGISTERS, Access
 from jointwire.schema import ENUMERATIONS, schema_hash, struct_fields
+
+ROOT = Path(__file__).resolve().parents[3]
+COMMAND = "python -m jointwire.generate"
+
+
+def class_name(kind: MessageType) -> str:
+    """HELLO_ACK as HelloAck."""
+    return kind.name.title().replace("_", "")
+
+
+def constant_prefix(class_name: str) -> str:
+    """ResetCause as RESET_CAUSE."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name).upper()
+
 
 _HEAD = f'''\
 """The wire as the board needs it. Generated from protocol/jointwire, do not edit: `{COMMAND}`"""

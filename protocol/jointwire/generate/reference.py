@@ -12,9 +12,9 @@ from typing import Any
 from cobs import cobs
 
 from jointwire.channels import CHANNELS, ChannelKind
-from jointwire.decoder import MAX_ENCODED, MAX_FRAME
 from jointwire.docs import DOCS, MEMBERS
-from jointwire.generate.spelling import COMMAND
+from jointwire.framing import MAX_ENCODED, MAX_FRAME
+from jointwire.generate.board_codec import COMMAND
 from jointwire.generate.vectors import vectors
 from jointwire.kernel import CRC_SIZE, HEADER_SIZE
 from jointwire.messages import (

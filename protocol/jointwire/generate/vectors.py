@@ -15,7 +15,7 @@ from construct import ConstructError
 
 from jointwire.errors import WireError
 from jointwire.framing import encode_frame
-from jointwire.generate.spelling import ROOT
+from jointwire.generate.board_codec import ROOT
 from jointwire.messages import BODIES, FROZEN, MessageType
 
 VECTORS = Path("protocol/jointwire/tests/vectors.json")

@@ -1,22 +1,53 @@
+"""There is one decoder; it is judged against a second one, whichever way the bytes come to it."""
+
+from __future__ import annotations
+
+import random
 import struct
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cobs import cobs
 from construct import Container, Int32ul, ListContainer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwire.channels import BLOCK, CHANNELS
-from jointwire.decoder import MAX_ENCODED, MAX_FRAME
-from jointwire.errors import BodyError, FrameError
-from jointwire.framing import Frame, FrameReader, Noise, decode_frame, encode_frame
-from jointwire.messages import BODIES, FROZEN, HEADER, KNOT, MAX_BODY, MessageType
-from jointwire.samples import decode_samples
-from jointwire.schema import schema_hash, struct_fields
-from jointwire.tests.streams import bodies, payloads, u8, u16, u32
+import jointwire
+from jointwire import (
+    ALL_CHANNELS,
+    BY_NAME,
+    CHANNELS,
+    HIGHEST_DIVIDER,
+    JOINT_CHANNELS,
+    MAX_BODY,
+    BodyError,
+    Channel,
+    ChannelKind,
+    Chunk,
+    Frame,
+    FrameError,
+    FrameReader,
+    MessageType,
+    Noise,
+    decode_frame,
+    decode_samples,
+    decode_stream,
+    divider,
+    encode_frame,
+    schema_hash,
+)
+from jointwire.channels import BLOCK
+from jointwire.framing import MAX_ENCODED, MAX_FRAME
+from jointwire.messages import BODIES, FROZEN, HEADER, KNOT
+from jointwire.schema import struct_fields
+from jointwire.tests import reference_decoder
+from jointwire.tests.reference_decoder import Fields
+from jointwire.tests.streams import bodies, damaged, frames, payloads, pieces, streams, u8, u16, u32
 
 PING = encode_frame(MessageType.PING, 3, 65535, 4_294_967_295, nonce=5)
 
@@ -207,3 +238,205 @@ def test_fields_appended_to_a_frozen_message_are_left_out() -> None:
     assert Frame(MessageType.ACK, 1, 1, 0, ack.payload + b"more").body == ack.body
     part = Frame(MessageType.DICT_PART, 1, 1, 0, bytes.fromhex("00020302030000ff03") + b"more").body
     assert part.data == bytes.fromhex("00ff03")
+
+
+def _summary(chunk: Chunk) -> tuple[bytes, Fields | None]:
+    match chunk.content:
+        case Frame(kind, node, seq, time_us, payload, flags):
+            return chunk.encoded, (kind, node, flags, seq, time_us, payload)
+        case Noise():
+            return chunk.encoded, None
+
+
+@given(streams, st.data(), st.sampled_from([None, 0, 0xDEADBEEF]))
+@settings(max_examples=300)
+def test_all_ways_through_the_decoder_agree_with_plain_python(
+    stream: bytes, data: st.DataObject, schema: int | None
+) -> None:
+    expected, rest = reference_decoder.decode_stream(stream, schema_hash() if schema is None else schema)
+    whole = decode_stream(stream, schema)
+    assert [_summary(chunk) for chunk in whole] == expected
+    assert whole.pending == rest
+    reader = FrameReader(schema)
+    chunks = [chunk for piece in data.draw(pieces(stream)) for chunk in reader.feed(piece)]
+    assert chunks == list(whole)
+    assert reader.pending == rest
+    for encoded, fields in expected:
+        if fields is not None:
+            assert _summary(Chunk(encoded, decode_frame(encoded, schema))) == (encoded, fields)
+        elif len(encoded) <= MAX_ENCODED:  # a piece of a longer chunk might be a frame by itself
+            with pytest.raises(FrameError):
+                decode_frame(encoded, schema)
+
+
+@given(st.lists(st.one_of(frames, damaged()), max_size=6).map(b"".join))
+def test_no_byte_is_lost(stream: bytes) -> None:
+    whole = decode_stream(stream)
+    assert b"".join(chunk.encoded for chunk in whole) + whole.pending == stream.replace(b"\0", b"")
+    assert all(
+        stream[start:end] == chunk.encoded for start, end, chunk in zip(whole.start, whole.end, whole, strict=True)
+    )
+    assert sum(whole.noise().values()) == sum(isinstance(chunk.content, Noise) for chunk in whole)
+
+
+def test_random_bytes_hold_no_frame() -> None:
+    whole = decode_stream(random.Random(1).randbytes(4_000_000))
+    assert len(whole) > 10_000
+    assert not whole.is_frame.any()
+    assert {reason.split()[0] for reason in whole.noise()} >= {"not", "header"}
+
+
+def test_a_frame_behind_a_chunk_without_end_is_no_frame() -> None:
+    """A board drops everything up to the next delimiter; so must the host, wherever the chunk is cut."""
+    frame = encode_frame(MessageType.STOP, 255, 10)
+    for size in (MAX_ENCODED + 1, 2 * (MAX_ENCODED + 1)):
+        chunks = list(decode_stream(b"x" * size + frame + frame))
+        assert [isinstance(chunk.content, Frame) for chunk in chunks][-2:] == [False, True]
+        reader = FrameReader()
+        fed = [chunk for _ in range(size) for chunk in reader.feed(b"x")] + list(reader.feed(frame + frame))
+        assert fed == chunks
+
+
+def test_an_empty_stream_is_nothing() -> None:
+    for stream in (b"", b"\0", b"\0\0\0"):
+        assert list(decode_stream(stream)) == list(FrameReader().feed(stream)) == []
+
+
+def test_bytes_with_a_delimiter_are_not_one_frame() -> None:
+    with pytest.raises(FrameError, match="byte 1 is a delimiter"):
+        decode_frame(b"a\0b")
+    with pytest.raises(FrameError, match="0 bytes are too few"):
+        decode_frame(b"")
+
+
+def test_who_decodes_nothing_does_not_wait_for_the_compiler() -> None:
+    program = """
+import sys
+from jointwire import FrameReader, MessageType, encode_frame, own_schema
+encode_frame(MessageType.PING, 1, 1, nonce=own_schema().hash)
+before = "numba" in sys.modules
+FrameReader()
+print(before, "numba" in sys.modules)
+"""
+    folder = Path(jointwire.__file__).parents[1]
+    run = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+_HEAD = struct.Struct("<IIiHHBBH")
+_RANGES = {"h": (-(2**15), 2**15 - 1), "i": (-(2**31), 2**31 - 1)}
+
+
+def _due(channel: Channel, dividers: int, tick: int) -> bool:
+    return (tick & 0xFFFFFFFF) % divider(dividers, channel.kind) == 0
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[bytes, dict[str, list[int]], dict[str, list[int]]]:
+    """A DATA body, packed value by value, with the columns that are in it and their ticks."""
+    first, count, mask = (
+        draw(st.one_of(u32, st.just(2**32 - 5))),
+        draw(st.integers(0, 40)),
+        draw(st.integers(0, ALL_CHANNELS)),
+    )
+    dividers = sum(draw(st.integers(0, HIGHEST_DIVIDER)) << 4 * kind for kind in ChannelKind)
+    packed = b""
+    present = [channel for channel in CHANNELS if mask >> channel.bit & 1]
+    columns: dict[str, list[int]] = {channel.name: [] for channel in present}
+    ticks: dict[str, list[int]] = {channel.name: [] for channel in present}
+    random = draw(st.randoms(use_true_random=False))
+    for tick in range(first, first + count):
+        for channel in present:
+            if _due(channel, dividers, tick):
+                value = random.randint(*_RANGES[channel.format])
+                packed += struct.pack("<" + channel.format, value)
+                columns[channel.name].append(value)
+                ticks[channel.name].append(tick)
+    return _HEAD.pack(first, dividers, -1, mask, draw(u16), count, draw(u8) % 7, 0) + packed, columns, ticks
+
+
+@given(blocks())
+def test_a_block_comes_back_as_columns(block: tuple[bytes, dict[str, list[int]], dict[str, list[int]]]) -> None:
+    body, columns, ticks = block
+    decoded = decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
+    assert {name: column.tolist() for name, column in decoded.columns.items()} == columns
+    assert {name: decoded.ticks(name).tolist() for name in columns} == ticks
+    first, dividers, play_tick, channels, missed, count, state, _ = _HEAD.unpack_from(body)
+    assert (decoded.first_tick, decoded.dividers, decoded.play_tick) == (first, dividers, play_tick)
+    assert (decoded.channels, decoded.missed, decoded.count, decoded.state) == (channels, missed, count, state)
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), blocks()), max_size=5))
+def test_a_stream_gives_the_columns_of_each_node(
+    parts: list[tuple[int, tuple[bytes, dict[str, list[int]], dict[str, list[int]]]]],
+) -> None:
+    parts = [(node, block) for node, block in parts if len(block[0]) <= MAX_BODY]
+    stream = decode_stream(
+        b"".join(
+            encode_frame(MessageType.DATA, node, k, 7 * k, payload=body) for k, (node, (body, *_)) in enumerate(parts)
+        )
+    )
+    for node in (1, 2, 3):
+        own = [(k, block) for k, (of, block) in enumerate(parts) if of == node]
+        samples = stream.samples(node)
+        assert samples.time_us.tolist() == [7 * k for k, _ in own]
+        assert samples.heads["first_tick"].tolist() == [_HEAD.unpack_from(body)[0] for _, (body, *_) in own]
+        names = {name for _, (_, columns, _) in own for name in columns}
+        assert set(samples.columns) == names
+        for name in names:
+            assert samples.columns[name].tolist() == [v for _, (_, columns, _) in own for v in columns.get(name, [])]
+            assert samples.ticks(name).tolist() == [t for _, (_, _, ticks) in own for t in ticks.get(name, [])]
+
+
+@given(blocks(), st.integers(-3, 3).filter(bool))
+def test_samples_of_another_length_are_refused(
+    block: tuple[bytes, dict[str, list[int]], dict[str, list[int]]], more: int
+) -> None:
+    body = block[0][: len(block[0]) + more] if more < 0 else block[0] + bytes(more)
+    with pytest.raises(BodyError, match="DATA frame 9 of node 4"):
+        decode_samples(Frame(MessageType.DATA, 4, 9, 0, body))
+    if len(body) <= MAX_BODY:
+        stream = decode_stream(b"noise\0" + encode_frame(MessageType.DATA, 4, 9, payload=body))
+        with pytest.raises(BodyError, match="DATA frame 9 of node 4 at byte 6 of the stream"):
+            stream.samples(4)
+
+
+def test_an_unknown_channel_is_refused() -> None:
+    body = _HEAD.pack(0, 0, -1, 1 << len(CHANNELS), 0, 0, 1, 0)
+    with pytest.raises(BodyError, match="channels 0x8000"):
+        decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
+
+
+def _default_block(channels: int, random: np.random.Generator) -> bytes:
+    """A DATA body with the default dividers and block length, of values that use every bit."""
+    ticks = BY_NAME["stream.block"].default
+    exponents = {kind: BY_NAME[f"stream.every_{kind.name.lower()}"].default for kind in ChannelKind}
+    dividers = sum(exponent << 4 * kind for kind, exponent in exponents.items())
+    size = sum(
+        struct.calcsize(channel.format)
+        for tick in range(ticks)
+        for channel in CHANNELS
+        if channels >> channel.bit & 1 and _due(channel, dividers, tick)
+    )
+    return _HEAD.pack(0, dividers, -1, channels, 0, ticks, 3, 0) + random.bytes(size)
+
+
+def test_a_default_block_costs_at_most_a_tenth_more_than_its_samples() -> None:
+    body = _default_block(JOINT_CHANNELS, np.random.default_rng(1))
+    encoded = encode_frame(MessageType.DATA, 1, 1, payload=body)
+    samples = len(body) - _HEAD.size
+    assert len(decode_samples(Frame(MessageType.DATA, 1, 0, 0, body)).columns) == 7
+    # The worst that COBS can do is one byte for each 254; data with zeros costs one in all.
+    worst = _HEAD.size + 12 + 4 + (len(body) + 16) // 254 + 1 + 1
+    assert len(encoded) - samples <= worst
+    assert worst <= 0.10 * samples, f"{worst} bytes for {samples} bytes of samples"
+    assert cobs.decode(encoded[:-1])[12:-4] == body
+
+
+def test_a_block_of_64_ticks_of_a_joint_fits_a_frame() -> None:
+    """Whatever its dividers are; a foot's four channels more do not fit beside all others, and its block is shorter."""
+    joint = sum(struct.calcsize(channel.format) for channel in CHANNELS if JOINT_CHANNELS >> channel.bit & 1)
+    slow = sum(
+        struct.calcsize(c.format) for c in CHANNELS if c.kind in (ChannelKind.BUS_VOLTAGE, ChannelKind.TEMPERATURE)
+    )
+    assert _HEAD.size + 64 * (joint - slow) + slow <= MAX_BODY

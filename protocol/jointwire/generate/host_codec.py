@@ -1,17 +1,60 @@
-"""Text of host/jointbench/link/client.py: a method for each request, with typed arguments and a typed answer."""
+"""Text of the generated modules of the host: a dataclass for each body, and a method of Client for each request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from jointwire.docs import DOCS
-from jointwire.generate.bodies import python_type
-from jointwire.generate.spelling import COMMAND, class_name
+from jointwire.generate.board_codec import COMMAND, class_name
 from jointwire.messages import ANSWERS, BODIES, MessageType
 from jointwire.registers import REGISTERS
 from jointwire.schema import struct_fields
 
 _HEAD = f'''\
+"""The body of each message as a dataclass. Generated from messages.py, do not edit: `{COMMAND}`"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jointwire.messages import MessageType
+'''
+
+
+def bodies() -> str:
+    """Text of the file."""
+    lines = [_HEAD]
+    for kind in MessageType:
+        lines += _body_class(kind)
+    lines += [
+        "",
+        "CLASSES: dict[MessageType, type[Any]] = {",
+        *(f"    MessageType.{kind.name}: {class_name(kind)}," for kind in MessageType),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _body_class(kind: MessageType) -> Iterator[str]:
+    yield from ("", "@dataclass(frozen=True, slots=True)", f"class {class_name(kind)}:")
+    fields = struct_fields(BODIES[kind])
+    if not fields:
+        yield from (f'    """{DOCS[kind]}"""', "")
+        return
+    yield from (f'    """{DOCS[kind]}', "", "    Attributes:")
+    yield from (f"        {sub.name}: {sub.docs}." for sub in BODIES[kind].subcons)
+    yield from ('    """', "")
+    yield from (f"    {name}: {python_type(code)}" for name, code in fields)
+    yield ""
+
+
+def python_type(code: str) -> str:
+    """Python's type of a field with this struct code."""
+    if code == "[l]":
+        return "tuple[int, ...]"
+    return "bytes" if code.startswith("[") or code.endswith("s") else "int"
+
+
+_CLIENT_HEAD = f'''\
 """Every request of the wire as a typed method. Generated, do not edit: `{COMMAND}`"""
 
 from __future__ import annotations
@@ -99,7 +142,7 @@ def client() -> str:
     requests = [kind for kind in MessageType if kind in ANSWERS]
     classes = ", ".join(sorted({class_name(ANSWERS[kind].type) for kind in requests}))
     names = "\n".join(f'    "{register.name}",' for register in REGISTERS)
-    lines = [_HEAD.format(classes=classes, registers=names)]
+    lines = [_CLIENT_HEAD.format(classes=classes, registers=names)]
     for kind in requests:
         lines += _method(kind)
     return "\n".join(lines)
