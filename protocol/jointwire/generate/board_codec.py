@@ -1,4 +1,4 @@
-"""Names of the definition as each generated file spells them, and the places those files have."""
+"""Text of firmware/jointboard/wire.py: the board's half of the codec, and its table of registers."""
 
 from __future__ import annotations
 
