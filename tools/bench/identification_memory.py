@@ -25,7 +25,7 @@ from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run_directory import FRAMES, create_run_directory
 from jointbench.robot import Robot, load_robot
 from jointwire import CHANNELS, REGISTERS, MessageType, State, encode_frame, schema_hash
-from jointwire.decoder import HEAD
+from jointwire.framing import HEAD
 from tools.bench.peers import BenchmarkFailed
 
 MANY_ROBOT, LONG_ROBOT = "tx40", "cobot6"
