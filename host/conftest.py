@@ -68,7 +68,7 @@ def files_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from jointbench.dynamics import model_parameter_names
     from jointbench.recording import open_run, save_samples
     from jointbench.tests.identification.synthetic import synthetic_run, truth
-    from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_run
+    from jointbench.tests.recording import simulated_run
 
     folder, robot = tmp_path_factory.mktemp("examples"), jointbench.load_robot("cobot6:2")
     values = truth(robot)

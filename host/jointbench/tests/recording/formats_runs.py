@@ -9,7 +9,7 @@ import numpy as np
 from jointbench.recording import Run, Samples, open_run, save_samples
 from jointbench.robot import load_robot
 from jointbench.signals import BoardFilter
-from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_run
+from jointbench.tests.recording import simulated_run
 
 ROWS = 300
 

@@ -20,7 +20,7 @@ from jointbench.recording.record_file import Record, RecordKind, encode_record, 
 from jointbench.recording.samples import Samples
 from jointbench.robot import load_robot
 from jointbench.signals import BoardFilter
-from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_run
+from jointbench.tests.recording import simulated_run
 from jointbench.tests.recording.board_stream import BLOCK, DEFAULTS, data, motion, provenance, record, sample, status
 from jointbench.tests.recording.simulated_run import without_seal
 from jointwire import FrameReader, State
