@@ -38,7 +38,7 @@ from jointbench.flash.update import FlashOptions, ask_boards, flash_board
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.connections import Connections
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
-from tools.faults.errors import CellNotRun
+from tools.faults.cell import CellNotRun
 
 HOW = ("before", "half", "bits")
 _NODE = 1

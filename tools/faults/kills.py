@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import pickle
 import random
 import shutil
 import signal
@@ -14,10 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from types import FrameType, SimpleNamespace
 from typing import Any
 
-import jointbench
 from hil_tests.flash_helpers import FailingFiles
 from jointbench.checks import Check
 from jointbench.cli.tables import table
@@ -27,18 +24,29 @@ from jointbench.flash import update
 from jointbench.flash.configuration import KEPT
 from jointbench.flash.image import build_image
 from jointbench.identification import load_model
-from jointbench.recording import Recorder, open_run, record_file
+from jointbench.recording import open_run
 from jointbench.recording.record_file import read_records
 from jointbench.recording.run_directory import FRAMES, read_provenance
 from jointbench.testing.requirements import load
-from jointwire import FrameReader, MessageType, State, decode_frame
-from tools.faults.commands import COMMANDS, Store, in_child, one_board, typed
-from tools.faults.evidence import read_recorded
-from tools.faults.forked_bench import forked_bench
+from jointwire import MessageType, State, decode_frame
+from tools.faults.commands import COMMANDS, Store, forked_bench, in_child, one_board, typed
+from tools.faults.disk import contents
 from tools.faults.program import Program
-from tools.faults.recovery import Recovery, recover
-from tools.faults.subject import JOINT, NODE
-from tools.faults.write_log import WriteLog, contents
+from tools.faults.subject import JOINT, NODE, Recovery, recover
+from tools.faults.undisturbed import (
+    EARLIER,
+    NEARBY_MODULES,
+    WRITING_MODULES,
+    CountedLines,
+    board_changes,
+    disk_log,
+    flashing,
+    lines_of,
+    put_earlier,
+    undisturbed,
+    written_files,
+)
+from tools.faults.verdict import read_recorded
 from tools.requirements import FOLDER
 
 WORKS = ("record", "fit", "export", "flash")
@@ -46,14 +54,6 @@ WAYS = ("KILL", "TERM", "HUP", "CUT")
 OFF_WITHIN_TICKS = 500  # limit.link_timeout of a host that is killed
 MOTION_US = 3_900_000  # from the bench's being opened to somewhat before the run's end
 BLOCKS = 2  # of samples, from which on a run can be opened
-EARLIER = b"what was there before\n" * 400
-
-_HOST = str(Path(jointbench.__file__).parent)
-_WRITING = ("files.py", "flash/board_files.py")
-_ABOUT_IT = (
-    *_WRITING, "sealed.py", "exporting/", "flash/", "identification/model_file.py", "cli/fit.py", "cli/export.py",
-    "cli/flash.py",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ def prepare(store: Store) -> None:
     """Have ready what all kills are measured by, once for all processes that come of this one."""
     for work in WORKS:
         if work != "record":
-            _reference(work, store)
+            undisturbed(work, store)
         if work != "flash":
-            _log_of(work, store)
-    _changes_of(store)
+            disk_log(work, store)
+    board_changes(store)
     _images(store)
 
 
@@ -178,24 +178,18 @@ def _files(kill: Kill, store: Store, folder: Path) -> KillVerdict:
     command = COMMANDS["model" if kill.work == "fit" else kill.work]
     place = folder / "place"
     act = partial(typed, command.words(store, place, folder))
-    new = _written(kill.work, store)
+    new = written_files(kill.work, store)
     if kill.way == "CUT":
-        log = _log_of(kill.work, store)
+        log = disk_log(kill.work, store)
         log.cut(kill.rng.randrange(len(log.events)), kill.rng, place)
         return KillVerdict(kill, half_written=_half_written(place, command.files, new, hidden=True))
-    _put_earlier(place, command.files)
+    put_earlier(place, command.files)
     code = in_child(partial(_struck, kill, store, act), folder / "words.log")
     return KillVerdict(
         kill,
         missed=_ended_otherwise(kill, code),
         half_written=_half_written(place, command.files, new, hidden=kill.way == "KILL"),
     )
-
-
-def _put_earlier(place: Path, files: Sequence[str]) -> None:
-    place.mkdir(parents=True)
-    for name in files:
-        (place / name).write_bytes(EARLIER)
 
 
 def _half_written(place: Path, files: Sequence[str], new: dict[str, bytes], hidden: bool) -> str:
@@ -224,134 +218,15 @@ def _ended_otherwise(kill: Kill, code: int) -> str:
     return "" if code in wanted else f"ended with {code}, and not by its kill"
 
 
-class _Lines:
-    """Counts lines of some modules as they are carried out, and has something done at one of them."""
-
-    def __init__(self, modules: Sequence[str], at: int = 0, act: Callable[[], None] = lambda: None) -> None:
-        self.inside = tuple(f"{_HOST}/{module}" for module in modules)
-        self.at, self.act, self.count = at, act, 0
-
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(self.inside) else None
-
-    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            self.count += 1
-            if self.count == self.at:
-                self.act()
-        return self._line
-
-
 def _struck(kill: Kill, store: Store, act: Callable[[], int]) -> int:
     """Carry out a command that is killed at a line of it, as often in what writes as in what is about it."""
-    modules = kill.rng.choice((_WRITING, _ABOUT_IT))
-    at = random.Random(f"{kill.seed} {kill.number} at").randint(1, _lines_of(kill.work, store, modules))
-    sys.settrace(_Lines(modules, at, lambda: os.kill(os.getpid(), kill.signal)))
+    modules = kill.rng.choice((WRITING_MODULES, NEARBY_MODULES))
+    at = random.Random(f"{kill.seed} {kill.number} at").randint(1, lines_of(kill.work, store, modules))
+    sys.settrace(CountedLines(modules, at, lambda: os.kill(os.getpid(), kill.signal)))
     return act()
 
 
-@cache
-def _lines_of(work: str, store: Store, modules: tuple[str, ...]) -> int:
-    """How many lines of modules a command carries out that nobody kills."""
-    return _reference(work, store)[modules]
-
-
-@cache
-def _reference(work: str, store: Store) -> dict[tuple[str, ...], int]:
-    """Lines of a command that nobody kills, by modules; what it writes is in a folder of the store."""
-    place = store.folder / f"reference-{work}"
-    counts: dict[tuple[str, ...], int] = {}
-    for modules in (_WRITING, _ABOUT_IT):
-        shutil.rmtree(place, ignore_errors=True)
-        file = store.folder / f"{work}.count"
-        if work == "flash":
-            with forked_bench(one_board(), 0, place / "bench") as live:
-                in_child(partial(_counted, _flashed(store, place, live), modules, file), store.folder / "count.log")
-        else:
-            command = COMMANDS["model" if work == "fit" else work]
-            _put_earlier(place, command.files)
-            act = partial(typed, command.words(store, place, place))
-            in_child(partial(_counted, act, modules, file), store.folder / "count.log")
-        counts[modules] = round(0.95 * int(file.read_text(encoding="utf-8")))  # some lines come in some runs only
-    return counts
-
-
-def _counted(act: Callable[[], int], modules: tuple[str, ...], file: Path) -> int:
-    lines = _Lines(modules)
-    sys.settrace(lines)
-    code = act()
-    sys.settrace(None)
-    file.write_text(str(lines.count), encoding="utf-8")
-    return code
-
-
-@cache
-def _written(work: str, store: Store) -> dict[str, bytes]:
-    """Files that a command writes which nobody kills."""
-    _reference(work, store)
-    return contents(store.folder / f"reference-{work}")
-
-
-@cache
-def _log_of(work: str, store: Store) -> WriteLog:
-    """All that a command does to the disk."""
-    place, file = store.folder / f"log-{work}", store.folder / f"{work}.log"
-    shutil.rmtree(place, ignore_errors=True)
-    if work == "record":
-        place.mkdir()
-        act = partial(_record_anew, store, place)
-    else:
-        command = COMMANDS["model" if work == "fit" else work]
-        _put_earlier(place, command.files)
-        act = partial(typed, command.words(store, place, place))
-    in_child(partial(_logged, place, act, file), store.folder / "log.log")
-    return pickle.loads(file.read_bytes())
-
-
-def _logged(place: Path, act: Callable[[], int], file: Path) -> int:
-    log = WriteLog(place)
-    with log.noting(lambda: tuple(_RECEIVED)):
-        code = act()
-    file.write_bytes(pickle.dumps(log))
-    return code
-
-
 # A recording
-
-_RECEIVED = [0, 0]  # blocks of samples, and when the newest thing came [µs]
-
-
-def _record_anew(store: Store, place: Path) -> int:
-    """Record what a stored run holds once more, by its own times, on a disk that takes no time."""
-    provenance = read_provenance(store.run)
-    provenance = {name: value for name, value in provenance.items() if name not in ("version", "jointbench")}
-    records = list(read_records((store.run / FRAMES).read_bytes(), []))
-    record_file.time = SimpleNamespace(monotonic=lambda: 1e-6 * _RECEIVED[1])  # type: ignore[assignment]
-    record_file.threading = SimpleNamespace(Thread=_NoThread)  # type: ignore[assignment]
-    _RECEIVED[:] = [0, records[0].time_us]
-    with Recorder(place / "runs" / "run", provenance) as recorder:
-        reader = FrameReader()
-        for record in records:
-            for chunk in reader.feed(record.payload + b"\0"):
-                _RECEIVED[1] = record.time_us
-                _RECEIVED[0] += decode_frame(record.payload).type is MessageType.DATA
-                recorder.chunk(record.time_us, record.node, chunk)
-    return 0
-
-
-class _NoThread:
-    """A thread whose work is done as soon as it is started."""
-
-    def __init__(self, target: Callable[[], None], name: str) -> None:
-        self._target = target
-
-    def start(self) -> None:
-        self._target()
-
-    def is_alive(self) -> bool:
-        return False
-
-    def join(self) -> None: ...
 
 
 class _KilledProgram(Program):
@@ -379,7 +254,7 @@ class _KilledProgram(Program):
 
 def _record(kill: Kill, store: Store, folder: Path) -> KillVerdict:
     if kill.way == "CUT":
-        log = _log_of("record", store)
+        log = disk_log("record", store)
         at = kill.rng.randrange(len(log.events))
         log.cut(at, kill.rng, folder / "disk")
         blocks, time_us = log.events[at].note
@@ -436,14 +311,10 @@ def _recorded(kill: Kill, run: Path, known: dict[str, Any]) -> KillVerdict:
 # A board's firmware
 
 
-def _flashed(store: Store, place: Path, live: Path) -> Callable[[], int]:
-    return partial(typed, COMMANDS["configuration"].words(store, place, live))
-
-
 def _flash(kill: Kill, store: Store, folder: Path) -> KillVerdict:
     with forked_bench(one_board(), kill.number, folder / "bench") as live:
         own = {name: content for name, content in contents(live.parent / "boards" / JOINT).items() if name in KEPT}
-        act = _flashed(store, folder / "place", live)
+        act = flashing(store, folder / "place", live)
         if kill.way == "CUT":
             code = in_child(partial(_cut_off, kill, store, act), folder / "words.log")
         else:
@@ -460,7 +331,7 @@ def _flash(kill: Kill, store: Store, folder: Path) -> KillVerdict:
 
 def _cut_off(kill: Kill, store: Store, act: Callable[[], int]) -> int:
     """Flash, and have the power fail before, within or after one of the board's changes."""
-    change, how = kill.rng.randint(1, _changes_of(store)), kill.rng.choice(("before", "half", "empty", "after"))
+    change, how = kill.rng.randint(1, board_changes(store)), kill.rng.choice(("before", "half", "empty", "after"))
 
     def fail() -> Exception:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -468,29 +339,6 @@ def _cut_off(kill: Kill, store: Store, act: Callable[[], int]) -> int:
 
     update.FolderFiles = lambda folder: FailingFiles(folder, change, how, fail)  # type: ignore[assignment]
     return act()
-
-
-@cache
-def _changes_of(store: Store) -> int:
-    """How many changes of a board's files a flash makes that nobody disturbs."""
-    place, count = store.folder / "changes", store.folder / "changes.count"
-
-    def flash(live: Path) -> int:
-        boards: list[FailingFiles] = []
-
-        def noted(folder: Path) -> FailingFiles:
-            boards.append(FailingFiles(folder, 0, ""))
-            return boards[-1]
-
-        update.FolderFiles = noted  # type: ignore[assignment]
-        code = _flashed(store, place, live)()
-        count.write_text(str(sum(len(board.changes) for board in boards)), encoding="utf-8")
-        return code
-
-    shutil.rmtree(place, ignore_errors=True)
-    with forked_bench(one_board(), 0, place / "bench") as live:
-        in_child(partial(flash, live), store.folder / "count.log")
-    return int(count.read_text(encoding="utf-8"))
 
 
 def _half_kept(boards: Path, own: dict[str, bytes]) -> str:

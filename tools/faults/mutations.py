@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 from hil_tests.virtual_bench.bench_file import UNIX
 from jointwire import State
-from tools.faults.cell import Cell
-from tools.faults.errors import UnknownCell
-from tools.faults.faults import Fault
-from tools.faults.states import DRIVEN
+from tools.faults.cell import DRIVEN, Cell, Fault, UnknownCell
 
 if TYPE_CHECKING:
     from tools.faults.verdict import Verdict

@@ -32,12 +32,9 @@ from jointbench.robot import load_robot
 from jointbench.sealed import sealed_json
 from jointbench.stopping import STOPPING, exit_code
 from jointwire import State
-from tools.faults.cell import Cell
-from tools.faults.counted import CountedRecorder
-from tools.faults.errors import CellNotRun, StateNotReached, WorkerLost
-from tools.faults.evidence import Evidence, read_recorded
-from tools.faults.moment import MomentClock
-from tools.faults.subject import HOT, JOINT, NODE, PERIOD, load, set_up
+from tools.faults.cell import Cell, CellNotRun, StateNotReached, WorkerLost
+from tools.faults.subject import HOT, JOINT, NODE, PERIOD, CountedRecorder, MomentClock, load, set_up
+from tools.faults.verdict import Evidence, read_recorded
 
 ROBOT = "modular7:1"
 AWAY = 0.1  # [rad], from where the joint stands to where the motion begins: what is refused must not go there either

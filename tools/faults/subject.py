@@ -1,10 +1,12 @@
-"""What a fault strikes: one joint with its board, its limits, and the motion it plays."""
+"""What a fault strikes: one joint with its board, limits and motion; the clock that strikes, and the host after."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +14,76 @@ from hil_tests.link_helpers import Wave
 from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board_clock import BoardClock
-from jointbench.link import Bench
+from jointbench.errors import JointbenchError
+from jointbench.link import Bench, open_bench
 from jointbench.link.client import RegisterName
+from jointbench.link.clock import Clock, LockstepClock
 from jointbench.link.trajectory import trajectory_knots
-from jointwire import State
-from tools.faults.cell import Cell
-from tools.faults.errors import CellNotRun
+from jointbench.recording import Recorder
+from jointwire import Chunk, Frame, MessageType, State
+from tools.faults.cell import Cell, CellNotRun
 from tools.faults.mutations import MUTATIONS
+
+
+class MomentClock:
+    """The target's clock, with something that happens at a moment, whoever waits on it then.
+
+    Attributes:
+        target: the clock behind.
+        moment_us: when it is to happen [µs].
+        struck_us: when it happened [µs], None before.
+    """
+
+    def __init__(self, clock: Clock, moment_us: int, strike: Callable[[], None]) -> None:
+        """Wait for the moment; it may be now."""
+        assert isinstance(clock, LockstepClock)
+        self.target = clock
+        self.name = clock.name
+        self.common_ticks = clock.common_ticks
+        self.struck_us: int | None = None
+        self.moment_us = moment_us
+        self._strike = strike
+
+    def now_us(self) -> int:
+        """Time of the target [µs]."""
+        return self.target.now_us()
+
+    def wait(self, timeout_us: int, gather_us: int = 0, timed_us: int = 0) -> None:
+        """As any clock, but never past the moment; what happens there happens before time goes on."""
+        left_us = self.moment_us - self.target.now_us()
+        if self.struck_us is None and left_us <= 0:
+            self.struck_us = self.target.now_us()
+            self._strike()
+        self.target.wait(min(timeout_us, left_us) if left_us > 0 else timeout_us, gather_us, timed_us)
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have the bench do something besides."""
+        return self.target.ask(request)
+
+    def close(self) -> None:
+        """Let the target go."""
+        self.target.close()
+
+
+class CountedRecorder(Recorder):
+    """Writes a run.
+
+    Attributes:
+        taken: frames and byte strings that were none, so far.
+        blocks: frames of samples among them.
+    """
+
+    def __init__(self, directory: Path, provenance: Mapping[str, Any]) -> None:
+        """Create the run's directory."""
+        super().__init__(directory, provenance)
+        self.taken = self.blocks = 0
+
+    def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
+        """Count it, then record it."""
+        self.taken += 1
+        self.blocks += isinstance(chunk.content, Frame) and chunk.content.type is MessageType.DATA
+        super().chunk(time_us, node, chunk)
+
 
 BENCH = Path(__file__).parents[2] / "hil_tests" / "benches" / "modular7.toml"
 BREAKING = PROGRAMS / "breaking.py"
@@ -98,3 +163,74 @@ def load(bench: Bench) -> None:
     """Upload the motion, as playing does."""
     knots = trajectory_knots(motion(bench), bench.robot, bench.facts)
     bench.boards[0].upload(knots[0], 1)
+
+
+TOLD_US = 1_200_000  # a board in FAULT tells it each second
+REST_US = 50_000
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a board was found, and whether it plays again.
+
+    Attributes:
+        since_us: the bench's time when the second host came; motors that were on are off by then.
+        latched: number of the trip that it had, 0 without one.
+        problem: why it does not play again; empty where it does.
+        image: SHA-256 of the firmware that the board says it runs; empty where it does not answer.
+    """
+
+    since_us: int
+    latched: int
+    problem: str
+    image: str = ""
+
+
+def recover(live: Path, power: bool) -> Recovery:
+    """Be the second host, on a good line, with everything healed.
+
+    Args:
+        live: the bench.
+        power: whether the board's power has to be taken first; that of one that is gone is taken anyhow.
+    """
+    with open_bench(live) as bench:
+        clock, (board,) = bench.clock, bench.boards
+        assert isinstance(clock, LockstepClock)
+        since_us, latched, image = clock.now_us(), 0, ""
+        try:
+            _pass(clock, REST_US)  # a board that is gone says so
+            if power or board.why_lost:
+                clock.restart(board.node)
+            bench.connect()
+            image = bench.identities[0].image_sha256
+            if board.state is State.FAULT:
+                _pass(clock, TOLD_US)
+                latched = board.fault.trip if board.fault else -1
+            _play_again(bench, clock)
+        except JointbenchError as error:
+            return Recovery(since_us, latched, f"does not play again: {error}", image)
+        return Recovery(since_us, latched, _judge_outputs(clock, board.node), image)
+
+
+def _play_again(bench: Bench, clock: LockstepClock) -> None:
+    """What anybody does after a fault, from where the joint was left."""
+    if bench.boards[0].state is State.FAULT:
+        bench.clear()
+    set_up(bench)
+    start = float(bench.positions()[0])
+    clock.ask({"outputs": bench.boards[0].node})
+    bench.play(motion(bench, start))
+
+
+def _judge_outputs(clock: LockstepClock, node: int) -> str:
+    outputs = clock.ask({"outputs": node})["outputs"]
+    driven = [command for _, enable, command in outputs if enable]
+    if len(driven) < LEAST_DRIVEN or not any(driven):
+        return f"says that it played, but its motor was on for {len(driven)} ticks of {LEAST_DRIVEN}"
+    return "" if outputs[-1][1:] == [0, 0] else "played again, and its motor is on yet"
+
+
+def _pass(clock: LockstepClock, for_us: int) -> None:
+    end_us = clock.now_us() + for_us
+    while (left_us := end_us - clock.now_us()) > 0:
+        clock.wait(left_us)

@@ -12,12 +12,12 @@ import pytest
 from jointbench import files
 from jointbench.recording import record_file
 from jointbench.testing.requirements import load
-from tools.faults import disk, kills
+from tools.faults import disk, kills, undisturbed
+from tools.faults.__main__ import cells_of, parser
+from tools.faults.cell import UnknownCell
 from tools.faults.commands import COMMANDS, Store, make_store
 from tools.faults.disk import TROUBLES, disk_cells, run_disk_cell
-from tools.faults.errors import UnknownCell
 from tools.faults.kills import WAYS, WORKS, Kill, kill_checks, run_kill
-from tools.faults.verb import cells_of, parser
 from tools.requirements import FOLDER
 
 pytestmark = pytest.mark.slow
@@ -70,19 +70,19 @@ def cuts(store: Store, tmp_path: Path, work: str) -> Iterator[kills.KillVerdict]
 def test_a_file_that_is_not_synced_is_half_written(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kills._log_of.cache_clear()
+    undisturbed.disk_log.cache_clear()
     monkeypatch.setattr(files, "sync", lambda path: None)
     assert any("is neither the earlier one" in verdict.half_written for verdict in cuts(store, tmp_path, "export"))
-    kills._log_of.cache_clear()
+    undisturbed.disk_log.cache_clear()
 
 
 def test_a_recording_that_is_seldom_synced_loses_more(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kills._log_of.cache_clear()
+    undisturbed.disk_log.cache_clear()
     monkeypatch.setattr(record_file, "_FSYNC_S", 0.2)
     verdicts = [replace(verdict, missed="") for verdict in cuts(store, tmp_path, "record")]
-    kills._log_of.cache_clear()
+    undisturbed.disk_log.cache_clear()
     assert not next(check for check in kill_checks(verdicts) if check.name == "kills.lost").ok
 
 

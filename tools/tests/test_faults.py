@@ -17,23 +17,26 @@ from jointbench.recording.run_directory import FRAMES
 from jointbench.stopping import SafeInterrupt
 from jointbench.testing.requirements import load
 from jointwire import State, Trip
-from tools.faults import evidence
-from tools.faults.campaign import run_campaign
-from tools.faults.cell import Cell, all_cells, chosen_cells
+from tools.faults import verdict as evidence
+from tools.faults.__main__ import PAGE, cells_of, main, parser, rendered, sample
+from tools.faults.campaign import run_campaign, run_cell
+from tools.faults.cell import (
+    GROUPS,
+    MOMENTS_US,
+    Cell,
+    CellNotRun,
+    MatrixError,
+    UnknownCell,
+    all_cells,
+    chosen_cells,
+    read_matrix,
+)
 from tools.faults.chip_cuts import Cut, CutVerdict, Update
-from tools.faults.counted import CountedRecorder
-from tools.faults.errors import CellNotRun, MatrixError, UnknownCell
-from tools.faults.evidence import Evidence, Recorded, read_recorded
-from tools.faults.faults import GROUPS, read_matrix
-from tools.faults.forked_bench import forked_bench
+from tools.faults.commands import forked_bench
 from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
-from tools.faults.page import PAGE, rendered
-from tools.faults.run_cell import run_cell
 from tools.faults.session import Session
-from tools.faults.states import MOMENTS_US
-from tools.faults.subject import bench_of, with_faulty_line
-from tools.faults.verb import cells_of, main, parser, sample
-from tools.faults.verdict import judge
+from tools.faults.subject import CountedRecorder, bench_of, with_faulty_line
+from tools.faults.verdict import Evidence, Recorded, judge, read_recorded
 from tools.requirements import FOLDER
 
 MATRIX = read_matrix()

@@ -12,7 +12,7 @@ import pytest
 from jointbench import files
 from jointbench.files import keep_earlier, write_file
 from jointbench.recording.run_directory import create_run_directory
-from tools.faults.write_log import WriteLog, contents
+from tools.faults.disk import WriteLog, contents
 
 OLD, NEW = b"old" * 400, b"new" * 500
 
