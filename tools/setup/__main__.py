@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.setup import browser, development, environment, micropython, qemu, riscv, rp2, stubs
+from tools.setup import browser, environment, micropython, qemu, riscv, rp2, stubs
 from tools.setup.checkout import Checkout, exclusive
-from tools.setup.command import explain
-from tools.setup.errors import SetupError, Unavailable
-from tools.setup.extras import Extra
+from tools.setup.command import SetupError, Unavailable, explain
+from tools.setup.extras import Extra, development
 from tools.setup.relock import lock_debian
 
 PARTS = {

@@ -11,8 +11,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.setup.command import run
-from tools.setup.errors import CommandFailed, SetupError
+from tools.setup.command import CommandFailed, SetupError, run
 
 KEYRINGS = [Path(f"/usr/share/keyrings/debian-archive-keyring.{suffix}") for suffix in ("gpg", "pgp")]
 SUITES_OF_DEBIAN = "bullseye|bookworm|trixie|forky|duke|oldoldstable|oldstable|stable|testing|unstable|sid"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable
 
 VARIABLE = "JOINTBENCH_CHROMIUM"
 NAMES = ("chromium", "google-chrome")

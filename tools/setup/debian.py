@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tools.setup import apt
 from tools.setup.checkout import Checkout
-from tools.setup.download import RemoteFile, download
-from tools.setup.errors import Gone, SetupError
+from tools.setup.command import Gone, RemoteFile, SetupError, download
 
 LOCK = Path(__file__).with_name("debian.lock")
 COLUMNS = "set suite architecture package version size sha256 path"
@@ -48,7 +47,9 @@ SETS = {
         "trixie", HOSTS, ("qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-dev", "make"), sources=("micropython",)
     ),
     "riscv": PackageSet(
-        "trixie", HOSTS, ("qemu-system-riscv", "gcc-riscv64-unknown-elf", "libnewlib-dev", "make"),
+        "trixie",
+        HOSTS,
+        ("qemu-system-riscv", "gcc-riscv64-unknown-elf", "libnewlib-dev", "make"),
         sources=("micropython",),
     ),
     # Without what the SDK's and TinyUSB's sources depend on: the image takes none of it, and it is 0.4 GB.

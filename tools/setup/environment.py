@@ -8,10 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tools.setup import apt, debian, libraries, packages
+from tools.setup import apt, debian, packages
 from tools.setup.checkout import Checkout
-from tools.setup.command import run
-from tools.setup.errors import SetupError
+from tools.setup.command import SetupError, run
 
 UNFINISHED = "unfinished\n"
 
@@ -52,7 +51,7 @@ def install(checkout: Checkout) -> None:
     stamp.write_text(UNFINISHED)
     _make_venv(checkout)
     packages.install(checkout)
-    libraries.complete(checkout)
+    packages.complete_libraries(checkout)
     stamp.write_text(fingerprint(checkout))
 
 

@@ -1,10 +1,35 @@
-"""What only some verbs take, such as conversions: fetched from the lock when such a verb first needs it."""
+"""Parts of the lock that a user's environment starts without: extras, fetched when first needed, and development."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.setup import development, environment, libraries, packages
+from tools.setup import environment, packages
 from tools.setup.checkout import Checkout
+
+
+class Development:
+    """What only those who change the project need: linters, peers, what builds the pages; the whole lock."""
+
+    def is_ready(self, checkout: Checkout) -> bool:
+        """Say whether the environment holds the whole lock as it is in the checkout now."""
+        stamp = self._stamp(checkout)
+        return stamp.exists() and stamp.read_text() == environment.fingerprint(checkout)
+
+    def install(self, checkout: Checkout) -> None:
+        """Install the rest of the lock; the environment is there.
+
+        Raises:
+            CommandFailed: a dependency cannot be installed.
+        """
+        packages.install_all(checkout)
+        packages.complete_libraries(checkout)
+        self._stamp(checkout).write_text(environment.fingerprint(checkout))
+
+    def _stamp(self, checkout: Checkout) -> Path:
+        return checkout.venv / "jointbench-development"
+
+
+development = Development()
 
 
 @dataclass(frozen=True)
@@ -26,7 +51,7 @@ class Extra:
             SetupError: a dependency cannot be installed.
         """
         packages.install_extra(checkout, self.name)
-        libraries.complete(checkout)
+        packages.complete_libraries(checkout)
         self._stamp(checkout).write_text(environment.fingerprint(checkout))
 
     def _stamp(self, checkout: Checkout) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError
+from tools.setup.command import SetupError
 
 VARIABLE = "JOINTBENCH_MICROPYTHON"
 KEY = "debian-key"  # the file that says from which packages it was made

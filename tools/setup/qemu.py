@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tools.setup import apt, qemu_image, qemu_tools
 from tools.setup.checkout import Checkout
-from tools.setup.command import must_say
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable, must_say
 
 # What the user may name instead. What a machine has installed is not taken unasked: another compiler makes other
 # programs, whose instructions are other numbers.

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from tools.setup import apt, qemu_tools
 from tools.setup.checkout import Checkout
-from tools.setup.command import run
-from tools.setup.errors import CommandFailed, SetupError
+from tools.setup.command import CommandFailed, SetupError, run
 
 PORT = "ports/jointbench"  # where the port stands in MicroPython's source
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from tools.setup import apt, debian
 from tools.setup.checkout import Checkout
+from tools.setup.command import CommandFailed, RemoteFile, SetupError
 from tools.setup.debian import COLUMNS, SETS, UNSIGNED, Locked, PackageSet
-from tools.setup.download import RemoteFile
-from tools.setup.errors import CommandFailed, SetupError
 
 HEADER = f"""\
 # Debian's packages that set-up takes, a line each: {COLUMNS}.

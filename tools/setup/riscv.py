@@ -12,8 +12,7 @@ from pathlib import Path
 
 from tools.setup import apt, debian, qemu_image, qemu_tools
 from tools.setup.checkout import Checkout
-from tools.setup.command import must_say
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable, must_say
 
 # What the user may name instead.
 VARIABLES = ("JOINTBENCH_QEMU_RISCV", "JOINTBENCH_RISCV_FIRMWARE")

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from tools.setup import apt, rp2_image
 from tools.setup.checkout import Checkout
-from tools.setup.command import must_say, run, run_over_network
-from tools.setup.download import sha256_of
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable, must_say, run, run_over_network, sha256_of
 from tools.setup.extras import Extra
 
 # The user may name the folder that another checkout's set-up made.

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tools.setup import apt, debian, packages, qemu_tools
 from tools.setup.checkout import Checkout
-from tools.setup.command import run
-from tools.setup.errors import CommandFailed, SetupError
+from tools.setup.command import CommandFailed, SetupError, run
 
 COMPILER, SOURCES = "rp2-compiler", "rp2"  # the sets of Debian's packages
 NAMES = ("firmware.bin", "firmware.uf2")  # as it lies in the flash, and as a real board takes it over USB

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tools.setup.download import RemoteFile
+from tools.setup.command import RemoteFile
 
 HANG = "hang"  # send half, then nothing more
 SHORT = "short"  # send half, then hang up

@@ -8,7 +8,7 @@ import pytest
 
 from tools.setup import apt, browser
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable
 
 
 @pytest.fixture

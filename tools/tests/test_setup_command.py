@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.setup import command
-from tools.setup.command import explain, run, run_over_network
-from tools.setup.errors import CommandFailed
+from tools.setup.command import CommandFailed, explain, run, run_over_network
 
 # What the programs really print, shortened to the lines that matter.
 PRINTED = {

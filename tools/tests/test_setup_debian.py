@@ -13,8 +13,8 @@ import pytest
 from tools.setup import __main__ as setup
 from tools.setup import apt, debian, relock
 from tools.setup.checkout import Checkout
+from tools.setup.command import DownloadFailed, SetupError
 from tools.setup.debian import HOSTS, SETS, Locked, PackageSet, parse
-from tools.setup.errors import DownloadFailed, SetupError
 from tools.tests.local_mirror import Mirror, mirror
 from tools.tests.setup_checkouts import ROOT
 
@@ -117,7 +117,7 @@ def test_what_a_point_release_superseded_is_asked_of_apt(
 def test_a_mirror_that_fails_is_not_taken_for_one_that_has_moved_on(
     server: Mirror, checkout: Checkout, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
+    monkeypatch.setattr("tools.setup.command.pause", lambda _: None)
     monkeypatch.setattr(apt, "fetch", lambda *_, **__: pytest.fail("apt was asked"))
     server.add("pool/a.deb", b"a")
     server.faults = [500] * 4
@@ -129,7 +129,7 @@ def test_a_mirror_that_fails_is_not_taken_for_one_that_has_moved_on(
 def test_a_set_that_was_interrupted_goes_on_with_what_it_has(
     server: Mirror, checkout: Checkout, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
+    monkeypatch.setattr("tools.setup.command.pause", lambda _: None)
     files = {name: server.add(f"pool/{name}.deb", name.encode()) for name in "ab"}
     entries = [Locked("tools", "trixie", THIS, name, "1", file) for name, file in files.items()]
     lock.write_text("".join(f"{entry.line()}\n" for entry in entries))

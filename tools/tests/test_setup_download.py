@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import download as module
-from tools.setup.download import RemoteFile, download
-from tools.setup.errors import DownloadFailed, Gone
+from tools.setup import command as module
+from tools.setup.command import DownloadFailed, Gone, RemoteFile, download
 from tools.tests.local_mirror import HANG, OTHER, SHORT, Mirror, mirror
 
 CONTENT = bytes(range(256)) * 40

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import apt, debian, development, environment, libraries, packages
+from tools.setup import apt, debian, environment, packages
 from tools.setup.checkout import Checkout
-from tools.setup.errors import CommandFailed, SetupError
-from tools.setup.extras import Extra
+from tools.setup.command import CommandFailed, SetupError
+from tools.setup.extras import Extra, development
 from tools.tests.setup_checkouts import ROOT
 
 
@@ -190,10 +190,10 @@ def test_libraries_that_a_bare_machine_lacks_are_fetched_and_only_those(
 
     monkeypatch.setattr(debian, "fetch", lambda name, *_: fetched.append(name) or [Path("a.deb")])
     monkeypatch.setattr(apt, "unpack_part", unpack)
-    assert libraries.missing(checkout) == {"libatomic.so.1": node}
-    libraries.complete(checkout)
+    assert packages.missing_libraries(checkout) == {"libatomic.so.1": node}
+    packages.complete_libraries(checkout)
     assert [path.name for path in checkout.libraries.iterdir()] == ["libatomic.so.1"]
-    libraries.complete(checkout)
+    packages.complete_libraries(checkout)
     assert fetched == ["libraries"]
 
 
@@ -205,12 +205,12 @@ def test_a_library_that_cannot_be_had_is_named_with_who_needs_it(
     Path(f"{node}.needs").write_text("libodd.so.7")
     monkeypatch.setattr(debian, "fetch", lambda *_: [])
     with pytest.raises(SetupError, match=rf"node \({node}\) needs libodd\.so\.7, which this system has not; install"):
-        libraries.complete(checkout)
+        packages.complete_libraries(checkout)
 
 
 @pytest.mark.slow
 def test_every_program_of_this_checkout_has_its_libraries() -> None:
-    assert libraries.missing(Checkout(ROOT)) == {}
+    assert packages.missing_libraries(Checkout(ROOT)) == {}
 
 
 def test_an_extra_comes_once_and_with_the_environment_it_goes(

@@ -5,7 +5,7 @@ import pytest
 
 from tools.setup import apt, micropython
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError
+from tools.setup.command import SetupError
 from tools.tests.setup_checkouts import ROOT
 
 
@@ -156,7 +156,7 @@ esac""",
 def test_where_nothing_can_be_fetched_there_is_no_interpreter(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
+    monkeypatch.setattr("tools.setup.command.pause", lambda _: None)
     monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://127.0.0.1:9")
     with pytest.raises(SetupError, match=r"\.deb did not come from http://127.*Connection refused.*\n  Other ways"):
         micropython.install(checkout)

@@ -7,7 +7,7 @@ import pytest
 
 from tools.setup import packages
 from tools.setup.checkout import Checkout
-from tools.setup.errors import CommandFailed
+from tools.setup.command import CommandFailed
 from tools.setup.packages import EXTRAS, chosen_names, locked, uv_settings
 from tools.tests.setup_checkouts import ROOT
 

@@ -13,7 +13,7 @@ import pytest
 from tools.setup import __main__ as setup
 from tools.setup import apt, debian, qemu, qemu_image, qemu_tools
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable
 from tools.tests.setup_checkouts import ROOT, bare_checkout
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tools.setup import apt, debian, qemu_image, qemu_tools, riscv
 from tools.setup.checkout import Checkout
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import pytest
 from tools.setup import __main__ as setup
 from tools.setup import apt, debian, qemu_tools, rp2, rp2_image
 from tools.setup.checkout import Checkout
-from tools.setup.download import sha256_of
-from tools.setup.errors import SetupError, Unavailable
+from tools.setup.command import SetupError, Unavailable, sha256_of
 from tools.tests.local_mirror import mirror
 from tools.tests.setup_checkouts import ROOT
 

@@ -73,7 +73,7 @@ def failing(command: list[str | Path], log: Path, env: dict[str, str] | None = N
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="asks this machine's apt")
 def test_no_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("tools.setup.download.pause", lambda _: None)
+    monkeypatch.setattr("tools.setup.command.pause", lambda _: None)
     monkeypatch.setenv("JOINTBENCH_DEBIAN_MIRROR", NOWHERE)
     monkeypatch.delenv("JOINTBENCH_MICROPYTHON", raising=False)
     monkeypatch.setattr(setup, "__file__", str(tmp_path / "tools" / "setup" / "__main__.py"))

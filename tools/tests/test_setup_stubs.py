@@ -7,7 +7,7 @@ import pytest
 
 from tools.setup import stubs
 from tools.setup.checkout import Checkout, exclusive
-from tools.setup.errors import CommandFailed
+from tools.setup.command import CommandFailed
 from tools.tests.setup_checkouts import ROOT
 
 
