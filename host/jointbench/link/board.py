@@ -17,7 +17,7 @@ from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent,
 from jointbench.files import write_file
 from jointbench.link.client import Client, RegisterName
 from jointbench.link.clock import Clock
-from jointbench.link.conversation import CLEARING, ChunkListener, Conversation, fault_text, range_text, refusal_text
+from jointbench.link.conversation import CLEARING, ChunkListener, Conversation, fault_text, range_text
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.line import Line, Port
 from jointbench.link.sync import Exchange
@@ -29,7 +29,6 @@ from jointwire import (
     REGISTERS,
     Frame,
     MessageType,
-    Refusal,
     Schema,
     SchemaError,
     State,
@@ -135,7 +134,7 @@ class Board:
         self._clock = clock
         self._update = update
         self._talk = Conversation(self.line, self.node, self.joint, clock, self._note)
-        self.client: Client = Client(self._ask)
+        self.client: Client = Client(self._talk.request)
         self._token = 0
 
     def greet(self) -> Identity:
@@ -218,10 +217,10 @@ class Board:
         register = BY_NAME.get(name)
         if register is None:
             raise BoardRefused(self.joint, self.node, f"has no register {name!r}; it has {', '.join(BY_NAME)}")
-        about = f"{name} = {raw}"
         if not -(2**31) <= raw < 2**31:
-            raise BoardRefused(self.joint, self.node, f"cannot be sent {about}; allowed is {range_text(register)}")
-        self.client.write(name, raw, about=about, allowed=range_text(register))
+            text = f"cannot be sent {name} = {raw}; allowed is {range_text(register)}"
+            raise BoardRefused(self.joint, self.node, text)
+        self.client.write(name, raw)
         if self.facts:
             self.facts = replace(self.facts, registers={**self.facts.registers, name: raw})
 
@@ -250,10 +249,9 @@ class Board:
         size = min(_KNOTS_PER_FRAME, max(identity.receive_buffer - _KNOTS_OVERHEAD, 8) // 8)
         for offset in range(0, len(knots), size):
             part = [{"position": int(p), "velocity": int(v)} for p, v in knots[offset : offset + size]]
-            self.client.knots(offset, part, about=f"from {offset}")
-        about = f"of {len(knots)} knots, {repeats} times"
+            self.client.knots(offset, part)
         load = (len(knots), repeats, zlib.crc32(data))
-        self.client.load(*load, about=about)
+        self.client.load(*load)
         self.trajectory = trajectory_crc(*load)
         self.state = State.LOADED
 
@@ -279,7 +277,7 @@ class Board:
         Raises:
             BoardRefused: not armed, too far from the first knot, or too late.
         """
-        self.client.start(at_tick & 0xFFFFFFFF, about=f"at tick {at_tick}")
+        self.client.start(at_tick & 0xFFFFFFFF)
         self.state = State.RUNNING
 
     def stop(self) -> None:
@@ -403,22 +401,6 @@ class Board:
                 raise BoardSilent(self.joint, self.node, f"sends {len(data)} of {total} bytes of its DICT and no more")
             data, total = data + part.data, part.total
         return data
-
-    def _ask(
-        self,
-        kind: MessageType,
-        answer: MessageType,
-        matches: Callable[[Any], bool],
-        about: str = "",
-        allowed: str = "",
-        **fields: Any,
-    ) -> tuple[int, Frame]:
-        """Ask as the client's `Asker`; a refusal becomes an error in words."""
-        time_us, frame = self._talk.ask(kind, answer, matches, **fields)
-        if frame.type is MessageType.ACK and frame.body.refusal != Refusal.OK:
-            reason = refusal_text(frame.body.refusal, frame.body.value, allowed, kind)
-            raise BoardRefused(self.joint, self.node, f"refused {kind.name}{' ' if about else ''}{about}: {reason}")
-        return time_us, frame
 
 
 def _state(number: int) -> State | None:

@@ -115,8 +115,6 @@ class Asker(Protocol):
         kind: MessageType,
         answer: MessageType,
         matches: Callable[[Any], bool],
-        about: str = "",
-        allowed: str = "",
         **fields: Any,
     ) -> tuple[int, Frame]:
         """Ask a board.
@@ -125,8 +123,6 @@ class Asker(Protocol):
             kind: of the request.
             answer: the type its answer has.
             matches: whether an answer of that type, by its body, is to this request.
-            about: what the request is about, for an error's text.
-            allowed: what would be allowed, for an error's text.
             fields: of the request's body.
 
         Returns:
@@ -136,60 +132,58 @@ class Asker(Protocol):
 
 
 class Client:
-    """Asks one board; errors are the asker's, and `about` and `allowed` are for their text."""
+    """Asks one board; errors are the asker's."""
 
     def __init__(self, ask: Asker) -> None:
         """Ask through this."""
         self._ask = ask
 
-    def _request(self, kind: MessageType, about: str, allowed: str, **fields: Any) -> Answer[Any]:
+    def _request(self, kind: MessageType, **fields: Any) -> Answer[Any]:
         answer = ANSWERS[kind]
 
         def matches(body: Any) -> bool:
             return all(getattr(body, name) == fields[name] for name in answer.echoed)
 
-        received_us, frame = self._ask(kind, answer.type, matches, about=about, allowed=allowed, **fields)
+        received_us, frame = self._ask(kind, answer.type, matches, **fields)
         return Answer(received_us, frame.body, frame)
 
-    def hello(self, major: int, minor: int, *, about: str = "", allowed: str = "") -> Answer[HelloAck]:
+    def hello(self, major: int, minor: int) -> Answer[HelloAck]:
         """Greet a board.
 
         Args:
             major: protocol of the host.
             minor: protocol of the host.
         """
-        return self._request(MessageType.HELLO, about, allowed, major=major, minor=minor)
+        return self._request(MessageType.HELLO, major=major, minor=minor)
 
-    def read(self, first: int, count: int, *, about: str = "", allowed: str = "") -> Answer[Values]:
+    def read(self, first: int, count: int) -> Answer[Values]:
         """Ask for raw register values.
 
         Args:
             first: register id.
             count: registers, ids without a gap.
         """
-        return self._request(MessageType.READ, about, allowed, first=first, count=count)
+        return self._request(MessageType.READ, first=first, count=count)
 
-    def write(self, register: RegisterName, value: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def write(self, register: RegisterName, value: int) -> Answer[Ack]:
         """Set one register.
 
         Args:
             register: its name.
             value: raw.
         """
-        return self._request(MessageType.WRITE, about, allowed, register=BY_NAME[register].id, value=value)
+        return self._request(MessageType.WRITE, register=BY_NAME[register].id, value=value)
 
-    def knots(
-        self, offset: int, knots: Sequence[Mapping[str, int]], *, about: str = "", allowed: str = ""
-    ) -> Answer[Ack]:
+    def knots(self, offset: int, knots: Sequence[Mapping[str, int]]) -> Answer[Ack]:
         """Upload a part of a trajectory.
 
         Args:
             offset: index of the first.
             knots: position [motor counts], velocity [counts/tick, Q8] of each.
         """
-        return self._request(MessageType.KNOTS, about, allowed, offset=offset, count=len(knots), knots=knots)
+        return self._request(MessageType.KNOTS, offset=offset, count=len(knots), knots=knots)
 
-    def load(self, count: int, repeats: int, crc32: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def load(self, count: int, repeats: int, crc32: int) -> Answer[Ack]:
         """Have the board check the uploaded trajectory; it is LOADED afterwards.
 
         Args:
@@ -197,73 +191,73 @@ class Client:
             repeats: how often it will be played.
             crc32: of all knots as KNOTS carries them.
         """
-        return self._request(MessageType.LOAD, about, allowed, count=count, repeats=repeats, crc32=crc32)
+        return self._request(MessageType.LOAD, count=count, repeats=repeats, crc32=crc32)
 
-    def arm(self, token: int, config_crc: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def arm(self, token: int, config_crc: int) -> Answer[Ack]:
         """Let the board hold its motor where it is.
 
         Args:
             token: from the last HELLO_ACK; good once.
             config_crc: CRC-32 of all register values, going on from that of the last LOAD.
         """
-        return self._request(MessageType.ARM, about, allowed, token=token, config_crc=config_crc)
+        return self._request(MessageType.ARM, token=token, config_crc=config_crc)
 
-    def start(self, at_tick: int, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def start(self, at_tick: int) -> Answer[Ack]:
         """Play the loaded trajectory.
 
         Args:
             at_tick: of the board; 0: the next one.
         """
-        return self._request(MessageType.START, about, allowed, at_tick=at_tick)
+        return self._request(MessageType.START, at_tick=at_tick)
 
-    def stop(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def stop(self) -> Answer[Ack]:
         """Switch the motor off."""
-        return self._request(MessageType.STOP, about, allowed)
+        return self._request(MessageType.STOP)
 
-    def clear(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def clear(self) -> Answer[Ack]:
         """Acknowledge a latched fault."""
-        return self._request(MessageType.CLEAR, about, allowed)
+        return self._request(MessageType.CLEAR)
 
-    def ping(self, nonce: int, *, about: str = "", allowed: str = "") -> Answer[Pong]:
+    def ping(self, nonce: int) -> Answer[Pong]:
         """Exchange times, and show that the host is alive.
 
         Args:
             nonce: any number.
         """
-        return self._request(MessageType.PING, about, allowed, nonce=nonce)
+        return self._request(MessageType.PING, nonce=nonce)
 
-    def dict(self, offset: int, *, about: str = "", allowed: str = "") -> Answer[DictPart]:
+    def dict(self, offset: int) -> Answer[DictPart]:
         """Ask for the schema, text compressed by zlib, in parts.
 
         Args:
             offset: first byte asked for.
         """
-        return self._request(MessageType.DICT, about, allowed, offset=offset)
+        return self._request(MessageType.DICT, offset=offset)
 
-    def echo(self, data: bytes, *, about: str = "", allowed: str = "") -> Answer[EchoReply]:
+    def echo(self, data: bytes) -> Answer[EchoReply]:
         """Ask for the same bytes back.
 
         Args:
             data: anything.
         """
-        return self._request(MessageType.ECHO, about, allowed, count=len(data), data=data)
+        return self._request(MessageType.ECHO, count=len(data), data=data)
 
-    def save(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def save(self) -> Answer[Ack]:
         """Keep the "persist" registers over a reset."""
-        return self._request(MessageType.SAVE, about, allowed)
+        return self._request(MessageType.SAVE)
 
-    def repl(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def repl(self) -> Answer[Ack]:
         """End the program and give the port back to the interpreter."""
-        return self._request(MessageType.REPL, about, allowed)
+        return self._request(MessageType.REPL)
 
-    def confirm(self, image_sha256: bytes, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def confirm(self, image_sha256: bytes) -> Answer[Ack]:
         """Keep the firmware that runs: it has passed its trial.
 
         Args:
             image_sha256: as in its HELLO_ACK: only this image may stay.
         """
-        return self._request(MessageType.CONFIRM, about, allowed, image_sha256=image_sha256)
+        return self._request(MessageType.CONFIRM, image_sha256=image_sha256)
 
-    def halt(self, *, about: str = "", allowed: str = "") -> Answer[Ack]:
+    def halt(self) -> Answer[Ack]:
         """Slow the reference down by limit.deceleration to rest, then switch the motor off: LOADED."""
-        return self._request(MessageType.HALT, about, allowed)
+        return self._request(MessageType.HALT)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from serial.tools import list_ports
 
-from jointbench.errors import BoardLost, BoardSilent
+from jointbench.errors import BoardLost, BoardRefused, BoardSilent
 from jointbench.link.clock import Clock
 from jointbench.link.line import Line
 from jointwire import (
     BY_NAME,
     FROZEN,
+    REGISTERS,
     BodyError,
     Chunk,
     Frame,
@@ -76,6 +77,24 @@ def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageTy
     if refusal == Refusal.WRONG_STATE and value == State.FAULT:
         text += f"; first {CLEARING}"
     return text
+
+
+_BY_ID = {register.id: register for register in REGISTERS}
+# Fields of a request that its refusal repeats.
+_REQUESTED = {
+    MessageType.WRITE: " {name} = {value}",
+    MessageType.KNOTS: " from {offset}",
+    MessageType.LOAD: " of {count} knots, {repeats} times",
+    MessageType.START: " at tick {at_tick}",
+}
+
+
+def request_refusal(kind: MessageType, fields: Mapping[str, Any], refusal: int, value: int) -> str:
+    """A request with its fields, and why it is refused, in words."""
+    register = _BY_ID[fields["register"]] if kind is MessageType.WRITE else None
+    requested = _REQUESTED.get(kind, "").format(**fields, name=register.name if register else "")
+    reason = refusal_text(refusal, value, range_text(register) if register else "", kind)
+    return f"refused {kind.name}{requested}: {reason}"
 
 
 _STATES = frozenset(State)
@@ -293,6 +312,22 @@ class Conversation:
         finally:
             self._answers = None
         raise self._silent(kind, timeout_us, self._bytes - heard, self._frames - frames)
+
+    def request(
+        self, kind: MessageType, answer: MessageType, matches: Callable[[Any], bool], **fields: Any
+    ) -> tuple[int, Frame]:
+        """Ask as `ask` does, as the `Asker` of a client.
+
+        Raises:
+            BoardRefused: the board refuses; says what was asked, and what it allows.
+            BoardSilent, BoardLost: as in `ask`.
+        """
+        received_us, frame = self.ask(kind, answer, matches, **fields)
+        if frame.type is MessageType.ACK and frame.body.refusal != Refusal.OK:
+            raise BoardRefused(
+                self.joint, self.node, request_refusal(kind, fields, frame.body.refusal, frame.body.value)
+            )
+        return received_us, frame
 
     def lost_error(self) -> BoardLost:
         """Say why the board is gone."""

@@ -96,8 +96,6 @@ class Asker(Protocol):
         kind: MessageType,
         answer: MessageType,
         matches: Callable[[Any], bool],
-        about: str = "",
-        allowed: str = "",
         **fields: Any,
     ) -> tuple[int, Frame]:
         """Ask a board.
@@ -106,8 +104,6 @@ class Asker(Protocol):
             kind: of the request.
             answer: the type its answer has.
             matches: whether an answer of that type, by its body, is to this request.
-            about: what the request is about, for an error's text.
-            allowed: what would be allowed, for an error's text.
             fields: of the request's body.
 
         Returns:
@@ -117,19 +113,19 @@ class Asker(Protocol):
 
 
 class Client:
-    """Asks one board; errors are the asker's, and `about` and `allowed` are for their text."""
+    """Asks one board; errors are the asker's."""
 
     def __init__(self, ask: Asker) -> None:
         """Ask through this."""
         self._ask = ask
 
-    def _request(self, kind: MessageType, about: str, allowed: str, **fields: Any) -> Answer[Any]:
+    def _request(self, kind: MessageType, **fields: Any) -> Answer[Any]:
         answer = ANSWERS[kind]
 
         def matches(body: Any) -> bool:
             return all(getattr(body, name) == fields[name] for name in answer.echoed)
 
-        received_us, frame = self._ask(kind, answer.type, matches, about=about, allowed=allowed, **fields)
+        received_us, frame = self._ask(kind, answer.type, matches, **fields)
         return Answer(received_us, frame.body, frame)
 '''
 
@@ -150,11 +146,9 @@ def client() -> str:
 
 def _method(kind: MessageType) -> Iterator[str]:
     parameters, arguments = _signature(kind)
-    given = "".join(f"{name}: {annotation}, " for name, annotation in parameters.items())
+    given = "".join(f", {name}: {annotation}" for name, annotation in parameters.items())
     answer = class_name(ANSWERS[kind].type)
-    definition = f'    def {kind.name.lower()}(self, {given}*, about: str = "", allowed: str = "") -> Answer[{answer}]:'
-    if len(definition) > 120:
-        definition = definition.replace("(self,", "(\n        self,").replace(") ->", "\n    ) ->")
+    definition = f"    def {kind.name.lower()}(self{given}) -> Answer[{answer}]:"
     yield definition
     if parameters:
         docs = {sub.name: sub.docs for sub in BODIES[kind].subcons} | {"register": "its name"}
@@ -164,7 +158,7 @@ def _method(kind: MessageType) -> Iterator[str]:
     else:
         yield f'        """{DOCS[kind]}"""'
     fields = "".join(f", {name}={value}" for name, value in arguments.items())
-    yield f"        return self._request(MessageType.{kind.name}, about, allowed{fields})"
+    yield f"        return self._request(MessageType.{kind.name}{fields})"
     yield ""
 
 

@@ -14,7 +14,14 @@ from serial.tools.list_ports_common import ListPortInfo
 import jointwire
 from jointbench.errors import BoardSilent
 from jointbench.link.client import Client
-from jointbench.link.conversation import ANSWER_TIMEOUT_US, LINE_NAME, Conversation, line_beside, refusal_text
+from jointbench.link.conversation import (
+    ANSWER_TIMEOUT_US,
+    LINE_NAME,
+    Conversation,
+    line_beside,
+    refusal_text,
+    request_refusal,
+)
 from jointbench.link.line import Line
 from jointbench.tests.link.wire import Wire, WireBoard
 from jointwire import ANSWERS, BODIES, REGISTERS, Frame, MessageType, Refusal, decode_frame, encode_frame
@@ -127,14 +134,11 @@ class KeepingAsker:
         kind: MessageType,
         answer: MessageType,
         matches: Callable[[Any], bool],
-        about: str = "",
-        allowed: str = "",
         **fields: Any,
     ) -> tuple[int, Frame]:
         assert answer is self.answer.type
         self.asked = decode_frame(encode_frame(kind, 1, 0, **fields)[:-1]).payload
         self.matched = matches(self.answer.body)
-        self.words = about, allowed
         return 77, self.answer
 
 
@@ -170,10 +174,9 @@ KNOWN = [v for v in REQUESTS if v["fields"].get("register") in (None, *(r.id for
 def test_a_method_asks_with_the_vectors_bytes(vector: dict[str, Any]) -> None:
     line = KeepingAsker(_answer(vector))
     method = getattr(Client(line), vector["message"].lower())
-    answer = method(**_arguments(vector), about="this", allowed="that")
+    answer = method(**_arguments(vector))
     assert line.asked.hex() == vector["body"]
     assert line.matched is True
-    assert line.words == ("this", "that")
     assert (answer.received_us, answer.body, answer.frame) == (77, line.answer.body, line.answer)
 
 
@@ -208,6 +211,13 @@ def test_every_refusal_has_words(refusal: Refusal) -> None:
 def test_words_follow_the_request_where_a_code_means_two_things() -> None:
     assert refusal_text(Refusal.INCOMPLETE, 3, request=MessageType.KNOTS).startswith("it has only 3 knots so far")
     assert refusal_text(Refusal.INCOMPLETE, 3, request=MessageType.ARM).startswith("knot 3 is outside the limits")
+
+
+def test_a_refusal_repeats_what_was_requested() -> None:
+    write = request_refusal(MessageType.WRITE, {"register": 4, "value": 9}, Refusal.READ_ONLY, 0)
+    assert write.startswith("refused WRITE current.scale = 9: the register is a fact of the board")
+    load = request_refusal(MessageType.LOAD, {"count": 7, "repeats": 2, "crc32": 5}, Refusal.BAD_CRC, 0)
+    assert load == "refused LOAD of 7 knots, 2 times: the trajectory arrived damaged; send it again"
 
 
 def test_a_changed_configuration_names_its_checksum_as_people_compare_it() -> None:
