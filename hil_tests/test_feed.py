@@ -23,6 +23,7 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.errors import BoardError, BoardSilent, FeedError, StopAsked
 from jointbench.link import Bench, Progress, feed, open_bench
 from jointbench.link.feed import FeedClient, open_feed
+from jointbench.link.feed_server import Feed
 from jointbench.link.ledger import Ledger
 from jointbench.link.line import Port
 from jointbench.link.port_lock import this_program
@@ -137,7 +138,7 @@ class _AskedAtTheEnd(Recorder):
 def ask_to_stop(client: FeedClient, bench: Bench) -> None:
     """Ask, and wait until the bench's program has heard it."""
     client.ask("stop")
-    while not (bench.feed and bench.feed.stop_asked):
+    while not any(isinstance(subscriber, Feed) and subscriber.stop_asked for subscriber in bench.subscribers):
         pass
 
 
@@ -186,7 +187,7 @@ def test_a_bench_without_a_feed_can_be_moved_and_not_watched(
         patch.setattr(Port, "tell_others", refuse)
         before = set(threading.enumerate())  # another bench's may be ending
         bench.connect()
-        assert bench.feed is None
+        assert not bench.subscribers
         assert "feed" not in {thread.name for thread in set(threading.enumerate()) - before}
         assert "No space left on device" in caplog.records[-1].getMessage()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("x" * 100)))

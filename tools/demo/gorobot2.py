@@ -40,7 +40,7 @@ from jointbench.identification.zero_moment_point import (
 from jointbench.identification.zero_moment_point.projected_newton import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.identification.zero_moment_point.stance import Calibration
 from jointbench.link import Bench, open_bench
-from jointbench.link.playback import Progress
+from jointbench.link.subscribers import Progress
 from jointbench.recording import Run, record
 from jointbench.report import stance_picture
 from jointbench.robot import CORNERS, Robot, load_robot

@@ -24,7 +24,7 @@ from jointbench.cli.console import Console
 from jointbench.cli.run import progress_line
 from jointbench.link import Bench, open_bench
 from jointbench.link.ledger import Ledger
-from jointbench.link.playback import ProgressCallback
+from jointbench.link.subscribers import ProgressCallback
 from jointbench.link.sync import Exchange
 from jointbench.link.trajectory import Trajectory
 from jointbench.recording import Recorder

@@ -3,7 +3,7 @@
 from jointbench.link.bench import Bench, open_bench
 from jointbench.link.board import Board
 from jointbench.link.ledger import BoardLedger, Ledger
-from jointbench.link.playback import Progress
 from jointbench.link.settings import JointSettings
+from jointbench.link.subscribers import Progress
 
 __all__ = ["Bench", "Board", "BoardLedger", "JointSettings", "Ledger", "Progress", "open_bench"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -13,29 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent, ConfigurationDiffers, FeedError
+from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent
 from jointbench.link.bench_checks import check_boards, check_feet, check_joints, check_lines
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.board import Board
-from jointbench.link.client import RegisterName
 from jointbench.link.clock import Clock
 from jointbench.link.connections import Connections
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.ledger import Ledger
 from jointbench.link.line import Line
 from jointbench.link.motion_watch import fall_watch
-from jointbench.link.playback import ProgressCallback, Sink, play
+from jointbench.link.playback import play
 from jointbench.link.settings import JointSettings, default_settings, motor_settings, stream_registers
 from jointbench.link.shared_line import check_load
+from jointbench.link.subscribers import ProgressCallback, Sink, Subscriber
 from jointbench.link.trajectory import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.robot import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
 if TYPE_CHECKING:
-    from jointbench.link.feed_server import Feed
     from jointbench.link.gate import Gate
 
-_log = logging.getLogger(__name__)
 # A board that streams sends a block each 64 ms; on a bad or shared line several may be needed for one to come.
 _POSITIONS_US = 1_000_000
 _OF_SAMPLE_RATE = 0.2  # highest cut-off of boards' filters where samples are sent each few ticks
@@ -58,20 +55,27 @@ class Bench:
         foot_boards: of the feet whose sensors are read, in the robot's order of feet.
         identities: of each board, the joints' first, once connected.
         settings: of each joint, once configured.
-        feed: what other programs of the same user may see of it and ask it, once connected.
+        subscribers: told of the bench's events, such as its live feed.
 
     >>> with jb.open_bench("bench.toml") as bench:  # its ports are open, and nothing is sent before connect()
     ...     print(bench.name, bench.robot.name, {board.joint: board.node for board in bench.boards})
     arm cobot6:2 {'j1': 1, 'j2': 2}
     """
 
-    def __init__(self, file: BenchFile, around: Callable[[Clock], Clock] | None = None, watching: bool = False) -> None:
+    def __init__(
+        self,
+        file: BenchFile,
+        around: Callable[[Clock], Clock] | None = None,
+        watching: bool = False,
+        on_connect: Callable[[Bench], None] | None = None,
+    ) -> None:
         """Open ports and clock; nothing is sent to a board yet.
 
         Args:
             file: where the boards are.
             around: as in `open_bench`.
             watching: whether the bench is only watched: its ports are given back when another program wants them.
+            on_connect: called with the bench once it is connected.
         """
         self.file = file
         self.robot: Robot = load_robot(file.robot)
@@ -86,12 +90,12 @@ class Bench:
         )
         self.identities: tuple[Identity, ...] = ()
         self.settings: tuple[JointSettings, ...] = ()
-        self.feed: Feed | None = None
-        self._watching = watching
+        self.subscribers: list[Subscriber] = []
+        self._on_connect = on_connect
         self._stood: Array | None = None
 
     def connect(self) -> None:
-        """Greet every board, stop it if it was left driving, read its registers, and serve the bench's live feed.
+        """Greet every board, stop it if it was left driving, and read its registers; the bench then has a live feed.
 
         Connected before, it takes note of a stop that somebody who looks on asked for while nothing moved.
 
@@ -99,10 +103,8 @@ class Bench:
             BoardSilent, BoardLost: a board does not answer.
             SchemaMismatch: a board's firmware is another release's; says what differs and how to update it.
             ConfigurationDiffers: a board is another joint's, or its facts do not suit robot or bench file.
-            FeedError: the bench is only watched, and its feed cannot be served.
         """
-        if self.feed:
-            self.feed.take_note()
+        self.publish("connecting")
         identities: list[Identity] = []
         for board in self.all_boards:
             identities.append(board.greet())
@@ -116,7 +118,22 @@ class Bench:
         check_boards(self.robot, self.boards, self.facts)
         check_feet(self.foot_boards, self.foot_facts, self.facts[0])
         check_lines(self.file, (*self.facts, *self.foot_facts))
-        self._serve_feed()
+        if self._on_connect:
+            self._on_connect(self)
+
+    def publish(self, event: str, **fields: Any) -> None:
+        """Tell all subscribers of an event; `Subscriber` says which there are."""
+        for subscriber in self.subscribers:
+            subscriber.on_event(event, **fields)
+
+    def check_stop(self) -> None:
+        """Let a stop that a subscriber was asked for take effect.
+
+        Raises:
+            StopAsked: it was; says by whom.
+        """
+        for subscriber in self.subscribers:
+            subscriber.check_stop()
 
     @property
     def name(self) -> str:
@@ -163,9 +180,9 @@ class Bench:
         self.settings = tuple(replace(each, **changes) for each in settings)
         motors = motor_settings(self.settings, self.robot.drive_train)
         for board, motor, fact in zip(self.boards, motors, self.facts, strict=True):
-            _set(board, motor.registers(board.joint, board.node, fact, every))
+            board.set_registers(motor.registers(board.joint, board.node, fact, every))
         for board, fact in zip(self.foot_boards, self.foot_facts, strict=True):
-            _set(board, stream_registers(fact, every))
+            board.set_registers(stream_registers(fact, every))
         facts = {board.joint: fact for board, fact in zip(self.all_boards, self.facts + self.foot_facts, strict=True)}
         for entries in self.file.lines:
             if len(entries) > 1:
@@ -312,8 +329,7 @@ class Bench:
             except (BoardError, BenchLost):  # a virtual bench that has ended has taken its boards with it
                 pass
             unconfirmed.append(board.joint)
-        if self.feed:
-            self.feed.stopped(unconfirmed)
+        self.publish("stopped", unconfirmed=unconfirmed)
         return unconfirmed
 
     def clear(self) -> None:
@@ -372,8 +388,7 @@ class Bench:
                 self.stop()
         finally:
             self._connections.close()
-            if self.feed:
-                self.feed.close()
+            self.publish("closed")
 
     def __enter__(self) -> Bench:
         """Return the bench."""
@@ -384,17 +399,6 @@ class Bench:
     ) -> None:
         """Leave no motor on."""
         self.close()
-
-    def _serve_feed(self) -> None:
-        from jointbench.link.feed_server import Feed  # brings asyncio: only to programs with a bench
-
-        if self.feed is None:
-            try:
-                self.feed = Feed(self, self._watching)
-            except FeedError as error:
-                if self._watching:
-                    raise
-                _log.warning("bench %r has no live feed: %s", self.name, error)  # nothing that a run must fail for
 
     def _facts_of(self, boards: Sequence[Board]) -> tuple[Facts, ...]:
         return tuple(board.facts for board in boards if board.facts) if self.identities else ()
@@ -423,19 +427,13 @@ def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None)
         ...
     jointbench.errors.BenchFileError: there is no bench file lost.toml; it says where each joint's board is, and ...
     """
-    return Bench(read_bench_file(path), around)
+    return Bench(read_bench_file(path), around, on_connect=_serve_feed)
 
 
-def _set(board: Board, wanted: Mapping[RegisterName, int]) -> None:
-    """Set registers of a board, and read back that they are set."""
-    if board.state is State.FAULT:
-        raise board.fault_error()
-    for name, raw in wanted.items():
-        board.write_register(name, raw)
-    found = board.read_registers().registers
-    for name, raw in wanted.items():
-        if found[name] != raw:
-            raise ConfigurationDiffers(board.joint, board.node, f"{name} was set to {raw} and reads back {found[name]}")
+def _serve_feed(bench: Bench) -> None:
+    from jointbench.link.feed_server import serve_feed  # brings asyncio: only to programs with a bench
+
+    serve_feed(bench)
 
 
 def _note_position(newest: dict[int, int], node: int, channel: str, frame: Frame) -> None:

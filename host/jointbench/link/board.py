@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
-from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent, SchemaMismatch
+from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent, ConfigurationDiffers, SchemaMismatch
 from jointbench.files import write_file
 from jointbench.link.client import Client, RegisterName
 from jointbench.link.clock import Clock
@@ -223,6 +223,24 @@ class Board:
         self.client.write(name, raw)
         if self.facts:
             self.facts = replace(self.facts, registers={**self.facts.registers, name: raw})
+
+    def set_registers(self, values: Mapping[RegisterName, int]) -> None:
+        """Set registers to raw values, and read back that they are set.
+
+        Raises:
+            BoardFault: a fault is latched; clear() first.
+            BoardRefused: as in `write_register`.
+            ConfigurationDiffers: one reads back as another value.
+        """
+        if self.state is State.FAULT:
+            raise self.fault_error()
+        for name, raw in values.items():
+            self.write_register(name, raw)
+        registers = self.read_registers().registers
+        for name, raw in values.items():
+            if registers[name] != raw:
+                text = f"{name} was set to {raw} and reads back {registers[name]}"
+                raise ConfigurationDiffers(self.joint, self.node, text)
 
     def ping(self) -> Exchange:
         """Exchange times with the board.

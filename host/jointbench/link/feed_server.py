@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -21,7 +21,7 @@ from jointbench.errors import FeedError, StopAsked
 from jointbench.link.feed import VERSION, private_folder
 from jointbench.link.feed_state import BenchView
 from jointbench.link.port_lock import program_name, this_program
-from jointbench.link.tally import Counts, Tally
+from jointbench.link.tally import Counts
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
@@ -266,6 +266,7 @@ def _is_served(path: Path) -> bool:
     return True
 
 
+_log = logging.getLogger(__name__)
 _NOTHING_MOVES = "{holder} holds the bench and moves nothing{motors}. The next motion that it begins is refused"
 _OFF = ": as its boards last said, their motors are off"
 _MAY_DRIVE = ", but {joints} did not confirm that the motor is off: switch the power off"
@@ -353,29 +354,30 @@ class Feed:
             self.server.close("closed")
             raise FeedError(f"the lock of a port cannot say where the feed is: {error}") from error
 
-    @contextmanager
-    def showing(self, run: str | None) -> Iterator[None]:
-        """Say that a motion goes on, which is recorded in `run` or nowhere.
-
-        Raises:
-            StopAsked: a stop was asked for when the motion had nothing left to do: nothing shall follow it.
-        """
-        self.activity = Activity("playing" if run else "moving", run)
-        try:
-            yield
-            self.check()
-        finally:
-            if self.stop_asked:  # no motor is on any more, or one whose board has not confirmed an earlier stop
-                self._bench.stop()
-            self.activity, self.counts = Activity(), {}
-
-    def begin(self, start_us: int, duration_us: int) -> None:
-        """The motion that is shown has a time to begin, and lasts so long."""
-        self.activity = replace(self.activity, start_us=start_us, duration_us=duration_us)
-
-    def count(self, tally: Tally) -> None:
-        """Show what was counted until now."""
-        self.counts = tally.counts()
+    def on_event(self, event: str, **fields: Any) -> None:
+        """Show an event of the bench (`Subscriber` says which there are), or carry out what it makes due."""
+        match event:
+            case "connecting" if self.stop_asked:  # it shall not refuse the next motion
+                self._stop = None
+                self.server.tell({"kind": "error", "why": _NOTED.format(holder=this_program())})
+            case "motion":
+                self.activity = Activity("playing" if fields["run"] else "moving", fields["run"])
+            case "scheduled":
+                self.activity = replace(self.activity, **fields)
+            case "received" if self.is_read:
+                self.counts = fields["tally"].counts()
+            case "rest":
+                if self.stop_asked:  # no motor is on any more, or one whose board has not confirmed an earlier stop
+                    self._bench.stop()
+                self.activity, self.counts = Activity(), {}
+            case "stopped":
+                self._stop = None
+                unconfirmed = fields["unconfirmed"]
+                self.server.tell({"kind": "stopped", "ok": not unconfirmed, "unconfirmed": unconfirmed})
+            case "closed":  # the ports are closed already
+                self.server.close("released" if self.release_asked else "closed")
+            case _:
+                pass
 
     @property
     def is_read(self) -> bool:
@@ -387,7 +389,7 @@ class Feed:
         """Whether a stop was asked for that nobody has carried out."""
         return self._stop is not None
 
-    def check(self) -> None:
+    def check_stop(self) -> None:
         """Let a stop that was asked for take effect now.
 
         Raises:
@@ -395,21 +397,6 @@ class Feed:
         """
         if (stop := self._stop) is not None:
             raise StopAsked((_STOPPED if stop.of_motion else _REFUSED).format(who=stop.who))
-
-    def stopped(self, unconfirmed: list[str]) -> None:
-        """All motors were told to stop: say so to everybody; these joints' boards did not confirm it."""
-        self._stop = None
-        self.server.tell({"kind": "stopped", "ok": not unconfirmed, "unconfirmed": unconfirmed})
-
-    def take_note(self) -> None:
-        """Let no stop that was asked for until now refuse the next motion."""
-        if self.stop_asked:
-            self._stop = None
-            self.server.tell({"kind": "error", "why": _NOTED.format(holder=this_program())})
-
-    def close(self) -> None:
-        """Say goodbye; the ports must be closed already. Closing twice is harmless."""
-        self.server.close("released" if self.release_asked else "closed")
 
     def about(self) -> dict[str, Any]:
         """The first line."""
@@ -441,3 +428,13 @@ class Feed:
             motors = _MAY_DRIVE.format(joints=driving) if driving else _OFF
             return {"kind": "error", "why": _NOTHING_MOVES.format(holder=holder, motors=motors)}
         return {"kind": "error", "why": _HANGS.format(holder=holder, patience=STOP_PATIENCE_S)}
+
+
+def serve_feed(bench: Bench) -> None:
+    """Serve the feed of a connected bench, where it has none yet; one that cannot be served is no reason to fail."""
+    if bench.subscribers:
+        return
+    try:
+        bench.subscribers.append(Feed(bench))
+    except FeedError as error:
+        _log.warning("bench %r has no live feed: %s", bench.name, error)

@@ -5,65 +5,26 @@ from __future__ import annotations
 import gc
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent
 from jointbench.link.identity import Facts
 from jointbench.link.ledger import Ledger
 from jointbench.link.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
+from jointbench.link.subscribers import Progress, ProgressCallback, Sink
 from jointbench.link.sync import Exchange, board_clock
-from jointbench.link.tally import Tally
 from jointbench.link.trajectory import Trajectory, check_repeats, trajectory_knots
 from jointbench.stopping import SafeInterrupt, why_ended
-from jointwire import Chunk, Frame, State, Trip
+from jointwire import Frame, State, Trip
 
 if TYPE_CHECKING:
     from jointbench.link.bench import Bench
     from jointbench.link.board import Board
-    from jointbench.link.feed_server import Feed
-
-
-class Sink(Protocol):
-    """Takes chunks and events as they come, and counts what was lost."""
-
-    holds: bool
-    """Whether what comes waits for `flush`; set by who calls it after each wait."""
-
-    @property
-    def path(self) -> Path:
-        """Where it is put."""
-        ...
-
-    @property
-    def tally(self) -> Tally:
-        """What was taken, counted."""
-        ...
-
-    def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
-        """Take what came from this node's port, or in its turn on a shared line, at this time of the clock."""
-        ...
-
-    def flush(self) -> None:
-        """Write what was held back."""
-        ...
-
-    def rest(self, time_us: int, node: int, data: bytes) -> None:
-        """Take the bytes after the last delimiter: what was still coming in when listening ended."""
-        ...
-
-    def event(self, time_us: int, event: str, **fields: Any) -> None:
-        """Take note of something that happened."""
-        ...
-
-    def close(self, outcome: str = "finished") -> Ledger:
-        """Finish, and say what was lost."""
-        ...
 
 
 # Of the boards' link time-out, between two PINGs: from half of it on they let go of the motor, so that one may be lost.
@@ -91,32 +52,6 @@ STATUS_WAIT_US = 2_500_000
 STATUS_LOOK_US = 100_000
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How a motion goes.
-
-    Attributes:
-        elapsed, duration: of the target's time [s].
-        samples: received since the start, of all boards.
-        rate: samples received a second of the target's time.
-        frames_lost: sequence numbers missing so far, None without a recorder.
-        peak_torque: largest torque of the motors at each joint since the last report, by joint [N·m].
-        sole_margin: of a robot whose foot is watched how near to its sole's edge the pressure point was since the last
-            report [m]; None of any other, and where nothing came.
-    """
-
-    elapsed: float
-    duration: float
-    samples: int
-    rate: float
-    frames_lost: int | None
-    peak_torque: dict[str, float]
-    sole_margin: float | None = None
-
-
-ProgressCallback = Callable[[Progress], None]
-
-
 def play(
     bench: Bench,
     trajectory: Trajectory,
@@ -127,11 +62,9 @@ def play(
 ) -> Ledger | None:
     """Play a trajectory; see Bench.play."""
     outcome = "finished"
-    feed = bench.feed
-    shown = feed.showing(str(recorder.path) if recorder else None) if feed else nullcontext()
-    with SafeInterrupt(feed.check if feed else None) as interrupt, shown, old_objects_set_aside():
+    with SafeInterrupt(bench.check_stop) as interrupt, _published(bench, recorder), old_objects_set_aside():
         try:
-            playback = _Playback(bench, recorder, progress, interrupt, falls, feed)
+            playback = _Playback(bench, recorder, progress, interrupt, falls)
             playback.load(trajectory, repeats)
             playback.stand()
             playback.start()
@@ -142,6 +75,17 @@ def play(
         finally:
             _finish(bench, recorder, outcome)
     return recorder.tally.ledger() if recorder else None
+
+
+@contextmanager
+def _published(bench: Bench, recorder: Sink | None) -> Iterator[None]:
+    """Publish that a motion goes on; a stop that is asked for when it has nothing left to do still lets none follow."""
+    bench.publish("motion", run=str(recorder.path) if recorder else None)
+    try:
+        yield
+        bench.check_stop()
+    finally:
+        bench.publish("rest")
 
 
 def keep_alive_us(facts: Iterable[Facts]) -> int:
@@ -222,7 +166,6 @@ class _Playback:
     progress: ProgressCallback | None
     interrupt: SafeInterrupt
     falls: FallWatch | None = None
-    feed: Feed | None = None
     duration_us: int = 0
     armed_us: int = 0
     start_us: int = 0
@@ -311,8 +254,7 @@ class _Playback:
             tick += tick & 0xFFFFFFFF == 0  # 0 would mean at once
             board.start(tick)
             self.event("start", node=board.node, at_tick=tick)
-        if self.feed:
-            self.feed.begin(self.start_us, self.duration_us)
+        bench.publish("scheduled", start_us=self.start_us, duration_us=self.duration_us)
 
     def _longest_us(self, register: str) -> int:
         return round(1e6 * max(each.si(register) for each in self.bench.facts))
@@ -435,8 +377,8 @@ class _Playback:
             self.peaks.add(index, frame)
 
     def _report(self, now_us: int) -> None:
-        if self.feed and self.feed.is_read and self.recorder:
-            self.feed.count(self.recorder.tally)
+        if self.recorder:
+            self.bench.publish("received", tally=self.recorder.tally)
         if self.progress is None:
             return
         elapsed = (now_us - self.start_us) * 1e-6

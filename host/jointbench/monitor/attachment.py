@@ -37,8 +37,9 @@ def watch(bench_file: str | Path, until: threading.Event) -> None:
     """
     with Bench(read_bench_file(bench_file), watching=True) as bench:
         bench.connect()
-        assert bench.feed is not None  # a bench that is to be watched connects with a feed or not at all
-        _Watch(bench, bench.feed).run(until)
+        feed = Feed(bench, watching=True)
+        bench.subscribers.append(feed)
+        _Watch(bench, feed).run(until)
 
 
 class _Watch:
@@ -75,7 +76,7 @@ class _Watch:
             clock.wait(left_us, left_us)
         if clock.name == "virtual":  # whose time would fly
             until.wait((end_us - self._began_us) * 1e-6 - (time.monotonic() - self._began_s))
-        self._feed.count(self._tally)
+        self._bench.publish("received", tally=self._tally)
         if self._feed.stop_asked:
             self._bench.stop()
 

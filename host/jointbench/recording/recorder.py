@@ -17,7 +17,7 @@ from jointbench.excitation import Excitation
 from jointbench.link import Bench
 from jointbench.link.identity import Facts
 from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
-from jointbench.link.playback import ProgressCallback
+from jointbench.link.subscribers import ProgressCallback
 from jointbench.link.tally import Tally
 from jointbench.recording.board_record import ClockNotes, clocks_of
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
