@@ -23,13 +23,13 @@ from tools.demo.story import PAPER_HEADS, Story, merged, paper_rows
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "tools/tests"
 
-_LOST = "test_papers_break.py::test_a_sample_that_was_lost_is_seen"
-_RANK = "test_papers_break.py::test_base_parameters_see_links_that_turn_together"
-_FRICTION = "test_papers_break.py::test_reductions_of_error_see_friction_of_a_wrong_sign_or_size_or_none"
-_RESIDUAL = "test_papers_break.py::test_gains_see_a_residual_of_a_wrong_sign_or_size_or_none"
-_INTERVAL = "test_papers_break.py::test_an_interval_far_from_the_truth_is_seen_whatever_the_verdict"
-_PLANT = "test_papers_break.py::test_gains_on_unseen_missions_see_another_plant"
-_GAIN = "test_papers_break.py::test_a1_of_the_published_plant_sees_a_gain_that_was_not_fitted"
+_LOST = "test_papers.py::test_a_sample_that_was_lost_is_seen"
+_RANK = "test_papers.py::test_base_parameters_see_links_that_turn_together"
+_FRICTION = "test_papers.py::test_reductions_of_error_see_friction_of_a_wrong_sign_or_size_or_none"
+_RESIDUAL = "test_papers.py::test_gains_see_a_residual_of_a_wrong_sign_or_size_or_none"
+_INTERVAL = "test_papers.py::test_an_interval_far_from_the_truth_is_seen_whatever_the_verdict"
+_PLANT = "test_papers.py::test_gains_on_unseen_missions_see_another_plant"
+_GAIN = "test_papers.py::test_a1_of_the_published_plant_sees_a_gain_that_was_not_fitted"
 _STROKES = "test_paper_nursing.py::test_friction_by_a_wrong_sign_is_seen"
 _STAIRS = "test_paper_nursing.py::test_the_printed_strokes_tell_the_plants_friction"
 _LINKS = "test_paper_nursing.py::test_another_robot_than_the_one_that_was_fitted_is_seen"
@@ -67,19 +67,19 @@ BROKEN_BY: dict[str, dict[str, str]] = {
     },
     "rehab_arm": {
         "base_parameters": _RANK,
-        "verification_relative_error": "test_papers_break.py::test_errors_of_the_verification_are_over_all_rows",
+        "verification_relative_error": "test_papers.py::test_errors_of_the_verification_are_over_all_rows",
         "samples_lost": _LOST,
     },
     "modular7": {
         "samples_lost": _LOST,
-        "gain_on_own_mission": "test_papers_break.py::test_gains_see_friction_that_was_left_out",
+        "gain_on_own_mission": "test_papers.py::test_gains_see_friction_that_was_left_out",
         "gain_on_worst_unseen_mission": _RESIDUAL,
         "gain_on_worst_unseen_mission_without_friction": _PLANT,
     },
     "cobot6": {
         "samples_lost": _LOST,
         "rms_reduction_excitation": _FRICTION,
-        "rms_reduction_verification": "test_papers_break.py::test_rows_at_rest_count",
+        "rms_reduction_verification": "test_papers.py::test_rows_at_rest_count",
         "rms_reduction_excitation_presliding": _FRICTION,
         "rms_reduction_verification_presliding": _FRICTION,
         "rms_reduction_excitation_unmodelled": _FRICTION,

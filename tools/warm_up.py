@@ -20,7 +20,7 @@ FIRST_USERS = (
     "host/jointbench/tests/identification/estimators/test_output_error.py::test_it_settles_in_a_few_passes_and_says_so",
     "host/jointbench/tests/identification/estimators/test_instrumental.py::test_it_says_what_it_did",
     "host/jointbench/tests/excitation/limits/test_torque_limits.py::test_gradients_are_those_of_the_usage",
-    "tools/tests/test_bench_regressor.py::test_the_race_times_every_method_and_leaves_results",
+    "tools/tests/test_bench_model.py::test_the_race_times_every_method_and_leaves_results",
 )
 QUIETLY = ("-qq", "--no-header", "-p", "no:cacheprovider", "-o", "cpu_budget_s=0", "-m", "not slow")
 

@@ -8,17 +8,23 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from hil_tests.link_helpers import record_wave, wave
+from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from hil_tests.virtual_bench.kinds import UNIX
 from jointbench import Model, Validation
 from jointbench.checks import Check
 from jointbench.cli import carry_out
 from jointbench.cli.residual import gain_table
-from jointbench.identification import Verdict
+from jointbench.identification import Verdict, fit
+from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.residual import ResidualGain
 from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate
+from jointbench.link import open_bench
 from jointbench.recording import open_run
 from jointbench.robot import load_robot
 from tools.demo import __main__ as verb
+from tools.demo import chips
 from tools.demo.__main__ import ROBOTS, main
 from tools.demo.friction_experiment import JointFriction, friction_table
 from tools.demo.gorobot2 import told_table
@@ -26,7 +32,7 @@ from tools.demo.harmonic_lines import harmonic_lines
 from tools.demo.modular7 import JUDGED, OWN
 from tools.demo.own_bench import joint_table
 from tools.demo.playing import BENCHES
-from tools.demo.story import WIDTH, PaperLine, Stage, Story, paper_text
+from tools.demo.story import WIDTH, PaperLine, Plant, Stage, Story, paper_text
 from tools.papers import HEAD, section, sections_of, write_page
 
 KEPT = PaperLine("RMS error", "1.7 N·m", "0.1 N·m", Check("rms", 72.8, ">=", 50.0, "%"))
@@ -245,3 +251,71 @@ def test_demo_on_a_bench_of_ones_own(tmp_path: Path) -> None:
     assert {check["name"]: check["ok"] for check in said["checks"]} == {"samples_lost": True}
     assert said["samples_received"] >= 3 * 60_000
     assert (tmp_path / "demo" / "report.html").is_file()
+
+
+def compared(*in_sigma: float) -> Comparison:
+    """A comparison with these differences; infinite: not told by both."""
+    told = np.isfinite(in_sigma)
+    values, sigma = np.where(told, in_sigma, 0.0), np.where(told, 1.0, np.inf)
+    return cast(Comparison, SimpleNamespace(sigma=sigma, in_sigma=values))
+
+
+def arm(folder: Path, joints: int) -> Path:
+    """A bench of the first joints of an arm."""
+    path = write_bench_file(folder, *joints * [None])
+    path.write_text(path.read_text().replace('"cobot6"', f'"cobot6:{joints}"'))
+    return path
+
+
+@pytest.mark.parametrize(("plant", "far"), [("harmonic", 1), ("ideal", 3)])
+def test_too_many_parameters_that_are_far_or_told_by_one_alone_are_a_no(plant: Plant, far: int) -> None:
+    """Of 20, one may be far where noise alone makes the error bars."""
+    near = (20 - far) * [-1.99]
+    told, within = chips.comparison_checks(compared(*near, *(far - 1) * [2.01], 0.0, np.inf), plant)
+    assert (told.ok, within.ok) == (True, True)
+    told, within = chips.comparison_checks(compared(*near, *far * [2.01], *21 * [np.inf]), plant)
+    assert (told.ok, within.ok) == (True, False)
+    told, within = chips.comparison_checks(compared(0.0, *3 * [np.inf]), plant)
+    assert (told.ok, within.ok) == (False, True)
+
+
+@pytest.mark.slow
+def test_models_of_boards_with_other_zeros_are_compared_at_the_same(tmp_path: Path) -> None:
+    with (
+        virtual_bench(arm(tmp_path, 1), "ideal", seed=3, out=tmp_path / "sim") as live,
+        open_bench(live) as bench,
+    ):
+        bench.connect()
+        bench.configure()
+        (board,) = bench.boards
+        motion = wave(bench, way=0.3)
+        first = record_wave(bench, tmp_path / "first", motion=motion)
+        assert board.facts is not None
+        board.write_register("current.zero", board.facts.registers["current.zero"] + 300)
+        other = record_wave(bench, tmp_path / "other", motion=motion)
+    models = fit(first), fit(other)
+    apart = compare(*models)
+    at = apart.names.index("j1.offset")
+    per_count = models[0].robot.drives[0].torque_per_current * 1e-9 * board.facts.registers["current.scale"]
+    assert apart.difference[at] == pytest.approx(-300 * per_count, abs=4.0 * apart.sigma[at])
+    assert abs(apart.in_sigma[at]) > 10.0
+    at_one_zero = compare(chips.with_zeros_of(models[0], first, other), models[1])
+    assert abs(at_one_zero.in_sigma[at]) < 4.0
+
+
+@pytest.mark.slow
+def test_boards_of_one_kind_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(chips.KINDS, "rp2040", UNIX)
+    monkeypatch.setattr(chips, "PERIOD", 3.2)
+    monkeypatch.setattr(chips, "BENCH", arm(tmp_path, 2))
+    result = tmp_path / "result.json"
+    out = tmp_path / "demo"
+    assert verb.main(["cobot6", "--bench", "rp2040", "--out", str(out), "--json", str(result)]) == 0
+    said = json.loads(result.read_text(encoding="utf-8"))
+    checks = {check["name"]: check for check in said["checks"]}
+    assert all(check["ok"] for check in checks.values())
+    assert checks["parameters_within_2_sigma"]["limit"] == 1.0
+    assert checks["parameters_told_by_both"]["value"] == len(said["in_sigma"])
+    assert 0.01 < said["largest_in_sigma"] <= 2.0  # their noise differs
+    assert (out / "rp2040" / "excitation").is_dir()
+    assert (out / "unix" / "verification").is_dir()

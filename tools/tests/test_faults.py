@@ -1,6 +1,11 @@
 """The fault campaign: its matrix is whole and strict, its judge can fail, and a few cells of each kind pass."""
 
+from __future__ import annotations
+
 import json
+import os
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,15 +13,18 @@ import pytest
 
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
 from hil_tests.virtual_bench.rp2040.flash_log import FlashWrite
-from jointbench import errors
+from jointbench import errors, files
+from jointbench.files import keep_earlier, write_file
 from jointbench.link.fault.faults import DIRECTIONS
 from jointbench.link.fault.kinds import KINDS
 from jointbench.link.gate import Gate
 from jointbench.link.ledger import BoardLedger, Ledger
-from jointbench.recording.run_directory import FRAMES
+from jointbench.recording import record_file
+from jointbench.recording.run_directory import FRAMES, create_run_directory
 from jointbench.stopping import SafeInterrupt
 from jointbench.testing.requirements import load
 from jointwire import State, Trip
+from tools.faults import disk, kills, undisturbed
 from tools.faults import verdict as evidence
 from tools.faults.__main__ import PAGE, cells_of, main, parser, rendered, sample
 from tools.faults.campaign import run_campaign, run_cell
@@ -32,7 +40,9 @@ from tools.faults.cell import (
     read_matrix,
 )
 from tools.faults.chip_cuts import Cut, CutVerdict, Update
-from tools.faults.commands import forked_bench
+from tools.faults.commands import COMMANDS, Store, forked_bench, make_store
+from tools.faults.disk import TROUBLES, WriteLog, contents, disk_cells, run_disk_cell
+from tools.faults.kills import WAYS, WORKS, Kill, kill_checks, run_kill
 from tools.faults.mutations import MUTATIONS, control_cell, mutated_cells
 from tools.faults.session import Session
 from tools.faults.subject import CountedRecorder, bench_of, with_faulty_line
@@ -356,3 +366,173 @@ def test_cuts_that_were_interrupted_go_on_with_the_same_update(tmp_path: Path) -
 def test_nothing_to_go_on_with_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--cuts", "rp2040", "--resume", "--out", str(tmp_path)]) == 2
     assert "holds no update to go on with" in capsys.readouterr().err
+
+
+OLD, NEW = b"old" * 400, b"new" * 500
+
+
+def logged(root: Path, act: Callable[[], object]) -> WriteLog:
+    log = WriteLog(root)
+    with log.noting():
+        act()
+    return log
+
+
+def after_cuts(log: WriteLog, place: Path, tries: int = 20) -> list[dict[str, bytes]]:
+    """What may be there after a cut before each event is over, some of the possibilities."""
+    found: list[dict[str, bytes]] = []
+    for at in range(len(log.events)):
+        for seed in range(tries):
+            cut = place / f"{at}-{seed}"
+            log.cut(at, random.Random(seed), cut)
+            found.append({name: content for name, content in contents(cut).items() if not name.startswith(".")})
+    return found
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    (folder / "model.json").write_bytes(OLD)
+    return folder
+
+
+def test_a_file_that_is_kept_is_the_old_or_the_new_one(root: Path, tmp_path: Path) -> None:
+    found = after_cuts(logged(root, lambda: write_file(root / "model.json", NEW)), tmp_path / "cuts")
+    assert {content for each in found for content in each.values()} == {OLD, NEW}
+    assert all(set(each) == {"model.json"} for each in found)
+
+
+@pytest.mark.parametrize("missing", ["sync", "rename"])
+def test_a_file_that_is_not_synced_or_not_renamed_is_torn(
+    root: Path, tmp_path: Path, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing == "sync":
+        monkeypatch.setattr(files, "sync", lambda path: None)
+        log = logged(root, lambda: write_file(root / "model.json", NEW))
+    else:
+        log = logged(root, lambda: (root / "model.json").write_bytes(NEW))
+    found = after_cuts(log, tmp_path / "cuts")
+    assert any(each.get("model.json") not in (OLD, NEW) for each in found)
+
+
+def test_a_file_that_is_appended_to_keeps_what_was_synced(root: Path, tmp_path: Path) -> None:
+    def append() -> None:
+        with (root / "model.json").open("ab") as file:
+            for _ in range(3):
+                file.write(NEW)
+                file.flush()
+                os.fsync(file.fileno())
+
+    found = after_cuts(logged(root, append), tmp_path / "cuts")
+    assert all(each["model.json"].startswith(OLD) for each in found)
+    assert len({each["model.json"] for each in found}) > 10
+
+
+def test_an_earlier_file_is_never_lost(root: Path, tmp_path: Path) -> None:
+    """By its own name or by the one beside it."""
+
+    def keep_and_write() -> None:
+        keep_earlier(root / "model.json")
+        write_file(root / "model.json", NEW)
+
+    found = after_cuts(logged(root, keep_and_write), tmp_path / "cuts", tries=60)
+    assert all(OLD in each.values() for each in found)
+    assert all(content in (OLD, NEW) for each in found for content in each.values())
+
+
+def test_a_run_in_a_folder_that_was_not_there_is_there(root: Path, tmp_path: Path) -> None:
+    """All of it, as soon as anything may be recorded into it."""
+
+    def create() -> None:
+        create_run_directory(root / "runs" / "of today" / "first", {"robot": "cobot6"}, {"frames.bin": b""})
+        (root / "frame").mkdir()
+
+    log = logged(root, create)
+    (at,) = (at for at, event in enumerate(log.events) if event.place == "frame")
+    for seed in range(50):
+        log.cut(at, random.Random(seed), tmp_path / f"{seed}")
+        run = tmp_path / f"{seed}" / "runs" / "of today" / "first"
+        assert {path.name for path in run.iterdir()} == {"frames.bin", "run.toml", "robot.toml"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make_store(tmp_path_factory.mktemp("killed") / "store")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["disk.full@model", "disk.full@configuration", "disk.read_only@result"])
+def test_a_disk_that_takes_no_more(store: Store, tmp_path: Path, cell: str) -> None:
+    verdict = run_disk_cell(cell, store, tmp_path)
+    assert load(FOLDER)["campaign.disk"].check(bool(verdict.problem)).ok, verdict.problem
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_mounted_the_process_is_limited(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "_mount", lambda *words: False)
+    verdict = run_disk_cell("disk.full@export", store, tmp_path)
+    assert (verdict.real, verdict.problem) == (False, "")
+    assert "File too large" in verdict.words
+
+
+@pytest.mark.slow
+def test_a_file_that_is_written_in_place_is_seen(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointbench.identification.model_file.write_file", lambda path, text: path.write_text(text))
+    assert "is not as it was" in run_disk_cell("disk.full@model", store, tmp_path).problem
+
+
+@pytest.mark.slow
+def test_every_trouble_meets_every_command() -> None:
+    assert len(disk_cells()) == len(TROUBLES) * len(COMMANDS)
+    with pytest.raises(UnknownCell, match=r"no cell 'disk.wet@model'; a cell of the disk is"):
+        disk_cells(["disk.wet@model"])
+
+
+@pytest.mark.slow
+def test_some_kills_of_each_kind(store: Store, tmp_path: Path) -> None:
+    verdicts = [run_kill(Kill(number, 1), store, tmp_path) for number in range(len(WORKS) * len(WAYS))]
+    assert {(verdict.kill.work, verdict.kill.way) for verdict in verdicts} == {(a, b) for a in WORKS for b in WAYS}
+    checks = kill_checks(verdicts)
+    assert all(check.ok for check in checks), [verdict.to_dict() for verdict in verdicts]
+    assert {check.name for check in checks} == {name for name in load(FOLDER) if name.startswith("kills.")}
+
+
+def cuts(store: Store, tmp_path: Path, work: str) -> Iterator[kills.KillVerdict]:
+    numbers = range(12 + WORKS.index(work), 400, 16)
+    return (run_kill(Kill(number, 1), store, tmp_path) for number in numbers)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_synced_is_half_written(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed.disk_log.cache_clear()
+    monkeypatch.setattr(files, "sync", lambda path: None)
+    assert any("is neither the earlier one" in verdict.half_written for verdict in cuts(store, tmp_path, "export"))
+    undisturbed.disk_log.cache_clear()
+
+
+@pytest.mark.slow
+def test_a_recording_that_is_seldom_synced_loses_more(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed.disk_log.cache_clear()
+    monkeypatch.setattr(record_file, "_FSYNC_S", 0.2)
+    verdicts = [replace(verdict, missed="") for verdict in cuts(store, tmp_path, "record")]
+    undisturbed.disk_log.cache_clear()
+    assert not next(check for check in kill_checks(verdicts) if check.name == "kills.lost").ok
+
+
+@pytest.mark.slow
+def test_the_same_kill_is_the_same_again() -> None:
+    assert Kill(5, 2).rng.random() == Kill(5, 2).rng.random() != random.Random("2 6").random()
+    assert [Kill(number, 0).work for number in range(5)] == [*WORKS, "record"]
+
+
+@pytest.mark.slow
+def test_cells_of_the_disk_are_no_boards() -> None:
+    options = parser().parse_args(["--cell", "rx.drop@RUNNING"])
+    assert [cell.id for cell in cells_of(options)] == ["rx.drop@RUNNING"]
