@@ -27,11 +27,11 @@ from jointbench.identification.residual import (
     Mission,
     Residual,
     ResidualGain,
-    StateResidual,
     TimePolynomial,
     mission_of,
     printed_model,
 )
+from jointbench.identification.state_residual import StateResidual
 from jointbench.report import residual_picture
 from jointbench.robot import Robot, chain_of, load_robot
 from tools.demo.own_bench import say_judgement, write_files

@@ -11,10 +11,12 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point import ReducedParameters, Stance, ZmpEstimate, fit_stance
-from jointbench.tests.identification.zero_moment_point.planned import TOTAL_MASS, TRUTH, parameters
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
+    TOTAL_MASS,
+    TRUTH,
     biped,
     drawn_nuisance,
+    parameters,
     simulated_stance,
 )
 from tools.demo.gorobot2 import (

@@ -23,8 +23,7 @@ from jointbench.identification.drives.prediction import exact_motor_torque
 from jointbench.identification.residual import Mission, mission_of
 from jointbench.recording import Run
 from jointbench.robot import load_robot
-from jointbench.tests.identification.drives.simulated_joints import link_torque
-from jointbench.tests.identification.drives.simulated_run import ARM, STIFF
+from jointbench.tests.identification.drives.simulated_joints import ARM, STIFF, link_torque
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, arm, excitation, run_of, synthetic_run
 from jointbench.tests.identification.synthetic import truth as drives_of
 from tools import papers

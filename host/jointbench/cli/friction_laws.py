@@ -8,7 +8,7 @@ from typing import Any
 from jointbench.cli.judgement import finite
 from jointbench.cli.tables import table
 from jointbench.errors import FitError
-from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.friction import ModelFriction
 
 
 def add_friction_argument(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]

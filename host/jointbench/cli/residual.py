@@ -15,15 +15,8 @@ from jointbench.cli.judgement import by_name, finite, verdict_fields
 from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import load_model
-from jointbench.identification.residual import (
-    Mission,
-    Residual,
-    ResidualGain,
-    StateResidual,
-    TimePolynomial,
-    gain_of,
-    mission_of,
-)
+from jointbench.identification.residual import Mission, Residual, ResidualGain, TimePolynomial, gain_of, mission_of
+from jointbench.identification.state_residual import StateResidual
 from jointbench.recording import Run, open_run
 from jointbench.report import residual_picture
 

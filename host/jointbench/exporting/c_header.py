@@ -22,8 +22,8 @@ from jointbench.exporting.c_source import (
     STATELESS,
     TABLES,
 )
+from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.law import FORMS, Element
-from jointbench.identification.friction_in_model import ModelMemory
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.robot import Robot
 

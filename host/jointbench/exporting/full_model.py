@@ -15,7 +15,7 @@ from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive
 from jointbench.dynamics.drive_terms import DriveTerms
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
-from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.friction import ModelFriction
 from jointbench.identification.judgement import Verdict
 from jointbench.robot import Link, Robot
 from jointbench.robot.joint import as_matrix

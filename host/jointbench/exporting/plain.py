@@ -14,8 +14,8 @@ from jointbench.dynamics.compensation_columns import compensation_parameter_name
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model
+from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.friction.law import FORMS
-from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
 from jointbench.recording.run_directory import toml_text
 from jointbench.report.units import parameter_unit, torque_unit
 from jointbench.robot import PARAMETER_NAMES, Joint, Robot

@@ -16,9 +16,9 @@ from jointbench.errors import FitError
 from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, estimator_options
-from jointbench.identification.friction_in_model import FrictionLaws, fit_with_laws
-from jointbench.identification.friction_in_model.memory_fit import ESTIMATORS as MEMORY_BESIDE
-from jointbench.identification.friction_in_model.memory_fit import MEMORY, fit_memory
+from jointbench.identification.friction import FrictionLaws, fit_with_laws
+from jointbench.identification.friction.memory_fit import ESTIMATORS as MEMORY_BESIDE
+from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.model import Model
 from jointbench.identification.observations import Recorded, best_information, fitted_rows, modelled_torque, observe

@@ -33,7 +33,7 @@ from jointbench.recording.seal import edit_sentence
 from jointbench.robot import Robot
 
 if TYPE_CHECKING:
-    from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
+    from jointbench.identification.friction import ModelFriction, ModelMemory
     from jointbench.identification.physical import PhysicalParameters
 
 

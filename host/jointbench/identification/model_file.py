@@ -18,7 +18,7 @@ from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
 from jointbench.identification.delay import Delay, given_delay
-from jointbench.identification.friction_in_model import ModelFriction, ModelMemory
+from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.judgement import TorqueError, TorqueInformation
 from jointbench.identification.model import Model
 from jointbench.identification.rows import felt_by_sensor

@@ -18,7 +18,7 @@ from jointbench.dynamics.shapes import parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.law import Element
-from jointbench.identification.friction_in_model.model_memory import ModelMemory, no_memory
+from jointbench.identification.friction.model_memory import ModelMemory, no_memory
 from jointbench.identification.model import FrictionState, Model
 from jointbench.robot import Robot
 

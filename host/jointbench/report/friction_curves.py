@@ -7,8 +7,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.identification import Model
-from jointbench.identification.friction_in_model.choice import friction_left
-from jointbench.identification.friction_in_model.joint_laws import friction_data, joints_with_friction
+from jointbench.identification.friction.joint_laws import friction_data, joints_with_friction
+from jointbench.identification.friction.law_search import friction_left
 from jointbench.identification.observations import observe
 from jointbench.recording import Run
 

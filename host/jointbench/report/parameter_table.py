@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from jointbench.identification import Model, Verdict
-from jointbench.identification.friction_in_model import ModelFriction
+from jointbench.identification.friction import ModelFriction
 from jointbench.identification.judgement import IDENTIFIED_RELATIVE_SIGMA, WEAK_RELATIVE_SIGMA
 from jointbench.report.content import ParameterGroup, ParameterRow
 from jointbench.report.digits import column, percent, typeset, value_and_sigma

@@ -1,4 +1,4 @@
-"""Look at a log before anything is fitted to it, and say what looks wrong."""
+"""Check of a log: which of its columns, signs and units cannot be right."""
 
 from __future__ import annotations
 
@@ -7,17 +7,288 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from jointbench.arrays import Array
 from jointbench.errors import LogCheckError
 from jointbench.identification.log_check.log_signals import Finding, LogSignals, Word
-from jointbench.identification.log_check.motion import (
-    check_limits,
-    check_speed,
-    check_still,
-    check_stuck,
-    check_velocities,
-)
 from jointbench.identification.log_check.torques import check_information, check_mixed_up, check_saturation
 from jointbench.recording.run import Run
+from jointbench.signals import valid_spans
+
+_MARGIN = 0.05
+"""Share of a joint's range by which zeros and limits of a real robot may differ from its file's."""
+
+_OUTSIDE = (0.01, 0.1)
+"""Share of samples outside the limits from which on a log is suspicious, and wrong."""
+
+_SPEEDING = (1.5, 5.0)
+"""Speed, as a multiple of the file's limit: controllers keep theirs, files round; a wrong unit makes 57 of it."""
+
+_STILL = 0.002
+"""Share of its range within which a joint stands still: 0.7 degrees of a turn. Less motion tells a fit nothing."""
+
+_FEWEST_STUCK, _STUCK_STEPS, _STUCK_S = 3, 2.0, (0.01, 0.1)
+"""A position is stuck where it stays the same for so many rows and then jumps by so many of its usual steps; for so
+long a log is suspicious, and wrong."""
+
+_LIKELY = 0.05
+"""Share of its range that a joint must use in degrees to be suspected of them: a few radians are few degrees, too."""
+
+_TURN = 2.0 * np.pi
+
+
+def check_limits(signals: LogSignals) -> list[Finding]:
+    """Positions against the robot's limits; outside them, what would bring them in."""
+    robot, position = signals.robot, signals.position
+    low, high = robot.position_limits.T
+    margin = _MARGIN * (high - low)
+    found: dict[tuple[str, str, float], list[tuple[float, str, str]]] = {}
+    for j, joint in enumerate(robot.independent_joints):
+        q = position[:, j]
+        outside = float(np.mean((q < low[j] - margin[j]) | (q > high[j] + margin[j])))
+        if outside < _OUTSIDE[0]:
+            continue
+        unit = "rad" if joint.kind == "revolute" else "m"
+        seen = f"{q.min():.4g} to {q.max():.4g} {unit}, allowed {low[j]:.4g} to {high[j]:.4g}"
+        reason, advice, certain = _outside(q, low[j] - margin[j], high[j] + margin[j], joint.kind == "revolute")
+        # A joint that turns without end has no limits; its file gives none, and half a turn to both sides is assumed.
+        assumed = joint.kind == "revolute" and low[j] == -np.pi and high[j] == np.pi and not certain
+        wrong_from = np.inf if assumed else _OUTSIDE[1]
+        found.setdefault((reason, advice, wrong_from), []).append((outside, joint.name, seen))
+    if found:
+        return [
+            Finding(
+                "limits",
+                tuple(name for _, name, _ in each),
+                max(each)[0],
+                _OUTSIDE[0],
+                wrong_from,
+                f"{max(each)[0]:.0%} of {max(each)[1]}'s positions are outside its limits ({max(each)[2]}){reason}",
+                advice,
+            )
+            for (reason, advice, wrong_from), each in found.items()
+        ]
+    used = (position.max(axis=0) - position.min(axis=0)) / (high - low)
+    what = f"positions are inside the robot's limits; joints use {used.min():.0%} to {used.max():.0%} of their range"
+    return [Finding("limits", robot.joint_names, 0.0, *_OUTSIDE, what, "")]
+
+
+def _outside(q: Array, low: float, high: float, revolute: bool) -> tuple[str, str, bool]:
+    """What explains positions outside the limits, what to do, and whether that is certain."""
+    if revolute:
+        radians = np.deg2rad(q)
+        turns = round(float(np.median(q) - (low + high) / 2.0) / _TURN)
+        if turns and _inside(q - turns * _TURN, low, high) and np.ptp(q) <= high - low:
+            return (
+                f": {turns:+d} whole turn{'s' if abs(turns) > 1 else ''} off",
+                f"add {-turns * _TURN:.6f} rad, {-turns * 360} deg, to this joint's offset in [position], in its unit",
+                True,
+            )
+        if _inside(radians, low, high) and np.ptp(radians) > _LIKELY * (high - low):
+            return ": degrees taken for radians?", 'write unit = "deg" in [position]', True
+    return (
+        "",
+        "check unit, side (motor or joint) and offset in [position], and the limits in the robot's file",
+        False,
+    )
+
+
+def _inside(q: Array, low: float, high: float) -> bool:
+    return bool(np.mean((q >= low) & (q <= high)) > 1.0 - _OUTSIDE[0])
+
+
+def check_speed(signals: LogSignals) -> list[Finding]:
+    """Speeds of the smoothed positions against the robot's limits."""
+    robot = signals.robot
+    share = np.max(np.abs(signals.motion.dq), axis=0) / robot.velocity_limits
+    worst = float(share.max())
+    fast = tuple(name for name, value in zip(robot.joint_names, share, strict=True) if value >= _SPEEDING[0])
+    what = f"up to {worst:.2g} times the robot's velocity limit"
+    advice = "check the unit of [position] (degrees?) and of [time], or sample_rate_Hz"
+    return [Finding("speed", fast, worst, *_SPEEDING, what, advice)]
+
+
+def check_still(signals: LogSignals) -> list[Finding]:
+    """Joints that do not move: nothing of their own can be identified."""
+    robot, position = signals.robot, signals.position
+    low, high = robot.position_limits.T
+    travel = np.ptp(position, axis=0)
+    found: list[Finding] = []
+    for j, name in enumerate(robot.joint_names):
+        share = float(travel[j] / (high[j] - low[j]))
+        if share > _STILL:
+            continue
+        # The figure is what is missing, so that larger is worse; a position that never changes was not measured.
+        seen = "its position never changes" if travel[j] == 0.0 else f"it moves by {share:.2%} of its range only"
+        advice = "check that the column is the right one; if the joint stood still, nothing of its own is identified"
+        found.append(Finding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
+    if found:
+        return found
+    least = int(np.argmin(travel / (high - low)))
+    share = float(travel[least] / (high[least] - low[least]))
+    what = f"every joint moves; {robot.joint_names[least]} the least, over {share:.1%} of its range"
+    return [Finding("motion", robot.joint_names, 1.0 - share, 1.0 - _STILL, 1.0, what, "")]
+
+
+def check_stuck(signals: LogSignals) -> list[Finding]:
+    """Positions that stay the same while the joint moves: samples that the log repeats."""
+    h, longest, where = signals.sample_period, 0.0, list[str]()
+    for j, name in enumerate(signals.robot.joint_names):
+        stretch = h * _longest_stuck(signals, j)
+        if stretch >= _STUCK_S[0]:
+            where.append(name)
+        longest = max(longest, stretch)
+    what = f"positions stay the same for up to {1e3 * longest:.3g} ms and jump then"
+    if not longest:
+        return [Finding("repeats", (), longest, *_STUCK_S, "no position stays the same and jumps then", "")]
+    advice = "mark such rows with invalid_rows, or log no faster than the controller samples"
+    return [Finding("stuck samples", tuple(where), longest, *_STUCK_S, what, advice)]
+
+
+def _longest_stuck(signals: LogSignals, joint: int) -> int:
+    """Rows of the longest stretch of equal positions that ends with a jump to where the joint has got to meanwhile."""
+    longest = _FEWEST_STUCK - 1
+    q = signals.position[:, joint]
+    fast = signals.fast[1:, joint]
+    least_jump = _STUCK_STEPS * float(np.median(np.abs(np.diff(q))[fast])) if fast.any() else np.inf
+    for piece in signals.pieces:
+        part = q[piece]
+        for same in valid_spans(np.diff(part) == 0.0, min_length=longest + 1):
+            rows, end = same.stop - same.start, same.stop
+            if end + 1 + rows >= len(part):
+                continue
+            jump = abs(float(part[end + 1] - part[end]))
+            goes_on = abs(float(part[end + 1 + rows] - part[end + 1]))
+            if jump > least_jump and jump > goes_on / 2.0:
+                longest = rows
+    return longest if longest >= _FEWEST_STUCK else 0
+
+
+_DISAGREEING = (0.1, 0.5)
+"""Deviation of the factor from 1, and of the rest from nothing: slips of time of some milliseconds make percents."""
+
+_LATE_S = (0.03, 0.1)
+"""Lag from which on a velocity is suspicious, and wrong: filters of encoders take some milliseconds, and a real log
+with lost rows has shown 14."""
+
+_LONGEST_S, _STEPS = 0.3, 5
+"""Lags that are looked for, and steps to find them."""
+
+_NEAR = 0.1
+"""How near a factor must be to the one of a wrong unit or sign."""
+
+_DEGREES = 180.0 / np.pi
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """How a logged velocity follows from positions: factor x velocity, so much later.
+
+    Attributes:
+        factor: 1 where all is right.
+        lag: of the logged velocity [s].
+        rest: root mean square of what is left, relative to what follows.
+    """
+
+    factor: float
+    lag: float
+    rest: float
+
+    @property
+    def difference(self) -> float:
+        """How far it is from being the same, but for the lag."""
+        return abs(self.factor - 1.0) + self.rest
+
+
+def check_velocities(signals: LogSignals, left_out: list[str]) -> list[Finding]:
+    """Say where a velocity is not what the positions do, and what would make it so."""
+    if signals.velocity is None:
+        left_out.append("velocities: the log has none; positions are held against limits and torques only")
+        return []
+    names, motion, logged = signals.robot.joint_names, signals.motion, signals.velocity
+    moving = np.flatnonzero(np.ptp(motion.q, axis=0) > 0.0).tolist()
+    found: list[Finding] = []
+    worst, latest, step = 0.0, 0.0, signals.stride * signals.sample_period
+    for j in moving:
+        own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving}
+        relation = own[j]
+        worst, latest = max(worst, relation.difference), max(latest, abs(relation.lag))
+        if relation.difference >= _DISAGREEING[0]:
+            what, advice, joints = _reason(names, own, j)
+            found.append(Finding("velocity", joints, relation.difference, *_DISAGREEING, what, advice))
+        elif abs(relation.lag) >= _LATE_S[0]:
+            what = f"the velocity is {1e3 * abs(relation.lag):.0f} ms {'late' if relation.lag > 0.0 else 'early'}"
+            advice = "check when position and velocity are sampled, and what filters them"
+            found.append(Finding("velocity", (names[j],), abs(relation.lag), *_LATE_S, what, advice))
+    if found:
+        return found
+    what = f"logged velocities are the positions' differences within {worst:.1%}"
+    what += f", up to {1e3 * latest:.0f} ms early or late" if latest else ""
+    return [Finding("velocity", names, worst, *_DISAGREEING, what, "")]
+
+
+def _relation(own: Array, logged: Array, step: float) -> _Relation:
+    """Find factor and lag of logged(t) = factor x own(t - lag), by Newton steps of the lag.
+
+    logged = factor x (own - lag x own'), where the noise of own' would make the lag too small; so the slope of the
+    logged velocity, whose noise is another, is the instrument.
+
+    Args:
+        own: differences of the positions, shape (n,).
+        logged: shape (n,).
+        step: from one row to the next [s].
+    """
+    rows, lag = np.arange(len(own), dtype=np.float64), 0.0
+    spline = CubicSpline(rows, own)
+    shifted = own
+    for _ in range(_STEPS):
+        columns = np.column_stack([shifted, np.gradient(shifted)])
+        instruments = np.column_stack([shifted, np.gradient(logged)])
+        products = instruments.T @ columns
+        if abs(np.linalg.det(products)) <= 1e-12 * float(np.prod(np.diag(np.abs(products)))):
+            break
+        factor, turned = np.linalg.solve(products, instruments.T @ logged).tolist()
+        if abs(lag * factor - turned) > abs(factor) * _LONGEST_S / step:
+            break
+        lag -= turned / factor
+        shifted = spline(np.clip(rows - lag, 0.0, rows[-1]))
+    at_once, later = _same_time(own, logged, 0.0), _same_time(shifted, logged, lag * step)
+    return later if later.rest < at_once.rest / 2.0 else at_once  # slow motion does not tell a lag
+
+
+def _same_time(own: Array, logged: Array, lag: float) -> _Relation:
+    """What two velocities are to each other once one is shifted by the lag [s]."""
+    power = max(float(own @ own), 1e-300)
+    factor = float(own @ logged) / power
+    rest = float(np.sqrt(np.sum((logged - factor * own) ** 2) / max(factor**2 * power, 1e-300)))
+    return _Relation(factor, lag, rest)
+
+
+def _reason(names: tuple[str, ...], own: dict[int, _Relation], j: int) -> tuple[str, str, tuple[str, ...]]:
+    """What a velocity is instead, what to do about it, and the joints concerned."""
+    others = {i: relation for i, relation in own.items() if i != j}
+    nearest = min(others, key=lambda i: others[i].difference, default=j)
+    factor, rest = own[j].factor, own[j].rest
+    if own[nearest].difference < min(_DISAGREEING[0], rest):
+        what = f"the velocity is that of {names[nearest]}'s position: columns of velocity or position are exchanged"
+        return what, "correct the order of the columns", (names[j], names[nearest])
+    if rest >= _DISAGREEING[1]:
+        what = f"the velocity does not follow the position: {min(rest, 1.0):.0%} of it is something else"
+        return what, "check that both columns are of this joint, and when they are sampled", (names[j],)
+    of = f"{factor:.3g} times the positions' differences"
+    what, advice = f"the velocity is {of}", "check the units, and sample_rate_Hz or [time]"
+    if abs(factor + 1.0) < _NEAR:
+        what, advice = f"the velocity has the opposite sign ({of})", "write gain = -1 for it, or for the position"
+    elif abs(factor / _DEGREES - 1.0) < _NEAR:
+        what = f"the velocity is in degrees, or the position in radians was taken for degrees ({of})"
+        advice = "correct the unit of [velocity] or [position]"
+    elif abs(factor * _DEGREES - 1.0) < _NEAR:
+        what = f"the position is in degrees taken for radians, or the velocity in radians was taken for degrees ({of})"
+        advice = "correct the unit of [position] or [velocity]"
+    return what, advice, (names[j],)
+
 
 _COUNTS = "compare drive.ratio and the encoders' counts in the boards' config.json with the data sheets"
 _AT_THE_BOARDS = {

@@ -11,8 +11,8 @@ import pytest
 from jointbench.cli.main import main
 from jointbench.identification import Model, fit
 from jointbench.recording import open_run
-from jointbench.tests.identification.fleets import ARM, NAMES, make_run, true_parameters
 from jointbench.tests.identification.synthetic import arm, synthetic_run
+from jointbench.tests.identification.test_fleet import ARM, NAMES, make_run, true_parameters
 
 
 @pytest.fixture(scope="module")

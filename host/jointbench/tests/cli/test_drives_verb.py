@@ -7,7 +7,7 @@ import pytest
 
 from jointbench.cli.main import main
 from jointbench.recording import Run, save_samples
-from jointbench.tests.identification.drives.simulated_run import STIFF, recording
+from jointbench.tests.identification.drives.simulated_joints import STIFF, recording
 
 
 def saved(run: Run, path) -> str:

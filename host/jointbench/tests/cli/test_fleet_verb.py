@@ -11,7 +11,7 @@ from jointbench.cli.fleet import apart_text, is_fleet
 from jointbench.cli.main import main
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, load_model
-from jointbench.identification.fleet.random_effects import Family
+from jointbench.identification.random_effects import Family
 from jointbench.recording import save_samples
 from jointbench.robot import load_robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run

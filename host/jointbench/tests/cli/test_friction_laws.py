@@ -12,7 +12,7 @@ from jointbench.cli.parser import build_parser
 from jointbench.errors import FitError
 from jointbench.identification import load_model
 from jointbench.report.parameter_table import parameter_groups, parameter_note
-from jointbench.tests.identification.friction_in_model.law_runs import law_run, stribeck
+from jointbench.tests.identification.friction.law_runs import law_run, stribeck
 from jointbench.tests.identification.synthetic import arm
 
 

@@ -10,7 +10,7 @@ from jointbench.cli.main import main
 from jointbench.identification import fit
 from jointbench.recording import open_run
 from jointbench.sealed import sealed_json
-from jointbench.tests.identification.fleets import ARM, NAMES, make_run, true_parameters
+from jointbench.tests.identification.test_fleet import ARM, NAMES, make_run, true_parameters
 from jointbench.tests.report.page_text import Page
 
 

@@ -193,9 +193,7 @@ def test_error_bars_hold_for_few_rows_whatever_the_window(monkeypatch: pytest.Mo
     x = signal.lfilter(*signal.butter(2, 0.1), rng.standard_normal((300, JOINTS, 30)), axis=0)
     used = np.ones((300, JOINTS), dtype=np.bool_)
     for lags in (0, 4, 15):
-        monkeypatch.setattr(
-            "jointbench.identification.least_squares._count_and_lags", lambda *_, lags=lags: (300, lags)
-        )
+        monkeypatch.setattr(COUNT_AND_LAGS, lambda *_, lags=lags: (300, lags))
         found = [weighted_least_squares(x, SIGMA * rng.standard_normal((300, JOINTS)), used) for _ in range(60)]
         errors = np.array([each.parameters for each in found])
         stated = np.array([np.diag(each.covariance) for each in found])

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from jointbench.errors import ReportError
-from jointbench.identification.residual import StateResidual, TimePolynomial, gain_of, mission_of
+from jointbench.identification.residual import TimePolynomial, gain_of, mission_of
+from jointbench.identification.state_residual import StateResidual
 from jointbench.report import residual_picture
 from jointbench.report.digits import percent
 from jointbench.report.residual_panels import residual_figure, residual_png

@@ -7,10 +7,13 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
 from jointbench.excitation import Excitation, RestToRestFourier
+from jointbench.identification import FitSettings
 from jointbench.identification.drives import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import exact_motor_torque
+from jointbench.recording import Run
 from jointbench.robot import Robot, load_robot
 from jointbench.signals import moving_mask, rest_threshold
+from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, excitation, run_of
 
 LINK_COULOMB, LINK_VISCOUS, SENSOR_OFFSET = 0.4, 0.8, 0.05
 CURRENT_NOISE_NM = 0.125
@@ -67,3 +70,29 @@ def signals(robot: Robot, seed: int, noise_seed: int | None = None, n: int = 400
         motor = motor + CURRENT_NOISE_NM * rng.standard_normal(motor.shape)
         sensed = sensed + SENSOR_NOISE_NM * rng.standard_normal(motor.shape)
     return DriveSignals(q, dq, ddq, motor, used, step, GearTorque(sensed, gear.rate, gear.acceleration))
+
+
+ARM = arm(3)
+STIFF = TRUE[:, :3] * np.array([1, 1, 1, 1, 0, 1, 1])[:, None]
+"""Without flexibility: a rigid gear passes the steps of Coulomb friction on, and no twist has their derivatives."""
+LINK = FitSettings(position="link")
+LINK_COUNTS = 524288
+
+
+def recording(seed: int, motion_seed: int = 3, repeats: int = 2) -> Run:
+    """A run of harmonic joints as their boards would send it: counted links, noisy torques, all torques filtered."""
+    plan = excitation(ARM, motion_seed, FOURIER)
+    ticks = round(plan.duration / PERIOD_S)
+    q, dq, ddq = plan.evaluate(PERIOD_S * np.arange(ticks))
+    gear = GearTorque.sampled(link_torque(ARM, q, dq, ddq), PERIOD_S)
+    motor = exact_motor_torque(STIFF, dq, ddq, gear)
+    q, gear_torque, motor = (np.tile(values, (repeats, 1)) for values in (q, gear.value, motor))
+    rng = np.random.default_rng(seed)
+    gear_torque = SENSOR_OFFSET + gear_torque + SENSOR_NOISE_NM * rng.standard_normal(q.shape)
+    motor = motor + CURRENT_NOISE_NM * rng.standard_normal(q.shape)
+    step = 2.0 * np.pi / LINK_COUNTS
+    run = run_of(ARM, q, FILTER.apply(motor), plan=plan, repeats=repeats)
+    samples = dataclasses.replace(
+        run.samples, link_position=step * np.round(q / step), joint_torque=FILTER.apply(gear_torque)
+    )
+    return dataclasses.replace(run, samples=samples)

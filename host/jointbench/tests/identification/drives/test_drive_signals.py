@@ -7,8 +7,7 @@ from jointbench.dynamics import inverse_dynamics, model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification.drives import HarmonicModel, drive_signals, fit_harmonic, identify_gains
 from jointbench.robot.payload import with_payload
-from jointbench.tests.identification.drives.simulated_joints import link_torque
-from jointbench.tests.identification.drives.simulated_run import ARM, LINK, STIFF, recording
+from jointbench.tests.identification.drives.simulated_joints import ARM, LINK, STIFF, link_torque, recording
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, excitation, synthetic_run, truth
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from jointbench.errors import FitError
 from jointbench.identification.friction import FrictionData, SpeedSweep, friction_law, laws_for
-from jointbench.tests.identification.friction.sweeps import LAWS, measured
+from jointbench.tests.identification.friction.test_fit import LAWS, measured
 
 AT = FrictionData(
     velocity=np.array([-2.0, -0.1, 0.1, 2.0]), torque=np.zeros(4), load=np.array([-3.0, 3.0, -3.0, 3.0]),

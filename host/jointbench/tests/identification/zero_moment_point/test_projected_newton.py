@@ -10,8 +10,7 @@ from jointbench.errors import WrongTotalMass
 from jointbench.identification.zero_moment_point import ReducedParameters, averaged, mean_distance, projected_newton
 from jointbench.identification.zero_moment_point.bounded_least_squares import Objective, Value
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
-from jointbench.tests.identification.zero_moment_point.planned import TOTAL_MASS, TRUTH, stood
-from jointbench.tests.identification.zero_moment_point.simulated_stance import biped
+from jointbench.tests.identification.zero_moment_point.simulated_stance import TOTAL_MASS, TRUTH, biped, stood
 
 REDUCED = ReducedParameters(biped(), "none")
 

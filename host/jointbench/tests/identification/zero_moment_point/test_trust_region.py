@@ -15,21 +15,21 @@ from jointbench.identification.zero_moment_point import (
     mean_distance,
     projected_newton,
 )
-from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, solve, start_of
+from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, Objective, solve, start_of
 from jointbench.identification.zero_moment_point.reduced_parameters import Theory
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.tests.identification.zero_moment_point.planned import (
+from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
+from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     ROTARY_SHARE,
     TOTAL_MASS,
     TRUTH,
-    parameters,
-    planned,
-    stood,
-)
-from jointbench.tests.identification.zero_moment_point.simulated_stance import (
+    Taylor,
     biped,
     drawn_nuisance,
+    parameters,
+    planned,
     simulated_stance,
+    stood,
 )
 
 REDUCED = ReducedParameters(biped())
@@ -190,3 +190,118 @@ def test_two_sigma_hold_as_often_as_they_say() -> None:
         inside.append(off(fit_stance(joined(runs), REDUCED, TOTAL_MASS)) < 2.0)
     assert 0.85 <= np.mean(inside) <= 1.0
     assert np.mean(inside, axis=0).min() >= 0.75
+
+
+POINT = np.array([0.25, 0.2, 0.1, 0.03, 9.0, 3.9, 3.1, 1.5])
+
+
+@pytest.fixture(scope="module")
+def short_stance() -> Stance:
+    return simulated_stance(duration=8.0)
+
+
+def differentiated(short_stance: Stance, reduced: ReducedParameters, phi: Array) -> Taylor:
+    """The mean of squares from the sums of the paper, with nothing taken from the objective."""
+    variables = Taylor.variables(phi)
+    n = reduced.n_kinds
+    standard = [Taylor(value, np.zeros(2 * n), np.zeros((2 * n, 2 * n))) for value in reduced.terms[:, 0]]
+    for k in range(n):
+        lc, m = variables[k], variables[n + k]
+        for power, factor in enumerate((m, m * lc, m * lc * lc)):
+            for row in np.flatnonzero(reduced.terms[:, 1 + power * n + k]):
+                standard[row] = standard[row] + factor * float(reduced.terms[row, 1 + power * n + k])
+    total: Taylor | float = 0.0
+    for columns, measured in zip(short_stance.columns, short_stance.measured, strict=True):
+        x, y, force = (
+            sum((standard[i] * float(row[i]) for i in np.flatnonzero(row)), start=variables[0] * 0.0) for row in columns
+        )
+        for coordinate, value in zip((x, y), measured, strict=True):
+            off = coordinate / force - float(value)
+            total = off * off + total
+    assert isinstance(total, Taylor)
+    return total * (1.0 / len(short_stance.measured))
+
+
+@pytest.mark.parametrize("rotary", ["cad", "none"])
+def test_gradient_and_hessian_are_those_of_automatic_differentiation(short_stance: Stance, rotary: str) -> None:
+    reduced = ReducedParameters(biped(), "cad" if rotary == "cad" else "none")
+    exact = differentiated(short_stance, reduced, POINT)
+    found = Objective(short_stance, reduced)(POINT)
+
+    assert found.value == pytest.approx(exact.value, rel=1e-12)
+    np.testing.assert_allclose(found.gradient, exact.gradient, rtol=1e-9, atol=1e-12 * np.abs(exact.gradient).max())
+    np.testing.assert_allclose(found.hessian, exact.hessian, rtol=1e-9, atol=1e-12 * np.abs(exact.hessian).max())
+
+
+def test_the_differentiation_itself_knows_a_quotient() -> None:
+    """f = x²/y at (3, 2), by hand."""
+    x, y = Taylor.variables(np.array([3.0, 2.0]))
+    f = x * x / y
+    assert f.value == pytest.approx(4.5)
+    np.testing.assert_allclose(f.gradient, [3.0, -2.25])
+    np.testing.assert_allclose(f.hessian, [[1.0, -1.5], [-1.5, 2.25]])
+
+
+def test_where_all_masses_grow_together_the_point_stays(short_stance: Stance) -> None:
+    """So that H of all eight parameters is no definite one, and the paper's descent is steepest descent."""
+    reduced = ReducedParameters(biped(), "none")
+    heavier = POINT.copy()
+    heavier[4:] *= 1.1
+    both = [mean_distance(short_stance, reduced.standard(each)) for each in (POINT, heavier)]
+    # The links of no kind, 6 % of the mass, do not grow with them.
+    assert both[0] == pytest.approx(both[1], rel=0.02)
+    assert np.linalg.eigvalsh(Objective(short_stance, reduced)(POINT).hessian)[0] < 0.0
+
+
+N = 4000
+
+
+def columns(rng: np.random.Generator) -> Array:
+    """Slow waves, two rows at a time."""
+    angle = 2.0 * np.pi * np.outer(np.arange(N) / N, rng.uniform(3.0, 40.0, 6)) + rng.uniform(0.0, 6.0, 6)
+    return np.sin(angle).reshape(N, 2, 3)
+
+
+def starts() -> np.ndarray:
+    return starting_rows(np.linspace(0.0, 0.05 * (N - 1), N), 0.05)
+
+
+def test_white_residuals_give_the_textbooks_covariance() -> None:
+    rng = np.random.default_rng(0)
+    jacobian = columns(rng)
+    bars = error_bars(jacobian, rng.standard_normal((N, 2)), 1.0, np.zeros(3), starts())
+    rows = jacobian.reshape(-1, 3)
+
+    # Windows of a few hundred terms' products: some 5 % of chance.
+    np.testing.assert_allclose(np.diag(bars.covariance), np.diag(np.linalg.inv(rows.T @ rows)), rtol=0.2)
+    assert bars.inflation < 1.2
+
+
+def test_residuals_that_follow_each_other_tell_less() -> None:
+    """Autoregressive, 0.8 of each in the next: slow columns see (1 + 0.8)/(1 - 0.8) = 9 times the variance."""
+    rng = np.random.default_rng(1)
+    jacobian, noise = columns(rng), rng.standard_normal((N, 2))
+    residual = np.zeros((N, 2))
+    for k in range(1, N):
+        residual[k] = 0.8 * residual[k - 1] + 0.6 * noise[k]
+    white = error_bars(jacobian, noise, 1.0, np.zeros(3), starts())
+    bars = error_bars(jacobian, residual, 1.0, np.zeros(3), starts())
+
+    # The triangular window sees some three quarters of it, less where columns move within the correlation's time.
+    assert 5.0 < np.trace(bars.covariance) / np.trace(white.covariance) < 11.0
+    assert bars.inflation == pytest.approx(np.trace(bars.covariance) / np.trace(white.covariance), rel=0.3)
+
+
+def test_what_only_a_prior_tells_keeps_its_sigma() -> None:
+    rng = np.random.default_rng(2)
+    jacobian = np.concatenate([columns(rng), np.zeros((N, 2, 1))], axis=2)
+    prior = np.array([0.0, 0.0, 0.0, 2.5])  # weight of one whose σ is 1
+    bars = error_bars(jacobian, rng.standard_normal((N, 2)), 1.0, prior, starts())
+
+    assert bars.covariance[3, 3] == pytest.approx(1.0)
+    np.testing.assert_allclose(bars.covariance[3, :3], 0.0, atol=1e-12)
+
+
+def test_a_gap_and_another_run_start_anew() -> None:
+    time = np.array([0.0, 0.05, 0.10, 0.30, 0.35, 0.0, 0.05])
+    assert starting_rows(time, 0.05).tolist() == [True, False, False, True, False, True, False]

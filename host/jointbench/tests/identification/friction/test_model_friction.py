@@ -1,0 +1,199 @@
+"""A model with friction laws, wherever models go: files, feed-forward, C, URDF, MJCF, judgement of other runs."""
+
+import dataclasses
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jointbench as jb
+from jointbench.arrays import Array
+from jointbench.cli.friction_laws import friction_fields, friction_table
+from jointbench.dynamics import base_parameters
+from jointbench.errors import IncomparableModels
+from jointbench.exporting import export
+from jointbench.identification import Model, compare, load_model
+from jointbench.identification.friction import FrictionData, JointLaws, ModelFriction, friction_law
+from jointbench.identification.predictor import Predictor
+from jointbench.recording import Run
+from jointbench.tests.exporting.test_c_header import in_c, needs_compiler
+from jointbench.tests.identification.friction.law_runs import law_run, law_torque, loaded, stribeck
+from jointbench.tests.identification.synthetic import arm
+
+ROBOT = arm(3)
+JOINTS = {"j1": stribeck(6.0, 4.0, 9.0, 0.2), "j3": loaded(5.0, 8.0, 0.08)}
+ASKED = {"j1": "stribeck", "j3": "coulomb_viscous+load"}
+
+ALL_LAWS = {
+    "coulomb_viscous": [5.0, 8.0],
+    "asymmetric": [5.0, 8.0, 6.0, 7.0],
+    "stribeck": [5.0, 3.0, 8.0, 0.2],
+    "makkar": [4.0, 6.0, 9.0, 30.0, 5.0, 12.0],
+    "makkar+load": [4.0, 6.0, 9.0, 0.05, 30.0, 5.0, 12.0],
+}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return law_run(ROBOT, JOINTS, motion_seed=1, noise_seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(run: Run) -> Model:
+    return jb.fit(run, friction=ASKED)
+
+
+def with_laws(model: Model, name: str, parameters: list[float]) -> Model:
+    """The model with another law for all its joints."""
+    laws = JointLaws(model.base, dict.fromkeys(ROBOT.joint_names, friction_law(name)))
+    n = laws.n_parameters
+    friction = ModelFriction(
+        laws=laws,
+        parameters=np.tile(parameters, 3),
+        covariance=1e-4 * np.eye(n),
+        with_base=np.zeros((model.base.rank, n)),
+        at_bound=np.zeros(n, dtype=np.bool_),
+        speeds=dict.fromkeys(ROBOT.joint_names, (0.05, 2.0)),
+        reasons=dict.fromkeys(ROBOT.joint_names, "for this test"),
+    )
+    return dataclasses.replace(model, friction=friction)
+
+
+def motion(samples: int = 40) -> tuple[Array, Array, Array]:
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, samples, 3))
+    dq[0] = 0.0
+    return q, dq, ddq
+
+
+def test_torque_is_that_of_the_laws_written_out(model: Model) -> None:
+    moves = motion(200)
+    expected = law_torque(ROBOT, JOINTS, *moves)
+    error = model.predict(*moves) - expected
+    assert np.sqrt(np.mean(error**2)) < 0.01 * np.sqrt(np.mean(expected**2))
+
+
+def test_a_model_comes_back_whole(model: Model, tmp_path: Path) -> None:
+    loaded_ = load_model(model.save(tmp_path / "model.json"))
+    assert loaded_.friction is not None
+    assert model.friction is not None
+    assert loaded_.friction.parameter_verdicts == model.friction.parameter_verdicts
+    assert loaded_.friction.law_verdicts == model.friction.law_verdicts
+    assert loaded_.parameter_verdicts == model.parameter_verdicts
+    for name in ("parameters", "covariance", "with_base", "at_bound"):
+        assert np.array_equal(getattr(loaded_.friction, name), getattr(model.friction, name))
+    assert np.array_equal(loaded_.predict(*motion()), model.predict(*motion()))
+
+
+@pytest.mark.parametrize(("law", "parameters"), ALL_LAWS.items())
+def test_elements_add_up_to_the_law(law: str, parameters: list[float]) -> None:
+    rng = np.random.default_rng(1)
+    velocity, load = rng.normal(size=(2, 50))
+    data = FrictionData(velocity, np.zeros(50), load=load)
+    total = np.zeros(50)
+    for form, coefficient, shape, direction in friction_law(law).elements(np.array(parameters)):
+        sign = np.sign(velocity)
+        forms = [sign, velocity, sign * np.exp(-((velocity / shape) ** 2)), np.tanh(shape * velocity), sign * abs(load)]
+        total += coefficient * forms[form] * (direction * velocity >= 0.0)
+    # Sums of a handful of terms below 100 N·m in double precision.
+    np.testing.assert_allclose(friction_law(law).torque(data, np.array(parameters)), total, rtol=0, atol=1e-13 * 100)
+
+
+@pytest.mark.parametrize(("law", "parameters"), ALL_LAWS.items())
+def test_one_sample_at_a_time_is_the_same(model: Model, law: str, parameters: list[float]) -> None:
+    other = with_laws(model, law, parameters)
+    expected = other.predict(*motion())
+    predict = Predictor.of(other)
+    found = np.array([predict(*each) for each in zip(*motion(), strict=True)])
+    # Rounding of some hundred operations, as a share of the largest torque: the requirement's figure.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * float(np.abs(expected).max()))
+
+
+@needs_compiler
+@pytest.mark.parametrize("law", ["asymmetric", "stribeck", "makkar+load"])
+def test_c_computes_the_same(model: Model, law: str, tmp_path: Path) -> None:
+    other = with_laws(model, law, ALL_LAWS[law])
+    torque = in_c(other, tmp_path)
+    expected = other.predict(*motion())
+    found = np.array([torque(*each) for each in zip(*motion(), strict=True)])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * float(np.abs(expected).max()))
+
+
+def test_friction_takes_power_and_never_gives_it(model: Model) -> None:
+    assert model.friction is not None
+    speeds = np.linspace(-3.0, 3.0, 401)[:, None] * np.ones(3)
+    load = np.random.default_rng(2).normal(scale=50.0, size=speeds.shape)
+    torque = model.friction.laws.torque(speeds, load, model.friction.parameters)
+    assert np.all(torque * speeds >= 0.0)
+    assert np.all(torque[:, 0][speeds[:, 0] != 0.0] != 0.0)
+
+
+def test_a_law_that_drives_is_refused(model: Model) -> None:
+    """γ3 above γ2 turns the Stribeck rise into a dip, here below zero."""
+    driving = with_laws(model, "makkar", [9.0, 1.0, 0.1, 2.0, 30.0, 12.0]).friction
+    assert driving is not None
+    assert all(verdict.word == "refused" for verdict in driving.law_verdicts)
+    assert "makkar would drive the joint at" in driving.law_verdicts[0].reason
+
+
+def test_files_of_bodies_have_the_friction_next_to_it_and_say_so(model: Model, tmp_path: Path) -> None:
+    assert model.friction is not None
+    plain = model.friction.nearest_plain["j1"]
+    # Within the law's own limits: coulomb to coulomb + rise.
+    assert 6.0 < plain.coulomb < 10.0
+    for name, joint in (("arm.urdf", r'friction="(.+?)"'), ("arm.xml", r'name="j1".*frictionloss="(.+?)"')):
+        text = export(model, tmp_path / name).read_text(encoding="utf-8")
+        first = re.search(joint, text)
+        assert first is not None
+        assert float(first[1]) == pytest.approx(plain.coulomb, rel=1e-6)
+        notes = re.findall(r"(j\d): friction law (.+?) with (\w+) ([\d.]+).*?next to it", text)
+        assert [note[:3] for note in notes] == [(*law, "coulomb") for law in ASKED.items()]
+        assert [float(note[3]) for note in notes] == pytest.approx([6.0, 5.0], abs=0.05)
+
+
+def test_plain_files_have_the_law(model: Model, tmp_path: Path) -> None:
+    values = json.loads(export(model, tmp_path / "arm.json").read_text(encoding="utf-8"))
+    assert [(law["joint"], law["law"]) for law in values["friction"]] == list(ASKED.items())
+    assert values["friction"][0]["parameters"][3]["name"] == "stribeck_speed"
+    assert values["friction"][0]["parameters"][3]["unit"] == "rad/s"
+    by_name = {each["name"]: each["value"] for each in values["drive_parameters"]}
+    assert by_name["j1.coulomb"] is None
+    assert by_name["j2.coulomb"] > 0.0
+    assert tomllib.loads(export(model, tmp_path / "arm.toml").read_text(encoding="utf-8"))["friction"]
+
+
+def test_another_run_is_judged_with_the_law(model: Model) -> None:
+    other = law_run(ROBOT, JOINTS, motion_seed=7, noise_seed=7)
+    check = jb.validate(model, other)
+    assert check.error.total_relative < 0.005
+    without = jb.validate(dataclasses.replace(model, friction=None), other)
+    assert without.error.total_relative > 0.05
+
+
+def test_a_model_with_laws_is_not_compared_with_one_without(model: Model, run: Run) -> None:
+    plain = jb.fit(run)
+    for pair in ((model, plain), (plain, model)):
+        with pytest.raises(IncomparableModels, match=r"laws differ .* j1=stribeck, j3=.*; fit both with the same"):
+            compare(*pair)
+    assert compare(model, model).answer == "same"
+
+
+def test_words_and_fields_name_every_parameter(model: Model) -> None:
+    assert model.friction is not None
+    table = friction_table(model.friction)
+    for words in ("j1.stribeck_speed", "j3.load_share", "friction of j1: identified (stribeck; as asked for)"):
+        assert words in table
+    fields = json.loads(json.dumps(friction_fields(model.friction)))
+    assert fields["j1"]["parameters"]["stribeck_speed"]["value"] == pytest.approx(0.2, rel=0.02)
+    assert friction_fields(None) == {}
+
+
+def test_laws_of_a_coupled_robot_stand_beside_its_shared_motors() -> None:
+    robot = jb.load_robot("tx40")
+    base = base_parameters(robot)
+    laws = JointLaws(base, {name: friction_law("stribeck") for name in robot.joint_names})
+    shared = {name for name in base.leading_names if name.endswith((".viscous", ".coulomb"))} - set(laws.replaced)
+    assert shared
+    assert all(name.rpartition(".")[0] not in robot.joint_names for name in shared)
