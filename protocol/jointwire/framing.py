@@ -111,7 +111,7 @@ _CRC_TABLE = _crc_table()
 
 
 class Found(NamedTuple):
-    """What stands in some bytes.
+    """Chunks found in some bytes.
 
     Attributes:
         rows: a row for each chunk, columns as in kernel.py, shape (n, kernel.COLUMNS).
@@ -166,7 +166,7 @@ def find_chunks(data: bytes, seed: int, endless: bool = False, room: Room | None
 
 
 def reason(row: Sequence[int]) -> str:
-    """Why a chunk is no frame, in plain words, from its row."""
+    """Reason why a chunk is no frame, in plain words, from its row."""
     holds = row[kernel.SIZE] - kernel.HEADER_SIZE - kernel.CRC_SIZE
     size = row[kernel.END] - row[kernel.START]
     return {
@@ -258,7 +258,7 @@ class Noise:
 
 
 class Chunk(NamedTuple):
-    """What stood between two delimiters: the encoded bytes unaltered, and what they are."""
+    """Bytes between two delimiters, encoded and unaltered, and the frame or noise that they are."""
 
     encoded: bytes
     content: Frame | Noise

@@ -131,7 +131,7 @@ def integer(data: _Bytes, at: int, size: int) -> int:
 
 @compiled
 def check(raw: _Bytes, row: _Integers, kinds: _Bytes, seed: int, table: _Table, major: int, most: int) -> int:
-    """Which check a decoded chunk fails, WHOLE if none; its header goes to the row."""
+    """Check that a decoded chunk fails, WHOLE if none; its header goes to the row."""
     at, size = row[AT], row[SIZE]
     if size < 0:
         return NOT_COBS

@@ -114,7 +114,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Stream:
-    """What stands in a stream of bytes: a row for each chunk between two delimiters.
+    """Chunks of a stream of bytes: a row for each between two delimiters.
 
     Attributes:
         data: the stream.
@@ -138,7 +138,7 @@ class Stream:
 
     @property
     def is_frame(self) -> NDArray[np.bool_]:
-        """Which chunks are frames."""
+        """Mask of the chunks that are frames."""
         return self.rows[:, CHECK] == WHOLE
 
     @property

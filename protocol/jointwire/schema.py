@@ -63,7 +63,7 @@ def _code(sub: Any) -> str:
 
 @dataclass(frozen=True)
 class Schema:
-    """What one version of the wire consists of, as its text says.
+    """Definition of one version of the wire, as its text says.
 
     Attributes:
         text: canonical JSON; what a board sends as its DICT.
@@ -122,7 +122,7 @@ class Schema:
         return schema
 
     def differences(self, other: Schema) -> list[str]:
-        """What the other schema has otherwise, one line each, in plain words."""
+        """Differences of the other schema, one line each, in plain words."""
         lines: list[str] = []
         mine, theirs = _entries(self), _entries(other)
         for name in mine | theirs:

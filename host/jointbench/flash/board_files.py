@@ -182,7 +182,7 @@ _TROUBLE = (TransportError, OSError, ValueError, SyntaxError, struct.error)  # w
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What runs on a board.
+    """Interpreter of a board, and the code that it runs.
 
     Attributes:
         version: of MicroPython.

@@ -29,7 +29,7 @@ _HOW = 'make one: python -c "import secrets; print(secrets.token_hex(32))"'
 
 @dataclass(frozen=True)
 class Key:
-    """What images are signed with. It shows itself nowhere."""
+    """Key that images are signed with; it is never shown."""
 
     _bytes: bytes = field(repr=False)
 
@@ -38,7 +38,7 @@ class Key:
         return hmac.new(self._bytes, manifest, hashlib.sha256).hexdigest()
 
     def signed(self, manifest: bytes, signatures: bytes | None) -> bool:
-        """Whether one of the signatures in a manifest.hmac is this key's."""
+        """True if one of the signatures in a manifest.hmac is this key's."""
         wanted = self.signature(manifest).encode()
         return any([hmac.compare_digest(each, wanted) for each in (signatures or b"").split()])
 
@@ -62,7 +62,7 @@ class Keys:
 
     @property
     def all(self) -> Sequence[Key]:
-        """By each of which an image is signed: while the key changes, it is good before and after."""
+        """All keys that sign an image: while the key changes, the image is good before and after."""
         return [key for key in (self.present, self.new) if key]
 
     def signatures(self, manifest: bytes) -> bytes:
@@ -197,7 +197,7 @@ VERSION = 1  # of manifest and config.json
 
 @dataclass(frozen=True)
 class Image:
-    """What a slot holds beside its manifest.
+    """Files of a slot beside its manifest.
 
     Attributes:
         board: kind of board it is for.
@@ -217,7 +217,7 @@ class Image:
 
     @property
     def sha256(self) -> str:
-        """What HELLO_ACK says when this image runs."""
+        """Hash in the HELLO_ACK of a board that runs this image."""
         return image_sha256({name: hashlib.sha256(content).digest() for name, content in self.files.items()})
 
     @property
@@ -296,7 +296,7 @@ def build_image(
 
 
 def factory_files(image: Image, config: Mapping[str, Any], firmware: Path = FIRMWARE) -> dict[str, bytes]:
-    """What a fresh board holds, by path: the loader, the image in slot a, and its configuration.
+    """Files of a fresh board by path: the loader, the image in slot a, and its configuration.
 
     Raises:
         FlashError: the loader is not there, or config.json says nothing usable about safe outputs.

@@ -1,4 +1,4 @@
-"""What flashing does to a board's files, one step after the other, as data: printed, counted, carried out."""
+"""The plan to flash a board: steps on its files as data, to be printed, counted and carried out, and their result."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class FlashReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the board runs what it should, or nothing was asked of it."""
+        """True if the board runs the requested image, or none was requested."""
         return self.outcome in ("updated", "already", "planned")
 
     @property
@@ -187,7 +187,7 @@ _SPARE = 16 * _BLOCK  # for folders, slot.json, settings and what the file syste
 
 @dataclass(frozen=True)
 class FlashPlan:
-    """What is to be done to one board.
+    """Steps to flash one board.
 
     Attributes:
         slots: as they were found.
@@ -322,5 +322,5 @@ def _loader(files: BoardFiles, config: Mapping[str, Any], kind: str, firmware: P
 
 
 def _statements(boot: bytes) -> bytes:
-    """What stands before the first comment of a boot.py."""
+    """Statements before the first comment of a boot.py."""
     return boot.partition(b"#")[0]

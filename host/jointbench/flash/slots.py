@@ -33,7 +33,7 @@ class Slot:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every file of its manifest lies there as the manifest says."""
+        """True if every file of its manifest lies there as the manifest says."""
         return not self.fault
 
 
@@ -124,7 +124,7 @@ def _slot(files: BoardFiles, name: str, key: Key | None) -> Slot:
 
 
 def _unsigned(files: BoardFiles, name: str, key: Key, hashes: Mapping[str, bytes]) -> str:
-    """Why the loader would not take a whole slot, empty where it would."""
+    """Reason why the loader would refuse a whole slot, empty where it would take it."""
     signatures = files.read(f"{name}/{SIGNATURES}") or files.read(f"{name}/{NEW_SIGNATURES}")
     if not key.signed(files.read(f"{name}/{MANIFEST}") or b"", signatures):
         return "it is not signed by the key given"

@@ -28,7 +28,7 @@ _REOPEN = 0.2  # [s] between looks for a port that has gone with its board's res
 
 @dataclass(frozen=True)
 class FlashOptions:
-    """How to flash.
+    """Options of flashing.
 
     Attributes:
         board: kind that a board must be of; None: what it says it is.
@@ -173,7 +173,7 @@ def _flash_at_rest(
     options: FlashOptions,
     progress: StepDone | None,
 ) -> FlashReport:
-    """What follows once the board's program has ended."""
+    """Flash a board whose program has ended."""
     started = options.dry_run and entry.flash is not None
     taken = said is not None
     try:
@@ -281,7 +281,7 @@ def _config_for(files: BoardFiles, nodes: tuple[int, ...], options: FlashOptions
 
 
 def _last_words(entry: BoardEntry, outcome: Outcome, said: Identity | None) -> tuple[str, ...]:
-    """Why a trial ended, as the loader has noted it on the board, or never began."""
+    """Reason why a trial ended or never began, as the loader noted it on the board."""
     if outcome != "reverted":
         return ()
     if said and Feature.IMAGE_REFUSED.name in said.features:

@@ -137,7 +137,7 @@ class Bench:
 
     @property
     def name(self) -> str:
-        """As its file says."""
+        """Name in its file."""
         return self.file.name
 
     @property
@@ -152,7 +152,7 @@ class Bench:
 
     @property
     def foot_facts(self) -> tuple[Facts, ...]:
-        """The same of the feet's boards."""
+        """Registers of each foot's board, as `facts`."""
         return self._facts_of(self.foot_boards)
 
     def configure(
@@ -189,7 +189,7 @@ class Bench:
                 check_load(entries, [facts[entry.joint] for entry in entries])
 
     def positions(self) -> Array:
-        """Where the joints are [rad], shape (n_joints,): one sample of each board, with its motor off or on."""
+        """Measure the joints' positions [rad], shape (n_joints,), by one sample of each board, motors off or on."""
         self._need_connection()
         newest: dict[int, int] = {}
         for board, fact in zip(self.boards, self.facts, strict=True):
@@ -211,7 +211,7 @@ class Bench:
         return np.linalg.solve(self.robot.transmission_matrix, motors).astype(np.float64)
 
     def admit(self, trajectory: Trajectory, repeats: int = 1) -> None:
-        """Say whether a motion may be played here, from where the joints are, with all motors off.
+        """Check that a motion may be played here from where the joints are, with all motors off.
 
         `play` asks the same of whatever it is given; ask before you move to a motion's start.
 
@@ -228,7 +228,7 @@ class Bench:
         self.gate(self.positions()).check(trajectory)
 
     def gate(self, stands: Array | None = None) -> Gate:
-        """What is allowed now, and what of it a motion would break.
+        """Return the gate: limits that hold now, and the check of a motion against them.
 
         Args:
             stands: where the joints are [rad], shape (n_joints,); asked of the boards where the bench file says how far
@@ -309,7 +309,8 @@ class Bench:
             RobotFalls: it fell.
         """
         self._need_connection()
-        falls = fall_watch(self.robot, self.foot_boards, self.foot_facts) if standing else None
+        watched = standing and self.foot_boards
+        falls = fall_watch(self.robot, self.foot_boards, self.foot_facts) if watched else None
         return play(self, trajectory, repeats, recorder, progress, falls)
 
     def stop(self) -> list[str]:
@@ -350,7 +351,7 @@ class Bench:
             board.save()
 
     def provenance(self, **more: Any) -> dict[str, Any]:
-        """What a run's run.toml shall say of this bench; `more` is added to it."""
+        """Return this bench's part of a run.toml; `more` is added to it."""
         self._need_connection()
         boards = [
             {

@@ -1,4 +1,4 @@
-"""What a bench's boards must be so that together they are the robot's."""
+"""Checks that a bench's boards are together those of the robot."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
 
 
 def board_ratios(robot: Robot) -> Array:
-    """What each board's fact drive.ratio must be: the largest of its motor's row of M, signed as the diagonal.
+    """Expected drive.ratio of each board: the largest of its motor's row of M, signed as the diagonal.
 
     Args:
         robot: of as many motors as joints.

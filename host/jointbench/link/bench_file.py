@@ -1,4 +1,4 @@
-"""What a bench file says of its bench as a whole: its clock, features, limits, wiring, and faults on its lines."""
+"""Bench files: where each joint's board is, and the bench's clock, features, limits, wiring and faults on its lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class BenchTerms:
-    """What holds for all boards of a bench.
+    """Terms of a bench file that hold for all its boards.
 
     Attributes:
         clock: "virtual" or "icount" where a control socket gives the time (boards that compute in no time, or that
@@ -64,14 +64,14 @@ class BenchTerms:
         return reached
 
     def join_all(self, pin: str, joints: Iterable[str]) -> bool:
-        """Whether wires join this pin of all of these boards, of two at least."""
+        """True if wires join this pin of all of these boards, of two at least."""
         ends = {f"{joint}.{pin}" for joint in joints}
         return len(ends) > 1 and ends <= self.joined_with(min(ends))
 
 
 @dataclass(frozen=True)
 class LineFaults:
-    """What a board says of faults on its line.
+    """Faults that a board's entry puts on its line.
 
     Attributes:
         prefix: what stands before the port in a fault:// URL, "" where the URL is none.
@@ -200,7 +200,7 @@ SIM_LOG = "bench.log"
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """Where one board is.
+    """Entry of one board: its joint and its port.
 
     Attributes:
         node: its number on the wire.
@@ -254,12 +254,12 @@ class BenchFile:
 
     @property
     def limits(self) -> Mapping[str, float]:
-        """What the bench allows, by name and unit: position_rad, velocity_rad_s, current_A."""
+        """Limits of the bench by name and unit: position_rad, velocity_rad_s, current_A."""
         return self.terms.limits
 
     @property
     def features(self) -> frozenset[str]:
-        """What the bench has: what the file states, and what follows from its boards and wiring."""
+        """Features of the bench: those that the file states, and those that follow from its boards and wiring."""
         joints = [board.joint for board in self.boards]
         implied = {
             "fault_transport": True,  # any port can have fault:// before it
@@ -278,7 +278,7 @@ class BenchFile:
         return tuple(tuple(sorted(group, key=lambda board: board.node)) for group in groups)
 
     def how_to_update(self, board: BoardEntry) -> str:
-        """How this board gets the firmware of this host's release, as commands."""
+        """Commands that bring this board to the firmware of this host's release."""
         if "plant" in self.information:
             return (
                 "It is emulated: end its bench with Ctrl-C and start it again with "

@@ -356,16 +356,16 @@ class Board:
 
     @property
     def why_lost(self) -> str:
-        """Why the board is gone; empty while it is there."""
+        """Reason why the board is gone; empty while it is there."""
         return self.port.why_lost(self.node)
 
     @property
     def has_motor(self) -> bool:
-        """Whether it drives a motor, as far as is known; one whose registers were not read yet may have one."""
+        """True if it drives a motor, as far as is known; a board whose registers were not read yet may."""
         return self.facts is None or self.facts.has_motor
 
     def is_same_chip(self, other: Board) -> bool:
-        """Whether another node is this very board's: itself, or its second motor on the same line."""
+        """Return whether another node is this very board's: itself, or its second motor on the same line."""
         if self is other:
             return True
         uids = {board.identity.uid for board in (self, other) if board.identity}
@@ -373,20 +373,20 @@ class Board:
 
     @property
     def is_driving(self) -> bool:
-        """Whether its motor may be driven, as far as is known; a board not yet greeted may do anything."""
+        """True if its motor may be driven, as far as is known; a board not yet greeted may do anything."""
         return self.state is None or self.state in _DRIVING
 
     @property
     def last_frame_us(self) -> int:
-        """When its last valid frame came."""
+        """Time of its last valid frame [µs]."""
         return self._talk.last_frame_us
 
     def lost_error(self) -> Exception:
-        """Say why the board is gone."""
+        """Return the error of a board that is gone, with the reason."""
         return self._talk.lost_error()
 
     def fault_error(self) -> BoardFault:
-        """Say which fault is latched."""
+        """Return the error of the latched fault."""
         if self.fault is None:
             return BoardFault(self.joint, self.node, f"a fault is latched, the motor is off; to play again, {CLEARING}")
         text = fault_text(self.fault.trip, self.fault.value, self.fault.limit, self.fault.tick)

@@ -88,7 +88,7 @@ def _together(
     heard: dict[str, Heard],
     plan: Trajectory | None,
 ) -> list[Finding]:
-    """What only all boards together show: where the joints are, and whether lines, limits and plan suit them."""
+    """Findings of all boards together: the joints' positions, and whether lines, limits and plan suit them."""
     settings = default_settings(robot, file.servos, file.limits)
     findings = position_findings(drivers, [heard[board.joint] for board in drivers], robot)
     findings += settings_findings(drivers, robot, settings)

@@ -96,7 +96,7 @@ class WallClock:
         self._poll.close()
 
     def _arrivals(self, timeout_us: int) -> list[_Arrival]:
-        """What has come at the first arrival or the time-out."""
+        """Bytes that have come at the first arrival or the time-out."""
         ready = self._poll.poll(timeout_us * 1e-6)  # by the whole millisecond, rounded up
         ports = [self._waited_on[descriptor] for descriptor, _ in ready] + self._looked_at
         return [(port, data, self.now_us()) for port in ports if (data := self._read(port))]

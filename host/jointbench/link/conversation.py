@@ -103,7 +103,7 @@ _PINS = {1: "stop is open", 2: "the power stage reports a fault", 4: "limit_low 
 
 
 def pins_text(pins: int) -> str:
-    """What the pins of a board say."""
+    """Describe the pins of a board that are low."""
     return ", ".join(text for bit, text in _PINS.items() if pins & bit) or "none"
 
 
@@ -190,7 +190,7 @@ def si_text(register: Register, raw: int) -> str:
 
 
 def range_text(register: Register) -> str:
-    """What a register allows, raw and in its unit."""
+    """Range of a register, raw and in its unit."""
     low, high = register.minimum, register.maximum
     if register.unit in ("", "count"):
         return f"{low} to {high}"
@@ -225,7 +225,7 @@ def line_beside(url: str) -> str | None:
 
 
 def _device(location: str) -> str:
-    """Where a port's device is plugged in, without the port's interface: 1-2 of 1-2:1.0."""
+    """USB location of a port's device, without the port's interface: 1-2 of 1-2:1.0."""
     return location.partition(":")[0]
 
 
@@ -330,7 +330,7 @@ class Conversation:
         return received_us, frame
 
     def lost_error(self) -> BoardLost:
-        """Say why the board is gone."""
+        """Return the error of a board that is gone, with the reason."""
         reason = self.line.port.why_lost(self.node)
         return BoardLost(self.joint, self.node, f"{reason}. Its motor has no power from this board")
 
@@ -413,7 +413,7 @@ class Conversation:
 
 
 def _first_sequence(clock: Clock) -> int:
-    """Where this session's numbers begin: elsewhere than an earlier session's, whose last the board remembers.
+    """First sequence number of this session: not an earlier session's last, which the board remembers.
 
     By virtual time, which no two sessions share, the same run has the same bytes.
     """

@@ -41,12 +41,12 @@ def private_folder() -> Path:
 
 
 def is_feed_socket(path: Path) -> bool:
-    """Whether a path is where a program of this user may serve a feed, by its name and its folder."""
+    """Return whether a program of this user may serve a feed at a path, by its name and its folder."""
     return path.suffix == ".sock" and path.parent.name in _names() and is_private(path.parent)
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is a folder of this user's own, no link, that nobody else may enter."""
+    """Return whether it is a folder of this user's own, no link, that nobody else may enter."""
     try:
         about = folder.lstat()
     except (OSError, ValueError):  # a name that no file can have
@@ -55,7 +55,7 @@ def is_private(folder: Path) -> bool:
 
 
 def _names() -> tuple[str, str]:
-    """Of the folder: in one that is the user's own, and among those of all users."""
+    """Names of the folder: in one that is the user's own, and among those of all users."""
     return "jointbench", f"jointbench-{os.geteuid()}"
 
 
@@ -214,13 +214,13 @@ def release_watcher(file: BenchFile) -> bool:
 
 
 def _locks(file: BenchFile) -> list[dict[str, Any]]:
-    """What the locks of the bench's ports tell, whoever has them or had them."""
+    """Facts in the locks of the bench's ports, whoever has them or had them."""
     urls = dict.fromkeys(board.url for board in file.boards)
     return [lock_words(parse_fault_url(url)[1] if is_fault_url(url) else url) for url in urls]
 
 
 def _will_watch(words: dict[str, Any]) -> bool:
-    """Whether these are the words of a watcher that is there and serves no feed yet."""
+    """Return whether these are the facts of a watcher that is there and serves no feed yet."""
     pid = words.get("pid")
     if "feed" in words or not words.get("watching") or not isinstance(pid, int) or pid <= 0:
         return False

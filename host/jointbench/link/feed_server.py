@@ -94,19 +94,19 @@ class FeedServer:
             raise FeedError(f"the feed cannot be served: {error}") from error
 
     def tell(self, line: dict[str, Any]) -> None:
-        """Say something to every client; any thread may."""
+        """Send a line to every client; any thread may."""
         with contextlib.suppress(RuntimeError):  # the thread has ended
             self._loop.call_soon_threadsafe(self._tell_all, line)
 
     def close(self, why: str) -> None:
-        """Say goodbye, `why` in a word, hang up and end the thread; closing twice is harmless."""
+        """Send the last line with its reason, hang up and end the thread; closing twice is harmless."""
         if not self._thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._say_goodbye, why)
         self._thread.join()
 
     def _say_goodbye(self, why: str) -> None:
-        """In one go: no state comes between the last lines, or after them."""
+        """Send the last line and hang up in one go: no state comes between the last lines, or after them."""
         if why == "released":
             self._tell_all({"kind": "released"})
         self._tell_all({"kind": "bye", "why": why})
@@ -218,7 +218,7 @@ def _encoded(line: dict[str, Any]) -> bytes:
 
 
 def _word(text: Any) -> str:
-    """What a client calls itself or asks for, fit to be shown."""
+    """A client's name or request, fit to be shown."""
     return "".join(character for character in str(text)[:80] if character.isprintable())
 
 
@@ -283,7 +283,7 @@ STOP_PATIENCE_S = 2.0
 
 @dataclass(frozen=True)
 class Activity:
-    """What the bench is doing.
+    """Activity of the bench.
 
     Attributes:
         doing: "moving" is a motion that nobody records.
@@ -307,7 +307,7 @@ class _Stop:
 
 
 class Feed:
-    """What a bench's owner says to those who look on, and is asked by them.
+    """The live feed of a bench: what its owner shows to clients, and their requests to it.
 
     A thread of its own serves them. It reads what boards and this object hold, each a value that is replaced as a whole
     and never changed, so that the owner waits for nobody; of a bench that nobody looks at it does nothing at all.
@@ -381,12 +381,12 @@ class Feed:
 
     @property
     def is_read(self) -> bool:
-        """Whether anybody looks on."""
+        """True if a client is connected."""
         return self.server.n_clients > 0
 
     @property
     def stop_asked(self) -> bool:
-        """Whether a stop was asked for that nobody has carried out."""
+        """True if a stop was asked for that nobody has carried out."""
         return self._stop is not None
 
     def check_stop(self) -> None:

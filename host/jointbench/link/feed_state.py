@@ -1,4 +1,4 @@
-"""What the boards of a bench last said, as the lines of a feed: each quantity in SI, at its joint."""
+"""The newest state of a bench's boards as lines of its feed: each quantity in SI, at its joint."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BenchView:
         self._states = 0
 
     def boards(self) -> list[dict[str, Any]]:
-        """Of each board what does not change."""
+        """Return what does not change of each board."""
         robot, n_joints = self._bench.robot, len(self._bench.boards)
         return [
             {
@@ -116,7 +116,7 @@ class _BoardView:
             pass
 
     def estimate_clock(self) -> None:
-        """Where its clock lies on the host's, by the answers to PINGs of the last minute."""
+        """Estimate its clock on the host's, by the answers to PINGs of the last minute."""
         if self._exchanges:
             clock = board_clock(tuple(self._exchanges), self.facts.tick_period * 1e6)
             drift = clock.drift_ppm if clock.drift_ppm else None

@@ -32,7 +32,7 @@ _PAUSE_US = 40_000  # between two PINGs to a board: far more often than crystals
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """What one board said while it was listened to.
+    """Samples, exchanges and ledger of one board that was listened to.
 
     Attributes:
         ledger: what it sent, and what of it came.
@@ -173,7 +173,7 @@ class Finding:
 
 
 class _Look(NamedTuple):
-    """What a look at a board came to: a figure, and where it is not as it should be why, and what to do."""
+    """A figure of a board, and where it is not as it should be the reason and what to do."""
 
     figure: str
     trouble: str = ""
@@ -208,7 +208,7 @@ def board_findings(
 
 
 def position_findings(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot) -> list[Finding]:
-    """Where each joint is, whether that is within its limits, and whether both of its encoders say so.
+    """Check that each joint is within its limits, and that both of its encoders agree.
 
     Args:
         boards: of all joints, in joint order.
@@ -222,7 +222,7 @@ def position_findings(boards: Sequence[Board], heard: Sequence[Heard], robot: Ro
 
 
 def settings_findings(boards: Sequence[Board], robot: Robot, settings: Sequence[JointSettings]) -> list[Finding]:
-    """Whether the boards take the limits that a run would set."""
+    """Check that the boards take the limits that a run would set."""
     findings: list[Finding] = []
     for board, own, drive in zip(boards, settings, robot.drives, strict=True):
         if board.facts is None or not board.facts.has_motor:

@@ -32,7 +32,7 @@ _PARTS = {
 
 @dataclass(frozen=True, eq=False)
 class Gate:
-    """What a bench allows now, and what of it a motion would break.
+    """Limits of a bench that hold now, and the check of motions against them.
 
     Attributes:
         robot: the bench's.
@@ -78,7 +78,7 @@ class Gate:
             raise TrajectoryError(refusals[0] + more)
 
     def refusals(self, trajectory: Trajectory) -> tuple[str, ...]:
-        """Say what a motion would break, a sentence each, of the limits the worst first; none where it may pass."""
+        """Return the reasons against a motion, a sentence each, of limits the worst first; none where it may pass."""
         if why := self._why_another_robots(trajectory):
             return (why,)
         if why := self._why_out_of_reach(trajectory):
@@ -146,7 +146,7 @@ class Gate:
         return ""
 
     def _why_out_of_reach(self, trajectory: Trajectory) -> str:
-        """Why the place that it starts from, or where the joints are now, cannot be."""
+        """Reason why its start, or the joints' position now, is outside the window; empty where both are inside."""
         start = trajectory.evaluate(np.zeros(1))[0][0]
         places = [("the motion starts", start, "plan it from a home inside")]
         if self.stands is not None:
@@ -163,7 +163,7 @@ class Gate:
         return ""
 
     def _broken_limits(self, trajectory: Trajectory) -> tuple[str, ...]:
-        """What limits of joints, torques and currents it breaks, at any time."""
+        """Limits of joints, torques and currents that it breaks at any time, as sentences."""
         start = trajectory.evaluate(np.zeros(1))[0][0]
         try:
             limits = usable_limits(self.allowed, start, motion_share=1.0, torque_share=1.0)
@@ -188,7 +188,7 @@ class Gate:
         return Certificate(tuple(limits), names, usage - _ROUNDING, usage, len(time))
 
     def _too_much_for_boards(self, knots: NDArray[np.int32]) -> tuple[str, ...]:
-        """What the boards cannot hold, or guard against."""
+        """Reasons of the boards: more knots than one holds, or faster than it guards against."""
         refusals: list[str] = []
         for name, facts, most, own in zip(self.robot.joint_names, self.facts, self.max_knots, knots, strict=True):
             if not facts.has_motor:

@@ -1,4 +1,4 @@
-"""Who a board is, as its HELLO_ACK and its registers say."""
+"""Identity and facts of a board, from its HELLO_ACK and its registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOOT_CHANNELS = tuple(channel.name for channel in CHANNELS if channel.name.start
 
 @dataclass(frozen=True)
 class Identity:
-    """What a board says of itself when it is greeted, whatever version of the wire it speaks.
+    """Identity that a board reports when it is greeted, whatever version of the wire it speaks.
 
     Attributes:
         board: kind of board, such as "unix".
@@ -86,7 +86,7 @@ class Identity:
 
     @property
     def has_our_schema(self) -> bool:
-        """Whether it was built from this host's definition of the wire; the hash covers the version, too."""
+        """True if it was built from this host's definition of the wire; the hash covers the version, too."""
         return self.schema_hash == schema_hash()
 
     @property
@@ -118,12 +118,12 @@ class Facts:
         return self.registers[name] * BY_NAME[name].scale
 
     def has(self, channel: str) -> bool:
-        """Whether the board samples this channel."""
+        """Return whether the board samples this channel."""
         return bool(self.registers["board.channels"] >> CHANNEL_BY_NAME[channel].bit & 1)
 
     @property
     def has_motor(self) -> bool:
-        """Whether the board drives a motor; one that does not, such as a passive joint's, only measures."""
+        """True if the board drives a motor; one that does not, such as a passive joint's, only measures."""
         return self.has("motor_current")
 
     @property

@@ -16,7 +16,7 @@ DEFAULT_LIMIT = 0.001
 
 @dataclass(frozen=True)
 class BoardLedger:
-    """What one board sent and took between its first and its last STATUS, and where it went.
+    """Frames sent and samples taken by one board between its first and its last STATUS, and where each went.
 
     Which of two missing frames left a damaged rest behind cannot be known; nor whose samples they were. In a gap of
     both kinds the samples are shared out in proportion; each sum is exact all the same.
@@ -62,7 +62,7 @@ class BoardLedger:
 
     @property
     def closes(self) -> bool:
-        """Whether both equations hold, by independent counts on both sides."""
+        """True if both equations hold, by independent counts on both sides."""
         return not self.fault
 
     @property
@@ -95,12 +95,12 @@ class Ledger:
 
     @property
     def samples_received(self) -> int:
-        """Of all boards."""
+        """Samples received of all boards."""
         return sum(board.samples_received for board in self.boards)
 
     @property
     def samples_lost(self) -> int:
-        """Of all boards, whatever lost them."""
+        """Samples lost of all boards, whatever lost them."""
         return sum(board.samples_lost for board in self.boards)
 
     @property
@@ -111,12 +111,12 @@ class Ledger:
 
     @property
     def closes(self) -> bool:
-        """Whether every board's ledger closes."""
+        """True if every board's ledger closes."""
         return all(board.closes for board in self.boards)
 
     @property
     def is_valid(self) -> bool:
-        """Whether the run may be used: every board's ledger closes and the loss is within the limit."""
+        """True if the run may be used: every board's ledger closes and the loss is within the limit."""
         return bool(self.boards) and self.closes and self.lost_fraction <= self.limit
 
     @property

@@ -33,7 +33,7 @@ _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def refused_scheme(url: str) -> str:
-    """Say why a port's URL is not opened, "" where it may be: a device is named without a scheme, or by "serial:"."""
+    """Reason why a port's URL is not opened, "" where it may be: a device has no scheme, or "serial:"."""
     scheme = _SCHEME.match(url.strip().removeprefix("serial:"))
     if scheme is None or scheme[1].lower() in SCHEMES or re.fullmatch(r"(?i)com\d+", scheme[1]):
         return ""
@@ -153,16 +153,16 @@ class Port:
 
     @property
     def faults(self) -> dict[str, int]:
-        """How often each fault of a fault:// URL has struck; empty for any other."""
+        """Number of strikes of each fault of a fault:// URL; empty for any other."""
         return self._faults.counts if self._faults else {}
 
     @property
     def next_due_us(self) -> int | None:
-        """When faults let something pass that they hold; None while they hold nothing."""
+        """Time at which faults let something pass that they hold [µs]; None while they hold nothing."""
         return self._faults.next_due_us() if self._faults else None
 
     def why_lost(self, node: int) -> str:
-        """Why a board is gone, with its port or alone; empty while it is there."""
+        """Reason why a board is gone, with its port or alone; empty while it is there."""
         return self.lost or self.dead.get(node, "")
 
     def write(self, data: bytes) -> None:
@@ -257,7 +257,7 @@ class Port:
 
 
 def _nobody(data: bytes, time_us: int) -> None:
-    """Where bytes go that arrive before a board listens."""
+    """Drop bytes that arrive before a board listens."""
 
 
 def _at_start() -> int:
@@ -324,11 +324,11 @@ class Line:
 
     @property
     def patience_us(self) -> int:
-        """How much later an answer may come than on a line of the board's own."""
+        """Time by which an answer may come later than on a line of the board's own [µs]."""
         return 0
 
     def due_us(self) -> int:
-        """When `serve` must be called at the latest [µs]."""
+        """Latest time at which `serve` must be called [µs]."""
         return NEVER
 
     def serve(self) -> None:
@@ -336,7 +336,7 @@ class Line:
 
     @property
     def rest(self) -> bytes:
-        """What has come since the last delimiter."""
+        """Bytes since the last delimiter."""
         return self._reader.pending
 
     def _receive(self, data: bytes, time_us: int) -> None:

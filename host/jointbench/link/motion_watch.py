@@ -1,4 +1,4 @@
-"""What samples say while a robot moves: the largest torques of its joints, and whether it stands on its foot."""
+"""Samples watched while a robot moves: the largest torques of its joints, and the forces of the foot it stands on."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _VARIES = 4  # counts by which a corner must vary for another that does not vary
 
 
 class FallWatch:
-    """What the support foot's forces say: that the robot stands, or that it falls.
+    """Watch over the support foot's forces: the robot stands, or it falls.
 
     It falls when for HOLD the pressure point has been at the sole's edge, or the foot has carried too little. A sole's
     edge is never reached by a motion that was planned with a margin.
@@ -167,7 +167,7 @@ class FallWatch:
         self._stood = total
 
     def check(self, elapsed: float) -> None:
-        """Say whether it falls.
+        """Raise an error when it falls.
 
         Args:
             elapsed: since the motion began [s], for the message.
@@ -187,7 +187,7 @@ class FallWatch:
         )
 
     def take_nearest(self) -> float | None:
-        """How near to the sole's edge the pressure point was since the last time [m], None where nothing came."""
+        """Smallest distance of the pressure point to the sole's edge since the last call [m], None without samples."""
         nearest, self._nearest = self._nearest, np.inf
         return nearest if np.isfinite(nearest) else None
 
@@ -220,7 +220,7 @@ def fall_watch(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) ->
 
 
 def _weight(robot: Robot) -> float:
-    """By the robot's file [N]; 0 where that does not say all masses."""
+    """Weight by the robot's file [N]; 0 where that does not say all masses."""
     links = [joint.link for joint in robot.joints] + ([robot.base_link] if robot.base_link else [])
     masses = [link.mass for link in links]
     return sum(mass or 0.0 for mass in masses) * float(np.linalg.norm(robot.gravity)) if None not in masses else 0.0

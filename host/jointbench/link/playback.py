@@ -1,4 +1,4 @@
-"""Where everything that is received goes: a recorder fills this role, and the link knows no more of it."""
+"""Playing a trajectory on all boards: load, arm, start together, keep alive, and stop safely whatever happens."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _published(bench: Bench, recorder: Sink | None) -> Iterator[None]:
 
 
 def keep_alive_us(facts: Iterable[Facts]) -> int:
-    """How long boards with these registers may hear nothing of the host in a motion [µs]."""
+    """Longest time between two PINGs to boards with these registers in a motion [µs]."""
     return round(1e6 * KEEP_ALIVE * min(each.si("limit.link_timeout") for each in facts))
 
 
@@ -174,7 +174,7 @@ class _Playback:
     samples: int = 0
 
     def __post_init__(self) -> None:
-        """Which boards drive, and what is shown of all of them."""
+        """Choose the boards that drive, and collect the peaks of all."""
         self.drivers = [board for board in self.bench.boards if board.has_motor]
         self.peaks = Peaks(self.bench.robot, self.bench.facts)
 
@@ -350,7 +350,7 @@ class _Playback:
         return [board for board in self.bench.all_boards if board.state is State.FAULT]
 
     def _fault_error(self) -> Exception:
-        """Which board tripped; where one says that it followed the other motor of its board, that one."""
+        """Return the error of the board that tripped; where one followed the other motor of its board, that one's."""
         for board in (faulty := self._faulty()):
             self.event("fault", node=board.node, text=str(board.fault_error()))
         followers = [board for board in faulty if board.fault and board.fault.trip == Trip.PARTNER]

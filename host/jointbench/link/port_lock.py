@@ -1,4 +1,8 @@
-"""What this program is called in words to others: who has a port, who asks for a stop."""
+"""The lock of a serial port: a file that says who has it and since when, to every user of the machine.
+
+The system holds the lock as long as the file is open, and frees it when the process ends, however that ends: the file
+of a process that is gone counts no more, and its port is taken over without a question.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ class PortLock:
         self.tell(port=device, owner=_user(), pid=os.getpid(), program=program_name(), since=_now())
 
     def tell(self, **facts: Any) -> None:
-        """Say these facts, beside those told before, to whoever finds the port taken."""
+        """Write these facts, beside those before, for whoever finds the port taken."""
         self._words |= facts
         text = json.dumps(self._words).encode() + b"\n"
         os.pwrite(self._file, text, 0)
@@ -110,7 +114,7 @@ def lock_port(url: str) -> PortLock | None:
 
 
 def lock_words(device: str, folder: Path | None = None) -> dict[str, Any]:
-    """What the lock of a device tells, of whoever has it or had it; nothing where that cannot be read."""
+    """Facts in the lock of a device, of whoever has it or had it; none where it cannot be read."""
     try:
         file = os.open(_lock_path(device, folder), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -128,7 +132,7 @@ def _lock_path(device: str, folder: Path | None) -> Path:
 
 
 def _holder(file: int) -> str:
-    """Who a lock's file says has it, and what to do."""
+    """Holder of a lock by its file, and what to do."""
     try:
         about = json.loads(os.pread(file, _MOST_BYTES, 0))
         who = f"{about['owner']} has it since {about['since']} (process {about['pid']}, {about['program']})"
@@ -155,13 +159,13 @@ def _open_for_all(path: Path) -> int:
 
 
 def _is_plain(file: int) -> bool:
-    """Whether it is a file with this name alone: anybody can put a pipe, or a link to another's file, in its place."""
+    """Return whether it is a file with this name alone: anybody can put a pipe, or a link to another's file, there."""
     about = os.fstat(file)
     return stat.S_ISREG(about.st_mode) and about.st_nlink <= 1  # 0 where its holder has just removed it
 
 
 def _is_at(path: Path, file: int) -> bool:
-    """Whether the open file is still the one at its path: its holder may have removed it before we had the lock."""
+    """Return whether the open file is still the one at its path: its holder may have removed it before."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.stat(path), os.fstat(file))
     return False

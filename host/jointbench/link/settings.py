@@ -69,7 +69,7 @@ class JointSettings:
 
 @dataclass(frozen=True)
 class ServoOverride:
-    """What the bench file says about a joint's servo instead of the default rule; None where it says nothing.
+    """Values of the bench file for a joint's servo instead of the default rule; None where it has none.
 
     Attributes:
         stiffness: joint torque per position error [N·m/rad].

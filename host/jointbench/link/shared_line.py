@@ -79,7 +79,7 @@ class SharedLine(Line):
         self._greeted[node] = None
 
     def due_us(self) -> int:
-        """When a turn must have ended, or the next poll begins [µs]."""
+        """Latest end of the turn, or begin of the next poll [µs]."""
         if self.port.lost:
             return NEVER
         if self._turn:
@@ -155,7 +155,7 @@ def check_load(entries: Iterable[BoardEntry], facts: Iterable[Facts]) -> None:
 
 
 def bytes_per_second(facts: Facts) -> float:
-    """What a board sends and is sent while it streams: its DATA, and its turns."""
+    """Bytes per second of a board that streams: its DATA, and its turns."""
     registers = facts.registers
     tick = 0.0
     for channel in CHANNELS:

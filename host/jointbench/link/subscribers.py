@@ -43,12 +43,12 @@ class Sink(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it is put."""
+        """Place of the recording."""
         ...
 
     @property
     def tally(self) -> Tally:
-        """What was taken, counted."""
+        """Counts of what was taken."""
         ...
 
     def chunk(self, time_us: int, node: int, chunk: Chunk) -> None:
@@ -74,7 +74,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How a motion goes.
+    """Progress of a motion.
 
     Attributes:
         elapsed, duration: of the target's time [s].

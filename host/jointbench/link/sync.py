@@ -1,4 +1,4 @@
-"""How a board's clock and ticks lie on the host's clock, from the PINGs it answered and the SYNC pulses it saw.
+"""A board's clock and ticks on the host's clock, from the PINGs it answered and the SYNC pulses it saw.
 
 A board counts microseconds in 32 bits, which wrap each 71 minutes, and ticks of its sampling period by the same
 crystal. PINGs place it on the host's clock, no better than their delays differ there and back. Pulses on a SYNC wire
@@ -98,7 +98,7 @@ class BoardClock:
 
     @property
     def offset_us(self) -> float:
-        """What the board's clock showed when the host's was 0 [µs]."""
+        """Board's clock at the host's 0 [µs]."""
         return float(self.board_us(0.0))
 
     def host_us(self, board_us: float | Array) -> Any:
@@ -116,7 +116,7 @@ class BoardClock:
         return self.host_us(self.tick_zero_us + np.multiply(tick, self.tick_period_us))
 
     def ticks_at(self, host_us: float | Array) -> Any:
-        """Where times of the host's clock lie on the board's ticks, in fractions of a tick."""
+        """Times of the host's clock on the board's ticks, in fractions of a tick."""
         return (self.board_us(host_us) - self.tick_zero_us) / self.tick_period_us
 
     def tick_at(self, host_us: float) -> int:
@@ -129,7 +129,7 @@ class BoardClock:
         return near + int(_signed(board_us - near))
 
     def to_dict(self) -> dict[str, float]:
-        """What a reader of a run must know of the clock, as plain numbers."""
+        """Figures of the clock for a reader of a run, as plain numbers."""
         values = asdict(self)
         told = ("drift_ppm", "round_trip_us", "scatter_us", "residual_us", "bound_us", "exchanges", "pulses")
         return {"offset_us": self.offset_us, **{name: values[name] for name in told}}
@@ -300,7 +300,7 @@ def _robust_sigma(values: Array) -> float:
 
 
 def _averaged(left: Array, scatter: float) -> float:
-    """What the medians of stretches leave of a line, and what their noise alone would."""
+    """Residual of the medians of stretches from a line, and that which their noise alone would leave."""
     stretches = np.array_split(left, -(-len(left) // _BIN_KEPT))
     medians = np.array([np.median(stretch) for stretch in stretches])
     return float(np.hypot(np.sqrt(np.mean(medians**2)), scatter / np.sqrt(len(left))))

@@ -206,7 +206,7 @@ _WINDOW = 128
 
 @dataclass(frozen=True)
 class Counts:
-    """What was received of a board until now, and what was not, for those who look on; the ledger knows it better.
+    """Samples received and lost of a board until now, for those who look on; the ledger knows it better.
 
     Attributes:
         samples: received.
@@ -282,7 +282,7 @@ class BoardTally:
         return self._account.damaged + self._account.vanished + waiting
 
     def counts(self) -> Counts:
-        """How it stands now; cheaper than a ledger."""
+        """Counts until now; cheaper than a ledger."""
         account = self._account
         bad = account.damaged + account.stray + sum(self._noise.values())
         return Counts(account.samples, account.samples_missing, bad)
@@ -304,7 +304,7 @@ class BoardTally:
         return index
 
     def _note(self, content: Data | Status | None) -> None:
-        """What the newest frame says of where the run stands, known before its turn in the account."""
+        """Take from the newest frame where the run stands, before its turn in the account."""
         if isinstance(content, Status):
             self.opened |= not self._streamed
             self.closed = content.state not in _STREAMING
@@ -357,7 +357,7 @@ class Tally:
         return sum(board.frames_lost for board in self.boards.values())
 
     def counts(self) -> dict[int, Counts]:
-        """How it stands now with each board, by node."""
+        """Counts of each board until now, by node."""
         return {node: board.counts() for node, board in self.boards.items()}
 
     def ledger(self) -> Ledger:

@@ -1,4 +1,4 @@
-"""Joints that nothing drives: motions may not ask them to move."""
+"""Trajectories of all joints: moves from pose to pose, and the knots that boards play."""
 
 from __future__ import annotations
 

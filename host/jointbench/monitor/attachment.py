@@ -1,4 +1,4 @@
-"""Holding an idle bench so that it can be looked at: its boards stream, and nothing moves."""
+"""The page's attachment to a bench: the feed of whoever holds it, or an idle bench that it holds and watches itself."""
 
 from __future__ import annotations
 

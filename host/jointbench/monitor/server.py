@@ -110,7 +110,7 @@ _NAMES = (HOST, "localhost")
 
 @dataclass(frozen=True)
 class Access:
-    """What a request must bring.
+    """Token and origin that a request must bring.
 
     Attributes:
         port: on which the page is served.
@@ -122,11 +122,11 @@ class Access:
 
     @property
     def url(self) -> str:
-        """Of the page."""
+        """URL of the page."""
         return f"http://{HOST}:{self.port}/{self.token}/"
 
     def refusal(self, request: HTTPServerRequest) -> str | None:
-        """Why a request is refused, for a person; None where it is not.
+        """Reason why a request is refused, for a person; None where it is not.
 
         A page of another site may make a browser that runs here send requests, by a name that leads here if need be:
         it is told from ours by the Host and the Origin that the browser adds.
@@ -144,7 +144,7 @@ class Access:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
+        """Headers of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
         sources = " ".join(f"ws://{name}:{self.port}" for name in _NAMES)
         return {
             "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -204,7 +204,7 @@ def door(url: str) -> str:
 
 
 def _read(path: Path) -> Access:
-    """What was written there; port 0, which is any, where nothing was."""
+    """Address that was written there; port 0, which is any, where none was."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         about = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(about["port"], int) and len(about["token"]) == len(secrets.token_urlsafe(24)):
@@ -342,7 +342,7 @@ _AT_THE_END_S = 1.0  # for pages to be told
 
 @dataclass(frozen=True)
 class Served:
-    """What a monitor did.
+    """Result of serving a page.
 
     Attributes:
         url: of its page.

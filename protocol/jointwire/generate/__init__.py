@@ -1,1 +1,1 @@
-"""What is derived from the definition of the wire and kept as files: `python -m jointwire.generate`."""
+"""Files that are derived from the definition of the wire: `python -m jointwire.generate`."""

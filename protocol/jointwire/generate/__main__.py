@@ -35,7 +35,7 @@ class Generated:
     compressed: bool = False
 
     def is_stale(self, root: Path) -> bool:
-        """Whether the file is missing or says anything else than the definition."""
+        """Return whether the file is missing or says anything else than the definition."""
         try:
             found = (root / self.path).read_bytes()
             # Two releases of zlib may compress the same text differently.

@@ -65,7 +65,7 @@ class Direction:
             self._unfinished = b""
 
     def take(self, now_us: int) -> bytes:
-        """What is due by this time."""
+        """Return the bytes that are due by this time."""
         due: list[bytes] = []
         while self._queue and self._queue[0][0] <= now_us:
             due.append(self._queue.popleft()[1])
@@ -74,7 +74,7 @@ class Direction:
 
     @property
     def next_due_us(self) -> int | None:
-        """When there is next something to take; None while nothing waits."""
+        """Time of the next bytes to take [µs]; None while nothing waits."""
         return self._queue[0][0] if self._queue else None
 
     def _frames(self, data: bytes) -> list[bytes]:
@@ -144,7 +144,7 @@ class FaultSettings:
 
 
 class Faults:
-    """What passes through a faulty line.
+    """Faults of a line, and the bytes that pass through it.
 
     The same seed and the same bytes at the same times give the same bytes, in whatever pieces they come.
 
@@ -161,11 +161,11 @@ class Faults:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each fault has struck, by direction and name: {"rx.drop": 3}."""
+        """Number of strikes of each fault, by direction and name: {"rx.drop": 3}."""
         return {name: fault.struck for name, fault in self._struck.items()}
 
     def next_due_us(self) -> int | None:
-        """When next there is something to take from either direction; None while nothing waits."""
+        """Time of the next bytes to take from either direction [µs]; None while nothing waits."""
         due = [each for each in (self.tx.next_due_us, self.rx.next_due_us) if each is not None]
         return min(due) if due else None
 

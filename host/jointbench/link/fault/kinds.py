@@ -50,7 +50,7 @@ NEVER = 1 << 62
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a fault strikes its units (bytes or frames).
+    """Schedule by which a fault strikes its units (bytes or frames).
 
     Attributes:
         rate: probability of each unit, None where it does not go by rate.
@@ -77,7 +77,7 @@ class Trigger:
         self._left = self._gap() - 1  # units before the next that is struck
 
     def strikes(self, count: int, now_us: int) -> list[int]:
-        """Which of the next `count` units, that pass at this time, are struck, as indices from 0."""
+        """Return those of the next `count` units, that pass at this time, which are struck, as indices from 0."""
         if self._times:
             return self._due(now_us) if count else []
         struck: list[int] = []
@@ -124,14 +124,14 @@ class ByteFault(ABC):
 
     @abstractmethod
     def apply(self, data: bytes, now_us: int) -> bytes:
-        """What becomes of bytes that pass at this time."""
+        """Return the bytes that pass at this time, damaged."""
 
 
 class _SingleByteFault(ByteFault):
     """Strikes each byte by itself."""
 
     def apply(self, data: bytes, now_us: int) -> bytes:
-        """What becomes of bytes that pass at this time."""
+        """Return the bytes that pass at this time, damaged."""
         strikes = self._trigger.strikes(len(data), now_us)
         if not strikes:
             return data
@@ -145,7 +145,7 @@ class _SingleByteFault(ByteFault):
 
     @abstractmethod
     def _strike(self, byte: int) -> bytes:
-        """What becomes of a byte that is struck."""
+        """Return what replaces a byte that is struck."""
 
 
 class Drop(_SingleByteFault):
@@ -172,7 +172,7 @@ class BaudGlitch(ByteFault):
         self._left = 0  # bytes of the burst still to come
 
     def apply(self, data: bytes, now_us: int) -> bytes:
-        """What becomes of bytes that pass at this time; a strike within a burst begins it anew."""
+        """Return the bytes that pass at this time, damaged; a strike within a burst begins it anew."""
         strikes = self._trigger.strikes(len(data), now_us)
         self.struck += len(strikes)
         if not strikes and not self._left:
@@ -191,7 +191,7 @@ class BaudGlitch(ByteFault):
 
 
 def at_wrong_baud(byte: int, ratio: float) -> bytes:
-    """What a UART reads of one byte, from an idle line, at `ratio` times the baud rate it was sent with.
+    """Bytes that a UART reads of one byte, from an idle line, at `ratio` times the baud rate it was sent with.
 
     The receiver samples the middles of its eight data bits from each falling edge on, and waits for the line to be
     high before the next edge; a byte without its stop bit is delivered as it was read, as UARTs do.
@@ -225,7 +225,7 @@ def _table(ratio: float) -> tuple[bytes, ...]:
 
 @dataclass
 class Passage:
-    """What becomes of one frame; each fault that strikes it changes something.
+    """Passage of one frame; each fault that strikes it changes something.
 
     Attributes:
         frames: what comes of it, in order.
@@ -349,7 +349,7 @@ class Stall:
         self._last_us = -1
 
     def end_us(self, due_us: int) -> int:
-        """When something passes that is due at this time."""
+        """Time at which something passes that is due at this time [µs]."""
         while (start_us := self._start_us(due_us)) is not None:
             due_us = start_us + self._length_us
             if start_us > self._last_us:

@@ -31,7 +31,7 @@ class Serial(serial.SerialBase):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As pyserial's ports."""
+        """Open a port as pyserial does."""
         self._inner: Any = None
         self._faults = Faults(())
         self._received = bytearray()
@@ -42,7 +42,7 @@ class Serial(serial.SerialBase):
 
     @property
     def faults(self) -> dict[str, int]:
-        """How often each fault has struck, by direction and name."""
+        """Number of strikes of each fault, by direction and name."""
         return self._faults.counts
 
     def open(self) -> None:

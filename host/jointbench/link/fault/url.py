@@ -16,7 +16,7 @@ _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s)")
 
 
 def is_fault_url(url: str) -> bool:
-    """Whether this is the URL of a faulty line."""
+    """Return whether this is the URL of a faulty line."""
     return url.lower().startswith(SCHEME)
 
 
