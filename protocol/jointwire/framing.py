@@ -159,10 +159,10 @@ def find_chunks(data: bytes, seed: int, endless: bool = False, room: Room | None
         raw = np.empty(len(data), np.uint8)
     else:
         rows, raw = room.rows, room.raw
-    found, rest, endless = kernel.find_chunks(
+    n_chunks, rest, endless = kernel.find_chunks(
         np.frombuffer(data, np.uint8), _KINDS, seed, _CRC_TABLE, PROTOCOL_MAJOR, MAX_FRAME, endless, raw, rows
     )
-    return Found(rows[:found], raw, rest, endless)
+    return Found(rows[:n_chunks], raw, rest, endless)
 
 
 def reason(row: Sequence[int]) -> str:
@@ -335,9 +335,9 @@ class FrameReader:
         if len(data) <= MAX_ENCODED and DELIMITER not in data:  # a port gives a frame in pieces
             self.pending = data
             return []
-        found = find_chunks(data, self._seed, self._endless, _ROOM)
-        self.pending, self._endless = data[found.rest :], found.endless
-        return [chunk_at(row, data, found.raw) for row in found.rows.tolist()]
+        chunks = find_chunks(data, self._seed, self._endless, _ROOM)
+        self.pending, self._endless = data[chunks.rest :], chunks.endless
+        return [chunk_at(row, data, chunks.raw) for row in chunks.rows.tolist()]
 
 
 def chunk_at(row: Sequence[int], data: bytes, raw: NDArray[np.uint8]) -> Chunk:

@@ -38,8 +38,10 @@ class Block:
 
     def ticks(self, name: str) -> NDArray[np.int64]:
         """Ticks of the values of a channel."""
-        every = divider(self.dividers, CHANNEL_BY_NAME[name].kind)
-        return np.arange(-(-self.first_tick // every) * every, self.first_tick + self.count, every, dtype=np.int64)
+        spacing = divider(self.dividers, CHANNEL_BY_NAME[name].kind)
+        return np.arange(
+            -(-self.first_tick // spacing) * spacing, self.first_tick + self.count, spacing, dtype=np.int64
+        )
 
 
 def decode_samples(frame: Frame) -> Block:
@@ -104,12 +106,12 @@ class Blocks:
         """Ticks of the values of a channel; like first_tick they wrap between blocks."""
         channel = CHANNEL_BY_NAME[name]
         heads = self.heads[self.heads["channels"] >> channel.bit & 1 == 1]
-        every = 1 << (heads["dividers"].astype(np.int64) >> 4 * channel.kind & 0xF)
+        spacing = 1 << (heads["dividers"].astype(np.int64) >> 4 * channel.kind & 0xF)
         first = heads["first_tick"].astype(np.int64)
-        due = -(-first // every) * every
-        counts = np.maximum(0, -((due - first - heads["count"]) // every))
+        due = -(-first // spacing) * spacing
+        counts = np.maximum(0, -((due - first - heads["count"]) // spacing))
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.repeat(due, counts) + within * np.repeat(every, counts)
+        return np.repeat(due, counts) + within * np.repeat(spacing, counts)
 
 
 @dataclass(frozen=True)
@@ -213,5 +215,5 @@ def decode_stream(data: bytes, schema: int | None = None) -> Stream:
         data: as it came from a port.
         schema: hash of the sender's schema; None: this version's.
     """
-    found: Found = find_chunks(data, schema_hash() if schema is None else schema)
-    return Stream(data, found.rows, found.raw, data[found.rest :])
+    chunks: Found = find_chunks(data, schema_hash() if schema is None else schema)
+    return Stream(data, chunks.rows, chunks.raw, data[chunks.rest :])

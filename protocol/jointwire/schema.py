@@ -85,7 +85,7 @@ class Schema:
         Raises:
             SchemaError: this version does not understand it.
         """
-        return tuple(self._read(each, Register) for each in self.layouts["registers"])
+        return tuple(self._read(entry, Register) for entry in self.layouts["registers"])
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
@@ -94,7 +94,7 @@ class Schema:
         Raises:
             SchemaError: this version does not understand them.
         """
-        return tuple(self._read(each, Channel) for each in self.layouts["channels"])
+        return tuple(self._read(entry, Channel) for entry in self.layouts["channels"])
 
     def _read(self, values: dict[str, Any], made: Callable[..., _Entry]) -> _Entry:
         try:
@@ -124,14 +124,14 @@ class Schema:
     def differences(self, other: Schema) -> list[str]:
         """Differences of the other schema, one line each, in plain words."""
         lines: list[str] = []
-        mine, theirs = _entries(self), _entries(other)
-        for name in mine | theirs:
-            if name not in theirs:
+        own_entries, other_entries = _entries(self), _entries(other)
+        for name in own_entries | other_entries:
+            if name not in other_entries:
                 lines.append(f"{name} is missing there")
-            elif name not in mine:
+            elif name not in own_entries:
                 lines.append(f"{name} is only there")
             else:
-                here, there = mine[name], theirs[name]
+                here, there = own_entries[name], other_entries[name]
                 changed = [key for key in here | there if here.get(key) != there.get(key)]
                 lines += (
                     f"{name}: {key} is {_brief(there.get(key))} there, {_brief(here.get(key))} here"
@@ -149,7 +149,7 @@ def _entries(schema: Schema) -> dict[str, dict[str, Any]]:
     for name, (number, frozen, fields) in layouts["message"].items():
         entries[f"message {name}"] = {"number": number, "frozen": frozen, **_fields(fields)}
     for name in ("register", "channel"):
-        entries |= {f"{name} {each['name']}": each for each in layouts[f"{name}s"]}
+        entries |= {f"{name} {entry['name']}": entry for entry in layouts[f"{name}s"]}
     known = {"protocol", "max_body", "header", "message", "registers", "channels"}
     return entries | {name: dict(members) for name, members in layouts.items() if name not in known}
 

@@ -122,7 +122,7 @@ class FolderFiles:
         path = self._folder / folder
         if not path.is_dir():
             return []
-        return sorted(f"{each.name}/" if each.is_dir() else each.name for each in path.iterdir())
+        return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in path.iterdir())
 
     def read(self, path: str) -> bytes | None:
         """See BoardFiles."""
@@ -242,10 +242,10 @@ class ReplFiles:
     def names(self, folder: str) -> list[str]:
         """See BoardFiles."""
         try:
-            found = self._do(self._transport.fs_listdir, folder)
+            entries = self._do(self._transport.fs_listdir, folder)
         except FileNotFoundError:
             return []
-        return sorted(f"{each.name}/" if each.st_mode & _FOLDER else each.name for each in found)
+        return sorted(f"{entry.name}/" if entry.st_mode & _FOLDER else entry.name for entry in entries)
 
     def read(self, path: str) -> bytes | None:
         """See BoardFiles."""
@@ -290,8 +290,8 @@ class ReplFiles:
         try:
             self._transport.exec_raw_no_follow("import machine\nmachine.reset()")
         except _TROUBLE as error:
-            said = _last_line(error)
-            raise FlashError(f"{self._port} does not reset: {said}; take its power and give it back") from error
+            message = _last_line(error)
+            raise FlashError(f"{self._port} does not reset: {message}; take its power and give it back") from error
         finally:
             self.close()
 
@@ -339,9 +339,9 @@ class ReplFiles:
         except OSError:
             raise
         except _TROUBLE as error:
-            said = _last_line(error)
-            number = re.search(r"OSError: (?:\[Errno )?(\d+)", said)
-            raise (OSError(int(number[1]), said) if number else OSError(said)) from error
+            message = _last_line(error)
+            number = re.search(r"OSError: (?:\[Errno )?(\d+)", message)
+            raise (OSError(int(number[1]), message) if number else OSError(message)) from error
 
 
 def _last_line(error: BaseException) -> str:

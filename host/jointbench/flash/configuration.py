@@ -101,9 +101,9 @@ def _check_module(module: Any, where: str) -> None:
     """Refuse what the firmware would stop at: the module that a board is built into has a type and a serial number."""
     if module is None:
         return
-    said = cast(Mapping[str, Any], module) if isinstance(module, Mapping) else {}
-    if set(said) != {"type", "serial"} or not all(
-        isinstance(name, str) and _MODULE_NAME.fullmatch(name) for name in said.values()
+    entries = cast(Mapping[str, Any], module) if isinstance(module, Mapping) else {}
+    if set(entries) != {"type", "serial"} or not all(
+        isinstance(name, str) and _MODULE_NAME.fullmatch(name) for name in entries.values()
     ):
         raise FlashError(
             f'{where}: module is {module!r}; it must be such as {{"type": "type2.fork", "serial": "M2-0017"}}, each of '
@@ -122,13 +122,13 @@ def keep(files: BoardFiles, folder: Path, uid: str) -> Path:
         FlashError: the folder cannot be written.
         OSError: the board's files cannot be read.
     """
-    found = {name: content for name in KEPT if (content := files.read(name)) is not None}
-    own = re.sub(r"[^\w-]", "-", uid) or "without-uid"  # a board's config.json may say anything
-    place = folder / own / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%fZ}"
+    contents = {name: content for name in KEPT if (content := files.read(name)) is not None}
+    board_folder = re.sub(r"[^\w-]", "-", uid) or "without-uid"  # a board's config.json may say anything
+    place = folder / board_folder / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%fZ}"
     unfinished = place.with_name(f".{place.name}")
     try:
         unfinished.mkdir(parents=True)
-        for name, content in found.items():
+        for name, content in contents.items():
             write_file(unfinished / name, content)
         unfinished.rename(place)
         sync(place.parent)

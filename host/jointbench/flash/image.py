@@ -39,8 +39,8 @@ class Key:
 
     def signed(self, manifest: bytes, signatures: bytes | None) -> bool:
         """True if one of the signatures in a manifest.hmac is this key's."""
-        wanted = self.signature(manifest).encode()
-        return any([hmac.compare_digest(each, wanted) for each in (signatures or b"").split()])
+        expected = self.signature(manifest).encode()
+        return any([hmac.compare_digest(signature, expected) for signature in (signatures or b"").split()])
 
     @property
     def file(self) -> bytes:
@@ -137,8 +137,8 @@ class Compiler:
         command = [self._program, f"-march={self._architecture}", "-s", name, "-o", made, written]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise FlashError(f"mpy-cross cannot compile {name} for {self._architecture}; it says: {said[0]}")
+            last_line = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise FlashError(f"mpy-cross cannot compile {name} for {self._architecture}; it says: {last_line[0]}")
         return made.read_bytes()
 
 
@@ -345,12 +345,12 @@ def sources_of(kind: str, firmware: Path = FIRMWARE) -> dict[str, bytes]:
         FlashError: there is no firmware, or not for this kind of board.
     """
     package = package_of(firmware)
-    found = {"board.py": _read(firmware / "boards" / f"{kind}.py")}
-    found |= _drivers(found["board.py"], firmware / "boards" / "drivers")
+    sources = {"board.py": _read(firmware / "boards" / f"{kind}.py")}
+    sources |= _drivers(sources["board.py"], firmware / "boards" / "drivers")
     for path in sorted(package.iterdir()):
         if path.suffix in (".py", ".bin"):
-            found[f"jointboard/{path.name}"] = _read(path)
-    return found
+            sources[f"jointboard/{path.name}"] = _read(path)
+    return sources
 
 
 def package_of(firmware: Path) -> Path:
@@ -367,17 +367,17 @@ def package_of(firmware: Path) -> Path:
 
 def _drivers(source: bytes, folder: Path) -> dict[str, bytes]:
     """The modules of package `drivers` that a file imports, and those that they import."""
-    found: dict[str, bytes] = {}
+    drivers: dict[str, bytes] = {}
     waiting = [source]
     while waiting:
         for module in _imported_drivers(waiting.pop()):
             name = f"drivers/{module}.py"
-            if name not in found:
-                found[name] = _read(folder / f"{module}.py")
-                waiting.append(found[name])
-    if found and (folder / "__init__.py").is_file():
-        found["drivers/__init__.py"] = _read(folder / "__init__.py")
-    return found
+            if name not in drivers:
+                drivers[name] = _read(folder / f"{module}.py")
+                waiting.append(drivers[name])
+    if drivers and (folder / "__init__.py").is_file():
+        drivers["drivers/__init__.py"] = _read(folder / "__init__.py")
+    return drivers
 
 
 def _imported_drivers(source: bytes) -> set[str]:
@@ -409,7 +409,7 @@ def _schema_hash(source: bytes) -> int:
 
 
 def _constant(source: bytes, name: str) -> int:
-    found = re.search(rf"^{name} = const\((\w+)\)", source.decode(), re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{name} = const\((\w+)\)", source.decode(), re.MULTILINE)
+    if match is None:
         raise FlashError(f"the firmware does not say its {name}; is it this project's?")
-    return int(found[1], 0)
+    return int(match[1], 0)

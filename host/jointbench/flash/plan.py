@@ -64,9 +64,9 @@ class Write:
             FlashFailed: the board holds something else.
         """
         files.write(self.path, self.content)
-        found, written = files.sha256(self.path), hashlib.sha256(self.content).hexdigest()
-        if found != written:
-            holds = "no such file" if found is None else f"one that hashes to {found[:16]}"
+        digest, written = files.sha256(self.path), hashlib.sha256(self.content).hexdigest()
+        if digest != written:
+            holds = "no such file" if digest is None else f"one that hashes to {digest[:16]}"
             raise FlashFailed(
                 f"{self.path} was written ({written[:16]}), but the board holds {holds}: its flash may be worn out or "
                 "its line disturbed; try again"
@@ -232,20 +232,20 @@ def plan_flash(
     notes = [f"slot {each.name}: {each.fault}" for each in slots.slots if each.image and not each.is_whole]
     steps: list[Step] = []
     contents = image.in_slot(slot.name, keys)
-    there = slot.is_whole and slot.image == image.sha256
-    if not there or any(files.read(path) != contents[path] for path in list(contents)[len(image.files) :]):
+    is_there = slot.is_whole and slot.image == image.sha256
+    if not is_there or any(files.read(path) != contents[path] for path in list(contents)[len(image.files) :]):
         steps += _empty(files, slot.name)
         steps += _fill(files, slot.name, contents)
         _check_room(files, slot.name, contents)
     if read_json(files, "config.json") != config:
         steps += replace("config.json", json.dumps(config, indent=1).encode() + b"\n")
-    kept = slots.kept
+    kept_slot = slots.kept
     if keys.new:
-        if kept:
-            manifest = files.read(f"{kept.name}/{MANIFEST}") or b""
-            steps += replace(f"{kept.name}/{SIGNATURES}", keys.signatures(manifest))
+        if kept_slot:
+            manifest = files.read(f"{kept_slot.name}/{MANIFEST}") or b""
+            steps += replace(f"{kept_slot.name}/{SIGNATURES}", keys.signatures(manifest))
         steps += replace(KEY, keys.new.file)
-    steps += replace(POINTER, pointer(kept.name if kept else None, slot.name))
+    steps += replace(POINTER, pointer(kept_slot.name if kept_slot else None, slot.name))
     loader, words = _loader(files, config, image.board, firmware)
     return FlashPlan(slots, tuple(steps + loader), config, (*notes, *words))
 
@@ -300,20 +300,20 @@ def _blocks(size: int) -> int:
 
 def _loader(files: BoardFiles, config: Mapping[str, Any], kind: str, firmware: Path) -> tuple[list[Step], list[str]]:
     """Steps that give a board boot.py and main.py when it has none of ours; else a word on how they differ."""
-    wanted = loader_files(config, kind, firmware)
+    requested = loader_files(config, kind, firmware)
     present = files.read("main.py")
     if present is None or POINTER.encode() not in present:
-        return [step for path, content in wanted.items() for step in replace(path, content)], []
-    found = {path: files.read(path) for path in wanted}
-    differing = [path for path, content in wanted.items() if found[path] != content]
+        return [step for path, content in requested.items() for step in replace(path, content)], []
+    held = {path: files.read(path) for path in requested}
+    differing = [path for path, content in requested.items() if held[path] != content]
     if not differing:
         return [], []
     notes = [
         f"{' and '.join(differing)} differ from this release's and stay: nothing could save a board from a broken one. "
         "docs/flash.md says how to replace them"
     ]
-    statements = _statements(wanted["boot.py"])
-    if not (found["boot.py"] or b"").startswith(statements):
+    statements = _statements(requested["boot.py"])
+    if not (held["boot.py"] or b"").startswith(statements):
         notes.append(
             "boot.py does not begin with what switches off the motor of this configuration "
             f"({statements.decode().strip()}); with the motor's power off, replace it"

@@ -60,8 +60,8 @@ class Slots:
     @property
     def written(self) -> Slot:
         """The slot for a new image."""
-        kept = self.kept
-        return next(slot for slot in self.slots if kept is None or slot.name != kept.name)
+        kept_slot = self.kept
+        return next(slot for slot in self.slots if kept_slot is None or slot.name != kept_slot.name)
 
 
 def read_slots(files: BoardFiles, key: Key | None = None) -> Slots:
@@ -86,13 +86,13 @@ def pointer(confirmed: str | None, trial: str) -> bytes:
 
 def files_in(files: BoardFiles, folder: str) -> list[str]:
     """Paths of all that lies in a folder, what lies deeper first; folders end in a slash."""
-    found: list[str] = []
+    paths: list[str] = []
     for name in files.names(folder):
         path = f"{folder}/{name}"
         if name.endswith("/"):
-            found += files_in(files, path.rstrip("/"))
-        found.append(path)
-    return found
+            paths += files_in(files, path.rstrip("/"))
+        paths.append(path)
+    return paths
 
 
 def read_json(files: BoardFiles, path: str) -> dict[str, Any] | None:
@@ -112,10 +112,10 @@ def _slot(files: BoardFiles, name: str, key: Key | None) -> Slot:
     hashes: dict[str, bytes] = {}
     try:
         for path, (_, expected) in manifest["files"].items():
-            found = files.sha256(f"{name}/{path}")
-            if found is None or found != expected:
+            digest = files.sha256(f"{name}/{path}")
+            if digest is None or digest != expected:
                 return Slot(name, image, board, f"{path} is not what its manifest says")
-            hashes[path] = bytes.fromhex(found)
+            hashes[path] = bytes.fromhex(digest)
     except (KeyError, TypeError, ValueError, AttributeError):  # it is JSON, but no manifest
         return Slot(name, image, board, "its manifest is damaged")
     if image_sha256(hashes) != image or not manifest.get("firmware"):

@@ -71,28 +71,28 @@ def ask_boards(file: BenchFile, joints: list[str]) -> dict[str, Identity | None]
         FlashError: a board drives its motor.
         BoardLost: a port cannot be opened.
     """
-    said: dict[str, Identity | None] = {}
+    identities: dict[str, Identity | None] = {}
     connections = Connections(file, whole=False)
     try:
         for joint in joints:
             if joint in connections.unopened:
                 raise connections.unopened[joint]
-            said[joint] = _await_hello(connections, connections.boards[joint], _FIRST_HELLO)
+            identities[joint] = _await_hello(connections, connections.boards[joint], _FIRST_HELLO)
         # A board with two motors that has only just started did not hear its first node, and then heard its second.
-        for joint in [joint for joint, identity in said.items() if identity is None]:
+        for joint in [joint for joint, identity in identities.items() if identity is None]:
             board = connections.boards[joint]
-            if any(said.get(mate) for mate in board.port.joints):
-                said[joint] = _await_hello(connections, board, _FIRST_HELLO)
+            if any(identities.get(mate) for mate in board.port.joints):
+                identities[joint] = _await_hello(connections, board, _FIRST_HELLO)
         for joint in joints:
             board = connections.boards[joint]
-            if said[joint] and board.is_driving:
+            if identities[joint] and board.is_driving:
                 state = board.state.name if board.state is not None else "in a state this host does not know"
                 raise FlashError(
                     f"{joint} (node {board.node}) is {state} and may move; stop it first. No board was written to"
                 )
     finally:
         connections.close()
-    return said
+    return identities
 
 
 def boards_of(entries: Iterable[BoardEntry], said: Mapping[str, Identity | None]) -> list[tuple[BoardEntry, ...]]:
@@ -246,8 +246,8 @@ def _image_for(
     files: BoardFiles, interpreter: Interpreter | None, said: Identity | None, options: FlashOptions
 ) -> Image:
     """The image for this very board, after all that it says of itself fits together."""
-    kept = read_slots(files).kept
-    name = said.board if said else kept.board if kept else options.board
+    kept_slot = read_slots(files).kept
+    name = said.board if said else kept_slot.board if kept_slot else options.board
     if name is None:
         raise WrongBoard(f"it does not say what kind of board it is; name it with --board, one of {', '.join(KINDS)}")
     kind = _checked_kind(name, options)
@@ -265,9 +265,9 @@ def _image_for(
         )
     image = build_image(kind.name, architecture=interpreter.architecture, firmware=options.firmware)
     if image.mpy is not None and image.mpy != interpreter.mpy:
-        wanted, has = (".".join(str(number) for number in abi) for abi in (image.mpy, interpreter.mpy))
+        needed, has = (".".join(str(number) for number in abi) for abi in (image.mpy, interpreter.mpy))
         raise WrongBoard(
-            f"its MicroPython {interpreter.version} runs .mpy files of version {has}, mpy-cross here makes {wanted}; "
+            f"its MicroPython {interpreter.version} runs .mpy files of version {has}, mpy-cross here makes {needed}; "
             "docs/flash.md names the interpreter to install. Nothing was written"
         )
     return image
@@ -307,25 +307,25 @@ _OUR_KEYS = ("version", "safe_outputs")
 
 def _try_out(line: BenchFile, entry: BoardEntry, image: Image, started: bool) -> tuple[Identity | None, Outcome]:
     """Start the board, and confirm the image when it is what answers."""
-    said = _start(line, entry, started)
-    if said is None:
-        said = _start(line, entry, started=False)
-        return said, "reverted" if said else "silent"
-    if said.image_sha256 != image.sha256:
-        return said, "reverted"
+    identity = _start(line, entry, started)
+    if identity is None:
+        identity = _start(line, entry, started=False)
+        return identity, "reverted" if identity else "silent"
+    if identity.image_sha256 != image.sha256:
+        return identity, "reverted"
     _confirm(line, entry, image)
-    return said, "updated"
+    return identity, "updated"
 
 
 def _bring_back(line: BenchFile, entry: BoardEntry, started: bool) -> str:
     """Start a board whose flashing failed, and say what it runs."""
     try:
-        said = _start(line, entry, started)
+        identity = _start(line, entry, started)
     except JointbenchError:
-        said = None
-    if said is None:
+        identity = None
+    if identity is None:
         return "It does not answer now; take its power and give it back, and it starts the image it ran before"
-    return f"It runs image {said.image_sha256[:16]} now; the slot of what it ran before was not touched"
+    return f"It runs image {identity.image_sha256[:16]} now; the slot of what it ran before was not touched"
 
 
 def _start(line: BenchFile, entry: BoardEntry, started: bool) -> Identity | None:

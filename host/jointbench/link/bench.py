@@ -173,16 +173,18 @@ class Bench:
         """
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos, self.file.limits)
-        every = self.file.sample_every if sample_every is None else sample_every
-        if every > 1:  # what moves faster than the samples would show as slow
-            slow = _OF_SAMPLE_RATE / (every * self.facts[0].tick_period)
-            settings = [replace(each, cutoff_hz=min(each.cutoff_hz, slow)) for each in settings]
-        self.settings = tuple(replace(each, **changes) for each in settings)
+        interval = self.file.sample_every if sample_every is None else sample_every
+        if interval > 1:  # what moves faster than the samples would show as slow
+            slow = _OF_SAMPLE_RATE / (interval * self.facts[0].tick_period)
+            settings = [
+                replace(joint_settings, cutoff_hz=min(joint_settings.cutoff_hz, slow)) for joint_settings in settings
+            ]
+        self.settings = tuple(replace(joint_settings, **changes) for joint_settings in settings)
         motors = motor_settings(self.settings, self.robot.drive_train)
         for board, motor, fact in zip(self.boards, motors, self.facts, strict=True):
-            board.set_registers(motor.registers(board.joint, board.node, fact, every))
+            board.set_registers(motor.registers(board.joint, board.node, fact, interval))
         for board, fact in zip(self.foot_boards, self.foot_facts, strict=True):
-            board.set_registers(stream_registers(fact, every))
+            board.set_registers(stream_registers(fact, interval))
         facts = {board.joint: fact for board, fact in zip(self.all_boards, self.facts + self.foot_facts, strict=True)}
         for entries in self.file.lines:
             if len(entries) > 1:
@@ -197,8 +199,8 @@ class Bench:
             if not board.is_driving:
                 board.write_register("stream.always", 1)
         deadline = self.clock.now_us() + _POSITIONS_US
-        while len(newest) < len(self.boards) and (left := deadline - self.clock.now_us()) > 0:
-            self.clock.wait(left)
+        while len(newest) < len(self.boards) and (remaining_us := deadline - self.clock.now_us()) > 0:
+            self.clock.wait(remaining_us)
         for board in self.boards:
             board.on_data = None
             if not board.is_driving:
@@ -375,8 +377,8 @@ class Bench:
             **more,
             "bench": {"name": self.file.name, **self.file.information},
             "settings": {
-                board.joint: asdict(each)
-                for board, each in zip(self.boards, self.settings, strict=False)
+                board.joint: asdict(settings)
+                for board, settings in zip(self.boards, self.settings, strict=False)
                 if board.has_motor
             },
             "board": boards,

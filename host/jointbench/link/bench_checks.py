@@ -50,8 +50,8 @@ def check_boards(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) 
     Raises:
         ConfigurationDiffers: names the board, what it says and what is expected.
     """
-    for joint, (board, own) in enumerate(zip(boards, facts, strict=True)):
-        check_board(robot, joint, board, own, facts[0])
+    for joint, (board, board_facts) in enumerate(zip(boards, facts, strict=True)):
+        check_board(robot, joint, board, board_facts, facts[0])
 
 
 def check_board(robot: Robot, joint: int, board: Board, facts: Facts, first: Facts) -> None:
@@ -80,13 +80,13 @@ def check_feet(boards: Sequence[Board], facts: Sequence[Facts], first: Facts) ->
     Raises:
         ConfigurationDiffers: names the foot, what its board says and what is expected.
     """
-    for board, own in zip(boards, facts, strict=True):
-        _check_common(board, own, first)
-        if own.has_motor:
+    for board, board_facts in zip(boards, facts, strict=True):
+        _check_common(board, board_facts, first)
+        if board_facts.has_motor:
             raise ConfigurationDiffers(
                 board.joint, board.node, "drives a motor (board.channels), the bench file has it read a foot's sensors"
             )
-        if missing := [name for name in FOOT_CHANNELS if not own.has(name)]:
+        if missing := [name for name in FOOT_CHANNELS if not board_facts.has(name)]:
             raise ConfigurationDiffers(
                 board.joint,
                 board.node,
@@ -100,7 +100,7 @@ def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
     Raises:
         ConfigurationDiffers: names the board and its line.
     """
-    by_node = {each.registers["board.node"]: each for each in facts}
+    by_node = {board_facts.registers["board.node"]: board_facts for board_facts in facts}
     for entries in file.lines:
         for entry in entries:
             shares = bool(by_node[entry.node].registers["board.shared_line"])
@@ -163,10 +163,10 @@ def _check_motor(board: Board, facts: Facts, drive: Drive) -> None:
     """Refuse a joint that is driven by the robot's file and not by its board, or the other way round."""
     driven = drive.kind != "none"
     if facts.has_motor != driven:
-        said = "drives a motor" if facts.has_motor else "has no motor"
-        told = "has a drive for it" if driven else "has no drive for it"
+        board_has = "drives a motor" if facts.has_motor else "has no motor"
+        robot_has = "has a drive for it" if driven else "has no drive for it"
         raise ConfigurationDiffers(
-            board.joint, board.node, f"{said} (board.channels), the robot file {told}; correct one of them"
+            board.joint, board.node, f"{board_has} (board.channels), the robot file {robot_has}; correct one of them"
         )
     if not facts.has(facts.position_channel):
         raise ConfigurationDiffers(

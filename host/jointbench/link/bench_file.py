@@ -163,9 +163,9 @@ def _limits(table: Table) -> dict[str, float]:
     if not table.has("limits"):
         return {}
     limits = table.table("limits")
-    found = {name: limits.positive(name) for name in LIMITS if limits.has(name)}
+    values = {name: limits.positive(name) for name in LIMITS if limits.has(name)}
     limits.finish()
-    return found
+    return values
 
 
 def _wire(entry: Table) -> Wire:
@@ -268,7 +268,7 @@ class BenchFile:
             "foot_force": any(board.on_foot for board in self.boards),
             "sync": self.terms.join_all("sync", joints),
         }
-        return self.terms.features | {feature for feature, there in implied.items() if there}
+        return self.terms.features | {feature for feature, is_there in implied.items() if is_there}
 
     @property
     def lines(self) -> tuple[tuple[BoardEntry, ...], ...]:
@@ -348,8 +348,10 @@ def _boards(table: Table, terms: BenchTerms) -> tuple[BoardEntry, ...]:
     read = [_board(entry) for entry in table.tables("board")]
     prefixes: dict[str, str] = {}
     for port in {board.url for board, _ in read}:
-        said = {board.joint: faults for board, faults in read if board.url == port}
-        prefixes[port] = fault_prefix(table, terms, said, min(board.node for board, _ in read if board.url == port))
+        line_faults = {board.joint: faults for board, faults in read if board.url == port}
+        prefixes[port] = fault_prefix(
+            table, terms, line_faults, min(board.node for board, _ in read if board.url == port)
+        )
     return tuple(replace(board, url=prefixes[board.url] + board.url) for board, _ in read)
 
 
@@ -390,10 +392,10 @@ def _check_boards(table: Table, boards: tuple[BoardEntry, ...]) -> None:
         values = [getattr(board, key) for board in boards]
         for value, board in zip(values, boards, strict=True):
             if values.count(value) > 1:
-                said = "foot" if key == "joint" and board.on_foot else key
-                table.fault(f"{said} = {value!r} is given to {values.count(value)} boards; it must differ")
+                name = "foot" if key == "joint" and board.on_foot else key
+                table.fault(f"{name} = {value!r} is given to {values.count(value)} boards; it must differ")
     for board in boards:
-        first = next(each for each in boards if each.url == board.url)
+        first = next(entry for entry in boards if entry.url == board.url)
         if board.baud != first.baud:
             table.fault(
                 f"boards {first.joint} and {board.joint} share the line {board.url!r}, but one has baud = {first.baud} "

@@ -48,10 +48,10 @@ def cached_schema(schema_hash: int, fetch: Callable[[], bytes]) -> Schema:
     Raises:
         SchemaError: what was fetched is no schema, or has another hash.
     """
-    own = own_schema()
-    if own.hash == schema_hash:
-        _keep(own)
-        return own
+    host_schema = own_schema()
+    if host_schema.hash == schema_hash:
+        _keep(host_schema)
+        return host_schema
     with contextlib.suppress(OSError, UnicodeDecodeError, SchemaError):  # not there, or damaged: fetched anew
         return _checked(_path(schema_hash).read_text(encoding="utf-8"), schema_hash)
     try:
@@ -64,10 +64,10 @@ def cached_schema(schema_hash: int, fetch: Callable[[], bytes]) -> Schema:
 
 
 def _checked(text: str, schema_hash: int) -> Schema:
-    found = zlib.crc32(text.encode())
-    if found != schema_hash:
+    text_hash = zlib.crc32(text.encode())
+    if text_hash != schema_hash:
         raise SchemaError(
-            f"the board's DICT has hash {found:08x}, its firmware says {schema_hash:08x}; copy its firmware anew"
+            f"the board's DICT has hash {text_hash:08x}, its firmware says {schema_hash:08x}; copy its firmware anew"
         )
     return Schema.from_text(text)
 

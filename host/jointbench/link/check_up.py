@@ -55,25 +55,25 @@ def _check_up(
     file: BenchFile, robot: Robot, connections: Connections, plan: Trajectory | None, seconds: float
 ) -> list[Finding]:
     findings = [Finding(joint, "port", False, "–", error.text) for joint, error in connections.unopened.items()]
-    there: list[Board] = []
+    answering: list[Board] = []
     for board in connections.boards.values():
         try:
             board.greet()
-            there.append(board)
+            answering.append(board)
             if board.identity and board.identity.has_our_schema:
                 board.read_registers()
         except BoardError as error:
             findings.append(Finding(board.joint, "answer", False, "–", error.text))
-    fit = [board for board in there if board.facts and not board.is_driving]
+    fit = [board for board in answering if board.facts and not board.is_driving]
     heard = listen(fit, connections.clock, seconds)
     joints = list(robot.joint_names)
-    first = next((board.facts for board in there if board.facts and board.joint in joints), None)
-    for board in there:
+    first = next((board.facts for board in answering if board.facts and board.joint in joints), None)
+    for board in answering:
         joint = joints.index(board.joint) if board.joint in joints else None
         findings += board_findings(board, heard.get(board.joint), robot, joint, first)
     if all(joint in heard for joint in joints):
         drivers = [connections.boards[joint] for joint in joints]
-        findings += _together(file, robot, drivers, [board for board in there if board not in drivers], heard, plan)
+        findings += _together(file, robot, drivers, [board for board in answering if board not in drivers], heard, plan)
     elif plan is not None:
         findings.append(Finding("plan", "playable", False, "–", "not known while boards are missing"))
     order = [entry.joint for entry in file.boards]
@@ -100,8 +100,8 @@ def _together(
         return findings
     from jointbench.link.gate import Gate  # brings the proofs of excitations: only where a plan is looked at
 
-    each = [heard[board.joint] for board in drivers]
-    stands = np.array([joint_angle(drivers, each, robot, joint)[-1] for joint in range(len(drivers))])
+    drivers_heard = [heard[board.joint] for board in drivers]
+    stands = np.array([joint_angle(drivers, drivers_heard, robot, joint)[-1] for joint in range(len(drivers))])
     gate = Gate.of_boards(robot, drivers, settings, file.limits, stands)
     refusals = gate.refusals(plan) or ("",)
     length = f"{plan.period:g} s"

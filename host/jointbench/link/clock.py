@@ -104,7 +104,7 @@ class WallClock:
     def _read(self, port: Port) -> bytes:
         data = port.read()
         if port.lost:
-            self._looked_at = [each for each in self._looked_at if each is not port]
+            self._looked_at = [polled for polled in self._looked_at if polled is not port]
             if port.descriptor is not None:
                 self._poll.unregister(port.descriptor)
         return data
@@ -120,11 +120,11 @@ def until_due(ports: Sequence[Port], now_us: int, timeout_us: int) -> int:
 
 def deliver_due(ports: Sequence[Port], now_us: int) -> bool:
     """Pass on what faults let pass by now; returns whether a sink was given anything."""
-    given = False
+    was_given = False
     for port in ports:
         if (due_us := port.next_due_us) is not None and due_us <= now_us:
-            given = port.deliver(b"", now_us) or given
-    return given
+            was_given = port.deliver(b"", now_us) or was_given
+    return was_given
 
 
 # Wall time, as a last resort against a bench that hangs: a wait of a second takes it well under one second.

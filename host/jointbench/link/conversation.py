@@ -300,18 +300,18 @@ class Conversation:
         if self._surplus and answer is not MessageType.ACK:
             self._let_surplus_pass()
         request = self.frame(kind, **fields)
-        sequence, heard, frames = self._sequence, self._bytes, self._frames
+        sequence, received, frames = self._sequence, self._bytes, self._frames
         timeout_us = _TIMEOUTS_US.get(kind, ANSWER_TIMEOUT_US) + self.line.patience_us
         self._answers = []
         try:
             for tries in range(1, RETRANSMISSIONS + 2):
                 self.line.send(self.node, request)
-                if found := self._answer(kind, sequence, answer, matches, timeout_us):
+                if reply := self._answer(kind, sequence, answer, matches, timeout_us):
                     self._surplus = self.understood and tries > 1
-                    return found
+                    return reply
         finally:
             self._answers = None
-        raise self._silent(kind, timeout_us, self._bytes - heard, self._frames - frames)
+        raise self._silent(kind, timeout_us, self._bytes - received, self._frames - frames)
 
     def request(
         self, kind: MessageType, answer: MessageType, matches: Callable[[Any], bool], **fields: Any
@@ -367,9 +367,9 @@ class Conversation:
     ) -> tuple[int, Frame] | None:
         """Wait for an answer; None when the time is up."""
         deadline = self.clock.now_us() + timeout_us
-        while (left := deadline - self.clock.now_us()) > 0:
+        while (remaining_us := deadline - self.clock.now_us()) > 0:
             self._need_port()
-            self.clock.wait(left)
+            self.clock.wait(remaining_us)
             while self._answers:
                 time_us, frame = self._answers.pop(0)
                 if frame.type is MessageType.ACK:

@@ -27,8 +27,8 @@ def private_folder() -> Path:
         FeedError: it cannot be made, or what is there is another user's or open to others.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    own, among_all = _names()
-    folder = Path(runtime) / own if runtime else Path(tempfile.gettempdir()) / among_all
+    own_name, shared_name = _names()
+    folder = Path(runtime) / own_name if runtime else Path(tempfile.gettempdir()) / shared_name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

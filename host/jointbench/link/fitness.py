@@ -115,8 +115,8 @@ def _listen_together(boards: Sequence[Board], clock: Clock, seconds: float) -> d
                 with suppress(BoardError):
                     ear.exchanges.append(ear.board.ping())
             pause_us = min(clock.now_us() + _PAUSE_US, end_us)
-            while (left := pause_us - clock.now_us()) > 0:
-                clock.wait(left)
+            while (remaining_us := pause_us - clock.now_us()) > 0:
+                clock.wait(remaining_us)
         _stream(ears, 0)
         _wait(ears, clock, "closed")
     finally:
@@ -137,8 +137,8 @@ def _stream(ears: Sequence[_Ear], on: int) -> None:
 def _wait(ears: Sequence[_Ear], clock: Clock, what: str) -> None:
     """Wait for the STATUS of each board that opens or closes its account."""
     deadline = clock.now_us() + _STATUS_US
-    while not all(getattr(ear.tally, what) for ear in ears) and (left := deadline - clock.now_us()) > 0:
-        clock.wait(left)
+    while not all(getattr(ear.tally, what) for ear in ears) and (remaining_us := deadline - clock.now_us()) > 0:
+        clock.wait(remaining_us)
 
 
 SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it
@@ -224,11 +224,11 @@ def position_findings(boards: Sequence[Board], heard: Sequence[Heard], robot: Ro
 def settings_findings(boards: Sequence[Board], robot: Robot, settings: Sequence[JointSettings]) -> list[Finding]:
     """Check that the boards take the limits that a run would set."""
     findings: list[Finding] = []
-    for board, own, drive in zip(boards, settings, robot.drives, strict=True):
+    for board, joint_settings, drive in zip(boards, settings, robot.drives, strict=True):
         if board.facts is None or not board.facts.has_motor:
             continue
         hard = board.facts.si("hard.current")
-        ok = own.current_limit <= hard
+        ok = joint_settings.current_limit <= hard
         text = f"the robot's file allows {drive.current_limit:g} A, the board's own bound is {hard:g} A"
         step = "; lower current_limit in the robot's file, or raise hard.current in the board's config.json"
         findings.append(Finding(board.joint, "limits", ok, f"{hard:g} A", text + ("" if ok else step)))
@@ -279,7 +279,7 @@ def _identity(board: Board, robot: Robot, joint: int | None, first: Facts | None
 
 
 def _link(heard: Heard) -> _Look:
-    trips = np.array([each.received_us - each.sent_us for each in heard.exchanges]) * 1e-6
+    trips = np.array([exchange.received_us - exchange.sent_us for exchange in heard.exchanges]) * 1e-6
     if not len(trips):
         return _Look("no PONG", "it answers no PING while it streams; is the line too slow, or noisy?")
     ledger = heard.ledger
@@ -360,31 +360,31 @@ def _temperature(board: Board, heard: Heard, facts: Facts) -> _Look:
 def _position(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, joint: int) -> _Look:
     board, facts = boards[joint], boards[joint].facts
     assert facts is not None  # a board that was heard was read
-    own = joint_angle(boards, heard, robot, joint)
+    angles = joint_angle(boards, heard, robot, joint)
     low, high = robot.position_limits[joint]
-    place = float(own[-1])
+    place = float(angles[-1])
     scale, unit = (np.degrees(1.0), "°") if robot.independent_joints[joint].kind == "revolute" else (1e3, " mm")
     figure = f"{scale * place:+.1f}{unit}"
     if facts.has_motor and facts.has("link_position"):
-        link = _resampled(_si(board, heard[joint], "link_position"), len(own))
+        link = _resampled(_si(board, heard[joint], "link_position"), len(angles))
         turned = float(np.ptp(link))
-        if turned > MOVED and np.ptp(own) < COUNTS_NOT * turned:
+        if turned > MOVED and np.ptp(angles) < COUNTS_NOT * turned:
             return _Look(
                 figure,
                 f"the link has turned by {scale * turned:.1f}{unit} and the motor encoder does not count; check its "
                 "supply and its lines A and B",
             )
-        if turned > MOVED and np.corrcoef(own, link)[0, 1] < 0.0:
+        if turned > MOVED and np.corrcoef(angles, link)[0, 1] < 0.0:
             return _Look(
                 figure,
                 "motor and link encoder count in opposite directions; swap A and B of the motor's, or "
                 "correct the sign of drive.ratio",
             )
-        apart = float(np.abs(own - link).max())
-        if apart > ENCODERS_APART:
+        difference = float(np.abs(angles - link).max())
+        if difference > ENCODERS_APART:
             return _Look(
                 figure,
-                f"motor and link encoder are {scale * apart:.1f}{unit} apart; start the board anew with "
+                f"motor and link encoder are {scale * difference:.1f}{unit} apart; start the board anew with "
                 "the joint at rest, then check drive.ratio and both encoders' counts",
             )
     if not low - ON_ITS_STOP <= place <= high + ON_ITS_STOP:
@@ -400,8 +400,8 @@ def joint_angle(boards: Sequence[Board], heard: Sequence[Heard], robot: Robot, j
     """A joint's positions by the encoders that servos use, those of the motors that move it [rad], shape (n,)."""
     shares = np.linalg.inv(robot.transmission_matrix)[joint]
     motors = [
-        share * _si(board, each, board.facts.position_channel if board.facts else "motor_position")
-        for share, board, each in zip(shares, boards, heard, strict=True)
+        share * _si(board, board_heard, board.facts.position_channel if board.facts else "motor_position")
+        for share, board, board_heard in zip(shares, boards, heard, strict=True)
         if share
     ]
     n = min(map(len, motors))

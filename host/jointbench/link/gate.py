@@ -123,8 +123,8 @@ class Gate:
         )
 
     def _limited(self, drive: Drive, index: int, current: float) -> Drive:
-        own = self.settings[index].current_limit if self.settings and self.facts[index].has_motor else np.inf
-        return replace(drive, current_limit=min(drive.current_limit, own, current))
+        board_limit = self.settings[index].current_limit if self.settings and self.facts[index].has_motor else np.inf
+        return replace(drive, current_limit=min(drive.current_limit, board_limit, current))
 
     def _why_another_robots(self, trajectory: Trajectory) -> str:
         if isinstance(trajectory, Excitation):
@@ -190,12 +190,16 @@ class Gate:
     def _too_much_for_boards(self, knots: NDArray[np.int32]) -> tuple[str, ...]:
         """Reasons of the boards: more knots than one holds, or faster than it guards against."""
         refusals: list[str] = []
-        for name, facts, most, own in zip(self.robot.joint_names, self.facts, self.max_knots, knots, strict=True):
+        for name, facts, most, joint_knots in zip(
+            self.robot.joint_names, self.facts, self.max_knots, knots, strict=True
+        ):
             if not facts.has_motor:
                 continue
-            if len(own) > most:
-                refusals.append(f"it has {len(own)} knots, the board of {name} holds {most}; plan a shorter one")
-            if np.abs(own[:, 1]).max() > facts.registers["hard.velocity"]:
+            if len(joint_knots) > most:
+                refusals.append(
+                    f"it has {len(joint_knots)} knots, the board of {name} holds {most}; plan a shorter one"
+                )
+            if np.abs(joint_knots[:, 1]).max() > facts.registers["hard.velocity"]:
                 refusals.append(
                     f"{name} is asked to go faster than hard.velocity of its board allows; plan a slower one"
                 )

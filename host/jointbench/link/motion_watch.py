@@ -37,14 +37,14 @@ class Peaks:
 
     def take(self) -> dict[str, float]:
         """Largest magnitude of the torque at each joint since the last time, by joint [N·m or N]."""
-        heard = {index: self._torque(index, frames) for index, frames in self._blocks.items()}
-        heard = {index: torque for index, torque in heard.items() if len(torque[1])}
+        torques = {index: self._torque(index, frames) for index, frames in self._blocks.items()}
+        torques = {index: torque for index, torque in torques.items() if len(torque[1])}
         self._blocks.clear()
         peaks: dict[str, float] = {}
         for joint, name in enumerate(self._names):
             motors = np.flatnonzero(self._matrix[:, joint])
-            if all(motor in heard for motor in motors):
-                torque = self._at_joint(joint, {int(motor): heard[int(motor)] for motor in motors})
+            if all(motor in torques for motor in motors):
+                torque = self._at_joint(joint, {int(motor): torques[int(motor)] for motor in motors})
                 peaks |= {name: float(np.abs(torque).max())} if len(torque) else {}
         return peaks
 
@@ -133,10 +133,10 @@ class FallWatch:
         forces = self._forces(counts)
         inside = self.foot.distance_to_edge(self.foot.pressure_point(forces))
         standing = (inside >= self._edge) & (forces.sum(axis=1) >= LEAST_FORCE * self._stood)
-        for stands, each in zip(standing, forces, strict=True):
+        for stands, force in zip(standing, forces, strict=True):
             if self._bad >= HOLD:  # what came first is told
                 break
-            self._bad, self._newest = 0.0 if stands else self._bad + spacing, each
+            self._bad, self._newest = 0.0 if stands else self._bad + spacing, force
         self._nearest = float(np.fmin(self._nearest, np.nanmin(inside, initial=np.inf)))
 
     def begin(self) -> None:
@@ -213,9 +213,9 @@ def fall_watch(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) ->
         boards, facts: of its feet.
     """
     foot = robot.base_foot
-    for board, own in zip(boards, facts, strict=True):
+    for board, board_facts in zip(boards, facts, strict=True):
         if foot is not None and board.joint == foot.name:
-            return FallWatch(robot, foot, board, own)
+            return FallWatch(robot, foot, board, board_facts)
     return None
 
 

@@ -90,7 +90,7 @@ def _published(bench: Bench, recorder: Sink | None) -> Iterator[None]:
 
 def keep_alive_us(facts: Iterable[Facts]) -> int:
     """Longest time between two PINGs to boards with these registers in a motion [µs]."""
-    return round(1e6 * KEEP_ALIVE * min(each.si("limit.link_timeout") for each in facts))
+    return round(1e6 * KEEP_ALIVE * min(board_facts.si("limit.link_timeout") for board_facts in facts))
 
 
 @contextmanager
@@ -153,8 +153,8 @@ def _await_status(bench: Bench, recorder: Sink, opened: bool) -> list[int]:
     """Wait for the STATUS that opens or closes each board's count; returns the nodes that sent none."""
     lost = {board.node for board in bench.all_boards if board.why_lost}
     deadline = bench.clock.now_us() + STATUS_WAIT_US
-    while set(recorder.tally.waiting(opened)) - lost and (left := deadline - bench.clock.now_us()) > 0:
-        bench.clock.wait(min(left, STATUS_LOOK_US))
+    while set(recorder.tally.waiting(opened)) - lost and (remaining_us := deadline - bench.clock.now_us()) > 0:
+        bench.clock.wait(min(remaining_us, STATUS_LOOK_US))
         lost = {board.node for board in bench.all_boards if board.why_lost}
     return list(recorder.tally.waiting(opened))
 
@@ -187,9 +187,9 @@ class _Playback:
         for board in bench.all_boards:
             if board.state is State.FAULT:
                 raise board.fault_error()
-        for board, own in zip(bench.boards, knots, strict=True):
+        for board, board_knots in zip(bench.boards, knots, strict=True):
             if board.has_motor:
-                board.upload(own, repeats)
+                board.upload(board_knots, repeats)
             self.interrupt.check()
         if recorder:
             for board in bench.all_boards:
@@ -213,8 +213,8 @@ class _Playback:
         board.on_data = self.falls.add
         board.write_register("stream.always", 1)
         deadline = clock.now_us() + STANDING_US
-        while self.falls.heard < STANDING_SAMPLES and (left := deadline - clock.now_us()) > 0:
-            clock.wait(left)
+        while self.falls.heard < STANDING_SAMPLES and (remaining_us := deadline - clock.now_us()) > 0:
+            clock.wait(remaining_us)
             self.interrupt.check()
         if self.falls.heard < STANDING_SAMPLES:
             raise BoardSilent(board.joint, board.node, "answers, but streams no samples when told to")
@@ -244,7 +244,7 @@ class _Playback:
             newest = max(exchange.tick + round((now_us - exchange.received_us) / tick_us) for (exchange,) in exchanges)
             ticks = [newest + round(lead_us / tick_us)] * len(exchanges)
         else:
-            ticks = [board_clock(each, tick_us).tick_at(self.start_us) for each in exchanges]
+            ticks = [board_clock(board_exchanges, tick_us).tick_at(self.start_us) for board_exchanges in exchanges]
             # Both motors of a board count its very ticks, whose place two clocks would not know alike.
             ticks = [ticks[self._same_chip(board)[0]] for board in bench.all_boards]
         for board, tick in zip(bench.all_boards, ticks, strict=True):
@@ -257,7 +257,7 @@ class _Playback:
         bench.publish("scheduled", start_us=self.start_us, duration_us=self.duration_us)
 
     def _longest_us(self, register: str) -> int:
-        return round(1e6 * max(each.si(register) for each in self.bench.facts))
+        return round(1e6 * max(board_facts.si(register) for board_facts in self.bench.facts))
 
     def watch(self) -> None:
         """Keep the boards alive until all that drive are DONE, and notice soon when one is not well."""
@@ -318,10 +318,10 @@ class _Playback:
         """PINGs and PONGs with each board, at no fixed phase of its ticks when there are several."""
         exchanges: list[list[Exchange]] = [[] for _ in self.bench.all_boards]
         for index in range(rounds):
-            for each, board in zip(exchanges, self.bench.all_boards, strict=True):
+            for board_exchanges, board in zip(exchanges, self.bench.all_boards, strict=True):
                 if index:
                     self.bench.clock.wait(self.dither.randrange(PAUSE_US))
-                each.append(board.ping())
+                board_exchanges.append(board.ping())
         return exchanges
 
     def _check(self, now_us: int, deadline: int) -> None:

@@ -308,7 +308,7 @@ def motor_settings(joints: Sequence[JointSettings], train: DriveTrain) -> tuple[
     ampere = np.divide(1.0, constants, out=np.zeros_like(constants), where=constants > 0.0)  # of motor torque [A/(N·m)]
 
     def of_joints(name: str) -> Array:
-        return np.array([attrgetter(name)(each) for each in joints], dtype=np.float64)
+        return np.array([attrgetter(name)(joint) for joint in joints], dtype=np.float64)
 
     def at_least(name: str) -> Array:
         exact = (inverse.T * of_joints(name)) @ inverse
@@ -337,4 +337,4 @@ def motor_settings(joints: Sequence[JointSettings], train: DriveTrain) -> tuple[
         joints,
         strict=True,
     )
-    return tuple(MotorSettings(*each) for each in columns)
+    return tuple(MotorSettings(*column) for column in columns)

@@ -143,7 +143,7 @@ def check_load(entries: Iterable[BoardEntry], facts: Iterable[Facts]) -> None:
         BenchFileError: says what is needed and what the line carries.
     """
     entries = tuple(entries)
-    needed = sum(bytes_per_second(each) for each in facts)
+    needed = sum(bytes_per_second(board_facts) for board_facts in facts)
     carried = entries[0].baud / BITS
     if needed > USABLE * carried:
         joints = ", ".join(entry.joint for entry in entries)

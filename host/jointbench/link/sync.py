@@ -131,8 +131,8 @@ class BoardClock:
     def to_dict(self) -> dict[str, float]:
         """Figures of the clock for a reader of a run, as plain numbers."""
         values = asdict(self)
-        told = ("drift_ppm", "round_trip_us", "scatter_us", "residual_us", "bound_us", "exchanges", "pulses")
-        return {"offset_us": self.offset_us, **{name: values[name] for name in told}}
+        names = ("drift_ppm", "round_trip_us", "scatter_us", "residual_us", "bound_us", "exchanges", "pulses")
+        return {"offset_us": self.offset_us, **{name: values[name] for name in names}}
 
     @property
     def _rate(self) -> float:
@@ -180,8 +180,8 @@ def board_clock(
     else:
         slope = 0.0
     offset = float(np.median(ahead - slope * (host - origin)))
-    left = ahead - slope * (host - origin) - offset
-    scatter = _robust_sigma(left)
+    residual = ahead - slope * (host - origin) - offset
+    scatter = _robust_sigma(residual)
     stamped = _continued(stamps, (first.tick, first.board_us), tick_period_us) if len(stamps) else None
     tick_zero_us, tick_bound = _tick_zero(ticks, board, stamped, tick_period_us)
     return BoardClock(
@@ -192,7 +192,7 @@ def board_clock(
         tick_zero_us=tick_zero_us,
         round_trip_us=2.0 * half,
         scatter_us=scatter,
-        residual_us=_averaged(left, scatter),
+        residual_us=_averaged(residual, scatter),
         bound_us=half + scatter + unknown + tick_bound,
         exchanges=len(exchanges),
     )
@@ -216,34 +216,34 @@ def tie_by_pulses(clocks: Sequence[BoardClock], pulses: Sequence[Sequence[Pulse]
     master = max(range(len(instants)), key=lambda index: len(instants[index]), default=0)
     if not instants or len(instants[master]) < _TIED:
         return tuple(clocks)
-    wanted = np.asarray(clocks[master].host_us(instants[master]))
+    master_us = np.asarray(clocks[master].host_us(instants[master]))
     tied = [
-        clock if index == master else _tied(clock, np.asarray(clock.host_us(seen)), wanted, clocks[master])
+        clock if index == master else _tied(clock, np.asarray(clock.host_us(seen)), master_us, clocks[master])
         for index, (clock, seen) in enumerate(zip(clocks, instants, strict=True))
     ]
     if any(clock.pulses for clock in tied):
-        tied[master] = replace(clocks[master], pulses=len(wanted), residual_us=0.0)
+        tied[master] = replace(clocks[master], pulses=len(master_us), residual_us=0.0)
     return tuple(tied)
 
 
-def _tied(clock: BoardClock, seen: Array, wanted: Array, master: BoardClock) -> BoardClock:
+def _tied(clock: BoardClock, seen: Array, master_us: Array, master: BoardClock) -> BoardClock:
     """The clock moved so that the pulses it saw at `seen` lie where they lie for the master."""
     if not len(seen):
         return clock
-    apart = np.abs(seen[:, None] - wanted)
-    nearest = np.argmin(apart, axis=1)
-    mutual = np.argmin(apart, axis=0)[nearest] == np.arange(len(seen))
-    mutual &= np.min(apart, axis=1) < np.median(np.diff(wanted)) / 2.0
-    at, by = seen[mutual], (wanted[nearest] - seen)[mutual]
+    distance = np.abs(seen[:, None] - master_us)
+    nearest = np.argmin(distance, axis=1)
+    mutual = np.argmin(distance, axis=0)[nearest] == np.arange(len(seen))
+    mutual &= np.min(distance, axis=1) < np.median(np.diff(master_us)) / 2.0
+    at, by = seen[mutual], (master_us[nearest] - seen)[mutual]
     if len(at) < _TIED:
         return clock
     slope = _slope(at, by)
     if abs(slope) > 2e-6 * _CRYSTAL_PPM:  # no pair of crystals: one of few pulses was another edge
         slope = 0.0
     offset = float(np.median(by - slope * (at - clock.host_origin_us)))
-    left = by - slope * (at - clock.host_origin_us) - offset
-    windows = np.lib.stride_tricks.sliding_window_view(np.pad(left, 2, mode="edge"), 5)
-    off = left - np.median(windows, axis=1)
+    residual = by - slope * (at - clock.host_origin_us) - offset
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(residual, 2, mode="edge"), 5)
+    off = residual - np.median(windows, axis=1)
     sigma = _robust_sigma(off)
     good = np.abs(off) <= max(5.0 * sigma, _PULSE_JITTER_US)
     moved = at + offset + slope * (at - clock.host_origin_us)
@@ -252,10 +252,10 @@ def _tied(clock: BoardClock, seen: Array, wanted: Array, master: BoardClock) -> 
         host_origin_us=clock.host_origin_us + offset,
         drift_ppm=1e6 * ((1.0 + 1e-6 * clock.drift_ppm) / (1.0 + slope) - 1.0),
         # Few pulses lie near any line that is drawn through them.
-        residual_us=sigma if len(at) >= _JUDGED else max(_PULSE_JITTER_US, float(np.max(np.abs(np.diff(left))))),
-        bound_us=master.bound_us + float(np.max(np.abs(left[good]))),
+        residual_us=sigma if len(at) >= _JUDGED else max(_PULSE_JITTER_US, float(np.max(np.abs(np.diff(residual))))),
+        bound_us=master.bound_us + float(np.max(np.abs(residual[good]))),
         pulses=int(good.sum()),
-        bends=tuple(zip(moved[good].tolist(), left[good].tolist(), strict=True)),
+        bends=tuple(zip(moved[good].tolist(), residual[good].tolist(), strict=True)),
     )
 
 
@@ -279,12 +279,12 @@ def _fastest(host: Array, round_trip: Array) -> NDArray[np.int64]:
     bins = int(np.clip(len(host) // _BIN_EXCHANGES, 1, _BINS))
     span = float(np.ptp(host)) or 1.0
     number = np.minimum(((host - host.min()) / span * bins).astype(int), bins - 1)
-    kept: list[NDArray[np.int64]] = []
+    fastest: list[NDArray[np.int64]] = []
     for index in range(bins):
         members = np.flatnonzero(number == index)
         count = min(int(np.ceil(_KEPT * len(members))), _BIN_KEPT)
-        kept.append(members[np.argsort(round_trip[members], kind="stable")[:count]])
-    return np.sort(np.concatenate(kept))
+        fastest.append(members[np.argsort(round_trip[members], kind="stable")[:count]])
+    return np.sort(np.concatenate(fastest))
 
 
 def _slope(x: Array, y: Array) -> float:

@@ -154,8 +154,8 @@ class Account:
     def _close_segment(self, opening: Status, last: Status, status: Status) -> None:
         """Hold what the board says of the time since its last STATUS against what was received in it."""
         self.restarted |= _since(status.frames_sent, last.frames_sent) < 0
-        found = self.received + self.damaged + self.vanished
-        hidden = _since(status.frames_sent, opening.frames_sent) - found
+        n_found = self.received + self.damaged + self.vanished
+        hidden = _since(status.frames_sent, opening.frames_sent) - n_found
         if hidden > 0 and hidden % _SEQUENCES == 0:  # a gap longer than 16 bits can tell
             self.miss(hidden, 0)
             self._end_gap(None)
@@ -320,7 +320,7 @@ class BoardTally:
                     return
                 index = min(self._waiting)
             if self._noise or index > self._next:
-                noise = sum(self._noise.pop(before, 0) for before in range(self._next - 1, index))
+                noise = sum(self._noise.pop(index_before, 0) for index_before in range(self._next - 1, index))
                 self._account.miss(index - self._next, noise)
             content = self._waiting.pop(index)
             if content is None:

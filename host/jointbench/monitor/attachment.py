@@ -50,9 +50,11 @@ class _Watch:
 
     def run(self, until: threading.Event) -> None:
         """Let boards stream, look for what is asked, and leave all as it was."""
-        before = {board: board.facts.registers["stream.always"] for board in self._bench.all_boards if board.facts}
+        always_before = {
+            board: board.facts.registers["stream.always"] for board in self._bench.all_boards if board.facts
+        }
         try:
-            for board in before:
+            for board in always_before:
                 board.listen(self._count)
                 with suppress(BoardError):  # one that is gone by now is shown as that
                     board.write_register("stream.always", 1)
@@ -61,7 +63,7 @@ class _Watch:
                 self._turn(turn, until)
                 turn += 1
         finally:
-            for board, raw in before.items():
+            for board, raw in always_before.items():
                 board.listen(None)
                 with suppress(BoardError, BenchLost):
                     board.write_register("stream.always", raw)
@@ -183,7 +185,7 @@ class Attachment:
             self._ended.wait(pause_s)
 
     def _link(self, *, up: bool, own: bool = False, why: str = "") -> None:
-        told = {"kind": "link", "up": up, "own": own, "why": why}
-        if told != self._told:
-            self._told = told
-            self._tell(told)
+        link = {"kind": "link", "up": up, "own": own, "why": why}
+        if link != self._told:
+            self._told = link
+            self._tell(link)

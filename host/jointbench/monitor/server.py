@@ -131,14 +131,14 @@ class Access:
         A page of another site may make a browser that runs here send requests, by a name that leads here if need be:
         it is told from ours by the Host and the Origin that the browser adds.
         """
-        ours = {f"{name}:{self.port}" for name in _NAMES}
-        if request.headers.get("Host", "").lower() not in ours:
+        own_hosts = {f"{name}:{self.port}" for name in _NAMES}
+        if request.headers.get("Host", "").lower() not in own_hosts:
             return f"the monitor answers at {HOST}:{self.port} only; open the address that `jointbench monitor` printed"
         origin = request.headers.get("Origin")
-        if origin is not None and origin.lower() not in {f"http://{name}" for name in ours}:
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in own_hosts}:
             return "another page asked for this; open the address that `jointbench monitor` printed"
-        given = request.path.removeprefix("/").partition("/")[0]
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        token = request.path.removeprefix("/").partition("/")[0]
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
             return "the address lacks its token, or has an old one; open the address that `jointbench monitor` printed"
         return None
 
@@ -310,10 +310,10 @@ class Live(Guarded, WebSocketHandler):
     def on_message(self, message: str | bytes) -> None:
         """Hand a page's request on; anything else it sends is none."""
         try:
-            asked = json.loads(message)
+            request = json.loads(message)
         except ValueError:
             return
-        if isinstance(asked, dict) and asked.get("ask") == "stop":
+        if isinstance(request, dict) and request.get("ask") == "stop":
             self.audience.stop()
 
     def on_close(self) -> None:

@@ -37,9 +37,9 @@ class Generated:
     def is_stale(self, root: Path) -> bool:
         """Return whether the file is missing or says anything else than the definition."""
         try:
-            found = (root / self.path).read_bytes()
+            content = (root / self.path).read_bytes()
             # Two releases of zlib may compress the same text differently.
-            return (zlib.decompress(found) if self.compressed else found) != self.text().encode()
+            return (zlib.decompress(content) if self.compressed else content) != self.text().encode()
         except (OSError, zlib.error):
             return True
 

@@ -146,9 +146,9 @@ def client() -> str:
 
 def _method(kind: MessageType) -> Iterator[str]:
     parameters, arguments = _signature(kind)
-    given = "".join(f", {name}: {annotation}" for name, annotation in parameters.items())
+    arguments_text = "".join(f", {name}: {annotation}" for name, annotation in parameters.items())
     answer = class_name(ANSWERS[kind].type)
-    definition = f"    def {kind.name.lower()}(self{given}) -> Answer[{answer}]:"
+    definition = f"    def {kind.name.lower()}(self{arguments_text}) -> Answer[{answer}]:"
     yield definition
     if parameters:
         docs = {sub.name: sub.docs for sub in BODIES[kind].subcons} | {"register": "its name"}

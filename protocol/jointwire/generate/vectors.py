@@ -31,8 +31,8 @@ def vectors(root: Path = ROOT) -> str:
     Raises:
         WireError: the definition makes other bytes of a vector than are written there.
     """
-    found: list[Vector] = json.loads((root / VECTORS).read_text(encoding="utf-8"))
-    return "[\n" + ",\n".join(json.dumps(_complete(vector)) for vector in found) + "\n]\n"
+    golden: list[Vector] = json.loads((root / VECTORS).read_text(encoding="utf-8"))
+    return "[\n" + ",\n".join(json.dumps(_complete(vector)) for vector in golden) + "\n]\n"
 
 
 def field_values(vector: Vector) -> dict[str, Any]:

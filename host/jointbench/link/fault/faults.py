@@ -90,10 +90,10 @@ class Direction:
             fault.apply(passage, now_us)
         if passage.quiet_us is not None:
             self._quiet_until_us = now_us + passage.quiet_us
-            self._queue = deque(each for each in self._queue if each[0] <= now_us)
+            self._queue = deque(passed for passed in self._queue if passed[0] <= now_us)
             self._waits = False
-        for each in passage.frames:
-            self._append(each, now_us + passage.delay_us)
+        for passed in passage.frames:
+            self._append(passed, now_us + passage.delay_us)
         if passage.patience_us is not None and any(passage.frames):
             due_us, last = self._queue.pop()
             self._queue.append((self._after_stall(due_us + passage.patience_us), last))
@@ -166,18 +166,18 @@ class Faults:
 
     def next_due_us(self) -> int | None:
         """Time of the next bytes to take from either direction [µs]; None while nothing waits."""
-        due = [each for each in (self.tx.next_due_us, self.rx.next_due_us) if each is not None]
+        due = [time_us for time_us in (self.tx.next_due_us, self.rx.next_due_us) if time_us is not None]
         return min(due) if due else None
 
     def _direction(self, name: str, settings: Sequence[FaultSettings], seed: int, delimiter: int) -> Direction:
         of_bytes: list[ByteFault] = []
         of_frames: list[FrameFault] = []
         stall = None
-        for each in settings:
-            if each.direction != name:
+        for setting in settings:
+            if setting.direction != name:
                 continue
-            fault = _fault(each, seed)
-            self._struck[f"{name}.{each.kind}"] = fault
+            fault = _fault(setting, seed)
+            self._struck[f"{name}.{setting.kind}"] = fault
             if isinstance(fault, ByteFault):
                 of_bytes.append(fault)
             elif isinstance(fault, FrameFault):

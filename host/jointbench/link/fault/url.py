@@ -32,15 +32,15 @@ def parse_fault_url(url: str) -> tuple[Faults, str]:
     if is_fault_url(inner):
         _fail(url, "its port is a fault:// itself; put all faults into one")
     line = {"seed": 0, "delimiter": 0}  # settings of the line as a whole
-    given: set[str] = set()
+    names: set[str] = set()
     settings: dict[tuple[str, str], FaultSettings] = {}
     for option in filter(None, options.split("&")):
         name, equals, value = (part.strip() for part in option.partition("="))
         if not equals:
             _fail(url, f"{option!r} has no value; a fault is written NAME=RATE or NAME=SETTING:VALUE,…")
-        if name in given:
+        if name in names:
             _fail(url, f"{name} is given twice")
-        given.add(name)
+        names.add(name)
         if name in line:
             line[name] = _whole(url, name, value, 0, 255 if name == "delimiter" else NEVER)
         else:
@@ -60,40 +60,40 @@ def _faults(url: str, name: str, value: str) -> list[FaultSettings]:
             "board) before the name, or for both directions without",
         )
     kind = KINDS[kind_name]
-    given = _given(url, name, kind, value)
-    rate, every = given.get("rate"), given.get("every")
-    times = tuple(_time_us(url, f"{name} at", each) for each in given.get("at", "").split(" ") if each)
+    texts = _given(url, name, kind, value)
+    rate, every = texts.get("rate"), texts.get("every")
+    times = tuple(_time_us(url, f"{name} at", each) for each in texts.get("at", "").split(" ") if each)
     if [rate is not None, every is not None, bool(times)].count(True) != 1:
         allowed = "every:TIME or at:TIME" if kind.unit == "time" else f"a rate for each {kind.unit}, every:N or at:TIME"
         _fail(url, f"{name}={value} must say when by one of {allowed}")
-    own = kind.defaults | given
-    for_us = _range_us(url, name, own["for"]) if "for" in own else (0, 0)
+    values = kind.defaults | texts
+    for_us = _range_us(url, name, values["for"]) if "for" in values else (0, 0)
     schedule = Schedule(
         rate=_fraction(url, name, rate) if rate is not None else None,
         every=_every(url, name, kind, every, for_us[1]) if every is not None else None,
         at_us=times,
-        from_us=_time_us(url, f"{name} from", own["from"]) if "from" in own else 0,
-        until_us=_time_us(url, f"{name} until", own["until"]) if "until" in own else NEVER,
+        from_us=_time_us(url, f"{name} from", values["from"]) if "from" in values else 0,
+        until_us=_time_us(url, f"{name} until", values["until"]) if "until" in values else NEVER,
     )
-    burst = _whole(url, f"{name} bytes", own["bytes"], 1, 1 << 20) if "bytes" in own else 0
-    ratio = _ratio(url, name, own["ratio"]) if "ratio" in own else 1.0
+    burst = _whole(url, f"{name} bytes", values["bytes"], 1, 1 << 20) if "bytes" in values else 0
+    ratio = _ratio(url, name, values["ratio"]) if "ratio" in values else 1.0
     directions = (direction,) if dot else DIRECTIONS
     return [FaultSettings(each, kind_name, schedule, for_us, burst, ratio) for each in directions]
 
 
 def _given(url: str, name: str, kind: Kind, value: str) -> dict[str, str]:
     """Settings as text, by name; several times are one text with spaces between."""
-    given: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in (part.strip() for part in value.split(",")):
         setting, colon, text = part.partition(":")
         if not colon:
             setting, text = "rate", part
         if setting not in (*kind.settings, "rate") or (setting == "rate" and kind.unit == "time"):
             _fail(url, f"{name} has no setting {part!r}; it has {', '.join(kind.settings)}")
-        if setting in given and setting != "at":
+        if setting in texts and setting != "at":
             _fail(url, f"{name} has {setting} twice")
-        given[setting] = f"{given[setting]} {text}" if setting in given else text
-    return given
+        texts[setting] = f"{texts[setting]} {text}" if setting in texts else text
+    return texts
 
 
 def _every(url: str, name: str, kind: Kind, text: str, for_us: int) -> int:
