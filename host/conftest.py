@@ -36,8 +36,8 @@ torque = { columns = ["tau1", "tau2"], unit = "N·m", side = "joint" }
 def pytest_collect_file(file_path: Path) -> None:
     """Import the package of a module before it, as Python does.
 
-    Asked for exporting/export.py alone, pytest begins with the module, has the package imported and with it the module,
-    then goes on to run it a second time, and puts that in the place of the function `exporting.export`.
+    Asked for results/export.py alone, pytest begins with the module, has the package imported and with it the module,
+    then goes on to run it a second time, and puts that in the place of the function `results.export`.
     """
     if (file_path.parent / "__init__.py").is_file():
         import_module(".".join(file_path.parent.relative_to(HERE).parts))

@@ -26,7 +26,7 @@ SOURCES = {"host": ROOT / "host", "protocol": ROOT / "protocol"}
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli", "testing"),
-    ("report", "exporting", "monitor"),
+    ("results", "monitor"),
     ("identification",),
     ("recording", "excitation", "flash"),
     ("link",),

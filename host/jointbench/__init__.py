@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         random_excitation,
         read_workspace,
     )
-    from jointbench.exporting import export
     from jointbench.identification import (
         Comparison,
         FitSettings,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     )
     from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
+    from jointbench.results import export
     from jointbench.robot import Robot, library_names, load_robot
 
 __all__ = [
@@ -71,7 +71,7 @@ __all__ = [
     "without_external",
 ]
 
-_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification", "exporting")
+_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification", "results")
 
 
 def __getattr__(name: str) -> Any:

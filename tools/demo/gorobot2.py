@@ -42,7 +42,7 @@ from jointbench.identification.zero_moment_point.stance import Calibration
 from jointbench.link import Bench, open_bench
 from jointbench.link.subscribers import Progress
 from jointbench.recording import Run, record
-from jointbench.report import stance_picture
+from jointbench.results import stance_picture
 from jointbench.robot import CORNERS, Robot, load_robot
 from tools.demo.playing import BENCHES, in_worker, play_on_two, two_workers
 from tools.demo.story import PaperLine, Stage, Story

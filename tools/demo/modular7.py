@@ -32,7 +32,7 @@ from jointbench.identification.residual import (
     printed_model,
 )
 from jointbench.identification.state_residual import StateResidual
-from jointbench.report import residual_picture
+from jointbench.results import residual_picture
 from jointbench.robot import Robot, chain_of, load_robot
 from tools.demo.own_bench import say_judgement, write_files
 from tools.demo.playing import BENCHES, Played, play_all

@@ -16,7 +16,7 @@ from jointbench.dynamics import base_parameters
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
 from jointbench.link.bench_file import read_bench_file
-from jointbench.report import key_picture, write_report
+from jointbench.results import key_picture, write_report
 from jointbench.robot import load_robot
 from tools.demo.playing import Played, play_on
 from tools.demo.story import Stage, Story

@@ -23,8 +23,8 @@ from jointbench.errors import JointbenchError
 from jointbench.excitation import read_workspace
 from jointbench.flash.configuration import given_config
 from jointbench.recording import save_samples
-from jointbench.recording.formats import convert
 from jointbench.recording.samples import Samples
+from jointbench.results import convert
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.recording.simulated_run import record

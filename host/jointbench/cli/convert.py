@@ -10,7 +10,7 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import ExportError
 from jointbench.recording import open_run
-from jointbench.recording.formats import FORMATS, convert
+from jointbench.results import FORMATS, convert
 
 VERB = "convert"
 EXAMPLE = "jointbench convert runs/2026-05-04T101500Z-cobot6-excitation --to mcap -o run.mcap"

@@ -11,9 +11,9 @@ from jointbench.arrays import Array
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import ExportError
-from jointbench.exporting.export import BODIES, SUFFIXES, export, own_urdf
-from jointbench.exporting.full_model import FullModel
 from jointbench.identification import Model, load_model
+from jointbench.results.export import BODIES, SUFFIXES, export, own_urdf
+from jointbench.results.full_model import FullModel
 from jointbench.robot import Robot, load_robot
 
 VERB = "export"

@@ -11,10 +11,10 @@ from jointbench.errors import FitError, MappingError
 from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv
-from jointbench.recording.formats import import_converted
-from jointbench.recording.formats.conversion import ENDINGS
 from jointbench.recording.import_csv import mapping_and_folder
 from jointbench.recording.read_log import is_bag
+from jointbench.results import import_converted
+from jointbench.results.conversion import ENDINGS
 
 VERB = "import"
 EXAMPLE = (

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from jointbench.cli.tables import table
-from jointbench.report.digits import percent
-from jointbench.report.plan_evidence import PlanEvidence
-from jointbench.report.plan_traces import Trace, plain
-from jointbench.report.support_evidence import SupportEvidence
+from jointbench.results.digits import percent
+from jointbench.results.plan_evidence import PlanEvidence
+from jointbench.results.plan_traces import Trace, plain
+from jointbench.results.support_evidence import SupportEvidence
 
 _NONE = "–"
 _MOST_DISTANCES = 6

@@ -11,9 +11,9 @@ from jointbench.cli.model_places import model_file, own_run
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
 from jointbench.recording import Run, open_run
-from jointbench.report import ComparisonEvidence, write_comparison, write_report
-from jointbench.report.evidence import Evidence, fitted_runs
-from jointbench.report.summary import headline
+from jointbench.results import ComparisonEvidence, write_comparison, write_report
+from jointbench.results.evidence import Evidence, fitted_runs
+from jointbench.results.summary import headline
 
 VERB = "report"
 EXAMPLE = "jointbench report model.json FIT_RUN VERIFICATION_RUN --out report.html"

@@ -18,7 +18,7 @@ from jointbench.identification import load_model
 from jointbench.identification.residual import Mission, Residual, ResidualGain, TimePolynomial, gain_of, mission_of
 from jointbench.identification.state_residual import StateResidual
 from jointbench.recording import Run, open_run
-from jointbench.report import residual_picture
+from jointbench.results import residual_picture
 
 VERB = "residual"
 EXAMPLE = "jointbench residual runs/demo/own runs/demo/waypoints_slow --picture residuals.png"

@@ -45,7 +45,7 @@ from jointbench.identification.zero_moment_point import (
 )
 from jointbench.identification.zero_moment_point.projected_newton import PRINTED_ALPHA
 from jointbench.recording import Run, open_run
-from jointbench.report import PressureModel, stance_picture
+from jointbench.results import PressureModel, stance_picture
 from jointbench.robot import Robot
 
 VERB = "stance"

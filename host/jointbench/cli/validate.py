@@ -20,8 +20,8 @@ from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model, without_external
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run
-from jointbench.report.evidence import Evidence
-from jointbench.report.summary import headline
+from jointbench.results.evidence import Evidence
+from jointbench.results.summary import headline
 
 VERB = "validate"
 EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verification"

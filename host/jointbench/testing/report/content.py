@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jointbench.report.content import Fact, RunTable
+from jointbench.results.content import Fact, RunTable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jointbench.report.digits import count
+from jointbench.results.digits import count
 from jointbench.testing.report.content import BadCell, Cell, Matrix, MatrixRow
 
 _NOT_TRIED = Cell("none", "", "not tried")

@@ -7,9 +7,9 @@ from importlib import resources
 import jinja2
 
 from jointbench.link.ledger import Ledger
-from jointbench.report.content import Fact
-from jointbench.report.digits import count
-from jointbench.report.ledger_table import ledger_table
+from jointbench.results.content import Fact
+from jointbench.results.digits import count
+from jointbench.results.ledger_table import ledger_table
 from jointbench.testing.report.board_rows import board_note, board_rows
 from jointbench.testing.report.content import Content
 from jointbench.testing.report.fault_matrix import fault_matrices
@@ -22,7 +22,7 @@ def page_html(summary: Summary) -> str:
     """Return the page as HTML text that refers to nothing outside itself."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(_template("testing.report", "hil.html"))
-    css = _template("report", "report.css") + _template("testing.report", "hil.css")
+    css = _template("results", "report.css") + _template("testing.report", "hil.css")
     return template.render(content=page_content(summary), css=css)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jointbench.report.digits import NOT_A_NUMBER, percent
+from jointbench.results.digits import NOT_A_NUMBER, percent
 from jointbench.testing.report.content import ValueRow
 from jointbench.testing.report.summary import Summary
 

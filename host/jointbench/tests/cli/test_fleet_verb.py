@@ -15,7 +15,7 @@ from jointbench.identification.random_effects import Family
 from jointbench.recording import save_samples
 from jointbench.robot import load_robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run
-from jointbench.tests.report.recordings import PERIOD_S, recorded_run
+from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 UNITS = ("arm1", "arm2", "arm3")
 

@@ -23,7 +23,7 @@ from jointbench.cli.plan_file import read_plan
 from jointbench.excitation import Excitation, Workspace, random_excitation
 from jointbench.identification import fit
 from jointbench.robot import load_robot, robot_digests
-from jointbench.tests.report.recordings import PERIOD_S, recorded_run
+from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 
 def planned(tmp_path: Path, *more: str, robot: str = "rehab_arm") -> tuple[int, dict[str, Any]]:

@@ -11,7 +11,7 @@ from jointbench.identification import fit
 from jointbench.recording import open_run
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.test_fleet import ARM, NAMES, make_run, true_parameters
-from jointbench.tests.report.page_text import Page
+from jointbench.tests.results.page_text import Page
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
 from jointbench.recording import Samples, open_run, save_samples
 from jointbench.robot import load_robot
-from jointbench.tests.report.recordings import PERIOD_S, recorded_run
+from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 PROVENANCE = {"robot": "cobot6"}
 

@@ -11,13 +11,13 @@ from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import ExportError, FitError, ModelFileError, ShapeError
 from jointbench.excitation import plan_excitation
-from jointbench.exporting import FullModel, export
 from jointbench.identification import Model, fit, load_model, validate
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
+from jointbench.results import FullModel, export
 from jointbench.robot import Compensation, sine_spring, spring, with_compensations
-from jointbench.tests.exporting.test_c_header import in_c, needs_compiler
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
+from jointbench.tests.results.test_c_header import in_c, needs_compiler
 
 PLAIN = arm(3)
 SPRUNG = with_compensations(PLAIN, spring("return", "j3"), sine_spring("balancer", "j2"))

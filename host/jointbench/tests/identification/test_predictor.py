@@ -6,7 +6,7 @@ import pytest
 from jointbench.dynamics import model_columns
 from jointbench.errors import ShapeError
 from jointbench.identification.predictor import Predictor
-from jointbench.tests.exporting.peers import ROBOTS, full_model, motion
+from jointbench.tests.results.peers import ROBOTS, full_model, motion
 
 
 @pytest.mark.parametrize("name", ROBOTS)

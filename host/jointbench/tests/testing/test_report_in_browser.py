@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jointbench.tests.report.page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
+from jointbench.tests.results.page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
 from jointbench.tests.testing.desks import with_bench
 from tools.browser import page_of, serious_findings
 

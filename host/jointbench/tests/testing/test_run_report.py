@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jointbench.testing.report.facts import urls_in
-from jointbench.tests.report.page_text import Page
+from jointbench.tests.results.page_text import Page
 from jointbench.tests.testing.desks import with_bench
 
 pytest_plugins = ["pytester"]

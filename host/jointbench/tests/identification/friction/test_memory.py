@@ -15,7 +15,6 @@ import jointbench as jb
 from jointbench.arrays import Array
 from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.errors import FitError, ShapeError
-from jointbench.exporting import export
 from jointbench.identification import FitSettings, Model, load_model
 from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
@@ -24,7 +23,7 @@ from jointbench.identification.observations import observe
 from jointbench.identification.parallel_filter import cut
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
-from jointbench.tests.exporting.test_c_header import compiled, needs_compiler
+from jointbench.results import export
 from jointbench.tests.identification.synthetic import (
     COUNTS_PER_JOINT_TURN,
     CURRENT_NOISE_A,
@@ -35,6 +34,7 @@ from jointbench.tests.identification.synthetic import (
     run_of,
     truth,
 )
+from jointbench.tests.results.test_c_header import compiled, needs_compiler
 
 STEP = 1e-3
 NOISE_NM = 0.02

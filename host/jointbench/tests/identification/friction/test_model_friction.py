@@ -14,14 +14,14 @@ from jointbench.arrays import Array
 from jointbench.cli.friction_laws import friction_fields, friction_table
 from jointbench.dynamics import base_parameters
 from jointbench.errors import IncomparableModels
-from jointbench.exporting import export
 from jointbench.identification import Model, compare, load_model
 from jointbench.identification.friction import FrictionData, JointLaws, ModelFriction, friction_law
 from jointbench.identification.predictor import Predictor
 from jointbench.recording import Run
-from jointbench.tests.exporting.test_c_header import in_c, needs_compiler
+from jointbench.results import export
 from jointbench.tests.identification.friction.law_runs import law_run, law_torque, loaded, stribeck
 from jointbench.tests.identification.synthetic import arm
+from jointbench.tests.results.test_c_header import in_c, needs_compiler
 
 ROBOT = arm(3)
 JOINTS = {"j1": stribeck(6.0, 4.0, 9.0, 0.2), "j3": loaded(5.0, 8.0, 0.08)}

@@ -1,0 +1,154 @@
+"""The report's pictures, one joint each: small panels that a page arranges, readable at their own size."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from jointbench.arrays import Array
+from jointbench.results.theme import PALETTE
+from jointbench.results.thinning import thin
+
+WIDTH = 360.0
+"""Width of a panel [SVG units, a pixel each where the page gives it its own width]."""
+
+TEXT = 12.5
+"""Height of its letters [SVG units]: twelve pixels on a phone that is 390 pixels wide."""
+
+BINS = 360
+"""Groups of samples along the time axis: about one a pixel."""
+
+_ROUND = MaxNLocator(5, steps=[1, 2, 5, 10])
+"""Finds the round values along a horizontal axis."""
+
+
+def torque_panel(time: Array, measured: Array, predicted: Array, unit: str) -> Figure:
+    """Measured (wide, pale) under predicted (thin) torque of one joint over time [s]."""
+    figure, (axes,) = stack([150.0])
+    draw_torques(axes, time, measured, predicted, BINS)
+    name_vertical(axes, unit)
+    return figure
+
+
+def draw_torques(axes: Axes, time: Array, measured: Array, predicted: Array, bins: int) -> None:
+    """Draw the pair into axes: one convention for the report and for the key picture."""
+    axes.plot(*thin(time, measured, bins), color=PALETTE.measured, linewidth=3.6, alpha=0.4)
+    axes.plot(*thin(time, predicted, bins), color=PALETTE.predicted, linewidth=1.2)
+    axes.margins(y=0.08)
+    mark_vertical(axes, most=5)
+    mark_time(axes, time)
+
+
+def mark_vertical(axes: Axes, most: int, *, symmetric: bool = False) -> None:
+    """Put at most so many round values at the vertical axis."""
+    axes.yaxis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10], symmetric=symmetric))
+
+
+def mark_time(axes: Axes, time: Array) -> None:
+    """Let the horizontal axis span the time [s], on to a round value where one lies within a fiftieth of the span."""
+    low, high = float(time[0]), float(time[-1])
+    ends = _ROUND.tick_values(low, high)
+    reach = 0.02 * (high - low)
+    low = min([low, *(float(value) for value in ends if 0.0 < low - value < reach)])
+    high = max([high, *(float(value) for value in ends if 0.0 < value - high < reach)])
+    axes.set_xlim(low, high)
+    mark_horizontal(axes, "s")
+
+
+def mark_horizontal(axes: Axes, unit: str) -> None:
+    """Put round values under the horizontal axis, the last with the unit."""
+    low, high = axes.get_xlim()
+    values = _ROUND.tick_values(low, high)
+    inside = [float(value) for value in values if low <= value <= high]
+    labels = [f"{value:g}".replace("-", "−") for value in inside]
+    axes.set_xticks(inside, [*labels[:-1], f"{labels[-1]} {unit}"] if labels else labels)
+
+
+def residual_panel(time: Array, residual: Array, moving: NDArray[np.bool_], fit_rms: float, unit: str) -> Figure:
+    """Residual of one joint over time between lines at two fit rms, and its distribution beside a normal one.
+
+    What counts, where the joint moves, sets the scale; near rest the residual is pale and may leave the frame. The
+    normal density has the fit's rms: what the residual would look like if the model held on this motion as it did on
+    that of the fit, and all that is left were Gaussian noise.
+
+    Args:
+        time: [s], shape (n,).
+        residual: measured less predicted torque, NaN in gaps, shape (n,).
+        moving: rows that the error counts, none of them in a gap, shape (n,).
+        fit_rms: of the residual over the fitted rows.
+        unit: of the torque.
+    """
+    figure, (trace, shape) = stack([110.0, 82.0])
+    counted = residual[moving]
+    reach = 1.05 * float(max(np.abs(counted).max(initial=0.0), 2.5 * fit_rms)) or 1.0
+    trace.plot(*thin(time, residual, BINS), color=PALETTE.rule, linewidth=0.8)
+    trace.plot(*thin(time, np.where(moving, residual, np.nan), BINS), color=PALETTE.measured, linewidth=0.6)
+    _draw_bounds(trace, -2.0 * fit_rms, 2.0 * fit_rms)
+    trace.set_ylim(-reach, reach)
+    mark_vertical(trace, most=5, symmetric=True)
+    mark_time(trace, time)
+    name_vertical(trace, unit)
+
+    if counted.size:
+        bins = int(np.clip(np.sqrt(counted.size), 11, 81))
+        shape.hist(
+            counted, bins=bins, range=(-reach, reach), density=True, histtype="stepfilled",
+            color=PALETTE.measured, alpha=0.45,
+        )  # fmt: skip
+    if fit_rms > 0.0:
+        x = np.linspace(-reach, reach, 201)
+        shape.plot(x, np.exp(-0.5 * (x / fit_rms) ** 2) / (fit_rms * np.sqrt(2.0 * np.pi)), color=PALETTE.limit, lw=1.0)
+    shape.set_xlim(-reach, reach)
+    shape.set_yticks([])
+    shape.spines["left"].set_visible(False)
+    mark_horizontal(shape, unit)
+    return figure
+
+
+def excitation_panel(
+    time: Array, motion: tuple[Array, ...], bounds: tuple[tuple[float, float], ...], units: tuple[str, ...]
+) -> Figure:
+    """Position, velocity and acceleration of one joint over time [s], each between its two limits."""
+    figure, stacked = stack([70.0, 70.0, 70.0], gap=30.0)
+    for axes, values, (low, high), unit in zip(stacked, motion, bounds, units, strict=True):
+        axes.plot(*thin(time, values, BINS), color=PALETTE.measured, linewidth=1.2)
+        _draw_bounds(axes, low, high)
+        room = 0.06 * (high - low)
+        axes.set_ylim(low - room, high + room)
+        zero = [0.0] if low + 0.2 * (high - low) < 0.0 < high - 0.2 * (high - low) else []
+        marks = [low, *zero, high]
+        axes.set_yticks(marks, [f"{mark:.4g}".replace("-", "−") for mark in marks])
+        mark_time(axes, time)
+        name_vertical(axes, unit)
+        axes.tick_params(labelbottom=axes is stacked[-1])
+    return figure
+
+
+def _draw_bounds(axes: Axes, low: float, high: float) -> None:
+    """Draw two dashed lines across."""
+    for bound in (low, high):
+        axes.axhline(bound, color=PALETTE.limit, linewidth=1.0, dashes=(4, 3), zorder=3)
+
+
+def name_vertical(axes: Axes, unit: str) -> None:
+    """Put the unit above the vertical axis, over its numbers, where nothing has to be turned to read it."""
+    axes.annotate(
+        unit, (0.0, 1.0), xytext=(-5, 6), xycoords="axes fraction", textcoords="offset points",
+        color=PALETTE.muted, ha="right", va="bottom",
+    )  # fmt: skip
+
+
+def stack(heights: list[float], gap: float = 38.0, left: float = 48.0) -> tuple[Figure, list[Axes]]:
+    """Return a figure with axes above each other; their heights, gap and the room left of them in SVG units."""
+    right, top, bottom = 34.0, 22.0, 24.0
+    total = top + sum(heights) + gap * (len(heights) - 1) + bottom
+    figure = Figure(figsize=(WIDTH / 72.0, total / 72.0), dpi=72)
+    axes: list[Axes] = []
+    above = top
+    for height in heights:
+        low = total - above - height
+        box = (left / WIDTH, low / total, (WIDTH - left - right) / WIDTH, height / total)
+        axes.append(figure.add_axes(box))
+        above += height + gap
+    return figure, axes

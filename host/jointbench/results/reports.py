@@ -1,0 +1,162 @@
+"""The two files that a report consists of: the page and the picture; what they need is asked for here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jointbench.errors import ReportError
+from jointbench.extras import need
+from jointbench.files import write_file
+
+if TYPE_CHECKING:
+    from jointbench.arrays import Array
+    from jointbench.excitation import Excitation
+    from jointbench.identification import Model, Validation
+    from jointbench.identification.residual import Mission, Residual
+    from jointbench.identification.zero_moment_point.stance import Stance
+    from jointbench.recording import Run
+    from jointbench.results.comparison_evidence import ComparisonEvidence
+    from jointbench.results.pressure_model import PressureModel
+
+
+def write_report(
+    path: str | Path,
+    model: Model,
+    fit_run: Run,
+    validation: Validation,
+    verification_run: Run,
+    excitation: Excitation | None = None,
+    *,
+    commands: Sequence[str] = (),
+) -> Path:
+    """Write one HTML file on a model: verdict, torques, residuals, parameters ± σ, friction, losses and provenance.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        model: the model.
+        fit_run: the run it was fitted to.
+        validation: of the model.
+        verification_run: the run of the validation.
+        excitation: the motion of the fit; None: the one the fit's run names, if any.
+        commands: what to type to get all this again, a line each; empty: the report verb on both runs.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.evidence import Evidence
+    from jointbench.results.page import report_html
+
+    evidence = Evidence(model, fit_run, validation, verification_run, excitation or fit_run.excitation)
+    return _write(Path(path), report_html(evidence, tuple(commands)).encode("utf-8"))
+
+
+def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
+    """Write one HTML file on two models: what differs beyond the error bars, by how much torque, and both side by side.
+
+    Args:
+        path: of the file; an older one is replaced once the new one is whole.
+        evidence: both models and their comparison.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.comparison_page import comparison_html
+
+    return _write(Path(path), comparison_html(evidence).encode("utf-8"))
+
+
+def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
+    """Write a PNG of measured against predicted torque of every joint, its relative error in its heading.
+
+    Args:
+        path: of the file, replaced when it exists.
+        model: the model.
+        validation: of the model, on motion it was not fitted to.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.picture import torques_png
+
+    return _write(Path(path), torques_png(model, validation))
+
+
+def residual_picture(path: str | Path, missions: Sequence[Mission], state: Residual, polynomial: Residual) -> Path:
+    """Write a PNG of the torque that a model lacks on each mission, and what two residuals make of it.
+
+    Args:
+        path: of the file, replaced when it exists.
+        missions: that which the residuals were fitted to first.
+        state, polynomial: a residual of the state, and one of time.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.residual_panels import residual_png
+
+    return _write(Path(path), residual_png(missions, state, polynomial))
+
+
+def stance_picture(
+    path: str | Path, stance: Stance, measured: Array, models: Sequence[PressureModel], reference: PressureModel
+) -> Path:
+    """Write a PNG of where the ground pressed a foot, and where models of the robot say that it does.
+
+    Args:
+        path: of the file, replaced when it exists.
+        stance: what the foot felt.
+        measured: its zero-moment points, corrected by what is known of the sensors [m], shape (n, 2).
+        models: what each says of that stance, the one that counts last.
+        reference: whose parameters the others are drawn beside: the true ones, where these are known.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib or jinja2 is not installed.
+        ReportError: the folder cannot be made.
+        FileNotWritten: the file cannot be written; it is as it was.
+    """
+    _need_extras()
+    from jointbench.results.stance_panels import stance_png
+
+    return _write(Path(path), stance_png(stance, measured, models, reference))
+
+
+def _need_extras() -> None:
+    need("report", "a report", "matplotlib", "jinja2")
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Write a file whole or not at all, and the folders it lies in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
+    return write_file(path, content)

@@ -1,0 +1,213 @@
+"""The picture of a stance: where models of a biped say that the ground presses, beside what its foot felt."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
+
+from jointbench.arrays import Array
+from jointbench.identification.zero_moment_point.stance import Stance
+from jointbench.results.digits import fixed
+from jointbench.results.panels import mark_time, mark_vertical
+from jointbench.results.pressure_model import PressureModel
+from jointbench.results.theme import PALETTE, house_style
+from jointbench.results.thinning import thin
+
+WIDTH, RESOLUTION, BINS = 10.0, 200, 600
+"""Inches, dots per inch, and groups of samples along a time axis."""
+_SOLE_HEIGHT, _TIME_HEIGHT, _BOTTOM_HEIGHT, _HEAD, _FOOT = 2.9, 1.25, 2.45, 0.95, 0.5
+_LEFT, _RIGHT = 0.075, 0.98
+_OTHERS = (PALETTE.muted, "#009e73", PALETTE.limit, "#cc79a7")
+"""Of models beside the one that counts; green and pink are those of Okabe & Ito."""
+_MM = 1e3
+_SHOWN_S = 20.0
+"""How much of the paths is drawn on the soles: more of them is a tangle."""
+
+
+def stance_png(stance: Stance, measured: Array, models: Sequence[PressureModel], reference: PressureModel) -> bytes:
+    """Return the picture as a PNG file; the same stance gives the same bytes."""
+    buffer = io.BytesIO()
+    with house_style():
+        stance_figure(stance, measured, models, reference).savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def stance_figure(stance: Stance, measured: Array, models: Sequence[PressureModel], reference: PressureModel) -> Figure:
+    """Draw a sole for each model, x and y with their errors over time, mean distances, and parameters.
+
+    Args:
+        stance: what the support foot felt.
+        measured: zero-moment points, corrected by what is known of the sensors [m], shape (n, 2).
+        models: at most five, that which counts last.
+        reference: whose parameters the others are drawn beside.
+    """
+    time, foot = stance.time - stance.time[0], stance.robot.foot(stance.foot)
+    height = _HEAD + _SOLE_HEIGHT + 3.0 * _TIME_HEIGHT + _BOTTOM_HEIGHT + _FOOT
+    figure = Figure(figsize=(WIDTH, height), dpi=RESOLUTION, facecolor="white")
+    FigureCanvasAgg(figure)
+    colours = [*_OTHERS[: len(models) - 1], PALETTE.predicted]
+
+    def rows(top: float, bottom: float) -> dict[str, float]:
+        """Where a block of panels is, by its distances from the upper edge in inches."""
+        return {"left": _LEFT, "right": _RIGHT, "top": 1.0 - top / height, "bottom": 1.0 - bottom / height}
+
+    top = _HEAD
+    soles = figure.add_gridspec(1, len(models), wspace=0.12, **rows(top, top + _SOLE_HEIGHT - 0.35))
+    shown = time <= _SHOWN_S
+    corners = np.array(foot.corners)[:, :2]
+    seen = np.vstack([corners, measured, *(model.points[shown] for model in models)])
+    for column, (model, colour) in enumerate(zip(models, colours, strict=True)):
+        axes = figure.add_subplot(soles[0, column])
+        _draw_sole(axes, corners, measured, shown, model.points, colour)
+        _frame_sole(axes, seen)
+        off = _MM * model.distance
+        axes.set_title(f"{model.label}: {fixed(off, 1 if off > 1.0 else 2)} mm", loc="center", fontsize=10, pad=5)
+    note = f"from above, forward up; paths of the first {_SHOWN_S:g} s, and where the foot felt the rest"
+    figure.text(_LEFT, 1.0 - 0.58 / height, note, fontsize=8.5, color=PALETTE.muted, va="center")
+    top += _SOLE_HEIGHT
+    over_time = figure.add_gridspec(
+        4, 1, height_ratios=(1.5, 1.0, 1.5, 1.0), hspace=0.45, **rows(top + 0.1, top + 3.0 * _TIME_HEIGHT - 0.3)
+    )
+    for axis, (name, way) in enumerate((("x", "forward"), ("y", "to the left"))):
+        axes, errors = (figure.add_subplot(over_time[2 * axis + row, 0]) for row in (0, 1))
+        _draw_track(axes, time, measured[:, axis], models[-1].points[:, axis])
+        axes.set_title(f"{name}, {way}  [mm]", loc="left", fontsize=10, pad=3)
+        for model, colour in zip(models, colours, strict=True):
+            if model.sigmas:
+                _draw_error(errors, time, model.points[:, axis] - measured[:, axis], colour)
+        errors.set_title(
+            f"error of {name}, of what was estimated  [mm]", loc="left", fontsize=9, color=PALETTE.muted, pad=2
+        )
+        for each in (axes, errors):
+            mark_time(each, time)
+            if each is not errors or axis == 0:
+                each.set_xticklabels([])
+    top += 3.0 * _TIME_HEIGHT
+    within = rows(top + 0.35, height - _FOOT) | {"left": 0.14}
+    below = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.5), wspace=0.25, **within)
+    _draw_distances(figure.add_subplot(below[0, 0]), models, colours)
+    _draw_parameters(figure.add_subplot(below[0, 1]), models, colours, reference)
+    _label(figure, f"{stance.robot.name} on {stance.foot}", height, models, colours)
+    return figure
+
+
+def _label(figure: Figure, title: str, height: float, models: Sequence[PressureModel], colours: Sequence[str]) -> None:
+    line = 1.0 - 0.3 / height
+    figure.text(_LEFT, line, title, fontsize=11.5, va="center")
+    handles = [
+        Line2D([], [], color=PALETTE.measured, linewidth=3.6, alpha=0.4, label="measured"),
+        *(
+            Line2D([], [], color=colour, linewidth=1.8, label=model.label)
+            for model, colour in zip(models, colours, strict=True)
+        ),
+    ]
+    figure.legend(
+        handles=handles,
+        loc="center right",
+        bbox_to_anchor=(0.985, line),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9.5,
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
+
+
+def _draw_sole(
+    axes: Axes, corners: Array, measured: Array, shown: NDArray[np.bool_], predicted: Array, colour: str
+) -> None:
+    """The sole from above, forward up, with the paths of both points; left of the robot is left of the picture."""
+    left, forward = _MM * corners[:, 1], _MM * corners[:, 0]
+    axes.fill(left, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
+    axes.fill(left, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
+    axes.plot(left, forward, "o", color=PALETTE.muted, markersize=4)
+    around = _MM * measured[ConvexHull(measured).vertices]
+    axes.fill(around[:, 1], around[:, 0], facecolor=PALETTE.measured, alpha=0.1, linewidth=0)
+    axes.plot(_MM * measured[shown, 1], _MM * measured[shown, 0], color=PALETTE.measured, linewidth=2.6, alpha=0.4)
+    axes.plot(_MM * predicted[shown, 1], _MM * predicted[shown, 0], color=colour, linewidth=0.9)
+
+
+def _frame_sole(axes: Axes, seen: Array) -> None:
+    """The same piece of ground in every panel, without axes: the sole is the scale."""
+    axes.set_aspect("equal")
+    (back, right), (front, left) = _MM * seen.min(axis=0) - 6.0, _MM * seen.max(axis=0) + 6.0
+    axes.set_ylim(back, front)
+    axes.set_xlim(left, right)
+    axes.set_axis_off()
+
+
+def _draw_track(axes: Axes, time: Array, measured: Array, predicted: Array) -> None:
+    axes.plot(*thin(time, _MM * measured, BINS), color=PALETTE.measured, linewidth=3.2, alpha=0.4)
+    axes.plot(*thin(time, _MM * predicted, BINS), color=PALETTE.predicted, linewidth=1.0)
+    axes.margins(y=0.08)
+    mark_vertical(axes, most=4)
+
+
+def _draw_error(axes: Axes, time: Array, error: Array, colour: str) -> None:
+    axes.plot(*thin(time, _MM * error, BINS), color=colour, linewidth=0.8)
+    axes.margins(y=0.1)
+    mark_vertical(axes, most=3)
+
+
+def _draw_distances(axes: Axes, models: Sequence[PressureModel], colours: Sequence[str]) -> None:
+    """A dot for each model on a scale of decades; a stroke: without correction, a ring: what is printed."""
+    rows = np.arange(len(models), 0, -1)
+    every = [_MM * each for model in models for each in (model.distance, model.uncorrected, model.printed) if each]
+    low, high = 0.6 * min(every, default=0.1), max(every, default=100.0)
+    axes.set_xscale("log")
+    for row, model, colour in zip(rows, models, colours, strict=True):
+        said = fixed(_MM * model.distance, 2)
+        axes.plot([low, max(low, _MM * model.distance)], [row, row], color=colour, linewidth=1.0, alpha=0.5)
+        axes.plot(max(low, _MM * model.distance), row, "o", color=colour, markersize=8)
+        if model.uncorrected:
+            axes.plot(_MM * model.uncorrected, row, "|", color=colour, markersize=14, markeredgewidth=2.0)
+            said += f"  | {fixed(_MM * model.uncorrected, 2)}"
+        if model.printed:
+            axes.plot(_MM * model.printed, row, "o", color=PALETTE.ink, markersize=9, fillstyle="none")
+            said += f"  \u25cb {fixed(_MM * model.printed, 1)}"
+        axes.annotate(said, (1.0, row + 0.3), xycoords=("axes fraction", "data"), ha="right", fontsize=9)
+    axes.set_yticks(rows, [model.label for model in models])
+    axes.set_ylim(0.5, len(models) + 0.7)
+    axes.set_xlim(low, 2.0 * high)
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_title("mean distance from measured  [mm]", loc="left", fontsize=10, pad=5)
+    note = "| sensors as they were calibrated   \u25cb printed in the paper"
+    axes.text(0.0, -0.135, note, transform=axes.transAxes, fontsize=8.5, color=PALETTE.muted, va="top")
+
+
+def _draw_parameters(
+    axes: Axes, models: Sequence[PressureModel], colours: Sequence[str], reference: PressureModel
+) -> None:
+    """How far each parameter is from the reference's, in per cent of that, ± 2 σ; longer error bars leave the panel."""
+    names = list(reference.parameters)
+    shown = [(model, colour) for model, colour in zip(models, colours, strict=True) if model.parameters]
+    places, farthest = np.arange(len(names), dtype=np.float64), 0.0
+    for which, (model, colour) in enumerate(shown):
+        offset = 0.16 * (which - 0.5 * (len(shown) - 1))
+        for place, name in zip(places, names, strict=True):
+            if name not in model.parameters:
+                continue
+            scale = 100.0 / abs(reference.parameters[name])
+            value = scale * (model.parameters[name] - reference.parameters[name])
+            sigma = model.sigmas.get(name, 0.0)
+            reach = 2.0 * scale * sigma if np.isfinite(sigma) else 0.0
+            if reach > 0.0:
+                axes.plot(2 * [place + offset], [value - reach, value + reach], color=colour, linewidth=1.6)
+            axes.plot(place + offset, value, "o", color=colour, markersize=4)
+            farthest = max(farthest, abs(value) + (reach if model is models[-1] else 0.0))
+    axes.axhline(0.0, color=PALETTE.ink, linewidth=0.8)
+    farthest = 1.15 * farthest or 1.0
+    axes.set_ylim(-farthest, farthest)
+    axes.set_xticks(places, [name.replace("_", "\n", 1) for name in names])
+    axes.tick_params(axis="x", length=0)
+    axes.set_title(f"parameters ± 2σ, off {reference.label}  [%]", loc="left", fontsize=10, pad=5)
+    mark_vertical(axes, most=5)

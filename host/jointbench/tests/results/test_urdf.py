@@ -1,0 +1,315 @@
+"""URDF: what is written is what Pinocchio, MuJoCo and our own reader find in it; what was there stays."""
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from jointbench.arrays import Array
+from jointbench.dynamics import energy, inverse_dynamics
+from jointbench.errors import ExportError, ShapeError
+from jointbench.results import FullModel
+from jointbench.results import export as write
+from jointbench.results.mjcf import mjcf_text
+from jointbench.results.urdf import urdf_text
+from jointbench.results.xml_text import roll_pitch_yaw
+from jointbench.robot import Link, load_robot, modified_dh
+from jointbench.robot.joint import as_matrix
+from jointbench.tests.dynamics.conftest import _random_robot
+from jointbench.tests.results.peers import (
+    ROBOTS,
+    assert_same,
+    full_model,
+    motion,
+    mujoco_torques,
+    pinocchio,
+    pinocchio_torques,
+    rates,
+    smooth_mujoco,
+    with_other_bodies,
+)
+from jointbench.tests.robot.test_urdf import TREE
+
+DATA = Path(__file__).resolve().parents[5] / "shared/data"
+
+# An inertia moves to the mass centre and back: a few roundings of terms of its own size.
+BACK = 1e-13
+
+INERTIAL = re.compile(rb"\s*<inertial.*?</inertial>", re.DOTALL)
+
+SHAPES = (
+    '<!-- a  comment,\t<inertial> and all -->\n    <visual><geometry><mesh filename="package://x/a.dae"/></geometry></visual>'
+    "\n    <collision><geometry><box size='1 2 3' /></geometry></collision>"
+)
+WRITTEN = (
+    TREE.replace('<link name="arm">', f'<link   name="arm" >\n    {SHAPES}\n    ')
+    .replace('<link name="slide">', '<link name="slide">\n    ')
+    .replace("</robot>", "  <transmission name='t'><type>any</type></transmission>\n</robot>\n<!-- end -->\n")
+)
+
+
+def standard(link: Link) -> Array:
+    assert link.standard_parameters is not None
+    return link.standard_parameters
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "written.urdf"
+    path.write_text(WRITTEN, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_robot_from_scratch_comes_back(name: str, tmp_path: Path) -> None:
+    full = full_model(name)
+    path = write(full, tmp_path / "robot.urdf")
+    robot = full.robot
+    back = load_robot(path, floating_base=robot.base_link is not None)
+    assert back.joint_names == robot.joint_names
+    assert {frame.name for frame in robot.frames} <= {frame.name for frame in back.frames}
+    np.testing.assert_allclose(back.position_limits, robot.position_limits, rtol=0, atol=0)
+    np.testing.assert_allclose(back.acceleration_limits, robot.acceleration_limits, rtol=0, atol=0)
+    for link, mine, row in zip(back.joints, robot.joints, full.standard_parameters.reshape(-1, 10), strict=True):
+        if mine.link.modelled:
+            np.testing.assert_allclose(standard(link.link), row, rtol=0, atol=BACK)
+        else:  # a URDF cannot say that what has no inertia is neglected
+            assert link.link.mass is None
+    if robot.base_link is not None:
+        assert back.base_link is not None
+        np.testing.assert_allclose(standard(back.base_link), standard(robot.base_link), rtol=0, atol=BACK)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_pinocchio_and_mujoco_agree(name: str) -> None:
+    full = full_model(name)
+    robot, (q, dq, ddq) = full.robot, motion(full.robot)
+    text = urdf_text(full)
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    assert_same(pinocchio_torques(text, robot, q, dq, ddq), expected)
+    if name == "rehab_arm":
+        return  # its hand has no body of its own, which MuJoCo wants of what moves
+    model = smooth_mujoco(text)
+    model.dof_damping[:] = 0.0
+    assert_same(mujoco_torques(model, robot, q, dq, ddq), expected)
+
+
+@pytest.mark.parametrize(("kinds", "seed"), [("RPr", 1), ("rpmR", 2), ("RRmrmP", 3), ("rrrrrrm", 4)])
+def test_any_tree_is_read_alike(kinds: str, seed: int) -> None:
+    """Axes, gravity and placements in any direction, branches, joints that follow others."""
+    robot = _random_robot(kinds, seed, tree=True)
+    full, (q, dq, ddq) = FullModel.of_robot(robot), motion(robot)
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    assert_same(pinocchio_torques(urdf_text(full), robot, q, dq, ddq), expected)
+    assert_same(mujoco_torques(smooth_mujoco(urdf_text(full)), robot, q, dq, ddq), expected)
+    assert_same(mujoco_torques(smooth_mujoco(mjcf_text(full)), robot, q, dq, ddq), expected)
+
+
+def test_friction_is_where_urdfs_have_it() -> None:
+    full = full_model("cobot6")
+    model = pinocchio.buildModelFromXML(urdf_text(full))
+    assert full.drives[2].viscous is not None
+    found = model.joints[model.getJointId("j3")].idx_v
+    assert model.damping[found] == full.drives[2].viscous
+    assert model.friction[found] == full.drives[2].coulomb
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_only_inertials_change(written: Path, tmp_path: Path, newline: str) -> None:
+    before = WRITTEN.replace("\n", newline).encode()
+    written.write_bytes(before)
+    after = write(full_model("tree"), tmp_path / "out.urdf", source=written).read_bytes()
+    assert after != before
+    assert INERTIAL.sub(b"", after) == INERTIAL.sub(b"", before)
+    assert after.count(b"\n") == after.count(newline.encode())
+    # The base stands still, and keeps what it has.
+    assert after.startswith(before[: before.index(b'<link name="mount"')])
+
+
+def test_the_file_that_is_kept_is_not_written_over(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExportError, match=r"written.urdf is the file whose text is kept, and would be lost"):
+        write(full_model("tree"), written, source=written)
+    # A robot that was read from a URDF keeps that one's text by itself.
+    monkeypatch.chdir(written.parent)
+    full = FullModel.of_robot(load_robot(written))
+    with pytest.raises(ExportError, match="would be lost"):
+        write(full, "written.urdf")
+    assert b"<!-- a  comment" in write(full, "other.urdf").read_bytes()
+
+
+@pytest.mark.parametrize("wheel", ["<link name='wheel'/>", '<link name="wheel"  />', '<link name="wheel">\n  </link>'])
+def test_a_link_without_inertial_gets_one(written: Path, tmp_path: Path, wheel: str) -> None:
+    text = re.sub('<link name="wheel">.*?</link>', wheel, WRITTEN)
+    written.write_text(text, encoding="utf-8")
+    path = write(full_model("tree"), tmp_path / "out.urdf", source=written)
+    found, wanted = load_robot(path).standard_parameters, full_model("tree").standard_parameters
+    assert found is not None
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=BACK)
+    behind = text[text.index(wheel) + len(wheel) :]
+    assert path.read_text(encoding="utf-8").endswith(behind)
+
+
+def test_welded_links_are_part_of_what_carries_them(written: Path, tmp_path: Path) -> None:
+    full = full_model("tree")
+    robot, (q, dq, ddq) = full.robot, motion(full.robot)
+    path = write(full, tmp_path / "out.urdf", source=written)
+    back = load_robot(path)
+    assert back.standard_parameters is not None
+    np.testing.assert_allclose(back.standard_parameters, full.standard_parameters, rtol=0, atol=BACK)
+    text = path.read_text(encoding="utf-8")
+    # "box" and "lid" are fixed to "arm", which now has the inertia of all three.
+    for fixed in ("box", "lid"):
+        body = text[text.index(f'<link name="{fixed}"') :]
+        assert "<inertial" not in body[: body.index("</link>")]
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    assert_same(pinocchio_torques(text, robot, q, dq, ddq), expected)
+    _assert_same_energy(text, full)
+
+
+def _assert_same_energy(text: str, full: FullModel) -> None:
+    robot, (q, dq, _) = full.robot, motion(full.robot)
+    kinetic, _ = energy(robot, q, dq, full.standard_parameters)
+    model = pinocchio.buildModelFromXML(text.replace("<mimic", "<was_mimic"))
+    across, data = rates(robot), model.createData()
+    for k, (at, speed) in enumerate(zip(robot.all_positions(q), dq @ across.T, strict=True)):
+        there, moving = pinocchio.neutral(model), np.zeros(model.nv)
+        for i, joint in enumerate(robot.joints):
+            found = model.joints[model.getJointId(joint.name)]
+            there[found.idx_q : found.idx_q + found.nq] = at[i] if found.nq == 1 else [np.cos(at[i]), np.sin(at[i])]
+            moving[found.idx_v] = speed[i]
+        assert pinocchio.computeKineticEnergy(model, data, there, moving) == pytest.approx(kinetic[k], rel=1e-9)
+
+
+def test_odd_inertials_are_found(written: Path, tmp_path: Path) -> None:
+    odd = WRITTEN.replace("</inertial>", "<!-- > </inertial> < -->\n</inertial\t>", 3)
+    odd = odd.replace('<link name="tip"/>', '<link name="tip"><a><inertial/></a></link>')
+    written.write_text(odd, encoding="utf-8")
+    path = write(full_model("tree"), tmp_path / "out.urdf", source=written)
+    found = load_robot(path).standard_parameters
+    assert found is not None
+    np.testing.assert_allclose(found, full_model("tree").standard_parameters, rtol=0, atol=BACK)
+    assert "<a><inertial/></a>" in path.read_text(encoding="utf-8")  # no link's own
+
+
+def test_a_base_that_moves_gets_its_body(written: Path, tmp_path: Path) -> None:
+    robot = load_robot(written, floating_base=True)
+    full = dataclasses.replace(full_model("tree"), robot=robot)
+    back = load_robot(write(full, tmp_path / "out.urdf", source=written), floating_base=True)
+    assert robot.base_link is not None
+    assert back.base_link is not None
+    np.testing.assert_allclose(standard(back.base_link), standard(robot.base_link), rtol=0, atol=BACK)
+
+
+def shared(path: str) -> Path:
+    file = DATA / path
+    if not file.is_file():
+        if os.environ.get("CI"):
+            pytest.fail(f"{file} is missing, and CI must not pass without it")
+        pytest.skip(f"no real recordings beside the checkout ({file.parent})")
+    return file
+
+
+def test_a_manufacturers_file(tmp_path: Path) -> None:
+    source = shared("kinova_gen3/gen3.urdf")
+    robot = load_robot(source)
+    full = with_other_bodies(robot)
+    path = write(full, tmp_path / "gen3.urdf", source=source)
+    assert INERTIAL.sub(b"", path.read_bytes()) == INERTIAL.sub(b"", source.read_bytes())
+    q, dq, ddq = motion(robot)
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    assert_same(pinocchio_torques(path.read_text(encoding="utf-8"), robot, q, dq, ddq), expected)
+
+
+def test_a_file_with_other_zeros(tmp_path: Path) -> None:
+    """The library's TX40 has its motors' zeros, upright; its published model stretches the arm forward."""
+    source = shared("staubli_tx40/tx40_mdh_modified.urdf")
+    full = full_model("tx40")
+    zeros = np.radians([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
+    path = write(full, tmp_path / "tx40.urdf", source=source, zeros=zeros)
+    back = dataclasses.replace(load_robot(path), gravity=full.robot.gravity)  # of which a URDF says nothing
+    assert back.standard_parameters is not None
+    q, dq, ddq = motion(back)
+    expected = inverse_dynamics(full.robot, q, dq, ddq, full.standard_parameters)
+    found = inverse_dynamics(back, q + zeros, dq, ddq, back.standard_parameters)
+    # Its right angles have 12 digits.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * float(np.abs(expected).max()))
+
+
+def test_what_cannot_exist_is_named() -> None:
+    full = full_model("cobot6")
+    flat = full.standard_parameters.copy()
+    flat[24:30] = [2.0, 0.0, 0.0, 0.1, 0.0, 0.1]
+    with pytest.raises(ExportError, match=r"link 'forearm' cannot exist: .* break the triangle inequality"):
+        urdf_text(dataclasses.replace(full, standard_parameters=flat))
+    light = full.standard_parameters.copy()
+    light[50] = -0.2
+    with pytest.raises(ExportError, match=r"link 'flange_and_tool' cannot exist: mass -0.2 kg is not positive"):
+        urdf_text(dataclasses.replace(full, standard_parameters=light))
+    drives = full.drive_parameters.copy()
+    drives[5] = -0.5
+    with pytest.raises(ExportError, match=r"j2.viscous = -0.5 of robot 'cobot6' is below zero"):
+        urdf_text(dataclasses.replace(full, drive_parameters=drives))
+
+
+def test_a_urdf_of_another_robot_is_refused(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="has 4 moving joints, and the model of 'cobot6' has 6"):
+        write(full_model("cobot6"), tmp_path / "out.urdf", source=written)
+    written.write_text(WRITTEN.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 -1 0"/>'), encoding="utf-8")
+    with pytest.raises(ExportError, match="joint 'turn' does not move as 'turn' of 'tree' does"):
+        write(full_model("tree"), tmp_path / "out.urdf", source=written)
+    written.write_text(WRITTEN, encoding="utf-16")
+    with pytest.raises(ExportError, match="save it as UTF-8"):
+        write(full_model("tree"), tmp_path / "out.urdf", source=written)
+    with pytest.raises(ExportError, match=r"out.xml keeps nothing of written.urdf; only a .urdf"):
+        write(full_model("tree"), tmp_path / "out.xml", source=written)
+
+
+def test_frames_may_lie_otherwise_on_the_links(tmp_path: Path) -> None:
+    """Every link's frame of cobot6 is turned and shifted, and its zero another; the joints have other names."""
+    full = full_model("cobot6")
+    robot, (q, dq, ddq) = full.robot, motion(full.robot)
+    rng = np.random.default_rng(4)
+    before, joints, zeros = (np.eye(3), np.zeros(3)), [], []
+    for joint in robot.joints:
+        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        turn *= np.linalg.det(turn)
+        # Along the axis is where the origin of a joint's frame may be.
+        shift, zero = np.array(joint.axis) * rng.uniform(-0.2, 0.2), float(rng.uniform(-3.0, 3.0))
+        back = Rotation.from_rotvec(-zero * np.array(joint.axis)).as_matrix()
+        zeros.append(zero)
+        rotation, origin = joint.placement
+        there = before[0].T @ (origin + rotation @ shift - before[1])
+        x, y, z = there.tolist()
+        a, b, c = (turn.T @ joint.axis).tolist()
+        moved = {"rotation": as_matrix(before[0].T @ rotation @ back @ turn), "origin": (x, y, z), "axis": (a, b, c)}
+        joints.append(dataclasses.replace(joint, name=f"motor_{joint.name}", **moved))
+        before = (turn, shift)
+    other = dataclasses.replace(robot, joints=tuple(joints))
+    source = write(dataclasses.replace(with_other_bodies(other, seed=9), robot=other), tmp_path / "other.urdf")
+    text = write(full, tmp_path / "out.urdf", source=source, zeros=zeros).read_text(encoding="utf-8")
+    expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
+    assert_same(pinocchio_torques(text, other, q + zeros, dq, ddq), expected)
+    assert text != source.read_text(encoding="utf-8")
+    with pytest.raises(ExportError, match=r"'motor_j2' does not move as 'j2' .* its zeros where they are others"):
+        write(full, tmp_path / "out.urdf", source=source)
+    with pytest.raises(ShapeError, match=r"zeros has shape \(5,\); robot 'cobot6' needs \(6,\)"):
+        write(full, tmp_path / "out.urdf", source=source, zeros=zeros[1:])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, np.pi / 2, -np.pi / 2, np.pi, 1.5707963])
+@pytest.mark.parametrize("theta", [0.0, -1.1, np.pi / 2, np.pi])
+def test_angles_give_the_rotation_back(alpha: float, theta: float) -> None:
+    for rotation in (np.array(modified_dh(alpha, 0.0, 0.0, theta)[0]), np.array(modified_dh(alpha, 0, 0, theta)[0]).T):
+        for turned in (rotation, rotation @ np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])):
+            found = pinocchio.rpy.rpyToMatrix(*roll_pitch_yaw(turned))
+            np.testing.assert_allclose(found, turned, atol=1e-15 * 4)  # a few roundings of numbers up to one
+
+
+def test_the_urdf_of_a_chain_has_a_name_that_is_read_back(tmp_path: Path) -> None:
+    """A chain is called "cobot6:2", which is no robot's name in a file."""
+    back = load_robot(write(load_robot("cobot6:2"), tmp_path / "arm.urdf"))
+    assert (back.name, back.joint_names) == ("cobot6-2", ("j1", "j2"))
