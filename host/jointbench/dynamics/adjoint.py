@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array
-from jointbench.dynamics.parallel import share
+from jointbench.dynamics.batch import motion_batch, plain_array
 from jointbench.dynamics.shapes import parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
@@ -36,7 +35,7 @@ def regressor_adjoint(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
     Source: reverse accumulation (Griewank & Walther, Evaluating Derivatives, 2008, ch. 3) of the recursion of
     `regressor`.
     """
-    from jointbench.dynamics.kernels.adjoint import PIECE, fill_regressor_slopes
+    from jointbench.dynamics.kernels import fill_regressor_slopes
 
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     weights = plain_array(np.asarray(weights, dtype=np.float64))
@@ -45,13 +44,10 @@ def regressor_adjoint(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
         raise ShapeError(f"weights has shape {weights.shape}; the regressor of {len(q)} samples has {shape}")
     if not robot.modelled_links.all():
         weights = weights * np.repeat(robot.modelled_links, 10)
-    tree, few = tree_of(robot), len(q)
-    if few < LANES:
-        q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
-        weights = np.concatenate([weights, np.zeros((LANES * robot.n_joints - len(weights), shape[1]))])
-    out, flat = np.empty((len(q), 3 * robot.n_joints)), weights.reshape(-1)
-    share(lambda _, counters: fill_regressor_slopes(tree, q, dq, ddq, flat, out, counters), -(-len(q) // PIECE))
-    return _by_order(out[:few])
+    out = np.empty((len(q), 3 * robot.n_joints))
+    weights = weights.reshape(len(q), robot.n_joints, robot.n_links, 10)
+    fill_regressor_slopes(tree_of(robot), q, dq, ddq, weights, out)
+    return _by_order(out)
 
 
 def inverse_dynamics_adjoint(
@@ -77,16 +73,13 @@ def inverse_dynamics_adjoint(
 
     Source: as `regressor_adjoint`; the weights act as speeds of a virtual motion, whose power the sum is.
     """
-    from jointbench.dynamics.kernels.adjoint import PIECE, fill_torque_slopes
+    from jointbench.dynamics.kernels import fill_torque_slopes
 
     q, dq, ddq, weights = motion_batch(robot, q=q, dq=dq, ddq=ddq, weights=weights)
-    tree, few = tree_of(robot), len(q)
     links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
-    if few < LANES:
-        q, dq, ddq, weights = lengthened(q), lengthened(dq), lengthened(ddq), lengthened(weights)
     out = np.empty((len(q), 3 * robot.n_joints))
-    share(lambda _, counters: fill_torque_slopes(tree, links, q, dq, ddq, weights, out, counters), -(-len(q) // PIECE))
-    return _by_order(out[:few])
+    fill_torque_slopes(tree_of(robot), links, q, dq, ddq, weights, out)
+    return _by_order(out)
 
 
 def _by_order(slopes: Array) -> Slopes:

@@ -8,9 +8,6 @@ from jointbench.dynamics.shapes import motion_arrays
 from jointbench.errors import ShapeError
 from jointbench.robot import Robot
 
-LANES = 8
-"""How many samples a kernel works off at once, and the fewest that it takes."""
-
 
 def motion_batch(robot: Robot, **arrays: ArrayLike) -> tuple[Array, ...]:
     """As `motion_arrays`, in the one form in memory that kernels are compiled for.
@@ -41,10 +38,3 @@ def result_array(out: Array | None, shape: tuple[int, int]) -> Array:
             f"out is {out.dtype} of shape {out.shape}{form}; it must be C-contiguous float64 of shape {shape}"
         )
     return out
-
-
-def lengthened(values: Array) -> Array:
-    """The samples and, behind them, as many zeros as a kernel needs."""
-    longer = np.zeros((LANES, values.shape[1]))
-    longer[: len(values)] = values
-    return longer

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, lengthened, motion_batch
+from jointbench.dynamics.batch import motion_batch
 from jointbench.dynamics.compensation_columns import CompensationTerms
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms, Sign
-from jointbench.dynamics.tree import Indices, tree_of
+from jointbench.dynamics.tree import Indices, Slots, tree_of
 from jointbench.robot import Robot
 
 Motion = tuple[Array, Array, Array]
 """Position, velocity, acceleration of every joint at samples, or derivatives by them, (n_samples, n_joints) each."""
-
-
-class Slots(NamedTuple):
-    """Where chosen columns are: of each row only what may differ from zero.
-
-    Attributes:
-        of_row: the slots of row c are of_row[c] to of_row[c + 1] - 1, shape (n_coordinates + 1,).
-        parameter: which of the chosen parameters a slot is of, shape (n_slots,).
-        of_pair: first slot of each pair of a coordinate and a body (`Tree`).
-        of_body: which of `column` are of body i: of_body[i] to of_body[i + 1] - 1, shape (n_bodies + 1,).
-        column: which of its ten a body's chosen parameters are; those of a pair are behind one another.
-        of_drives: slots of the drives' entries, shape (n_entries,).
-    """
-
-    of_row: Indices
-    parameter: Indices
-    of_pair: Indices
-    of_body: Indices
-    column: Indices
-    of_drives: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,28 +59,30 @@ class ChosenColumns:
         Raises:
             ShapeError: the arrays of the motion differ in shape, or do not match the robot.
         """
-        from jointbench.dynamics.kernels.chosen import fill_slots
+        from jointbench.dynamics.kernels import fill_slots
 
         q, dq, ddq = motion_batch(self.robot, q=motion[0], dq=motion[1], ddq=motion[2])
-        samples = len(q)
-        if samples < LANES:
-            q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
         values = np.empty((len(self.slots.parameter), len(q)))
-        fill_slots(tree_of(self.robot), self.slots, self.roots, q, dq, ddq, values.reshape(-1))
+        fill_slots(tree_of(self.robot), self.slots, self.roots, q, dq, ddq, values)
         if len(self.slots.of_drives):
             values[self.slots.of_drives] = (self.drives.values(dq, ddq, sign) * self.roots[self.drives.row]).T
         if len(self.of_compensations):
             more = self.compensations.values(q, dq, ddq) * self.roots[self.compensations.row]
             values[self.of_compensations] = more.T
-        return values if samples == len(q) else values[:, :samples].copy()
+        return values
 
     def gram(self, values: Array) -> Array:
         """Products of the columns summed over all rows, shape (n_chosen, n_chosen), of `values`."""
-        from jointbench.dynamics.kernels.chosen import multiply_slots
-
-        gram = np.empty((len(self.columns), len(self.columns)))
-        multiply_slots(self.slots, values, gram)
+        gram = np.zeros((len(self.columns), len(self.columns)))
+        for row, parameters in self._rows():
+            part = values[row]
+            gram[np.ix_(parameters, parameters)] += part @ part.T
         return gram
+
+    def _rows(self) -> Iterator[tuple[slice, Indices]]:
+        """Slots of each row of the torque model, and the parameters that they are of, none of them twice."""
+        for first, last in pairwise(self.slots.of_row):
+            yield slice(first, last), self.slots.parameter[first:last]
 
     def pull_back(self, motion: Motion, values: Array, slope: Array, sign_slope: Sign) -> Motion:
         """Derivatives of a function of the products by the motion.
@@ -113,23 +96,20 @@ class ChosenColumns:
         Returns:
             Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
         """
-        from jointbench.dynamics.kernels.chosen import fill_slot_slopes, weigh_slots
+        from jointbench.dynamics.kernels import fill_slot_slopes
 
         q, dq, ddq = motion_batch(self.robot, q=motion[0], dq=motion[1], ddq=motion[2])
-        samples, n = q.shape
         weights = np.empty_like(values)
-        weigh_slots(self.slots, self.roots, values, np.ascontiguousarray(slope), weights)
+        for root, (row, parameters) in zip(self.roots, self._rows(), strict=True):
+            weights[row] = (2.0 * root * slope[np.ix_(parameters, parameters)]) @ values[row]
         more = beside = None
         if len(self.slots.of_drives):
             more = self.drives.pull_back(dq, weights[self.slots.of_drives].T, sign_slope)
         if len(self.of_compensations):
             beside = self.compensations.pull_back(q, dq, ddq, weights[self.of_compensations].T)
-        if samples < LANES:
-            q, dq, ddq = lengthened(q), lengthened(dq), lengthened(ddq)
-            weights = np.ascontiguousarray(lengthened(weights.T).T)
-        out = np.empty((len(q), 3 * n))
-        fill_slot_slopes(tree_of(self.robot), self.slots, q, dq, ddq, weights.reshape(-1), out)
-        by_q, by_dq, by_ddq = np.split(out[:samples], 3, axis=1)
+        out = np.empty((len(q), 3 * self.robot.n_joints))
+        fill_slot_slopes(tree_of(self.robot), self.slots, q, dq, ddq, weights, out)
+        by_q, by_dq, by_ddq = np.split(out, 3, axis=1)
         if more is not None:
             by_dq, by_ddq = by_dq + more[0], by_ddq + more[1]
         if beside is not None:

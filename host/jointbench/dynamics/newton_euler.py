@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array, result_array
-from jointbench.dynamics.parallel import share
+from jointbench.dynamics.batch import motion_batch, plain_array, result_array
 from jointbench.dynamics.shapes import motion_arrays, parameter_vector
 from jointbench.dynamics.tree import tree_of
 from jointbench.robot import Robot
@@ -43,16 +42,12 @@ def inverse_dynamics(
     >>> inverse_dynamics(robot, motion, motion, motion, robot.standard_parameters).shape
     (5, 6)
     """
-    from jointbench.dynamics.kernels.newton_euler import PIECE, fill_torques
+    from jointbench.dynamics.kernels import fill_torques
 
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     parameters = plain_array(parameter_vector(robot, standard_parameters))
     out = result_array(out, q.shape)
-    if len(q) < LANES:
-        out[:] = inverse_dynamics(robot, lengthened(q), lengthened(dq), lengthened(ddq), parameters)[: len(out)]
-        return out
-    tree, links, torques = tree_of(robot), parameters.reshape(-1, 10), out
-    share(lambda _, counters: fill_torques(tree, links, q, dq, ddq, torques, counters), -(-len(q) // PIECE))
+    fill_torques(tree_of(robot), parameters.reshape(-1, 10), q, dq, ddq, out)
     return out
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, lengthened, motion_batch, plain_array
-from jointbench.dynamics.parallel import n_threads, share
-from jointbench.dynamics.tree import tree_of
+from jointbench.dynamics.batch import motion_batch
+from jointbench.dynamics.regressor import regressor
 from jointbench.errors import BadWeight, ShapeError
 from jointbench.robot import Robot
 
-if TYPE_CHECKING:
-    from jointbench.dynamics.kernels.sharing import Counters
+_SAMPLES = 256
+"""Of which the regressor is there at a time: of six joints 0.7 MB, which a processor's caches hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,7 @@ class NormalEquations:
 def normal_equations(
     robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None
 ) -> NormalEquations:
-    """Normal equations of a robot's links, without W ever being there.
+    """Normal equations of a robot's links, with no more than a piece of W at a time.
 
     gram @ pi = right has the solution of least Σ w (tau - W pi)², W as of `regressor`. The condition number of gram
     is W's squared: where W's is beyond 1e6 or so, `StreamingQR` loses fewer digits.
@@ -67,30 +64,18 @@ def normal_equations(
         ShapeError: the arrays differ in shape, or do not match the robot.
         BadWeight: a weight is negative or not a number.
     """
-    from jointbench.dynamics.kernels.gram import PIECE, add_gram
-
     q, dq, ddq, tau = motion_batch(robot, q=q, dq=dq, ddq=ddq, tau=tau)
-    roots = np.sqrt(_weights(robot, weights, q.shape))
-    tree, n_columns = tree_of(robot), 10 * robot.n_links
-    whole = len(q) - len(q) % LANES
-    # Each thread has its own sums, each of eight parts.
-    sums = np.zeros((n_threads(), n_columns**2 + n_columns + 1, LANES))
-
-    def add(many: list[Array], thread: int, counters: Counters) -> None:
-        q, dq, ddq, tau, roots = many
-        add_gram(tree, q, dq, ddq, tau, roots, sums[thread].reshape(-1), counters)
-
-    motion = [q, dq, ddq, tau]
-    share(partial(add, [values[:whole] for values in (*motion, roots)]), -(-whole // PIECE))
-    if whole < len(q):
-        # Behind the last samples come such that do not count.
-        few = np.broadcast_to(roots[whole:] if len(roots) > 1 else roots, q[whole:].shape)
-        share(partial(add, [lengthened(values) for values in (*(each[whole:] for each in motion), few)]), 1)
-    totals = sums.sum(axis=(0, 2))
-    kept = np.repeat(robot.modelled_links, 10)
-    upper = np.triu(totals[: n_columns**2].reshape(n_columns, n_columns)) * np.outer(kept, kept)
-    right, rows = totals[n_columns**2 : -1] * kept, len(q) * int(robot.modelled.sum())
-    return NormalEquations(upper + np.triu(upper, 1).T, right, float(totals[-1]), rows)
+    roots = np.broadcast_to(np.sqrt(_weights(robot, weights, q.shape)), q.shape)
+    n_columns = 10 * robot.n_links
+    gram, right, squares = np.zeros((n_columns, n_columns)), np.zeros(n_columns), 0.0
+    for first in range(0, len(q), _SAMPLES):
+        some = slice(first, first + _SAMPLES)
+        root, torques = roots[some].reshape(-1, 1), (roots[some] * tau[some]).ravel()
+        rows = root * regressor(robot, q[some], dq[some], ddq[some])
+        gram += rows.T @ rows
+        right += rows.T @ torques
+        squares += float(torques @ torques)
+    return NormalEquations(gram, right, squares, len(q) * int(robot.modelled.sum()))
 
 
 def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) -> Array:
@@ -107,4 +92,4 @@ def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) ->
         )
     if not (values >= 0.0).all():
         raise BadWeight(f"weights holds {values[~(values >= 0.0)][0]:g}; each must be zero or more, such as 1/σ²")
-    return plain_array(np.atleast_2d(values) * robot.modelled)
+    return np.atleast_2d(values) * robot.modelled

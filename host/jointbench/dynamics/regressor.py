@@ -3,8 +3,7 @@
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, lengthened, motion_batch, result_array
-from jointbench.dynamics.parallel import share
+from jointbench.dynamics.batch import motion_batch, result_array
 from jointbench.dynamics.tree import tree_of
 from jointbench.robot import Robot
 
@@ -37,15 +36,11 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
     >>> regressor(load_robot("cobot6"), motion, motion, motion).shape
     (30, 60)
     """
-    from jointbench.dynamics.kernels.columns import PIECE, fill_regressor
+    from jointbench.dynamics.kernels import fill_regressor
 
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     out = result_array(out, (len(q) * robot.n_joints, 10 * robot.n_links))
-    if len(q) < LANES:
-        out[:] = regressor(robot, lengthened(q), lengthened(dq), lengthened(ddq))[: len(out)]
-        return out
-    tree, flat = tree_of(robot), out.reshape(-1)
-    share(lambda _, counters: fill_regressor(tree, q, dq, ddq, flat, counters), -(-len(q) // PIECE))
+    fill_regressor(tree_of(robot), q, dq, ddq, out.reshape(len(q), robot.n_joints, robot.n_links, 10))
     for link in robot.neglected_links:
         out[:, 10 * link : 10 * link + 10] = 0.0
     return out

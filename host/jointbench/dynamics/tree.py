@@ -66,6 +66,26 @@ class Tree(NamedTuple):
         return len(self.pair_of)
 
 
+class Slots(NamedTuple):
+    """Where chosen columns are: of each row only what may differ from zero.
+
+    Attributes:
+        of_row: the slots of row c are of_row[c] to of_row[c + 1] - 1, shape (n_coordinates + 1,).
+        parameter: which of the chosen parameters a slot is of, shape (n_slots,).
+        of_pair: first slot of each pair of a coordinate and a body (`Tree`).
+        of_body: which of `column` are of body i: of_body[i] to of_body[i + 1] - 1, shape (n_bodies + 1,).
+        column: which of its ten a body's chosen parameters are; those of a pair are behind one another.
+        of_drives: slots of the drives' entries, shape (n_entries,).
+    """
+
+    of_row: Indices
+    parameter: Indices
+    of_pair: Indices
+    of_body: Indices
+    column: Indices
+    of_drives: Indices
+
+
 _trees: dict[int, Tree] = {}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import LANES, plain_array
+from jointbench.dynamics.batch import plain_array
 from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.dynamics.drive_terms import DriveTerms
@@ -138,7 +138,6 @@ class Predictor:
         Raises:
             ShapeError: the parameters do not match the robot.
         """
-        from jointbench.dynamics.kernels.sharing import new_counters
         from jointbench.identification.predictor_kernel import torque_of_one
 
         n = robot.n_joints
@@ -160,8 +159,7 @@ class Predictor:
         self._compensation = checked_compensations(robot, compensation_parameters)
         self._offset = drives.offset
         self._fresh = True
-        # A kernel takes eight samples: the one that is asked for, and seven at rest.
-        self._work = np.zeros((4, LANES, n)), new_counters()
+        self._work = np.zeros((4, 1, n))
         self._passive = np.flatnonzero(~robot.modelled)
         self._shape = (n,)
         self(*np.zeros((3, n)))  # compiled before the first control cycle, not in it
@@ -217,7 +215,7 @@ class Predictor:
             more, _ = compensation_columns(self._robot, q[None], dq[None], ddq[None])
             # Friction that goes by the load feels them as it does an offset.
             self._constants[2][0] = self._offset + more @ self._compensation
-        self._compute(*self._constants, q, dq, ddq, self._state, *self._work, torque)
+        self._compute(*self._constants, q, dq, ddq, self._state, self._work, torque)
         if len(self._passive):
             torque[self._passive] = 0.0
         return torque

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-from jointbench.dynamics.kernels.compiled import inlined, kernel
-from jointbench.dynamics.kernels.lanes import Doubles
-from jointbench.dynamics.kernels.newton_euler import fill_torques
-from jointbench.dynamics.kernels.sharing import Counters
+from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
 from jointbench.dynamics.tree import Tree
 from jointbench.identification.friction.law import Form
 
 _SIGN, _SPEED, _BELL, _TANH = (float(form) for form in (Form.SIGN, Form.SPEED, Form.BELL, Form.TANH))
 
 
-@inlined
+@part
 def form_of(form: float, shape: float, direction: float, speed: float, load: float) -> float:
     """Torque of a friction law's element per unit of its coefficient."""
     if speed == 0.0 or direction * speed < 0.0:
@@ -31,7 +28,7 @@ def form_of(form: float, shape: float, direction: float, speed: float, load: flo
     return sign * abs(load)
 
 
-@inlined
+@part
 def remember(shares: Doubles, stops: Doubles, q: Doubles, state: Doubles) -> None:
     """Let each stop go with its axis, and clip it."""
     n = len(q)
@@ -45,7 +42,7 @@ def remember(shares: Doubles, stops: Doubles, q: Doubles, state: Doubles) -> Non
         state[j] = q[j]
 
 
-@inlined
+@part
 def of_term(term: Doubles, velocity: float, load: float, state: Doubles, n: int) -> float:
     """Torque of a carrier times an amplitude times its weight."""
     stop = int(term[1])
@@ -61,7 +58,7 @@ def of_term(term: Doubles, velocity: float, load: float, state: Doubles, n: int)
 @kernel
 def torque_of_one(
     tree: Tree, links: Doubles, drives: Doubles, laws: Doubles, shares: Doubles, joints: Doubles, stops: Doubles,
-    terms: Doubles, q: Doubles, dq: Doubles, ddq: Doubles, state: Doubles, work: Doubles, counters: Counters,
+    terms: Doubles, q: Doubles, dq: Doubles, ddq: Doubles, state: Doubles, work: Doubles,
     out: Doubles,
 ) -> None:  # fmt: skip
     """Fill `out` with the torque of one sample.
@@ -75,14 +72,12 @@ def torque_of_one(
         shares, joints, stops, terms: of friction with memory, as of `MemoryTerms`.
         q, dq, ddq, out: shape (n_joints,).
         state: position of each joint at the sample before, then the stops, which go on; shape (n_joints + n_stops,).
-        work: eight samples of position, velocity, acceleration and torque, shape (4, 8, n_joints).
-        counters: of the pieces of a batch, here a single one.
+        work: position, velocity, acceleration and torque of one sample, shape (4, 1, n_joints).
     """
     n = len(q)
     for j in range(n):
         work[0, 0, j], work[1, 0, j], work[2, 0, j] = q[j], dq[j], ddq[j]
-    counters[:] = 0
-    fill_torques(tree, links, work[0], work[1], work[2], work[3], counters)
+    fill_torques(tree, links, work[0], work[1], work[2], work[3])
     for j in range(n):
         torque = work[3, 0, j] + drives[0, j]
         for k in range(n):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.dynamics.kernels.compiled import inlined, kernel
+from jointbench.dynamics.kernels import kernel, part
 from jointbench.dynamics.tree import Tree
 
 Doubles: TypeAlias = NDArray[np.float64]
@@ -115,7 +115,7 @@ def nearest_points(
         intersample_bound[k, 0], intersample_bound[k, 1], intersample_bound[k, 2] = nearest[2], nearest[3], nearest[4]
 
 
-@inlined
+@part
 def _place(tree: Tree, q: Doubles, i: int, frames: Doubles) -> None:
     """Set frames[i], rotation row by row and origin in the base frame, from that of its parent."""
     position = tree.factor[i] * q[tree.coordinate[i]] + tree.offset[i]
@@ -141,7 +141,7 @@ def _place(tree: Tree, q: Doubles, i: int, frames: Doubles) -> None:
     link_frame[11] = parent_frame[11] + parent_frame[6] * x + parent_frame[7] * y + parent_frame[8] * z
 
 
-@inlined
+@part
 def _point(frames: Doubles, body: int, local: Doubles) -> Three:
     x, y, z = local[0], local[1], local[2]
     if body < 0:
@@ -154,7 +154,7 @@ def _point(frames: Doubles, body: int, local: Doubles) -> Three:
     )
 
 
-@inlined
+@part
 def _nearest(points: Doubles, i: int, j: int) -> tuple[float, float, float, float, float]:
     """Shares s and t along the axes from points i to i + 1 and j to j + 1 that are nearest, and what lies between.
 
@@ -175,6 +175,6 @@ def _nearest(points: Doubles, i: int, j: int) -> tuple[float, float, float, floa
     return s, t, wx + t * vx - s * ux, wy + t * vy - s * uy, wz + t * vz - s * uz
 
 
-@inlined
+@part
 def _clamp(share: float) -> float:
     return min(max(share, 0.0), 1.0)

@@ -10,11 +10,8 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, inverse_dynamics
-from jointbench.dynamics.batch import LANES, plain_array
-from jointbench.dynamics.kernels.compiled import inlined, kernel
-from jointbench.dynamics.kernels.lanes import Doubles
-from jointbench.dynamics.kernels.newton_euler import fill_torques
-from jointbench.dynamics.kernels.sharing import Counters, new_counters
+from jointbench.dynamics.batch import plain_array
+from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
 from jointbench.dynamics.tree import Tree, tree_of
 from jointbench.errors import FitError, NotSimulable
 from jointbench.identification.predictor import DriveTorque
@@ -154,7 +151,7 @@ class Plant:
         q, dq = np.empty(reference.shape), np.empty(reference.shape)
         outcome = follow(
             plant, arrays, plain_array(reference), plain_array(velocity), plain_array(forward), step, _ASTRAY,
-            plain_array(start), new_counters(), q, dq,
+            plain_array(start), q, dq,
         )  # fmt: skip
         if outcome == NOT_POSITIVE:
             raise NotSimulable(f"by the parameters so far the mass matrix is not positive in some pose; {_INSTEAD}")
@@ -232,7 +229,7 @@ class ServoArrays(NamedTuple):
 @kernel
 def follow(
     plant: PlantArrays, servo: ServoArrays, reference: Doubles, velocity: Doubles, feedforward: Doubles, step: float,
-    most: float, start: Doubles, counters: Counters, q_out: Doubles, dq_out: Doubles,
+    most: float, start: Doubles, q_out: Doubles, dq_out: Doubles,
 ) -> int:  # fmt: skip
     """Fill `q_out` and `dq_out` with what the robot does; returns the number of steps, or why there are not as many.
 
@@ -245,11 +242,10 @@ def follow(
         step: [s].
         most: distance from the reference beyond which it is given up [rad or m].
         start: position at the first step, shape (n,); at rest.
-        counters: of the pieces of a batch, here a single one.
         q_out, dq_out: at the beginning of each step, shape (n_steps, n).
     """
     n = len(start)
-    batch = np.zeros((4, LANES * (-(-(n + 1) // LANES)), n))  # position, velocity, acceleration, torque
+    batch = np.zeros((4, n + 1, n))  # position, velocity, acceleration, torque
     for i in range(n):
         batch[2, i + 1, i] = 1.0
     q, dq, torque, held = start.copy(), np.zeros(n), np.empty(n), np.zeros(len(servo.stiffness))
@@ -266,8 +262,7 @@ def follow(
         for stage in range(2):
             # Called here and nowhere else: whatever calls it is compiled as long as it is itself.
             _pose(vectors[2], vectors[3], batch)
-            counters[:] = 0
-            fill_torques(plant.tree, plant.links, batch[0], batch[1], batch[2], batch[3], counters)
+            fill_torques(plant.tree, plant.links, batch[0], batch[1], batch[2], batch[3])
             _equations(plant, vectors[3], batch, torque, matrices[2], matrices[3], vectors[1])
             positive = _begin(q, dq, step, matrices, vectors) if stage == 0 else _end(q, dq, step, matrices, vectors)
             if not positive:
@@ -275,7 +270,7 @@ def follow(
     return len(reference)
 
 
-@inlined
+@part
 def _begin(q: Doubles, dq: Doubles, step: float, matrices: Doubles, vectors: Doubles) -> bool:
     """First stage of a step: its slope, and the state from which the second one is told.
 
@@ -310,7 +305,7 @@ def _begin(q: Doubles, dq: Doubles, step: float, matrices: Doubles, vectors: Dou
     return True
 
 
-@inlined
+@part
 def _end(q: Doubles, dq: Doubles, step: float, matrices: Doubles, vectors: Doubles) -> bool:
     """Second stage: the state at the end of the step; arguments as in `_begin`, now of the second stage's state."""
     n = len(q)
@@ -333,7 +328,7 @@ def _end(q: Doubles, dq: Doubles, step: float, matrices: Doubles, vectors: Doubl
     return True
 
 
-@inlined
+@part
 def _drive(
     servo: ServoArrays, reference: Doubles, velocity: Doubles, q: Doubles, dq: Doubles, held: Doubles, step: float,
     torque: Doubles,
@@ -357,7 +352,7 @@ def _drive(
             torque[j] += servo.matrix[i, j] * command
 
 
-@inlined
+@part
 def _pose(q: Doubles, dq: Doubles, batch: Doubles) -> None:
     """Put a state into each lane that asks for the torque of an acceleration: none, then each joint's unit one."""
     for lane in range(len(q) + 1):
@@ -365,7 +360,7 @@ def _pose(q: Doubles, dq: Doubles, batch: Doubles) -> None:
             batch[0, lane, i], batch[1, lane, i] = q[i], dq[i]
 
 
-@inlined
+@part
 def _equations(
     plant: PlantArrays, dq: Doubles, batch: Doubles, torque: Doubles, mass: Doubles, slope: Doubles, force: Doubles
 ) -> None:
@@ -388,7 +383,7 @@ def _equations(
                     slope[i, j] += plant.coulomb[i, r] * plant.speeds[r, j] / plant.band[r]
 
 
-@inlined
+@part
 def _factor(matrix: Doubles) -> bool:
     """Replace the lower half of a symmetric matrix by its Cholesky factor; false where it is not positive."""
     for j in range(len(matrix)):
@@ -402,7 +397,7 @@ def _factor(matrix: Doubles) -> bool:
     return True
 
 
-@inlined
+@part
 def _solve(factor: Doubles, right: Doubles) -> None:
     """Replace `right` by the solution of factor factorᵀ x = right."""
     n = len(right)

@@ -13,7 +13,6 @@ from jointbench.dynamics import (
     inverse_dynamics,
     inverse_dynamics_adjoint,
     model_columns,
-    parallel,
     regressor,
     regressor_adjoint,
 )
@@ -223,23 +222,6 @@ def test_samples_do_not_see_each_other(samples: int, random_robot: RandomRobot, 
     of_few = inverse_dynamics_adjoint(robot, q, dq, ddq, parameters, of_torques[:samples])
     for slope, whole in zip(of_few, inverse_dynamics_adjoint(robot, *motion, parameters, of_torques), strict=True):
         np.testing.assert_array_equal(slope, whole[:samples])
-
-
-def test_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch, random_motion: RandomMotion) -> None:
-    robot = load_robot("cobot6")
-    motion = random_motion(robot, 2001, 0)
-    rng = np.random.default_rng(0)
-    weights, of_torques = rng.normal(size=(12006, 60)), rng.normal(size=(2001, 6))
-
-    def both() -> Array:
-        return np.stack(
-            regressor_adjoint(robot, *motion, weights)
-            + inverse_dynamics_adjoint(robot, *motion, np.arange(60.0), of_torques)
-        )
-
-    shared = both()
-    monkeypatch.setattr(parallel, "_WORTHWHILE", 10**9)
-    np.testing.assert_array_equal(both(), shared)
 
 
 def test_arrays_of_any_form(random_robot: RandomRobot, random_motion: RandomMotion) -> None:
