@@ -18,7 +18,6 @@ from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
-from jointbench.dynamics.parallel import n_threads
 from jointbench.identification.least_squares import Estimate, joint_weights, least_squares
 from jointbench.identification.rows import MotionRows
 from jointbench.identification.triangles import compress
@@ -134,7 +133,6 @@ def bench(options: argparse.Namespace, console: Console) -> Result:
     fields: dict[str, Any] = {
         "many_rows": {**asdict(raced), **many},
         "logs": {kind: {f"{minutes:g} min": each for minutes, each in of.items()} for kind, of in logs.items()},
-        "threads": n_threads(),
         "load": os.getloadavg(),
         "versions": {name: metadata.version(name) for name in ("numpy", "scipy", "numba")},
     }
