@@ -141,7 +141,7 @@ def test_every_kind_has_its_board_file_and_a_known_architecture() -> None:
         assert kind.architecture in ARCHITECTURES
 
 
-OLD, NEW = (Image("rp2", "1.0.0", 1, None, None, {"prepared_board.py": content}) for content in (b"1", b"2"))
+OLD, NEW = (Image("rp2", "1.0.0", 1, None, None, {"board.py": content}) for content in (b"1", b"2"))
 PLAN_CONFIG = {"version": 1, "node": 3, "facts": {}, "pins": {"enable": 22}}
 
 
