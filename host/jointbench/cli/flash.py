@@ -10,7 +10,7 @@ from serial.tools.list_ports import comports
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import BoardLost, FlashError, UnknownJoint
-from jointbench.flash.board_files import KINDS
+from jointbench.flash.board_files import BOARD_KINDS
 from jointbench.flash.image import FIRMWARE
 from jointbench.flash.plan import FlashReport, StepDone
 from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
@@ -26,7 +26,7 @@ _LAST_NODE = 254
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BENCH or PORT, which boards, and how."""
     parser.add_argument("target", metavar="BENCH|PORT", help="a bench .toml, or the serial port of one board")
-    parser.add_argument("--board", choices=tuple(KINDS), help="what kind the boards must be; needed for a bare one")
+    parser.add_argument("--board", choices=tuple(BOARD_KINDS), help="what kind the boards must be; needed for a bare one")
     parser.add_argument("--joint", metavar="JOINT", help="only the board of this joint, with all of its motors")
     parser.add_argument("--node", type=int, default=1, metavar="N", help="number of the board at PORT (%(default)s)")
     parser.add_argument("--baud", type=int, default=921600, metavar="N", help="speed of PORT (%(default)s)")

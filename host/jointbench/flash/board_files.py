@@ -47,7 +47,7 @@ class Kind:
     safe_outputs: tuple[tuple[str, int, int], ...] | None = None
 
 
-KINDS = {
+BOARD_KINDS = {
     kind.name: kind
     for kind in (
         Kind("unix", "linux", "x86", False, ()),  # its flash is a folder to look into; no pins of its own
@@ -66,9 +66,9 @@ def kind_named(name: str) -> Kind:
     Raises:
         FlashError: there is none.
     """
-    if name not in KINDS:
-        raise FlashError(f"no kind of board is called {name!r}; there are {', '.join(KINDS)}")
-    return KINDS[name]
+    if name not in BOARD_KINDS:
+        raise FlashError(f"no kind of board is called {name!r}; there are {', '.join(BOARD_KINDS)}")
+    return BOARD_KINDS[name]
 
 
 class BoardFiles(Protocol):

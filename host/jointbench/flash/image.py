@@ -269,7 +269,7 @@ def build_image(
     """Build the image of a kind of board from the firmware's sources.
 
     Args:
-        kind: a name of `KINDS`.
+        kind: a name of `BOARD_KINDS`.
         compiled: whether by mpy-cross; None: as is usual for the kind.
         architecture: of the board's native code where the kind leaves it open.
         firmware: folder with `jointboard` and `boards`.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import BoardError, BoardLost, FlashError, FlashFailed, JointbenchError, WrongBoard
-from jointbench.flash.board_files import KINDS, BoardFiles, FolderFiles, Interpreter, Kind, ReplFiles, kind_named
+from jointbench.flash.board_files import BOARD_KINDS, BoardFiles, FolderFiles, Interpreter, Kind, ReplFiles, kind_named
 from jointbench.flash.configuration import given_config, keep, read_config
 from jointbench.flash.image import FIRMWARE, Image, Keys, build_image, package_of, read_key, sources_of
 from jointbench.flash.plan import FlashReport, Outcome, StepDone, carry_out, plan_flash
@@ -219,7 +219,7 @@ def _runs_already(
     Returns:
         None when it does not run it, or that cannot be known without a look.
     """
-    if not said or said.board not in KINDS or options.config or options.sim_joint or options.new_key:
+    if not said or said.board not in BOARD_KINDS or options.config or options.sim_joint or options.new_key:
         return None
     kind = _checked_kind(said.board, options)
     if kind.compiles and kind.architecture is None:
@@ -249,7 +249,9 @@ def _image_for(
     kept_slot = read_slots(files).kept
     name = said.board if said else kept_slot.board if kept_slot else options.board
     if name is None:
-        raise WrongBoard(f"it does not say what kind of board it is; name it with --board, one of {', '.join(KINDS)}")
+        raise WrongBoard(
+            f"it does not say what kind of board it is; name it with --board, one of {', '.join(BOARD_KINDS)}"
+        )
     kind = _checked_kind(name, options)
     if interpreter is None:
         return build_image(kind.name, firmware=options.firmware)

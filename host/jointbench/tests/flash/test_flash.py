@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.errors import FlashError
-from jointbench.flash.board_files import ARCHITECTURES, KINDS, FolderFiles
+from jointbench.flash.board_files import ARCHITECTURES, BOARD_KINDS, FolderFiles
 from jointbench.flash.configuration import keep, read_config
 from jointbench.flash.image import FIRMWARE, Image, build_image, factory_files, write_factory
 from jointbench.flash.plan import carry_out, plan_flash
@@ -136,7 +136,7 @@ def test_a_wired_board_without_its_enable_pin_is_refused(kind: str, config: dict
 
 
 def test_every_kind_has_its_board_file_and_a_known_architecture() -> None:
-    for kind in KINDS.values():
+    for kind in BOARD_KINDS.values():
         assert (FIRMWARE / "boards" / f"{kind.name}.py").is_file()
         assert kind.architecture in ARCHITECTURES
 
