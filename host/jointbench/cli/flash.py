@@ -26,7 +26,8 @@ _LAST_NODE = 254
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BENCH or PORT, which boards, and how."""
     parser.add_argument("target", metavar="BENCH|PORT", help="a bench .toml, or the serial port of one board")
-    parser.add_argument("--board", choices=tuple(BOARD_KINDS), help="the boards' kind; needed for a bare one")
+    kinds = tuple(BOARD_KINDS)
+    parser.add_argument("--board", choices=kinds, help="what kind the boards must be; needed for a bare one")
     parser.add_argument("--joint", metavar="JOINT", help="only the board of this joint, with all of its motors")
     parser.add_argument("--node", type=int, default=1, metavar="N", help="number of the board at PORT (%(default)s)")
     parser.add_argument("--baud", type=int, default=921600, metavar="N", help="speed of PORT (%(default)s)")

@@ -94,8 +94,8 @@ _VARIES = 4  # counts by which a corner must vary for another that does not vary
 class FallWatch:
     """Watch over the support foot's forces: the robot stands, or it falls.
 
-    It falls when for HOLD the pressure point has been at the sole's edge, or the foot has carried too little. A sole's
-    edge is never reached by a motion that was planned with a margin.
+    It falls when for HOLD the pressure point has been at the sole's edge, or the foot has carried too little.
+    A sole's edge is never reached by a motion that was planned with a margin.
 
     Attributes:
         foot: that the robot stands on.
