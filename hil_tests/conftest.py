@@ -14,7 +14,7 @@ from hil_tests.need_qemu import need_qemu
 from hil_tests.virtual_bench.bench_file import EMULATED, QEMU
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.start import BOARD_NAME, virtual_bench
-from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
+from jointbench.testing.session import BenchOptions, BenchUnderTest
 from jointbench.testing.tiers import need_tier
 from jointwire import decode_stream
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.testing import FEATURES
-from jointbench.testing.report.summary import Summary
+from jointbench.testing.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "hil.md").read_text(encoding="utf-8")

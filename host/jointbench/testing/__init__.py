@@ -11,8 +11,7 @@ A test says what it needs, and what kind of time:
 `pytest --bench FILE` runs it there, or skips it and names what the bench lacks.
 """
 
-from jointbench.testing.bench_under_test import BenchUnderTest
-from jointbench.testing.needs import FEATURES, needs
-from jointbench.testing.tiers import TIERS, deterministic, functional, realtime
+from jointbench.testing.session import BenchUnderTest
+from jointbench.testing.tiers import FEATURES, TIERS, deterministic, functional, needs, realtime
 
 __all__ = ["FEATURES", "TIERS", "BenchUnderTest", "deterministic", "functional", "needs", "realtime"]

@@ -9,19 +9,40 @@ from typing import Any
 
 import pytest
 
-from jointbench.testing import hooks
-from jointbench.testing.bench_under_test import BenchOptions, BenchUnderTest
-from jointbench.testing.choose_bench import BENCH_SETTING, FOLDERS, FOLDERS_SETTING, KEPT, OUT, choose_bench
-from jointbench.testing.needs import MARK, SETTING, check_needs, known_features, needed
-from jointbench.testing.ready import make_ready
-from jointbench.testing.real_bench import real_bench
+from jointbench.testing import session as hooks
 from jointbench.testing.record import note
-from jointbench.testing.report.facts import bench_facts, board_facts
-from jointbench.testing.required import RequiredTiers, parse_tiers
-from jointbench.testing.session import SESSION, BenchSession
-from jointbench.testing.tiers import MARKS, PROPERTY, TIERS, need_tier, tier_of
+from jointbench.testing.session import (
+    BENCH_SETTING,
+    FOLDERS,
+    FOLDERS_SETTING,
+    KEPT,
+    OUT,
+    SESSION,
+    BenchOptions,
+    BenchSession,
+    BenchUnderTest,
+    bench_facts,
+    board_facts,
+    choose_bench,
+    make_ready,
+    real_bench,
+)
+from jointbench.testing.tiers import (
+    MARK,
+    MARKS,
+    PROPERTY,
+    SETTING,
+    TIERS,
+    RequiredTiers,
+    check_needs,
+    known_features,
+    need_tier,
+    needed,
+    parse_tiers,
+    tier_of,
+)
 
-pytest_plugins: tuple[str, ...] = ("jointbench.testing.measured", "jointbench.testing.report.plugin")
+pytest_plugins: tuple[str, ...] = ("jointbench.testing.measured", "jointbench.testing.report")
 
 _FIXTURES = {"bench_under_test", "live_bench"}
 _TIER = pytest.StashKey[str]()

@@ -26,7 +26,7 @@ OTHERS = {
     "monitor/address.py": "who serves a bench now: for this user alone, and of no use after a restart",
     "recording/record_file.py": "frames, appended as they come",
     "recording/recorder.py": "events, appended as they come",
-    "testing/report/raw_logs.py": "copies of logs that are kept where they were",
+    "testing/report.py": "copies of logs that are kept where they were",
 }
 _MODE = re.compile(r"[wax][bt]?\+?|r[bt]?\+|[bt][wax]")
 _WRITING = {"write_text", "write_bytes", "savez", "savetxt", "to_csv", "tofile"}

@@ -10,7 +10,7 @@ import scipy.signal  # noqa: F401 # pyright: ignore[reportUnusedImport]
 import jointbench.link  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
 # A bench that is all there but for its boards: what the plugin asks of it is what any hook could give.
-REPORT = "jointbench.testing.report.plugin"  # has tests of its own
+REPORT = "jointbench.testing.report"  # has tests of its own
 CONFTEST = """
 from contextlib import contextmanager
 from jointbench.testing import BenchUnderTest

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jointbench.testing.report.facts import urls_in
+from jointbench.testing.session import urls_in
 from jointbench.tests.results.page_text import Page
 from jointbench.tests.testing.desks import with_bench
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from typing import Any
 
 from jointbench.checks import Check, Result
 from jointbench.cli.judgement import finite
 from jointbench.testing.record import Outcome, Record
+
+
+def versions() -> dict[str, str]:
+    """Versions by name: the host's, Python's, pytest's, and the system."""
+    return {
+        "jointbench": metadata.version("jointbench"),
+        "python": platform.python_version(),
+        "pytest": metadata.version("pytest"),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
 
 VERSION = 1
 """Of result.json; keys are added without a new one."""
