@@ -21,8 +21,8 @@ from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import write_file
 from jointbench.flash import update
-from jointbench.flash.configuration import KEPT
 from jointbench.flash.image import build_image
+from jointbench.flash.slots import KEPT
 from jointbench.identification import load_model
 from jointbench.recording import open_run
 from jointbench.recording.record_file import read_records

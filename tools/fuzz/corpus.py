@@ -21,7 +21,7 @@ from hil_tests.virtual_bench.errors import BenchError
 from jointbench.cli.main import main
 from jointbench.errors import JointbenchError
 from jointbench.excitation import read_workspace
-from jointbench.flash.configuration import given_config
+from jointbench.flash.slots import given_config
 from jointbench.recording import save_samples
 from jointbench.recording.samples import Samples
 from jointbench.results import convert

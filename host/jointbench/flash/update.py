@@ -11,10 +11,9 @@ from typing import Any
 
 from jointbench.errors import BoardError, BoardLost, FlashError, FlashFailed, JointbenchError, WrongBoard
 from jointbench.flash.board_files import BOARD_KINDS, BoardFiles, FolderFiles, Interpreter, Kind, ReplFiles, kind_named
-from jointbench.flash.configuration import given_config, keep, read_config
 from jointbench.flash.image import FIRMWARE, Image, Keys, build_image, package_of, read_key, sources_of
 from jointbench.flash.plan import FlashReport, Outcome, StepDone, carry_out, plan_flash
-from jointbench.flash.slots import read_slots
+from jointbench.flash.slots import given_config, keep, read_config, read_slots
 from jointbench.link.bench_file import BenchFile, BoardEntry
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections

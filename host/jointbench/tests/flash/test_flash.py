@@ -10,10 +10,9 @@ import pytest
 
 from jointbench.errors import FlashError
 from jointbench.flash.board_files import ARCHITECTURES, BOARD_KINDS, FolderFiles
-from jointbench.flash.configuration import keep, read_config
 from jointbench.flash.image import FIRMWARE, Image, build_image, factory_files, write_factory
 from jointbench.flash.plan import carry_out, plan_flash
-from jointbench.flash.slots import read_json
+from jointbench.flash.slots import keep, read_config, read_json
 from jointbench.flash.update import boards_of
 from jointbench.link.bench_file import BoardEntry
 from jointbench.tests.link.test_board import identity
