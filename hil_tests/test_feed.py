@@ -184,7 +184,7 @@ def test_a_bench_without_a_feed_can_be_moved_and_not_watched(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch, open_bench(live) as bench:
-        patch.setattr(Port, "tell_others", refuse)
+        patch.setattr(Port, "announce", refuse)
         before = set(threading.enumerate())  # another bench's may be ending
         bench.connect()
         assert not bench.subscribers

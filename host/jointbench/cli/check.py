@@ -11,7 +11,7 @@ from jointbench.cli.console import Console
 from jointbench.cli.plan_file import read_plan
 from jointbench.cli.tables import table
 from jointbench.link.bench_file import read_bench_file
-from jointbench.link.check_up import Finding, check_up
+from jointbench.link.check_up import BoardFinding, check_up
 
 VERB = "check"
 EXAMPLE = "jointbench check bench.toml --plan excitation.json"
@@ -51,9 +51,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result("check", checks=checks, fields=fields)
 
 
-def findings_table(findings: Sequence[Finding]) -> str:
+def findings_table(findings: Sequence[BoardFinding]) -> str:
     """A line a board with the figures of what was looked at; those that are not as they should be are marked."""
-    by_joint: dict[str, dict[str, Finding]] = {}
+    by_joint: dict[str, dict[str, BoardFinding]] = {}
     for finding in findings:
         by_joint.setdefault(finding.joint, {})[finding.name] = finding
     rows = [[joint, *(_cell(found.get(name)) for name in _COLUMNS)] for joint, found in by_joint.items()
@@ -61,7 +61,7 @@ def findings_table(findings: Sequence[Finding]) -> str:
     return table(("joint", *_COLUMNS), rows)
 
 
-def _cell(finding: Finding | None) -> str:
+def _cell(finding: BoardFinding | None) -> str:
     if finding is None:
         return "–"
     return finding.figure if finding.ok else f"NO {finding.figure}"

@@ -12,8 +12,8 @@ from jointbench.link.bench_file import BenchFile
 from jointbench.link.board import Board
 from jointbench.link.connections import Connections
 from jointbench.link.fitness import (
-    Finding,
-    Heard,
+    BoardFinding,
+    Observation,
     board_findings,
     joint_angle,
     listen,
@@ -24,10 +24,10 @@ from jointbench.link.settings import default_settings
 from jointbench.link.trajectory import Trajectory
 from jointbench.robot import Robot, load_robot
 
-__all__ = ["Finding", "check_up"]
+__all__ = ["BoardFinding", "check_up"]
 
 
-def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1.0) -> list[Finding]:
+def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1.0) -> list[BoardFinding]:
     """Look a bench over; no motor is switched on, and what boards are set to stays as it is.
 
     Args:
@@ -53,8 +53,8 @@ def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1
 
 def _check_up(
     file: BenchFile, robot: Robot, connections: Connections, plan: Trajectory | None, seconds: float
-) -> list[Finding]:
-    findings = [Finding(joint, "port", False, "–", error.text) for joint, error in connections.unopened.items()]
+) -> list[BoardFinding]:
+    findings = [BoardFinding(joint, "port", False, "–", error.text) for joint, error in connections.unopened.items()]
     answering: list[Board] = []
     for board in connections.boards.values():
         try:
@@ -63,19 +63,21 @@ def _check_up(
             if board.identity and board.identity.has_our_schema:
                 board.read_registers()
         except BoardError as error:
-            findings.append(Finding(board.joint, "answer", False, "–", error.text))
+            findings.append(BoardFinding(board.joint, "answer", False, "–", error.text))
     fit = [board for board in answering if board.facts and not board.is_driving]
-    heard = listen(fit, connections.clock, seconds)
+    observed = listen(fit, connections.clock, seconds)
     joints = list(robot.joint_names)
     first = next((board.facts for board in answering if board.facts and board.joint in joints), None)
     for board in answering:
         joint = joints.index(board.joint) if board.joint in joints else None
-        findings += board_findings(board, heard.get(board.joint), robot, joint, first)
-    if all(joint in heard for joint in joints):
+        findings += board_findings(board, observed.get(board.joint), robot, joint, first)
+    if all(joint in observed for joint in joints):
         drivers = [connections.boards[joint] for joint in joints]
-        findings += _together(file, robot, drivers, [board for board in answering if board not in drivers], heard, plan)
+        findings += _together(
+            file, robot, drivers, [board for board in answering if board not in drivers], observed, plan
+        )
     elif plan is not None:
-        findings.append(Finding("plan", "playable", False, "–", "not known while boards are missing"))
+        findings.append(BoardFinding("plan", "playable", False, "–", "not known while boards are missing"))
     order = [entry.joint for entry in file.boards]
     return sorted(findings, key=lambda each: order.index(each.joint) if each.joint in order else len(order))
 
@@ -85,24 +87,24 @@ def _together(
     robot: Robot,
     drivers: Sequence[Board],
     feet: Sequence[Board],
-    heard: dict[str, Heard],
+    observed: dict[str, Observation],
     plan: Trajectory | None,
-) -> list[Finding]:
+) -> list[BoardFinding]:
     """Findings of all boards together: the joints' positions, and whether lines, limits and plan suit them."""
     settings = default_settings(robot, file.servos, file.limits)
-    findings = position_findings(drivers, [heard[board.joint] for board in drivers], robot)
+    findings = position_findings(drivers, [observed[board.joint] for board in drivers], robot)
     findings += settings_findings(drivers, robot, settings)
     try:
         check_lines(file, [board.facts for board in (*drivers, *feet) if board.facts])
     except ConfigurationDiffers as error:
-        findings.append(Finding(error.joint, "line", False, "–", error.text))
+        findings.append(BoardFinding(error.joint, "line", False, "–", error.text))
     if plan is None:
         return findings
     from jointbench.link.gate import Gate  # brings the proofs of excitations: only where a plan is looked at
 
-    drivers_heard = [heard[board.joint] for board in drivers]
-    stands = np.array([joint_angle(drivers, drivers_heard, robot, joint)[-1] for joint in range(len(drivers))])
+    drivers_observed = [observed[board.joint] for board in drivers]
+    stands = np.array([joint_angle(drivers, drivers_observed, robot, joint)[-1] for joint in range(len(drivers))])
     gate = Gate.of_boards(robot, drivers, settings, file.limits, stands)
     refusals = gate.refusals(plan) or ("",)
     length = f"{plan.period:g} s"
-    return [*findings, *(Finding("plan", "playable", not why, length, why or length) for why in refusals)]
+    return [*findings, *(BoardFinding("plan", "playable", not why, length, why or length) for why in refusals)]

@@ -58,7 +58,7 @@ class Connections:
                     self.unopened |= {entry.joint: BoardLost(entry.joint, entry.node, error.text) for entry in entries}
                     continue
                 if watching:
-                    self._ports[-1].tell_others(watching=True)
+                    self._ports[-1].announce(watching=True)
                 opened.append((self._ports[-1], entries))
             clock: Clock = (
                 LockstepClock(file.control, self._ports, file.common_ticks) if file.control else WallClock(self._ports)

@@ -17,7 +17,7 @@ from typing import Any, cast
 from jointbench.errors import FeedError
 from jointbench.link.bench_file import BenchFile, read_bench_file
 from jointbench.link.fault import is_fault_url, parse_fault_url
-from jointbench.link.port_lock import lock_words, this_program
+from jointbench.link.port_lock import lock_facts, this_program
 
 
 def private_folder() -> Path:
@@ -177,8 +177,8 @@ def open_feed(bench_file: str | Path | BenchFile) -> FeedClient | None:
         FeedError: it cannot be read, such as one of another version.
     """
     file = bench_file if isinstance(bench_file, BenchFile) else read_bench_file(bench_file)
-    for words in _locks(file):
-        feed: Any = words.get("feed")
+    for facts in _locks(file):
+        feed: Any = facts.get("feed")
         path = Path(str(feed["path"])) if isinstance(feed, dict) and "path" in feed else None
         if path is None or not is_feed_socket(path):  # anybody may write into a lock that nobody holds
             continue
@@ -200,7 +200,7 @@ def release_watcher(file: BenchFile) -> bool:
     deadline = time.monotonic() + _CONNECTING_S
     try:
         while (client := open_feed(file)) is None:
-            if not any(_will_watch(words) for words in _locks(file)) or time.monotonic() > deadline:
+            if not any(_will_watch(facts) for facts in _locks(file)) or time.monotonic() > deadline:
                 return False
             time.sleep(_LOOK_S)
         with client:
@@ -216,13 +216,13 @@ def release_watcher(file: BenchFile) -> bool:
 def _locks(file: BenchFile) -> list[dict[str, Any]]:
     """Facts in the locks of the bench's ports, whoever has them or had them."""
     urls = dict.fromkeys(board.url for board in file.boards)
-    return [lock_words(parse_fault_url(url)[1] if is_fault_url(url) else url) for url in urls]
+    return [lock_facts(parse_fault_url(url)[1] if is_fault_url(url) else url) for url in urls]
 
 
-def _will_watch(words: dict[str, Any]) -> bool:
+def _will_watch(facts: dict[str, Any]) -> bool:
     """Return whether these are the facts of a watcher that is there and serves no feed yet."""
-    pid = words.get("pid")
-    if "feed" in words or not words.get("watching") or not isinstance(pid, int) or pid <= 0:
+    pid = facts.get("pid")
+    if "feed" in facts or not facts.get("watching") or not isinstance(pid, int) or pid <= 0:
         return False
     try:
         os.kill(pid, 0)

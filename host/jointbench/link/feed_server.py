@@ -50,7 +50,7 @@ class Source(Protocol):
         """Take what a client asks; returns the answer, None where that comes later."""
         ...
 
-    def unheard(self) -> dict[str, Any] | None:
+    def overdue_stop(self) -> dict[str, Any] | None:
         """The answer to a stop that nobody has carried out in time; None where somebody has."""
         ...
 
@@ -190,11 +190,11 @@ class FeedServer:
             return {"kind": "error", "why": 'this is no request; one is a line {"ask": "stop", "who": "…"}'}
         if what == "stop":
             self._start(self._await_stop())
-        return self._source.asked(_word(what), _word(who))
+        return self._source.asked(_printable(what), _printable(who))
 
     async def _await_stop(self) -> None:
         await asyncio.sleep(self._stop_patience_s)
-        if answer := self._source.unheard():
+        if answer := self._source.overdue_stop():
             self._tell_all(answer)
 
     def _tell_all(self, line: dict[str, Any]) -> None:
@@ -217,7 +217,7 @@ def _encoded(line: dict[str, Any]) -> bytes:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _word(text: Any) -> str:
+def _printable(text: Any) -> str:
     """A client's name or request, fit to be shown."""
     return "".join(character for character in str(text)[:80] if character.isprintable())
 
@@ -349,7 +349,7 @@ class Feed:
         self.server: FeedServer = FeedServer(self, STOP_PATIENCE_S)
         try:
             for line in bench.lines:
-                line.port.tell_others(feed={"path": str(self.server.path), "version": VERSION})
+                line.port.announce(feed={"path": str(self.server.path), "version": VERSION})
         except OSError as error:
             self.server.close("closed")
             raise FeedError(f"the lock of a port cannot say where the feed is: {error}") from error
@@ -418,7 +418,7 @@ class Feed:
         self.release_asked = True
         return None
 
-    def unheard(self) -> dict[str, Any] | None:
+    def overdue_stop(self) -> dict[str, Any] | None:
         """The answer to a stop that nobody has carried out in `STOP_PATIENCE_S`; None where somebody has."""
         if not self.stop_asked:
             return None

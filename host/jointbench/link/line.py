@@ -221,7 +221,7 @@ class Port:
         except (serial.SerialException, OSError) as error:
             self.lost = f"port {self.url} is gone: {error}"
 
-    def tell_others(self, **facts: Any) -> None:
+    def announce(self, **facts: Any) -> None:
         """Have the port's lock, where it has one, tell these facts to whoever finds it taken."""
         if self._lock:
             self._lock.tell(**facts)

@@ -58,13 +58,13 @@ class PortLock:
         self.path: Path = _lock_path(device, folder)
         _make_for_all(self.path.parent)
         self._file = self._take(device)
-        self._words: dict[str, Any] = {}
+        self._facts: dict[str, Any] = {}
         self.tell(port=device, owner=_user(), pid=os.getpid(), program=program_name(), since=_now())
 
     def tell(self, **facts: Any) -> None:
         """Write these facts, beside those before, for whoever finds the port taken."""
-        self._words |= facts
-        text = json.dumps(self._words).encode() + b"\n"
+        self._facts |= facts
+        text = json.dumps(self._facts).encode() + b"\n"
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 
@@ -113,17 +113,17 @@ def lock_port(url: str) -> PortLock | None:
     return PortLock(url) if is_device else None
 
 
-def lock_words(device: str, folder: Path | None = None) -> dict[str, Any]:
+def lock_facts(device: str, folder: Path | None = None) -> dict[str, Any]:
     """Facts in the lock of a device, of whoever has it or had it; none where it cannot be read."""
     try:
         file = os.open(_lock_path(device, folder), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            words: object = json.loads(os.read(file, _MOST_BYTES)) if _is_plain(file) else {}
+            facts: object = json.loads(os.read(file, _MOST_BYTES)) if _is_plain(file) else {}
         finally:
             os.close(file)
     except (OSError, ValueError, RecursionError):
         return {}
-    return cast(dict[str, Any], words) if isinstance(words, dict) else {}
+    return cast(dict[str, Any], facts) if isinstance(facts, dict) else {}
 
 
 def _lock_path(device: str, folder: Path | None) -> Path:

@@ -42,7 +42,7 @@ class Counting:
         self.asked_for.append((what, who))
         return None
 
-    def unheard(self) -> dict[str, Any] | None:
+    def overdue_stop(self) -> dict[str, Any] | None:
         return {"kind": "error", "why": "nobody heard"}
 
 
@@ -75,11 +75,11 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFile:
     return read_bench_file(path)
 
 
-def write_lock(tmp_path: Path, words: dict[str, Any]) -> None:
+def write_lock(tmp_path: Path, facts: dict[str, Any]) -> None:
     """What anybody may have written into the lock of the first board's port."""
     folder = tmp_path / "jointbench-ports"
     folder.mkdir(exist_ok=True)
-    (folder / "dev-none-1.lock").write_text(json.dumps(words))
+    (folder / "dev-none-1.lock").write_text(json.dumps(facts))
 
 
 @pytest.fixture

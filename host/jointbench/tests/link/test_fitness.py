@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from jointbench.link.fitness import Finding, Heard, board_findings, position_findings
+from jointbench.link.fitness import BoardFinding, Observation, board_findings, position_findings
 from jointbench.link.identity import Facts, Identity
 from jointbench.link.ledger import BoardLedger
 from jointbench.link.sync import Exchange
@@ -47,20 +47,20 @@ def identity(cause: str = "POWER_ON") -> Identity:
     return replace(Identity.from_hello(cast(Frame, chunk.content).body), reset_cause=cause)
 
 
-def heard(ledger: BoardLedger = LEDGER, pings: tuple[Exchange, ...] = PINGS, **samples: object) -> Heard:
+def heard(ledger: BoardLedger = LEDGER, pings: tuple[Exchange, ...] = PINGS, **samples: object) -> Observation:
     columns = {
         name: np.broadcast_to(np.asarray(value, dtype=np.int32), 1000) for name, value in (SOUND | samples).items()
     }
-    return Heard(ledger, pings, (), columns, None)
+    return Observation(ledger, pings, (), columns, None)
 
 
-def found(said: Heard, board: Board | None = None) -> dict[str, Finding]:
+def found(said: Observation, board: Board | None = None) -> dict[str, BoardFinding]:
     own = cast(Any, board or Board(FACTS, identity()))
     each = board_findings(own, said, ROBOT, 0, FACTS) + position_findings([own], [said], ROBOT)
     return {finding.name: finding for finding in each}
 
 
-def wrong(said: Heard, board: Board | None = None) -> dict[str, str]:
+def wrong(said: Observation, board: Board | None = None) -> dict[str, str]:
     return {name: finding.text for name, finding in found(said, board).items() if not finding.ok}
 
 
@@ -104,7 +104,7 @@ TURNED_A_LITTLE = np.linspace(0, HALF_A_TURN // 25, 1000)
         (heard(link_position=TURNED_A_LITTLE), "position", "the motor encoder does not count"),
     ],
 )  # fmt: skip
-def test_what_is_not_as_it_should_be_is_the_only_thing_found(said: Heard, name: str, words: str) -> None:
+def test_what_is_not_as_it_should_be_is_the_only_thing_found(said: Observation, name: str, words: str) -> None:
     troubles = wrong(said)
     assert list(troubles) == [name]
     assert words in troubles[name]

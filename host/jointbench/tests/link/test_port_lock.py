@@ -14,7 +14,7 @@ import serial
 from jointbench.errors import BoardLost, PortInUse
 from jointbench.link.bench_file import BoardEntry
 from jointbench.link.line import Port
-from jointbench.link.port_lock import PortLock, lock_port, lock_words
+from jointbench.link.port_lock import PortLock, lock_facts, lock_port
 
 HOLD = """
 import sys
@@ -125,7 +125,7 @@ def test_words_are_read_from_a_lock_alone(place: Callable[[Path], None], device:
     (tmp_path / "victim").write_text('{"pid": 1}')
     place(path)
     read: list[dict[str, object]] = []
-    reader = threading.Thread(target=lambda: read.append(lock_words(device, tmp_path)), daemon=True)
+    reader = threading.Thread(target=lambda: read.append(lock_facts(device, tmp_path)), daemon=True)
     reader.start()
     reader.join(30.0)
     assert read == [{}]
@@ -135,9 +135,9 @@ def test_words_are_read_from_a_lock_alone(place: Callable[[Path], None], device:
 def test_a_lock_with_rubbish_tells_nothing(text: bytes, device: str, tmp_path: Path) -> None:
     lock = PortLock(device, tmp_path)
     lock.tell(feed={"path": "somewhere"})
-    assert lock_words(device, tmp_path)["feed"] == {"path": "somewhere"}
+    assert lock_facts(device, tmp_path)["feed"] == {"path": "somewhere"}
     lock.path.write_bytes(text)
-    assert lock_words(device, tmp_path) == {}
+    assert lock_facts(device, tmp_path) == {}
     lock.close()
 
 
