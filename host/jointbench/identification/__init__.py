@@ -1,12 +1,12 @@
 """From a run to a judged model: observations, weighted least squares, error bars, verdicts, validation."""
 
 from jointbench.identification.comparison import Comparison, compare
-from jointbench.identification.external import without_external
 from jointbench.identification.fit import fit
 from jointbench.identification.fleet import Fleet, fit_fleet
 from jointbench.identification.judgement import TorqueError, Verdict
 from jointbench.identification.model import Model
 from jointbench.identification.model_file import load_model
+from jointbench.identification.recorded_signals import without_external
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.validation import Validation, validate
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
@@ -15,23 +14,27 @@ from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
 from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
-from jointbench.identification.estimators.estimator import DEFAULT, ESTIMATORS, estimator_options
-from jointbench.identification.friction import FrictionLaws, fit_with_laws
+from jointbench.identification.estimators.estimator import DEFAULT, estimator_options
+from jointbench.identification.friction import FrictionLaws, LawFit, ModelFriction, ModelMemory, fit_with_laws
 from jointbench.identification.friction.memory_fit import ESTIMATORS as MEMORY_BESIDE
 from jointbench.identification.friction.memory_fit import MEMORY, fit_memory
 from jointbench.identification.judgement import ErrorSums, TorqueError, TwoErrors
 from jointbench.identification.model import Model
-from jointbench.identification.observations import Recorded, best_information, fitted_rows, modelled_torque, observe
+from jointbench.identification.observations import (
+    Observations,
+    best_information,
+    fitted_rows,
+    modelled_torque,
+    observe,
+)
 from jointbench.identification.rows import Rows, felt_by_sensor
-from jointbench.identification.settings import FitSettings, provenance, provenance_of_all
+from jointbench.identification.settings import FitSettings, provenance_of_all
 from jointbench.identification.whiteness import Whiteness, WhitenessSums
 from jointbench.recording.run import Run
 from jointbench.robot import Robot
 
 Settings = FitSettings | Mapping[str, Any] | None
 """All of them, or those that are not to be the run's own."""
-
-__all__ = ["ESTIMATORS", "fit", "provenance", "run_settings"]
 
 
 def fit(
@@ -79,74 +82,69 @@ def fit(
     True
     """
     chosen = make_estimator(estimator, options)
-    given = (runs,) if isinstance(runs, Run) else tuple(runs)
-    if not given:
+    runs = (runs,) if isinstance(runs, Run) else tuple(runs)
+    if not runs:
         raise FitError("no run is given to fit; give one or more")
-    robot = robot or given[0].robot
+    robot = robot or runs[0].robot
     base = base_parameters(robot)
-    recorded = [
-        Recorded.of(observe(run, robot, base, each)) for run, each in zip(given, _each(given, settings), strict=True)
+    recordings = [
+        observe(run, robot, base, of_run) for run, of_run in zip(runs, _settings_of_runs(runs, settings), strict=True)
     ]
-    _check_enough(given, base, recorded)
-    side, parts = modelled_torque(recorded), fitted_rows(recorded, base)
+    _check_enough(runs, base, recordings)
+    side, parts = modelled_torque(recordings), fitted_rows(recordings, base)
     if side == "joint":
         base = felt_by_sensor(base)
-    observations = tuple(each.observations for each in recorded)
-    problem = Problem(robot, base, given, observations, parts)
-    with foreign_code(
-        FitError,
-        f"the equations of {', '.join(str(run.path) for run in given)} have no solution",
-        "look for spikes and dead joints with `jointbench doctor RUN`, or leave their time out by interval",
-        (LinAlgError,),
-    ):
-        estimate, laws = (
-            (chosen(problem), None) if friction in (None, MEMORY) else fit_with_laws(chosen, problem, friction)
-        )
-    judged = [each for each in recorded if each.torque == side]
-    measured: list[Rows] = [each.measured(base) for each in judged]
-    values = estimate.parameters
-    if laws is not None:
-        measured = [
-            laws.predicted(rows, each.observations, values) for rows, each in zip(measured, judged, strict=True)
-        ]
-        values = np.ones(1)
-    error, error_all, white = _errors(judged, measured, robot.modelled, values)
-    memory, notes = None, tuple(_notes(given, recorded, base))
+    problem = Problem(robot, base, runs, tuple(recordings), parts)
+    estimate, laws = _solve(chosen, problem, friction)
+    judged = [observations for observations in recordings if observations.settings.torque == side]
+    prediction = _predict(base, judged, estimate.parameters, laws)
+    memory, notes = None, tuple(_notes(runs, recordings, base))
     if friction == MEMORY:
         _check_memory(side, chosen.name)
     if friction in (None, MEMORY) and side == "motor" and chosen.name in MEMORY_BESIDE:
-        memory, why = fit_memory(base, judged, measured, estimate, TwoErrors(error_all, error))
-        notes += (why,)
+        without = TwoErrors(prediction.error_all, prediction.error)
+        memory, reason = fit_memory(base, judged, prediction.rows, estimate, without)
+        notes += (reason,)
         if memory is not None:
-            measured = [
-                memory.predicted(rows, each.observations) for rows, each in zip(measured, judged, strict=True)
-            ]
-            error, error_all, white = _errors(judged, measured, robot.modelled, np.ones(1))
+            prediction = _predict(base, judged, estimate.parameters, memory)
     return Model(
         robot=robot,
         base=base,
         parameters=estimate.parameters,
         covariance=estimate.covariance,
         condition_number=estimate.condition_number,
-        error=error,
-        error_all=error_all,
-        whiteness=white,
+        error=prediction.error,
+        error_all=prediction.error_all,
+        whiteness=prediction.whiteness,
         information=best_information(judged),
-        noise_rms=_root_mean_square(np.array([each.observations.noise for each in judged])),
+        noise_rms=_root_mean_square(np.array([observations.noise for observations in judged])),
         lags=estimate.lags,
-        rows=tuple(int(n) for n in np.sum([each.rows for each in recorded], axis=0)),
+        rows=tuple(int(n) for n in np.sum([observations.n_fitted for observations in recordings], axis=0)),
         estimator=chosen.name,
         options=estimator_options(chosen),
         figures=estimate.figures,
         notes=(*estimate.notes, *notes),
-        settings=judged[0].observations.settings,
-        delays=tuple(each.observations.delay for each in recorded),
-        outliers=np.array([each.observations.outliers for each in recorded]).sum(axis=0),
-        provenance=provenance_of_all(given, [each.observations.settings for each in recorded]),
+        settings=judged[0].settings,
+        delays=tuple(observations.delay for observations in recordings),
+        outliers=np.array([observations.outliers for observations in recordings]).sum(axis=0),
+        provenance=provenance_of_all(runs, [observations.settings for observations in recordings]),
         made_physical=estimate.physical,
         friction=laws,
         memory=memory,
     )
+
+
+def _solve(estimator: Estimator, problem: Problem, friction: FrictionLaws | None) -> LawFit:
+    """Estimate base parameters, and friction laws beside them where any are asked for."""
+    with foreign_code(
+        FitError,
+        f"the equations of {', '.join(str(run.path) for run in problem.runs)} have no solution",
+        "look for spikes and dead joints with `jointbench doctor RUN`, or leave their time out by interval",
+        (LinAlgError,),
+    ):
+        if friction in (None, MEMORY):
+            return LawFit(estimator(problem), None)
+        return fit_with_laws(estimator, problem, friction)
 
 
 def run_settings(run: Run) -> FitSettings:
@@ -155,13 +153,13 @@ def run_settings(run: Run) -> FitSettings:
     return FitSettings.from_dict(given)
 
 
-def _each(runs: Sequence[Run], settings: Settings | Sequence[Settings]) -> list[FitSettings]:
+def _settings_of_runs(runs: Sequence[Run], settings: Settings | Sequence[Settings]) -> list[FitSettings]:
     """Settings of each run."""
     if settings is None or isinstance(settings, (FitSettings, Mapping)):
         return [_chosen(run, settings) for run in runs]
     if len(settings) != len(runs):
         raise FitError(f"{len(settings)} settings are given for {len(runs)} runs; give one for all, or one for each")
-    return [_chosen(run, each) for run, each in zip(runs, settings, strict=True)]
+    return [_chosen(run, of_run) for run, of_run in zip(runs, settings, strict=True)]
 
 
 def _chosen(run: Run, settings: Settings) -> FitSettings:
@@ -184,26 +182,47 @@ def _check_memory(side: str, estimator: str) -> None:
         )
 
 
-def _errors(
-    recorded: Sequence[Recorded], measured: Sequence[Rows], modelled: NDArray[np.bool_], parameters: Array
-) -> tuple[TorqueError, TorqueError, Whiteness]:
-    """Errors of the torque where the joints move and over all complete rows, and how far they are noise.
+class _Prediction(NamedTuple):
+    """Predicted rows of torque and their errors, where the joints move and over all complete rows."""
+
+    rows: list[Rows]
+    error: TorqueError
+    error_all: TorqueError
+    whiteness: Whiteness
+
+
+def _predict(
+    base: BaseParameters,
+    recordings: Sequence[Observations],
+    parameters: Array,
+    friction: ModelFriction | ModelMemory | None,
+) -> _Prediction:
+    """Predict the torque of all rows, and judge it.
 
     A joint is judged where its torque says something, if it does in any recording.
     """
+    measured = [(observations, observations.measured(base)) for observations in recordings]
+    rows = [part for _, part in measured]
+    if isinstance(friction, ModelMemory):
+        rows = [friction.predicted(part, observations) for observations, part in measured]
+    elif friction is not None:
+        rows = [friction.predicted(part, observations, parameters) for observations, part in measured]
+    if friction is not None:
+        parameters = np.ones(1)
+    modelled = base.robot.modelled
     n = len(modelled)
     moving, everywhere, white, free = ErrorSums(n), ErrorSums(n), WhitenessSums(n), 0
-    silent = ~np.any([each.information.informative for each in recorded], axis=0)
-    for each, rows in zip(recorded, measured, strict=True):
-        joints, start = each.information.informative | silent, free
-        for block in rows.blocks():
+    silent = ~np.any([observations.information.informative for observations in recordings], axis=0)
+    for observations, part in zip(recordings, rows, strict=True):
+        joints, start = observations.information.informative | silent, free
+        for block in part.blocks():
             predicted, used = block.predict(parameters), block.used & joints
             complete = block.complete[:, None] & modelled & joints
             moving.add(block.torque, predicted, used, block.complete)
             everywhere.add(block.torque, predicted, complete, block.complete)
             white.add(start + block.start, block.torque - predicted, used)
             free = start + block.stop + 1  # a gap before the next recording
-    return moving.result(), everywhere.result(), white.result()
+    return _Prediction(rows, moving.result(), everywhere.result(), white.result())
 
 
 def _root_mean_square(noise: Array) -> Array:
@@ -214,17 +233,18 @@ def _root_mean_square(noise: Array) -> Array:
     return np.sqrt(np.divide(squares, count, out=np.full(noise.shape[1], np.nan), where=count > 0))
 
 
-def _notes(runs: Sequence[Run], recorded: Sequence[Recorded], base: BaseParameters) -> list[str]:
-    """What a reader must know of the runs, in sentences."""
+def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BaseParameters) -> list[str]:
+    """Sentences that a reader of the model must know of the runs."""
     notes = list(doubled_compensations(base))
-    for run, each in zip(runs, recorded, strict=True):
+    for run, observations in zip(runs, recordings, strict=True):
         where = f"run {run.path}: " if len(runs) > 1 else ""
         notes += [
             f"{where}{reason}; its rows are left out"
-            for reason in each.information.reasons(base.robot, each.torque).values()
+            for reason in observations.information.reasons(base.robot, observations.settings.torque).values()
         ]
-    if len({each.torque for each in recorded}) > 1:
-        motors = ", ".join(str(run.path) for run, each in zip(runs, recorded, strict=True) if each.torque == "motor")
+    sides = [observations.settings.torque for observations in recordings]
+    if len(set(sides)) > 1:
+        motors = ", ".join(str(run.path) for run, side in zip(runs, sides, strict=True) if side == "motor")
         notes.append(
             f"the model is that of the joint torque sensors; of the motor currents of {motors} all that drives add is "
             f"taken out, so that they tell of the links alone"
@@ -232,13 +252,17 @@ def _notes(runs: Sequence[Run], recorded: Sequence[Recorded], base: BaseParamete
     return notes
 
 
-def _check_enough(runs: Sequence[Run], base: BaseParameters, recorded: Sequence[Recorded]) -> None:
+def _check_enough(runs: Sequence[Run], base: BaseParameters, recordings: Sequence[Observations]) -> None:
     """Refuse a fit with fewer rows than parameters that act on them."""
-    rows = np.sum([each.rows for each in recorded], axis=0)
+    rows = np.sum([observations.n_fitted for observations in recordings], axis=0)
     if rows.sum() > base.rank:
         return
     per_joint = ", ".join(f"{name} {count}" for name, count in zip(base.robot.joint_names, rows, strict=True))
-    reasons = [why for each in recorded for why in each.information.reasons(base.robot, each.torque).values()]
+    reasons = [
+        reason
+        for observations in recordings
+        for reason in observations.information.reasons(base.robot, observations.settings.torque).values()
+    ]
     silent = f"; {'; '.join(reasons)}" if reasons else ""
     which = f"run {runs[0].path} gives" if len(runs) == 1 else f"the {len(runs)} runs give"
     raise FitError(

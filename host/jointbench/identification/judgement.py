@@ -139,6 +139,25 @@ def judge_whole(joints: tuple[Verdict, ...], relative_errors: Array) -> Verdict:
     return Verdict("model", joints[worst].word, f"worst joint {joints[worst].name}: {joints[worst].reason}")
 
 
+FOLDS = 5
+"""Of rows, each held out once, to choose between candidates."""
+
+
+def simplest_within_one_standard_error(held_out: Array) -> int:
+    """Return the first candidate whose mean error is within one standard error of the least.
+
+    Args:
+        held_out: mean square error of each candidate on each fold, the simplest first, shape (n, n_folds).
+
+    Source: Breiman et al., Classification and Regression Trees, 1984, sec. 3.4.3.
+    """
+    means = held_out.mean(axis=1)
+    least = int(np.argmin(means))
+    differences = held_out - held_out[least]
+    standard_error = differences.std(axis=1, ddof=1) / held_out.shape[1] ** 0.5
+    return int(np.flatnonzero(means - means[least] <= standard_error)[0])
+
+
 @dataclass(frozen=True)
 class TorqueError:
     """Errors of predicted torque over some rows; relative means rms error / rms measured torque.

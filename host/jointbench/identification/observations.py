@@ -33,18 +33,10 @@ from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, valid_spans
 
 
-@dataclass(frozen=True, eq=False)
-class ObservedBlock:
-    """Rows of a stretch and the motion they belong to, filtered position and derivatives."""
-
-    rows: Block
-    motion: Motion
-
-
 class BlocksInFile:
     """Blocks whose numbers lie in a file without a name; each time they are asked for they are read again."""
 
-    def __init__(self, blocks: Iterable[ObservedBlock]) -> None:
+    def __init__(self, blocks: Iterable[Block]) -> None:
         """Write them.
 
         Raises:
@@ -54,14 +46,14 @@ class BlocksInFile:
         self._heads: list[tuple[Block, list[tuple[int, ...]]]] = []
         for block in blocks:
             arrays = _arrays(block)
-            for each in arrays:
-                buffer.append(each)
-            emptied = tuple(JointRows(which, np.empty((len(which), 0))) for which, _ in block.rows.joints)
-            head = replace(block.rows, joints=emptied, torque=np.empty((0, block.rows.torque.shape[1])))
-            self._heads.append((head, [each.shape for each in arrays]))
+            for array in arrays:
+                buffer.append(array)
+            empty_joints = tuple(JointRows(which, np.empty((len(which), 0))) for which, _ in block.joints)
+            head = replace(block, joints=empty_joints, torque=np.empty((0, block.torque.shape[1])), motion=None)
+            self._heads.append((head, [array.shape for array in arrays]))
         self._numbers = buffer.to_array()
 
-    def __iter__(self) -> Iterator[ObservedBlock]:
+    def __iter__(self) -> Iterator[Block]:
         start = 0
         for head, shapes in self._heads:
             arrays: list[Array] = []
@@ -70,13 +62,13 @@ class BlocksInFile:
                 arrays.append(read_rows(self._numbers, slice(start, stop)).reshape(shape))
                 start = stop
             torque, q, dq, ddq, *columns = arrays
-            joints = tuple(JointRows(which, each) for (which, _), each in zip(head.joints, columns, strict=True))
-            yield ObservedBlock(replace(head, joints=joints, torque=torque), Motion(q, dq, ddq))
+            joints = tuple(JointRows(which, values) for (which, _), values in zip(head.joints, columns, strict=True))
+            yield replace(head, joints=joints, torque=torque, motion=Motion(q, dq, ddq))
 
 
-def _arrays(block: ObservedBlock) -> list[Array]:
-    motion = block.motion
-    return [block.rows.torque, motion.q, motion.dq, motion.ddq, *(columns for _, columns in block.rows.joints)]
+def _arrays(block: Block) -> list[Array]:
+    assert block.motion is not None
+    return [block.torque, *block.motion, *(columns for _, columns in block.joints)]
 
 
 _IN_MEMORY = 24e6
@@ -129,15 +121,11 @@ class Observations:
         return -(-len(self.filter.signals.valid) // self.filter.low_pass.stride)
 
     def blocks(self) -> Iterator[Block]:
-        """All rows away from gaps and ends in order of time, as an estimator takes them."""
-        return (block.rows for block in self.observed())
-
-    def observed(self) -> Iterator[ObservedBlock]:
-        """The blocks, each with its motion."""
+        """All rows away from gaps and ends in order of time, each block with its motion."""
         return iter(self._kept or self._computed())
 
     @cached_property
-    def _kept(self) -> Sequence[ObservedBlock] | BlocksInFile | None:
+    def _kept(self) -> Sequence[Block] | BlocksInFile | None:
         """The blocks, computed once; None where no disk has room for them."""
         if 8 * self.filter.n_columns * sum(stretch.n_rows for stretch in self.stretches) <= _IN_MEMORY:
             return list(self._computed())
@@ -146,7 +134,7 @@ class Observations:
         except OSError:
             return None
 
-    def _computed(self) -> Iterator[ObservedBlock]:
+    def _computed(self) -> Iterator[Block]:
         samples = self.delay.seconds / self.filter.low_pass.sample_period
         threshold, guard = _rest(self.settings, self.filter.low_pass)
         for stretch in self.stretches:
@@ -155,15 +143,15 @@ class Observations:
             found = self.filter.columns(stretch, threshold, guard)
             torque = self.filter.torque(stretch, float(np.abs(samples).max()))
             complete = torque.reaches(samples)
-            rows = Block(
+            yield Block(
                 start=stretch.rows.start,
                 joints=found.joints,
                 n_parameters=self.n_parameters,
                 torque=torque.earlier(samples),
                 used=found.moving & complete[:, None],
                 complete=complete,
+                motion=found.motion,
             )
-            yield ObservedBlock(rows, found.motion)
 
     @cached_property
     def time(self) -> Array:
@@ -173,12 +161,12 @@ class Observations:
     @cached_property
     def regressor(self) -> Array:
         """Of all rows, filtered as the torque was, on the board and on the host, shape (n, n_joints, rank)."""
-        return self._whole((self.n_joints, self.n_parameters), lambda block: block.rows.regressor)
+        return self._whole((self.n_joints, self.n_parameters), lambda block: block.regressor)
 
     @cached_property
     def torque(self) -> Array:
         """Of all rows, filtered [N·m or N], zero of passive joints and where not complete, shape (n, n_joints)."""
-        return self._whole((self.n_joints,), lambda block: block.rows.torque)
+        return self._whole((self.n_joints,), lambda block: block.torque)
 
     @cached_property
     def motion(self) -> Motion:
@@ -192,18 +180,41 @@ class Observations:
     @cached_property
     def complete(self) -> NDArray[np.bool_]:
         """All rows away from gaps and ends, shape (n,)."""
-        return self._whole((), lambda block: block.rows.complete).astype(np.bool_)
+        return self._whole((), lambda block: block.complete).astype(np.bool_)
 
     @cached_property
     def moving(self) -> NDArray[np.bool_]:
         """Rows of modelled joints away from rest, shape (n, n_joints); False where not complete."""
-        return self._whole((self.n_joints,), lambda block: block.rows.used).astype(np.bool_)
+        return self._whole((self.n_joints,), lambda block: block.used).astype(np.bool_)
 
-    def _whole(self, shape: tuple[int, ...], of: Callable[[ObservedBlock], NDArray[Any]]) -> Array:
+    @property
+    def information(self) -> TorqueInformation:
+        """Whether each joint's torque varies more than its noise."""
+        return self._judged_torque[0]
+
+    @property
+    def n_fitted(self) -> tuple[int, ...]:
+        """Number of rows of each joint that are fitted."""
+        return tuple(int(n) for n in np.where(self.information.informative, self._judged_torque[1], 0))
+
+    def measured(self, base: BaseParameters) -> Rows:
+        """All rows, as the sensor feels them: a torque sensor at the joint does not feel the rotor before it."""
+        return AtSensor(self, base) if self.settings.torque == "joint" else self
+
+    @cached_property
+    def _judged_torque(self) -> tuple[TorqueInformation, NDArray[np.intp]]:
+        """Information in the torques and rows of each joint away from rest, in one pass."""
+        sums, moving = InformationSums(self.n_joints), np.zeros(self.n_joints, dtype=np.intp)
+        for block in self.blocks():
+            sums.add(block.start, block.torque, block.used)
+            moving += block.used.sum(axis=0)
+        return sums.result(noise_in_band(self.noise, self.filter.low_pass)), moving
+
+    def _whole(self, shape: tuple[int, ...], of: Callable[[Block], NDArray[Any]]) -> Array:
         """Something of all blocks in its place among all rows, zero where there is no block."""
         whole = np.zeros((self.n_rows, *shape))
-        for block in self.observed():
-            whole[block.rows.start : block.rows.stop] = of(block)
+        for block in self.blocks():
+            whole[block.start : block.stop] = of(block)
         return whole
 
 
@@ -310,45 +321,6 @@ def _estimated_delay(run: Run, filtered: ParallelFilter, parts: Sequence[slice],
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
-    """A run's observations, and what a look at its torques tells.
-
-    Attributes:
-        observations: of the run.
-        information: whether each joint's torque varies more than its noise.
-        moving: rows of each joint away from rest, shape (n_joints,).
-    """
-
-    observations: Observations
-    information: TorqueInformation
-    moving: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, observations: Observations) -> Recorded:
-        """Look at the torques, in one pass."""
-        sums, moving = InformationSums(observations.n_joints), np.zeros(observations.n_joints, dtype=np.intp)
-        for block in observations.blocks():
-            sums.add(block.start, block.torque, block.used)
-            moving += block.used.sum(axis=0)
-        noise = noise_in_band(observations.noise, observations.filter.low_pass)
-        return cls(observations, sums.result(noise), moving)
-
-    @property
-    def torque(self) -> str:
-        """On which side torque was measured: "motor" or "joint"."""
-        return self.observations.settings.torque
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """How many rows of each joint are fitted."""
-        return tuple(int(n) for n in np.where(self.information.informative, self.moving, 0))
-
-    def measured(self, base: BaseParameters) -> Rows:
-        """All rows, as the sensor feels them: a torque sensor at the joint does not feel the rotor before it."""
-        return AtSensor(self.observations, base) if self.torque == "joint" else self.observations
-
-
-@dataclass(frozen=True, eq=False)
 class OfJoints(ChangedRows):
     """Rows of some joints only.
 
@@ -365,34 +337,36 @@ class OfJoints(ChangedRows):
             yield replace(block, used=block.used & self.joints)
 
 
-def modelled_torque(recorded: Sequence[Recorded]) -> str:
-    """On which side torque is modelled: at the joints' sensors where any recording has them."""
-    return "joint" if any(each.torque == "joint" for each in recorded) else "motor"
+def modelled_torque(recordings: Sequence[Observations]) -> str:
+    """Return the side whose torque is modelled: "joint", at the sensors, where any recording has them, or "motor"."""
+    return "joint" if any(observations.settings.torque == "joint" for observations in recordings) else "motor"
 
 
-def fitted_rows(recorded: Sequence[Recorded], base: BaseParameters) -> tuple[Rows, ...]:
-    """The rows to fit, recording by recording.
+def fitted_rows(recordings: Sequence[Observations], base: BaseParameters) -> tuple[Rows, ...]:
+    """Return the rows to fit, recording by recording.
 
     Joints whose torque does not vary more than its noise have none. Where some recordings have torque sensors at the
     joints, what motors add before these is taken out of the others, which then tell of the links alone.
 
     Args:
-        recorded: the recordings.
+        recordings: observations of each.
         base: what the columns stand for at the motors, rotors included.
     """
-    at_joint = modelled_torque(recorded) == "joint"
+    at_joint = modelled_torque(recordings) == "joint"
     parts: list[Rows] = []
-    for each in recorded:
-        told = each.information.informative
-        rows = each.measured(base) if told.all() else OfJoints(each.measured(base), told)
-        parts.append(WithoutMotorSide(rows, base) if at_joint and each.torque == "motor" else rows)
+    for observations in recordings:
+        informative = observations.information.informative
+        rows = observations.measured(base)
+        if not informative.all():
+            rows = OfJoints(rows, informative)
+        parts.append(WithoutMotorSide(rows, base) if at_joint and observations.settings.torque == "motor" else rows)
     return tuple(parts)
 
 
-def best_information(recorded: Sequence[Recorded]) -> TorqueInformation:
-    """Of each joint what the recording tells in which its torque varies most beside its noise."""
-    variation = np.array([each.information.variation for each in recorded])
-    noise = np.array([each.information.noise for each in recorded])
+def best_information(recordings: Sequence[Observations]) -> TorqueInformation:
+    """Return of each joint the information of the recording in which its torque varies most beside its noise."""
+    variation = np.array([observations.information.variation for observations in recordings])
+    noise = np.array([observations.information.noise for observations in recordings])
     best = np.argmax(np.nan_to_num(variation) - np.nan_to_num(noise), axis=0)
     joints = np.arange(len(best))
     return TorqueInformation(variation[best, joints], noise[best, joints])

@@ -16,6 +16,7 @@ from jointbench.dynamics import BaseParameters, drive_parameter_names
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import ShapeError
 from jointbench.robot import PARAMETER_NAMES
+from jointbench.signals import Motion
 
 
 class JointRows(NamedTuple):
@@ -45,6 +46,7 @@ class Block:
         torque: [N·m or N], shape (n, n_joints).
         used: rows to fit, shape (n, n_joints).
         complete: rows away from gaps and ends, whether fitted or near rest, shape (n,).
+        motion: filtered position and derivatives that the rows are of, where they are a recording's.
     """
 
     start: int
@@ -53,6 +55,7 @@ class Block:
     torque: Array
     used: NDArray[np.bool_]
     complete: NDArray[np.bool_]
+    motion: Motion | None = None
 
     @classmethod
     def of(

@@ -19,7 +19,13 @@ from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.terms import laws_for
 from jointbench.identification.friction.variable_projection import particle_swarm, variable_projection
-from jointbench.identification.judgement import Verdict, judge_joint, judge_parameter
+from jointbench.identification.judgement import (
+    FOLDS,
+    Verdict,
+    judge_joint,
+    judge_parameter,
+    simplest_within_one_standard_error,
+)
 from jointbench.identification.least_squares import long_run_covariance
 
 _UNTOLD = "these rows do not tell it: friction is the same for other values"
@@ -103,9 +109,6 @@ def _judge(name: str, value: float, sigma: float, at_bound: bool) -> Verdict:
     return judge_parameter(name, value, sigma)
 
 
-FOLDS = 5
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Several laws fitted to the same friction.
@@ -178,20 +181,7 @@ def compare_laws(
     rms = np.sqrt(held_out.mean(axis=1))
     if not data.in_time:
         return Comparison(fits, rms, "bic", int(np.argmin([fit.bic for fit in fits])))
-    return Comparison(fits, rms, "held_out", simplest_near_the_least(held_out))
-
-
-def simplest_near_the_least(held_out: Array) -> int:
-    """Return the first candidate whose mean error is within one standard error of the least.
-
-    Args:
-        held_out: mean square error of each candidate on each fold, the simplest first, shape (n, n_folds).
-    """
-    means = held_out.mean(axis=1)
-    least = int(np.argmin(means))
-    apart = held_out - held_out[least]
-    standard_error = apart.std(axis=1, ddof=1) / held_out.shape[1] ** 0.5
-    return int(np.flatnonzero(means - means[least] <= standard_error)[0])
+    return Comparison(fits, rms, "held_out", simplest_within_one_standard_error(held_out))
 
 
 def _held_out_squares(data: FrictionData, law: Law, method: Method, seed: int) -> Array:

@@ -15,12 +15,13 @@ from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
-from jointbench.identification.friction.fit import FOLDS, FrictionFit, compare_laws
+from jointbench.identification.friction.fit import FrictionFit, compare_laws
 from jointbench.identification.friction.joint_laws import PLAIN, JointLaws, LawRows, Point
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.model_friction import ModelFriction
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 from jointbench.identification.friction.variable_projection import valleys, variable_projection
+from jointbench.identification.judgement import FOLDS
 from jointbench.identification.least_squares import Estimate, joint_weights
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.triangles import Triangles, compress

@@ -28,7 +28,7 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
+from jointbench.identification.judgement import FOLDS, simplest_within_one_standard_error
 from jointbench.lazy_numba import lazy_njit
 
 _GONE = 40.0
@@ -230,7 +230,7 @@ def fit_with_memory(carriers: Carriers, free: Array, columns: Array, torque: Arr
             for _, which in families
         ]
     )
-    name, which = families[simplest_near_the_least(squares)]
+    name, which = families[simplest_within_one_standard_error(squares)]
     p, w = _solve(_stacked(triangles), n_free, which)
     rms = {family: float(np.sqrt(np.mean(each))) for (family, _), each in zip(families, squares, strict=True)}
     return MemoryFit(p, FrictionWithMemory(carriers, w, name, rms))

@@ -12,12 +12,11 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
-from jointbench.identification.friction.fit import FOLDS, simplest_near_the_least
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.friction.model_memory import Axis, ModelMemory, axes_of, columns_of, loading
-from jointbench.identification.judgement import TwoErrors
+from jointbench.identification.judgement import FOLDS, TwoErrors, simplest_within_one_standard_error
 from jointbench.identification.least_squares import Estimate
-from jointbench.identification.observations import Recorded
+from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
 
 ESTIMATORS = ("wls", "ols", "irls")
@@ -76,7 +75,11 @@ class _Table(NamedTuple):
 
 
 def fit_memory(
-    base: BaseParameters, recorded: Sequence[Recorded], parts: Sequence[Rows], plain: Estimate, errors: TwoErrors
+    base: BaseParameters,
+    recordings: Sequence[Observations],
+    parts: Sequence[Rows],
+    plain: Estimate,
+    errors: TwoErrors,
 ) -> tuple[ModelMemory | None, str]:
     """Fit base parameters and friction with memory together, to all rows, where that errs less on rows held out.
 
@@ -89,7 +92,7 @@ def fit_memory(
 
     Args:
         base: what the columns stand for.
-        recorded: recordings of motors' torques.
+        recordings: observations of motors' torques.
         parts: their rows.
         plain: base parameters beside Coulomb and viscous friction.
         errors: with these.
@@ -104,7 +107,7 @@ def fit_memory(
     rows = sum(int(block.complete.sum()) for part in parts for block in part.blocks())
     if rows < FOLDS * (len(_OF_DRIVE) + 2):
         return None, f"no friction with memory: {rows} rows are too few to hold some out"
-    look = _Search(base, recorded, parts, plain, axes, _FIRST_LOOK, None)
+    look = _Search(base, recordings, parts, plain, axes, _FIRST_LOOK, None)
     helped = {axis.name for axis, choice in look.chosen if choice.share <= _WORTH}
     if helped:
         theirs = tuple(axis for axis in axes if axis.name in helped)
@@ -133,14 +136,14 @@ class _Search:
     """Rows with columns of some axes.
 
     Attributes:
-        base, recorded, parts, plain: as of `fit_memory`.
+        base, recordings, parts, plain: as of `fit_memory`.
         axes: that may have memory.
         carriers: their grids.
         load: base parameters whose torque is load, with all others; None: no grid asks for load.
     """
 
     base: BaseParameters
-    recorded: Sequence[Recorded]
+    recordings: Sequence[Observations]
     parts: Sequence[Rows]
     plain: Estimate
     axes: tuple[Axis, ...]
@@ -170,7 +173,7 @@ class _Search:
             tables = again._tables([(axis, self.carriers) for axis, _ in chosen], found.of_used)
             memory = found.solve(tables, errors)
         ours, plain = found.held_out(tables)
-        by_chance = simplest_near_the_least(np.array([plain.sum(axis=0), ours.sum(axis=0)])) == 0
+        by_chance = simplest_within_one_standard_error(np.array([plain.sum(axis=0), ours.sum(axis=0)])) == 0
         if by_chance or ours.sum() > _WORTH_TOGETHER**2 * plain.sum():
             return None, "no friction with memory: with all joints together it errs no less on rows held out"
         rows = np.array([0 if table is None else table.counts.sum() for table in tables])
@@ -187,8 +190,8 @@ class _Search:
     ) -> list[_Table | None]:
         """Of each joint, None of those without rows; only the columns that are used, where that is known."""
         load = loading(self.base, self.plain.parameters if self.load is None else self.load)
-        most = _LOOKED_AT // len(self.recorded) if used is None else None
-        columns = [replace(columns_of(each.observations, axes, load), most=most) for each in self.recorded]
+        most = _LOOKED_AT // len(self.recordings) if used is None else None
+        columns = [replace(columns_of(observations, axes, load), most=most) for observations in self.recordings]
         total = sum(
             int(block.complete.sum())
             for part, friction in zip(self.parts, columns, strict=True)
@@ -197,8 +200,8 @@ class _Search:
         )
         n, seen = self.base.robot.n_joints, 0
         found: list[_Table | None] = [None] * n
-        for each, part, friction in zip(self.recorded, self.parts, columns, strict=True):
-            told = each.information.informative & self.base.robot.modelled
+        for observations, part, friction in zip(self.recordings, self.parts, columns, strict=True):
+            told = observations.information.informative & self.base.robot.modelled
             for block, columns_of_block in zip(part.blocks(), friction.blocks(), strict=True):
                 if block.start not in friction.asked:
                     continue
@@ -255,7 +258,7 @@ class _Search:
         squares = np.array(
             [[v @ gram @ v / n for v, gram, n in zip(each, grams, counts, strict=True)] for each in solutions]
         )
-        best = simplest_near_the_least(squares)
+        best = simplest_within_one_standard_error(squares)
         rms = {name: float(np.sqrt(each.mean())) for (name, _), each in zip(families, squares, strict=True)}
         every = np.array([*solutions[best], _solved(whole, count, families[best][1])])
         weights = every[:, count + len(group) : -1].reshape(len(every), len(group), width)

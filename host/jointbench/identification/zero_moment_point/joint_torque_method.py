@@ -13,7 +13,7 @@ from jointbench.dynamics import BaseParameters, base_parameters, drive_parameter
 from jointbench.errors import FitError
 from jointbench.identification.judgement import ErrorSums, Verdict, judge_joints, judge_whole
 from jointbench.identification.least_squares import judged
-from jointbench.identification.observations import Recorded, fitted_rows, observe
+from jointbench.identification.observations import Observations, fitted_rows, observe
 from jointbench.identification.rows import Block, JointRows, Rows
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.triangles import Triangles, compress
@@ -35,18 +35,18 @@ class TorqueRows:
     Attributes:
         path: of the run.
         base: base parameters of its robot on a base at rest, with drives.
-        recorded: the rows, and what a look at them tells.
+        observations: the rows.
     """
 
     path: Path
     base: BaseParameters
-    recorded: Recorded
+    observations: Observations
 
     @classmethod
     def of(cls, run: Run, robot: Robot, settings: FitSettings | None = None) -> TorqueRows:
         """Filter a run; the arguments and errors are those of `observe`."""
         base = base_parameters(robot)
-        return cls(run.path, base, Recorded.of(observe(run, robot, base, settings or FitSettings())))
+        return cls(run.path, base, observe(run, robot, base, settings or FitSettings()))
 
 
 def joint_torque_estimate(
@@ -81,14 +81,14 @@ def joint_torque_estimate(
     if not given:
         raise FitError("no run is given to fit; give one or more")
     rows = [each if isinstance(each, TorqueRows) else TorqueRows.of(each, reduced.robot, settings) for each in given]
-    base, recorded = rows[0].base, [each.recorded for each in rows]
-    count = sum(sum(each.rows) for each in recorded)
+    base, recordings = rows[0].base, [each.observations for each in rows]
+    count = sum(sum(observations.n_fitted) for observations in recordings)
     if count <= base.rank:
         raise FitError(
             f"{', '.join(str(each.path) for each in rows)} gives {count} rows of joints away from rest for links and "
             f"drives with {base.rank} parameters; record motion"
         )
-    return estimate_of_torques(fitted_rows(recorded, base), base, reduced, total_mass)
+    return estimate_of_torques(fitted_rows(recordings, base), base, reduced, total_mass)
 
 
 def estimate_of_torques(

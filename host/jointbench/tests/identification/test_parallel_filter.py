@@ -92,11 +92,11 @@ def test_blocks_of_a_long_log_are_read_or_computed_again_and_the_same(monkeypatc
         monkeypatch.setattr(observing, "BlocksInFile", no_room)
     again = observe(run, ARM, BASE, FitSettings())
     for _ in range(2):
-        for found, wanted in zip(again.observed(), kept.observed(), strict=True):
+        for found, wanted in zip(again.blocks(), kept.blocks(), strict=True):
             assert found is not wanted
-            assert found.rows.start == wanted.rows.start
+            assert found.start == wanted.start
             for name in ("regressor", "torque", "used", "complete"):
-                np.testing.assert_array_equal(getattr(found.rows, name), getattr(wanted.rows, name))
+                np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
             for name in ("q", "dq", "ddq"):
                 np.testing.assert_array_equal(getattr(found.motion, name), getattr(wanted.motion, name))
 
