@@ -37,7 +37,7 @@ from jointbench.identification.zero_moment_point import (
     stance_of_run,
     theoretical_point,
 )
-from jointbench.identification.zero_moment_point.projected_newton import FIRST_ALPHA, PRINTED_ALPHA
+from jointbench.identification.zero_moment_point.published_methods import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.identification.zero_moment_point.stance import Calibration
 from jointbench.link import Bench, open_bench
 from jointbench.link.subscribers import Progress

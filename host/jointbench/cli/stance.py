@@ -43,7 +43,7 @@ from jointbench.identification.zero_moment_point import (
     stance_of_run,
     theoretical_point,
 )
-from jointbench.identification.zero_moment_point.projected_newton import PRINTED_ALPHA
+from jointbench.identification.zero_moment_point.published_methods import PRINTED_ALPHA
 from jointbench.recording import Run, open_run
 from jointbench.results import PressureModel, stance_picture
 from jointbench.robot import Robot

@@ -67,8 +67,9 @@ class BlocksInFile:
 
 
 def _arrays(block: Block) -> list[Array]:
-    assert block.motion is not None
-    return [block.torque, *block.motion, *(columns for _, columns in block.joints)]
+    motion = block.motion
+    assert motion is not None
+    return [block.torque, motion.q, motion.dq, motion.ddq, *(columns for _, columns in block.joints)]
 
 
 _IN_MEMORY = 24e6

@@ -14,8 +14,6 @@ from jointbench.arrays import Array
 from jointbench.dynamics import compensation_parameter_names, drive_parameter_names, known_beside_links
 from jointbench.errors import FitError, PhysicalSolverFailed
 from jointbench.foreign import foreign_code
-from jointbench.identification.physical.linear_matrix_inequality import solve_conic
-from jointbench.identification.physical.log_cholesky import Around, FreeNumbers, solve_newton
 from jointbench.identification.physical.physical_parameters import BaseEstimate, PhysicalParameters
 from jointbench.identification.physical.pseudo_inertia import (
     PRIORS,
@@ -28,6 +26,7 @@ from jointbench.identification.physical.pseudo_inertia import (
     reference_bodies,
     relative_to,
 )
+from jointbench.identification.physical.solvers import Around, FreeNumbers, solve_conic, solve_newton
 from jointbench.robot import PARAMETER_NAMES
 
 _WIDTH = len(PARAMETER_NAMES)

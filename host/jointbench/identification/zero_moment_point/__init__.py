@@ -2,8 +2,12 @@
 
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, load_stance_estimate
 from jointbench.identification.zero_moment_point.full_estimate import FullStanceEstimate, fit_stance_full
-from jointbench.identification.zero_moment_point.joint_torque_method import TorqueRows, joint_torque_estimate
-from jointbench.identification.zero_moment_point.projected_newton import averaged, projected_newton
+from jointbench.identification.zero_moment_point.published_methods import (
+    TorqueRows,
+    averaged,
+    joint_torque_estimate,
+    projected_newton,
+)
 from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
 from jointbench.identification.zero_moment_point.reduced_parameters import (
     ReducedParameters,

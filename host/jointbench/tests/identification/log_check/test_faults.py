@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.identification.log_check import Finding, LogCheck, check_log
+from jointbench.identification.log_check import LogCheck, LogFinding, check_log
 from jointbench.recording import Run
 from jointbench.tests.identification.log_check.logs import (
     altered,
@@ -34,7 +34,7 @@ def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return tx40_log(where) if request.param == "tx40" else simulated_log(where / "run")
 
 
-def named(check: LogCheck, name: str) -> list[Finding]:
+def named(check: LogCheck, name: str) -> list[LogFinding]:
     return [finding for finding in check.findings if finding.name == name and finding.word != "fine"]
 
 

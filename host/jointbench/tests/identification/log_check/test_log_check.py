@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.identification.log_check import Finding, LogCheck, check_log
-from jointbench.identification.log_check.log_signals import Causes, LogSignals, unexplained
+from jointbench.identification.log_check import LogCheck, LogFinding, check_log
+from jointbench.identification.log_signals import Causes, LogSignals, unexplained
 from jointbench.recording import Run
 from jointbench.robot import Link, load_robot, spring, with_compensations, with_passive
 from jointbench.signals import Motion
@@ -27,8 +27,8 @@ from jointbench.tests.identification.log_check.logs import (
 )  # fmt: skip
 
 
-def finding(value: float) -> Finding:
-    return Finding("limits", ("j1",), value, 0.1, 0.5, "outside", "do this")
+def finding(value: float) -> LogFinding:
+    return LogFinding("limits", ("j1",), value, 0.1, 0.5, "outside", "do this")
 
 
 @pytest.mark.parametrize(

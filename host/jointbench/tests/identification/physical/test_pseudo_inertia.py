@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from jointbench.identification.physical.log_cholesky import curvature, log_cholesky, slopes, triangle
 from jointbench.identification.physical.pseudo_inertia import (
     as_matrix,
     as_vector,
@@ -10,6 +9,7 @@ from jointbench.identification.physical.pseudo_inertia import (
     smallest_eigenvalue,
     standard_parameters,
 )
+from jointbench.identification.physical.solvers import curvature, log_cholesky, slopes, triangle
 from jointbench.robot import Link
 from jointbench.robot.joint import as_matrix as rigid_matrix
 

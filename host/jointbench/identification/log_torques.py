@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.identification.log_check.log_signals import (
+from jointbench.identification.log_signals import (
     DEGREES,
     RADIANS,
-    Finding,
+    LogFinding,
     LogSignals,
     Look,
     MixUp,
@@ -46,13 +46,13 @@ def torque_scale(look: Look) -> float:
     return float(np.median(found)) if found else 1.0
 
 
-def check_scale(look: Look, name: str) -> Finding:
+def check_scale(look: Look, name: str) -> LogFinding:
     """Judge the scale of the torque of this name."""
     scale = torque_scale(look)
     what = f"the {name} is {scale:.3g} times what the inertias of the robot's file make of the motion"
     advice = "check the unit of [torque], its gain (torque constant, gear ratio), and the masses in the robot's file"
     names = tuple(look.robot.joint_names[j] for j in look.joints)
-    return Finding("torque scale", names, float(abs(np.log(scale))), *_SCALE, what, advice)
+    return LogFinding("torque scale", names, float(abs(np.log(scale))), *_SCALE, what, advice)
 
 
 _TOP, _BELOW = 0.005, 0.03
@@ -75,9 +75,9 @@ _NOISY = (2.0, 1.2)
 """Deviation of the smooth torque over what its noise alone leaves of it, below which it is suspicious, and wrong."""
 
 
-def check_saturation(signals: LogSignals) -> list[Finding]:
+def check_saturation(signals: LogSignals) -> list[LogFinding]:
     """Signals that pile up at their largest value, as where a current limit or a converter clips them."""
-    found: list[Finding] = []
+    found: list[LogFinding] = []
     moving = signals.fast.any(axis=1)  # a robot at rest may well hold its largest torque
     for torque in signals.torques if moving.any() else ():
         for j in np.flatnonzero(signals.robot.modelled).tolist():  # a passive joint's torque means nothing
@@ -86,10 +86,10 @@ def check_saturation(signals: LogSignals) -> list[Finding]:
             if share >= _SATURATED[0]:
                 what = f"{share:.1%} of {name}'s {torque.name} stands at its extreme, {at:.4g}: it is clipped"
                 advice = "mark those rows with invalid_rows, or record a motion that needs less"
-                found.append(Finding("saturated", (name,), share, *_SATURATED, what, advice))
+                found.append(LogFinding("saturated", (name,), share, *_SATURATED, what, advice))
     if found:
         return found
-    return [Finding("saturation", signals.robot.joint_names, 0.0, *_SATURATED, "no signal is clipped", "")]
+    return [LogFinding("saturation", signals.robot.joint_names, 0.0, *_SATURATED, "no signal is clipped", "")]
 
 
 def _piled_up(values: Array) -> tuple[float, float]:
@@ -109,9 +109,9 @@ def _piled_up(values: Array) -> tuple[float, float]:
     return best
 
 
-def check_information(signals: LogSignals) -> list[Finding]:
+def check_information(signals: LogSignals) -> list[LogFinding]:
     """Torques that are constant, or vary no more than their noise: a fit can learn nothing from them."""
-    found: list[Finding] = []
+    found: list[LogFinding] = []
     joints = np.flatnonzero(signals.robot.modelled).tolist()
     names, limits = tuple(signals.robot.joint_names[j] for j in joints), (1.0 / _NOISY[0], 1.0 / _NOISY[1])
     advice = "check that the column is the right one and the sensor works; nothing can be identified from it"
@@ -122,15 +122,15 @@ def check_information(signals: LogSignals) -> list[Finding]:
         dead = tuple(name for name, ratio in zip(names, ratios, strict=True) if ratio == 0.0)
         if dead:
             what = f"the {torque.name} never changes: nothing was measured"
-            found.append(Finding("no information", dead, np.inf, *limits, what, advice))
+            found.append(LogFinding("no information", dead, np.inf, *limits, what, advice))
         for name, ratio in zip(names, ratios, strict=True):
             if 0.0 < ratio < _NOISY[0]:
                 what = f"the {torque.name} varies by {ratio:.2g} times what its noise alone would make"
-                found.append(Finding("no information", (name,), 1.0 / ratio, *limits, what, advice))
+                found.append(LogFinding("no information", (name,), 1.0 / ratio, *limits, what, advice))
     if found:
         return found
     what = f"every torque varies above its noise, {least[1]}'s the least: {least[0]:.3g} times"
-    return [Finding("information", names, 1.0 / least[0], *limits, what, "")]
+    return [LogFinding("information", names, 1.0 / least[0], *limits, what, "")]
 
 
 def _over_noise(signals: LogSignals, torque: Torque, joint: int) -> float:
@@ -167,9 +167,9 @@ _MOST_ROWS = 2000
 """Smoothed rows that are looked at."""
 
 
-def check_mixed_up(signals: LogSignals, left_out: list[str]) -> list[Finding]:
+def check_mixed_up(signals: LogSignals, left_out: list[str]) -> list[LogFinding]:
     """Say which signs and columns are mixed up, undoing one after the other, and how much is explained then."""
-    found: list[Finding] = []
+    found: list[LogFinding] = []
     thin = slice(None, None, -(-len(signals.motion.q) // _MOST_ROWS))
     motion = Motion(*(values[thin] for values in motion_arrays(signals.motion)))
     for torque in signals.torques:
@@ -240,7 +240,7 @@ def _undone(look: Look) -> Search:
     return search
 
 
-def _findings(search: Search, torque: Torque) -> list[Finding]:
+def _findings(search: Search, torque: Torque) -> list[LogFinding]:
     """What was mixed up, and which torques stay unexplained."""
     name = torque.name
     first, last = search.looks[0], search.looks[-1]
@@ -257,19 +257,21 @@ def _findings(search: Search, torque: Torque) -> list[Finding]:
         what = f"no other sign or order of columns explains the {name} better"
         if with_file:
             what += f"; motion and the robot's file explain {1.0 - left.max():.0%} to {1.0 - left.min():.0%} of it"
-        found.append(Finding("signs and order", names, search.gains[-1], *limits, what, ""))
+        found.append(LogFinding("signs and order", names, search.gains[-1], *limits, what, ""))
     for j in last.joints if with_file else ():
         if last.left[j] >= _UNEXPLAINED:
             what = f"motion and the robot's file explain {1.0 - last.left[j]:.0%} of {names[j]}'s {name}"
             advice = "check the robot's file (masses, gravity, axes), the column, and the payload"
-            found.append(Finding("unexplained", (names[j],), float(last.left[j]), _UNEXPLAINED, np.inf, what, advice))
+            found.append(
+                LogFinding("unexplained", (names[j],), float(last.left[j]), _UNEXPLAINED, np.inf, what, advice)
+            )
     return found
 
 
 def _mixed_up_finding(
     before: Look, after: Look, mix_up: MixUp, others: tuple[str, ...], gain: float, torque: Torque,
     limits: tuple[float, float],
-) -> Finding:  # fmt: skip
+) -> LogFinding:  # fmt: skip
     """Say what is mixed up, what else it may be, and how much better the torques are explained without it."""
     names, name = [before.robot.joint_names[j] for j in mix_up.joints], torque.name
     ratios = before.left / after.left
@@ -292,4 +294,4 @@ def _mixed_up_finding(
     }[mix_up.kind]
     wrong_from = limits[1] if after.left[list(mix_up.joints)].max() <= _GOOD else np.inf
     what += f"; undone, motion and the robot's file explain {better}"
-    return Finding(mix_up.kind, tuple(names), gain, limits[0], wrong_from, what, advice)
+    return LogFinding(mix_up.kind, tuple(names), gain, limits[0], wrong_from, what, advice)

@@ -23,7 +23,7 @@ Word = Literal["fine", "suspicious", "wrong"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class LogFinding:
     """A figure that judges itself.
 
     Attributes:

@@ -12,8 +12,8 @@ from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
 from jointbench.errors import LogCheckError
-from jointbench.identification.log_check.log_signals import Finding, LogSignals, Word
-from jointbench.identification.log_check.torques import check_information, check_mixed_up, check_saturation
+from jointbench.identification.log_signals import LogFinding, LogSignals, Word
+from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
 from jointbench.recording.run import Run
 from jointbench.signals import valid_spans
 
@@ -39,7 +39,7 @@ _LIKELY = 0.05
 _TURN = 2.0 * np.pi
 
 
-def check_limits(signals: LogSignals) -> list[Finding]:
+def check_limits(signals: LogSignals) -> list[LogFinding]:
     """Positions against the robot's limits; outside them, what would bring them in."""
     robot, position = signals.robot, signals.position
     low, high = robot.position_limits.T
@@ -59,7 +59,7 @@ def check_limits(signals: LogSignals) -> list[Finding]:
         found.setdefault((reason, advice, wrong_from), []).append((outside, joint.name, seen))
     if found:
         return [
-            Finding(
+            LogFinding(
                 "limits",
                 tuple(name for _, name, _ in each),
                 max(each)[0],
@@ -72,7 +72,7 @@ def check_limits(signals: LogSignals) -> list[Finding]:
         ]
     used = (position.max(axis=0) - position.min(axis=0)) / (high - low)
     what = f"positions are inside the robot's limits; joints use {used.min():.0%} to {used.max():.0%} of their range"
-    return [Finding("limits", robot.joint_names, 0.0, *_OUTSIDE, what, "")]
+    return [LogFinding("limits", robot.joint_names, 0.0, *_OUTSIDE, what, "")]
 
 
 def _outside(q: Array, low: float, high: float, revolute: bool) -> tuple[str, str, bool]:
@@ -99,7 +99,7 @@ def _inside(q: Array, low: float, high: float) -> bool:
     return bool(np.mean((q >= low) & (q <= high)) > 1.0 - _OUTSIDE[0])
 
 
-def check_speed(signals: LogSignals) -> list[Finding]:
+def check_speed(signals: LogSignals) -> list[LogFinding]:
     """Speeds of the smoothed positions against the robot's limits."""
     robot = signals.robot
     share = np.max(np.abs(signals.motion.dq), axis=0) / robot.velocity_limits
@@ -107,15 +107,15 @@ def check_speed(signals: LogSignals) -> list[Finding]:
     fast = tuple(name for name, value in zip(robot.joint_names, share, strict=True) if value >= _SPEEDING[0])
     what = f"up to {worst:.2g} times the robot's velocity limit"
     advice = "check the unit of [position] (degrees?) and of [time], or sample_rate_Hz"
-    return [Finding("speed", fast, worst, *_SPEEDING, what, advice)]
+    return [LogFinding("speed", fast, worst, *_SPEEDING, what, advice)]
 
 
-def check_still(signals: LogSignals) -> list[Finding]:
+def check_still(signals: LogSignals) -> list[LogFinding]:
     """Joints that do not move: nothing of their own can be identified."""
     robot, position = signals.robot, signals.position
     low, high = robot.position_limits.T
     travel = np.ptp(position, axis=0)
-    found: list[Finding] = []
+    found: list[LogFinding] = []
     for j, name in enumerate(robot.joint_names):
         share = float(travel[j] / (high[j] - low[j]))
         if share > _STILL:
@@ -123,16 +123,16 @@ def check_still(signals: LogSignals) -> list[Finding]:
         # The figure is what is missing, so that larger is worse; a position that never changes was not measured.
         seen = "its position never changes" if travel[j] == 0.0 else f"it moves by {share:.2%} of its range only"
         advice = "check that the column is the right one; if the joint stood still, nothing of its own is identified"
-        found.append(Finding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
+        found.append(LogFinding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
     if found:
         return found
     least = int(np.argmin(travel / (high - low)))
     share = float(travel[least] / (high[least] - low[least]))
     what = f"every joint moves; {robot.joint_names[least]} the least, over {share:.1%} of its range"
-    return [Finding("motion", robot.joint_names, 1.0 - share, 1.0 - _STILL, 1.0, what, "")]
+    return [LogFinding("motion", robot.joint_names, 1.0 - share, 1.0 - _STILL, 1.0, what, "")]
 
 
-def check_stuck(signals: LogSignals) -> list[Finding]:
+def check_stuck(signals: LogSignals) -> list[LogFinding]:
     """Positions that stay the same while the joint moves: samples that the log repeats."""
     h, longest, where = signals.sample_period, 0.0, list[str]()
     for j, name in enumerate(signals.robot.joint_names):
@@ -142,9 +142,9 @@ def check_stuck(signals: LogSignals) -> list[Finding]:
         longest = max(longest, stretch)
     what = f"positions stay the same for up to {1e3 * longest:.3g} ms and jump then"
     if not longest:
-        return [Finding("repeats", (), longest, *_STUCK_S, "no position stays the same and jumps then", "")]
+        return [LogFinding("repeats", (), longest, *_STUCK_S, "no position stays the same and jumps then", "")]
     advice = "mark such rows with invalid_rows, or log no faster than the controller samples"
-    return [Finding("stuck samples", tuple(where), longest, *_STUCK_S, what, advice)]
+    return [LogFinding("stuck samples", tuple(where), longest, *_STUCK_S, what, advice)]
 
 
 def _longest_stuck(signals: LogSignals, joint: int) -> int:
@@ -202,14 +202,14 @@ class _Relation:
         return abs(self.factor - 1.0) + self.rest
 
 
-def check_velocities(signals: LogSignals, left_out: list[str]) -> list[Finding]:
+def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFinding]:
     """Say where a velocity is not what the positions do, and what would make it so."""
     if signals.velocity is None:
         left_out.append("velocities: the log has none; positions are held against limits and torques only")
         return []
     names, motion, logged = signals.robot.joint_names, signals.motion, signals.velocity
     moving = np.flatnonzero(np.ptp(motion.q, axis=0) > 0.0).tolist()
-    found: list[Finding] = []
+    found: list[LogFinding] = []
     worst, latest, step = 0.0, 0.0, signals.stride * signals.sample_period
     for j in moving:
         own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving}
@@ -217,16 +217,16 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[Finding]:
         worst, latest = max(worst, relation.difference), max(latest, abs(relation.lag))
         if relation.difference >= _DISAGREEING[0]:
             what, advice, joints = _reason(names, own, j)
-            found.append(Finding("velocity", joints, relation.difference, *_DISAGREEING, what, advice))
+            found.append(LogFinding("velocity", joints, relation.difference, *_DISAGREEING, what, advice))
         elif abs(relation.lag) >= _LATE_S[0]:
             what = f"the velocity is {1e3 * abs(relation.lag):.0f} ms {'late' if relation.lag > 0.0 else 'early'}"
             advice = "check when position and velocity are sampled, and what filters them"
-            found.append(Finding("velocity", (names[j],), abs(relation.lag), *_LATE_S, what, advice))
+            found.append(LogFinding("velocity", (names[j],), abs(relation.lag), *_LATE_S, what, advice))
     if found:
         return found
     what = f"logged velocities are the positions' differences within {worst:.1%}"
     what += f", up to {1e3 * latest:.0f} ms early or late" if latest else ""
-    return [Finding("velocity", names, worst, *_DISAGREEING, what, "")]
+    return [LogFinding("velocity", names, worst, *_DISAGREEING, what, "")]
 
 
 def _relation(own: Array, logged: Array, step: float) -> _Relation:
@@ -316,7 +316,7 @@ class LogCheck:
         left_out: what could not be looked at, and why.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[LogFinding, ...]
     left_out: tuple[str, ...]
 
     @property
