@@ -26,8 +26,7 @@ _HOST = str(Path(jointbench.__file__).parent)
 WRITING_MODULES = ("files.py", "flash/board_files.py")
 NEARBY_MODULES = (
     *WRITING_MODULES, "sealed.py", "results/export.py", "results/full_model.py", "results/mjcf.py", "results/urdf.py",
-    "results/urdf_inertials.py", "flash/", "identification/model_file.py", "cli/fit.py", "cli/export.py",
-    "cli/flash.py",
+    "flash/", "identification/model_file.py", "cli/fit.py", "cli/export.py", "cli/flash.py",
 )  # fmt: skip
 _RECEIVED = [0, 0]  # blocks of samples, and when the newest thing came [µs]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.results.plan_traces import plain
+from jointbench.results.plan_evidence import plain
 
 _BLANK = 0x2800
 _DOT_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

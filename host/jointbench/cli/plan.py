@@ -46,7 +46,7 @@ from jointbench.excitation import (
 )
 from jointbench.files import write_file
 from jointbench.results.plan_evidence import PlanEvidence
-from jointbench.results.plan_picture import check_picture, plan_picture
+from jointbench.results.reports import check_picture, plan_picture
 from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
 from jointbench.sealed import sealed_json
 

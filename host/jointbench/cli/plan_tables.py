@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from jointbench.cli.tables import table
 from jointbench.results.digits import percent
-from jointbench.results.plan_evidence import PlanEvidence
-from jointbench.results.plan_traces import Trace, plain
-from jointbench.results.support_evidence import SupportEvidence
+from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
 
 _NONE = "–"
 _MOST_DISTANCES = 6

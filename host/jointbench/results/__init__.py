@@ -1,10 +1,9 @@
 """Results of an identification for people and other programs: reports, plots, exported models, converted runs."""
 
-from jointbench.results.comparison_evidence import ComparisonEvidence
 from jointbench.results.conversion import FORMATS, convert, import_converted, is_converted
+from jointbench.results.evidence import ComparisonEvidence, PressureModel
 from jointbench.results.export import export
 from jointbench.results.full_model import FullModel
-from jointbench.results.pressure_model import PressureModel
 from jointbench.results.reports import (
     key_picture,
     residual_picture,

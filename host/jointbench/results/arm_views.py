@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from jointbench.arrays import Array
 from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.excitation import Workspace
-from jointbench.results.theme import PALETTE
+from jointbench.results.panels import PALETTE
 from jointbench.robot import Robot
 
 SIDE, TOP = (0, 2), (0, 1)

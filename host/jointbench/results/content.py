@@ -1,7 +1,11 @@
-"""What a report says, as the template reads it: words and finished numbers, nothing left to compute."""
+"""Content of a report as its template reads it: words and finished numbers, nothing left to compute."""
 
 from dataclasses import dataclass
 from typing import Literal
+
+from jointbench.link.ledger import BoardLedger, Ledger
+from jointbench.recording import Run
+from jointbench.results.digits import count, fixed, typeset
 
 Answer = Literal["yes", "weak", "no"]
 """Whether to use the model: yes, with care, or no."""
@@ -135,3 +139,51 @@ class Content:
     excitation: tuple[Panel, ...]
     provenance: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
+
+
+LEDGER_HEADS = (
+    "board", "frames sent", "received", "damaged", "vanished", "samples taken", "received", "in damaged frames",
+    "in vanished frames", "dropped on board", "ticks missed", "closes",
+)  # fmt: skip
+
+
+def ledger_table(title: str, ledger: Ledger | None) -> RunTable:
+    """Return the ledger of a run, or the reason why it has none."""
+    if ledger is None:
+        return RunTable(title, "No ledger: an imported recording says nothing of what was lost before it.")
+    rows = tuple(
+        (board.joint, *map(_count, _numbers(board)), "yes" if board.closes else "no") for board in ledger.boards
+    )
+    verdict = typeset(ledger.verdict)
+    return RunTable(title, f"{verdict[0].upper()}{verdict[1:]}.", LEDGER_HEADS, rows)
+
+
+def _numbers(board: BoardLedger) -> tuple[int | None, ...]:
+    return (
+        board.frames_sent, board.frames_received, board.frames_damaged, board.frames_vanished, board.samples_taken,
+        board.samples_received, board.crc_lost, board.link_lost, board.board_dropped, board.ticks_missed,
+    )  # fmt: skip
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else count(number)
+
+
+CLOCK_HEADS = (
+    "board", "offset [s]", "drift [ppm]", "residual [µs]", "bound to the host [µs]", "PINGs answered", "SYNC pulses",
+)  # fmt: skip
+
+
+def clock_table(title: str, run: Run) -> RunTable:
+    """Return what is known of the clocks of a run whose boards each have their own."""
+    rows = tuple(
+        (
+            joint, fixed(clock.offset_us * 1e-6, 6), fixed(clock.drift_ppm, 2), fixed(clock.residual_us, 1),
+            fixed(clock.bound_us, 1), count(clock.exchanges), count(clock.pulses),
+        )
+        for joint, clock in run.clocks.items()
+    )  # fmt: skip
+    joint, worst = max(run.clocks.items(), key=lambda item: item[1].residual_us)
+    by = "SYNC pulses" if all(clock.pulses for clock in run.clocks.values()) else "answered PINGs"
+    sentence = f"Samples of the boards were put on one timeline by {by}; the largest residual is "
+    return RunTable(title, f"{sentence}{fixed(worst.residual_us, 1)}\u00a0µs ({joint}).", CLOCK_HEADS, rows)

@@ -1,14 +1,26 @@
-"""What a report rests on: a model, the run it was fitted to, and its validation on another."""
+"""Evidence that reports rest on: models, runs, validations, and where everything came from."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jointbench.arrays import Array
 from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation
+from jointbench.identification.comparison import Comparison, check_comparable, compare
+from jointbench.identification.estimators.estimator import DEFAULT
+from jointbench.identification.observations import observe
+from jointbench.identification.settings import FitSettings
 from jointbench.recording import Run
 from jointbench.results.content import Answer
+from jointbench.signals import Motion
 
 
 def fitted_runs(model: Model) -> list[dict[str, Any]]:
@@ -81,3 +93,171 @@ class Evidence:
         if self.model.physical_verdict.word == "refused":
             found.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
         return (*found, *self.model.robot.warnings)
+
+
+@dataclass(frozen=True, eq=False)
+class PressureModel:
+    """A model's zero-moment points along a stance, and the parameters that it has.
+
+    Attributes:
+        label: what the model is called.
+        points: its zero-moment points [m], shape (n, 2), x and y in the base frame.
+        distance: mean distance of those from the measured ones [m].
+        uncorrected: mean distance from those that the sensors tell as they were calibrated [m], where that is another.
+        printed: that distance as a paper prints it [m], where one does.
+        parameters: its values by name [SI].
+        sigmas: standard deviations of those that were estimated, by name.
+    """
+
+    label: str
+    points: Array
+    distance: float
+    uncorrected: float | None = None
+    printed: float | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict[str, float])
+    sigmas: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonEvidence:
+    """Two models of one robot, or of two of a kind.
+
+    Attributes:
+        models: a and b.
+        places: where each is.
+        comparison: of b with a.
+        run: on whose motion torques are compared; None: on random states within the robot's limits.
+        time: of that motion [s], shape (n,); empty without a run.
+        torques: of a and of b on it, nan in gaps [N·m or N], shape (2, n, n_joints).
+    """
+
+    models: tuple[Model, Model]
+    places: tuple[Path, Path]
+    comparison: Comparison
+    run: Run | None
+    time: Array
+    torques: Array
+
+    @classmethod
+    def of(cls, a: Model, b: Model, places: tuple[Path, Path], run: Run | None = None) -> ComparisonEvidence:
+        """Compare two models.
+
+        Args:
+            a, b: the models.
+            places: where each is.
+            run: on whose motion torques are compared, filtered as for the fit of a.
+
+        Raises:
+            IncomparableModels: their parameters do not stand for the same.
+            FitError: there is no run, and the robot has no limits to stay within; or the run does not suit it.
+        """
+        check_comparable(a, b)
+        if run is None:
+            return cls((a, b), places, compare(a, b), None, np.empty(0), np.empty((2, 0, a.robot.n_joints)))
+        rows = observe(run, a.robot, a.base, dataclasses.replace(a.settings, interval=None))
+        there = np.flatnonzero(rows.complete)
+        motion = Motion(*(values[there] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq)))
+        part = slice(int(there[0]), int(there[-1]) + 1)
+        torques = np.full((2, rows.n_rows, a.robot.n_joints), np.nan)
+        for torque, model in zip(torques, (a, b), strict=True):
+            # Of the parameters that are compared; rows are too far apart for friction that remembers.
+            torque[there] = model.coulomb_viscous.predict(motion.q, motion.dq, motion.ddq)
+        return cls((a, b), places, compare(a, b, motion=motion), run, rows.time[part], torques[:, part])
+
+
+def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """Return pairs of name and value: the robot, both runs, the boards, the fit's settings, the versions."""
+    model = evidence.model
+    rows = [("robot", model.robot.name), ("robot's numbers", model.robot.source)]
+    for name, run in evidence.runs:
+        rows += [(name.lower(), str(run.path)), (f"{name.lower()}, SHA-256", run.sha256)]
+    rows += [("accepted edit", edit) for edit in evidence.model.edits]
+    rows += _recorded(evidence)
+    rows += _boards(evidence.fit_run.provenance.get("board", []))
+    rows.append(("estimator", model.estimator))
+    rows += [(f"fit, {key}", text) for key, text in _plain(model.settings.to_dict())]
+    rows += [(f"version of {key}", text) for key, text in _plain(model.provenance.get("versions", {}))]
+    return tuple(rows)
+
+
+def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
+    """What to type to get the report again from the recordings."""
+    model = evidence.model
+    fit_run, verification_run = (shlex.quote(str(run.path)) for _, run in evidence.runs)
+    fitted = [shlex.quote(str(run["run"])) for run in fitted_runs(model)]
+    fit = f"jointbench fit {' '.join(fitted)} --together" if len(fitted) > 1 else f"jointbench fit {fit_run}"
+    if model.estimator != DEFAULT:
+        options = (f" --option {shlex.quote(f'{name}={_option(value)}')}" for name, value in model.options.items())
+        fit += f" --estimator {model.estimator}{''.join(options)}"
+    fit += "".join(_settings_flags(model))
+    if model.friction is not None:
+        laws = model.friction.laws.laws.items()
+        fit += "".join(f" --friction {shlex.quote(f'{joint}={law.name}')}" for joint, law in laws)
+    return (
+        f"{fit} --out model.json",
+        f"jointbench report model.json {fit_run} {verification_run} --out report.html",
+    )
+
+
+def _settings_flags(model: Model) -> Iterator[str]:
+    """Settings that all runs were fitted with and not all were recorded or imported with."""
+    entries = fitted_runs(model)
+    used = [FitSettings.from_dict(entry["settings"]) for entry in entries]
+    own = [FitSettings.from_dict(entry.get("recorded", {}).get("fit", {})) for entry in entries]
+    for name in ("cutoff_Hz", "torque", "position", "interval"):
+        value, *others = (getattr(settings, name) for settings in used)
+        if all(other == value for other in others) and any(getattr(settings, name) != value for settings in own):
+            items = value if isinstance(value, tuple) else (value,)
+            yield f" --{name.replace('_', '-')} {','.join(str(item) for item in items)}"
+
+
+def _option(value: object) -> str:
+    """An estimator's option as the command line reads it."""
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _recorded(evidence: Evidence) -> list[tuple[str, str]]:
+    """Return what the runs say of themselves: once where both say the same."""
+    skip = ("robot", "version", "excitation", "sealed")
+    fitted, verified = (dict(_plain(run.provenance, skip, deep=True)) for _, run in evidence.runs)
+    rows: list[tuple[str, str]] = []
+    for key in fitted | verified:
+        if fitted.get(key) == verified.get(key):
+            rows.append((f"both runs, {key}", fitted[key]))
+        else:
+            rows += [(f"fit run, {key}", fitted[key])] if key in fitted else []
+            rows += [(f"verification run, {key}", verified[key])] if key in verified else []
+    return rows
+
+
+def _plain(values: Mapping[str, Any], skip: tuple[str, ...] = (), deep: bool = False) -> list[tuple[str, str]]:
+    """Return the entries that are one value or a list of values; with `deep` those of tables among them as well."""
+    rows: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if key in skip:
+            continue
+        if isinstance(value, Mapping):
+            rows += [(f"{key} {inner}", text) for inner, text in _plain(value)] if deep else []
+            continue
+        items = value if isinstance(value, list | tuple) else [value]
+        if not any(isinstance(item, Mapping | list | tuple) for item in items):
+            rows.append((key, ", ".join(_text(item) for item in items)))
+    return rows
+
+
+def _boards(boards: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return what the boards said of themselves: once where all say the same, else by joint."""
+    told: dict[str, dict[str, str]] = {}
+    for board in boards:
+        for key, text in _plain(board, skip=("joint", "node")):
+            told.setdefault(key, {})[str(board["joint"])] = text
+    rows: list[tuple[str, str]] = []
+    for key, by_joint in told.items():
+        same = len(set(by_joint.values())) == 1 and len(by_joint) == len(boards) > 1
+        listed = ", ".join(f"{joint} {text}" for joint, text in by_joint.items())
+        rows.append((f"boards, {key}", next(iter(by_joint.values())) if same else listed))
+    return rows
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -192,7 +192,7 @@ def write_mcap(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     need("convert", "MCAP", "mcap", "rosbags")
     from mcap.writer import Writer
 
-    from jointbench.results.moving_urdf import moving_urdf  # models need recordings: not the other way round
+    from jointbench.results.robot_description import moving_urdf  # models need recordings: not the other way round
 
     events = timed_events(run)
     first = min([0.0, *(event.time for event in events), float(run.samples.time[0])])

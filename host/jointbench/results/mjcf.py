@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 from jointbench.arrays import Array
 from jointbench.errors import ExportError
 from jointbench.results.full_model import FullModel, JointDrive
-from jointbench.results.urdf import base_name
-from jointbench.results.xml_text import attributes, comment
+from jointbench.results.robot_description import attributes, base_name, comment
 from jointbench.robot import Capsule, Joint, Link
 
 _INDENT = "  "

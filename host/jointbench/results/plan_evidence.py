@@ -1,8 +1,8 @@
-"""What a plan can be judged by before anything moves: how far it goes, what it asks for, and what it will tell."""
+"""What the joints do over a plan, each quantity between its limits, in the units that a person reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,15 @@ from numpy.typing import ArrayLike
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import (
+    Balance,
     Certificate,
     Excitation,
     Information,
+    Limit,
+    Motion,
     Objective,
+    Support,
+    TorqueLimit,
     WeakParameters,
     Workspace,
     certify,
@@ -23,9 +28,187 @@ from jointbench.excitation import (
     usable_limits,
     weak_parameters,
 )
-from jointbench.results.plan_traces import Trace, plan_traces
-from jointbench.results.support_evidence import SupportEvidence
+from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.results.digits import torque_unit
 from jointbench.robot import Robot
+
+_DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
+_TURNING = ("°", "°/s", "°/s²", "°/s³")
+_SLIDING = ("mm", "mm/s", "mm/s²", "mm/s³")
+_MM = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One quantity of all joints over a motion.
+
+    Attributes:
+        name: position, velocity, acceleration, jerk or torque.
+        values: shape (n_samples, n_joints).
+        limits: of the robot itself, lowest and highest, shape (n_joints, 2); infinite where a joint has none.
+            What nothing is said of, as the torque of a passive joint, is not a number, here and in `values`.
+        units: of each joint.
+        either_way: what may come on top to both sides, as Coulomb's friction does, shape (n_joints,).
+    """
+
+    name: str
+    values: Array
+    limits: Array
+    units: tuple[str, ...]
+    either_way: Array
+
+    @property
+    def lowest(self) -> Array:
+        """Shape (n_joints,)."""
+        return self.values.min(axis=0) - self.either_way
+
+    @property
+    def highest(self) -> Array:
+        """Shape (n_joints,)."""
+        return self.values.max(axis=0) + self.either_way
+
+    @property
+    def peak(self) -> Array:
+        """Largest magnitude, shape (n_joints,)."""
+        return np.maximum(np.abs(self.lowest), np.abs(self.highest))
+
+    @property
+    def share(self) -> Array:
+        """Share of the limit that the peak is; of a range of positions, the share that is visited; (n_joints,)."""
+        low, high = self.limits.T
+        return (self.highest - self.lowest) / (high - low) if self.name == "position" else self.peak / high
+
+    def says(self, joint: int) -> bool:
+        """Whether anything is said of a joint."""
+        return not bool(np.isnan(self.limits[joint, 1]))
+
+    @property
+    def unit(self) -> str:
+        """At the head of a column of all joints."""
+        return " or ".join(dict.fromkeys(self.units))
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A value with so many significant digits, or all of its whole ones, and never a power of ten where it is large."""
+    shown = f"{value:.{digits}g}" if abs(value) < 10.0**digits else f"{value:.0f}"
+    return shown.replace("-", "−")
+
+
+def plan_traces(robot: Robot, motion: Motion, limits: Sequence[Limit]) -> tuple[Trace, ...]:
+    """Position, velocity and acceleration; jerk where a joint has a limit of it; torque where it can be predicted.
+
+    Args:
+        robot: the robot.
+        motion: position, velocity, acceleration, jerk, shape (n_samples, n_joints) each, SI.
+        limits: that the motion was planned within; the one of torque says what to predict it from.
+    """
+    joints = robot.independent_joints
+    turns = np.array([joint.kind == "revolute" for joint in joints])
+    scale = np.where(turns, np.rad2deg(1.0), _MM)
+    jerk = np.array([np.inf if joint.jerk_limit is None else joint.jerk_limit for joint in joints])
+    largest = (robot.velocity_limits, robot.acceleration_limits, jerk)
+    allowed = [robot.position_limits, *(np.column_stack([-each, each]) for each in largest)]
+    none = np.zeros(len(joints))
+    traces = [
+        Trace(name, scale * values, scale[:, None] * bounds, tuple(np.where(turns, turning, sliding).tolist()), none)
+        for name, values, bounds, turning, sliding in zip(
+            _DERIVATIVES, motion, allowed, _TURNING, _SLIDING, strict=True
+        )
+        if name != "jerk" or np.isfinite(jerk).any()
+    ]
+    return (*traces, *(_torque(robot, motion, limit) for limit in limits if isinstance(limit, TorqueLimit)))
+
+
+def _torque(robot: Robot, motion: Motion, limit: TorqueLimit) -> Trace:
+    """What the limit predicts: its upward and downward usage differ by twice the torque, and add up to Coulomb's."""
+    usage = limit.usage(motion)
+    upwards, downwards = np.split(usage, 2, axis=1)
+    said = np.where(robot.modelled, 1.0, np.nan)
+    largest = said * robot.torque_limits
+    return Trace(
+        "torque",
+        0.5 * (upwards - downwards) * said * limit.allowed,
+        np.column_stack([-largest, largest]),
+        tuple(torque_unit(robot, joint) for joint in range(robot.n_joints)),
+        0.5 * (upwards + downwards)[0] * limit.allowed,
+    )
+
+
+NOISE = 1.5e-3
+"""What a sample of the measured zero-moment point is taken to be off, one sigma [m]: more than sensors' noise, as a
+model's small faults come beside it."""
+
+SAMPLE_PERIOD = 0.05
+"""Of the measured zero-moment point [s]."""
+
+_STEP = 1e-4
+"""Share of a parameter by which it is changed for a slope: rounding is 1e-12 of that, curvature 1e-8."""
+
+
+@dataclass(frozen=True, eq=False)
+class SupportEvidence:
+    """How a planned motion stands, and how well the foot's forces alone will tell the links' parameters.
+
+    Attributes:
+        support: what it keeps to.
+        balance: what the ground must do, as predicted from the robot's own inertias, every `SAMPLE_PERIOD`.
+        names: of the parameters of the kinds of links; none where the robot's file has no kinds.
+        values: what the robot's file says of them [m, kg].
+        sigma: that an unbiased estimate from this motion alone has at least, by Cramér and Rao, with the robot's mass
+            known and independent noise of `NOISE`.
+    """
+
+    support: Support
+    balance: Balance
+    names: tuple[str, ...]
+    values: Array
+    sigma: Array
+
+    @classmethod
+    def of(cls, robot: Robot, plan: Excitation, support: Support) -> SupportEvidence:
+        """Look at a plan of a robot with a floating base."""
+        motion = plan.evaluate(np.arange(0.0, plan.duration, SAMPLE_PERIOD))
+        balance = Balance.of(robot, support.foot, *motion, zmp_offset=support.zmp_offset)
+        if not robot.link_kinds:
+            return cls(support, balance, (), np.empty(0), np.empty(0))
+        reduced = ReducedParameters(robot)
+
+        def points(phi: Array) -> Array:
+            return Balance.of(robot, support.foot, *motion, reduced.standard(phi)).points.ravel()
+
+        values = reduced.nominal
+        slopes = np.stack(
+            [(points(values + step) - points(values - step)) / (2.0 * step.sum()) for step in np.diag(_STEP * values)],
+            axis=1,
+        )
+        # What leaves the mass as it is.
+        free = np.linalg.svd(reduced.mass_row[None])[2][1:].T
+        covariance = NOISE**2 * free @ np.linalg.pinv((slopes @ free).T @ (slopes @ free), hermitian=True) @ free.T
+        return cls(support, balance, reduced.names, values, np.sqrt(np.diag(covariance)))
+
+    @property
+    def relative_sigma(self) -> Array:
+        """Share of each parameter, shape (n_parameters,)."""
+        return self.sigma / self.values
+
+    @property
+    def answer(self) -> str:
+        """How it stands, in one sentence."""
+        support = self.support
+        lengthwise, sideways = (f"{1e3 * each:g}" for each in support.margin)
+        return (
+            f"in balance on {support.foot}: the predicted zero-moment point stays {1e3 * support.distance:.0f} mm from "
+            f"the sole's edge, margins of {lengthwise} and {sideways} mm kept; friction needed {support.friction:.2f}, "
+            f"least load {support.lightest:.0%} of the weight"
+        )
+
+    @property
+    def told(self) -> str:
+        """What the motion tells, in one sentence."""
+        return (
+            f"least σ of each parameter from the foot's forces alone, {len(self.balance.points)} samples with "
+            f"{1e3 * NOISE:g} mm of noise"
+        )
 
 
 @dataclass(frozen=True, eq=False)

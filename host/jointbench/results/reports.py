@@ -1,7 +1,8 @@
-"""The two files that a report consists of: the page and the picture; what they need is asked for here."""
+"""Files of reports and pictures; the packages that they need are asked for here."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from jointbench.identification.residual import Mission, Residual
     from jointbench.identification.zero_moment_point.stance import Stance
     from jointbench.recording import Run
-    from jointbench.results.comparison_evidence import ComparisonEvidence
-    from jointbench.results.pressure_model import PressureModel
+    from jointbench.results.evidence import ComparisonEvidence, PressureModel
+    from jointbench.results.plan_evidence import PlanEvidence
 
 
 def write_report(
@@ -52,7 +53,7 @@ def write_report(
     """
     _need_extras()
     from jointbench.results.evidence import Evidence
-    from jointbench.results.page import report_html
+    from jointbench.results.pages import report_html
 
     evidence = Evidence(model, fit_run, validation, verification_run, excitation or fit_run.excitation)
     return _write(Path(path), report_html(evidence, tuple(commands)).encode("utf-8"))
@@ -74,7 +75,7 @@ def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
         FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
-    from jointbench.results.comparison_page import comparison_html
+    from jointbench.results.pages import comparison_html
 
     return _write(Path(path), comparison_html(evidence).encode("utf-8"))
 
@@ -96,7 +97,7 @@ def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
         FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
-    from jointbench.results.picture import torques_png
+    from jointbench.results.pictures import torques_png
 
     return _write(Path(path), torques_png(model, validation))
 
@@ -118,7 +119,7 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
         FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
-    from jointbench.results.residual_panels import residual_png
+    from jointbench.results.pictures import residual_png
 
     return _write(Path(path), residual_png(missions, state, polynomial))
 
@@ -144,7 +145,7 @@ def stance_picture(
         FileNotWritten: the file cannot be written; it is as it was.
     """
     _need_extras()
-    from jointbench.results.stance_panels import stance_png
+    from jointbench.results.pictures import stance_png
 
     return _write(Path(path), stance_png(stance, measured, models, reference))
 
@@ -160,3 +161,46 @@ def _write(path: Path, content: bytes) -> Path:
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
     return write_file(path, content)
+
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a picture that could not be made, before there is anything to show.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ReportError: its name ends in nothing known.
+    """
+    if Path(path).suffix.lower() not in FORMATS:
+        raise ReportError(f"picture {path}: its name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    need("report", "a picture", "matplotlib")
+
+
+def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
+    """Draw a plan into a file, an older one of this name being replaced.
+
+    Args:
+        path: ends in one of FORMATS.
+        evidence: the plan.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ReportError: the file's name ends in nothing known.
+        FileNotWritten: it cannot be written.
+    """
+    check_picture(path)
+    from jointbench.results.panels import house_style
+    from jointbench.results.plan_figure import plan_figure
+
+    path, buffer = Path(path), io.BytesIO()
+    kind = path.suffix.lower()[1:]
+    # Without the day and the name of what drew it, the same plan gives the same bytes.
+    nameless = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+    with house_style():
+        plan_figure(evidence).savefig(buffer, format=kind, metadata=nameless[kind])
+    return write_file(path, buffer.getvalue())

@@ -37,7 +37,7 @@ def write_rerun(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     import rerun as rr
     from rerun.urdf import UrdfTree
 
-    from jointbench.results.moving_urdf import moving_urdf  # models need recordings: not the other way round
+    from jointbench.results.robot_description import moving_urdf  # models need recordings: not the other way round
 
     with (
         replacing(path) as unfinished,

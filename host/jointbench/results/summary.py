@@ -1,12 +1,111 @@
-"""The verdict first: one sentence, four numbers and a row per joint."""
+"""Summary of a model: the verdict in a sentence, its numbers, its parameters, and notes on what the pictures show."""
 
+import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from jointbench.identification import Model, Validation
-from jointbench.results.content import Fact, JointRow
-from jointbench.results.digits import column, count, fixed, percent, typeset
+import numpy as np
+
+from jointbench.errors import JointbenchError
+from jointbench.excitation import Excitation
+from jointbench.identification import Model, Validation, Verdict
+from jointbench.identification.friction import ModelFriction
+from jointbench.identification.judgement import IDENTIFIED_RELATIVE_SIGMA, WEAK_RELATIVE_SIGMA
+from jointbench.recording import Run
+from jointbench.results.content import Fact, FitFact, JointRow, ParameterGroup, ParameterRow
+from jointbench.results.digits import column, count, fixed, parameter_unit, percent, typeset, value_and_sigma
 from jointbench.results.evidence import Evidence
-from jointbench.results.parameter_table import shown_verdicts
+from jointbench.results.joint_panels import FrictionCurve
+
+
+def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:
+    """Return the parameters by the joint or coupling that they belong to, in the model's order."""
+    groups: dict[str, list[ParameterRow]] = {}
+    laws = model.friction
+    for name, row in zip(model.names, _rows(model), strict=True):
+        if laws is None or name not in laws.replaced:
+            groups.setdefault(name.rpartition(".")[0], []).append(row)
+    if laws is not None:
+        for name, row in zip(laws.names, _law_rows(laws), strict=True):
+            groups.setdefault(name.rpartition(".")[0], []).append(row)
+    ordered = sorted(groups, key=lambda owner: (*model.robot.joint_names, owner).index(owner))
+    return tuple(ParameterGroup(owner, tuple(groups[owner])) for owner in ordered)
+
+
+def parameter_note(model: Model) -> str:
+    """Say how many parameters there are of each verdict, and what the verdicts mean."""
+    of_base, of_laws = _told(model)
+    words = Counter(verdict.word for verdict in (*of_base, *of_laws))
+    beside = f", and the {len(of_laws)} parameters of the joints' friction laws" if of_laws else ""
+    return (
+        f"The {len(of_base)} base parameters that the torques of this robot can tell, each for itself and for "
+        f"what is lumped into it{beside}. σ is the standard error, correlation of the residuals included. "
+        f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
+        f"{words['weak']} are weak: at most {percent(WEAK_RELATIVE_SIGMA)}. "
+        f"{words['refused']} are refused: not told from zero, or not excited at all."
+    )
+
+
+def shown_verdicts(model: Model) -> tuple[Verdict, ...]:
+    """The word on each parameter of the table: what friction laws replace is not among them, their parameters are."""
+    of_base, of_laws = _told(model)
+    return (*of_base, *of_laws)
+
+
+def _told(model: Model) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
+    """Verdicts on base parameters, and on those of friction laws."""
+    laws = model.friction
+    replaced, of_laws = ({}, ()) if laws is None else (laws.replaced, laws.parameter_verdicts)
+    return tuple(verdict for verdict in model.parameter_verdicts if verdict.name not in replaced), tuple(of_laws)
+
+
+def _rows(model: Model) -> list[ParameterRow]:
+    rows: list[ParameterRow] = []
+    items = zip(model.names, model.base.names, model.parameters, model.sigma, model.parameter_verdicts, strict=True)
+    for name, group, value, sigma, verdict in items:
+        shown, error = value_and_sigma(float(value), float(sigma))
+        rows.append(
+            ParameterRow(
+                name=name.rpartition(".")[2],
+                lumped=group.removeprefix(name).strip().replace("-", "−"),
+                value=shown,
+                sigma=error,
+                unit=parameter_unit(model.robot, name),
+                relative_sigma=_relative(float(value), float(sigma)),
+                verdict=verdict.word,
+                reason="" if np.isfinite(sigma) else typeset(verdict.reason),
+            )
+        )
+    return rows
+
+
+def _law_rows(laws: ModelFriction) -> list[ParameterRow]:
+    """Parameters of friction laws, in place of what they stand for."""
+    rows: list[ParameterRow] = []
+    items = zip(laws.names, laws.parameters, laws.sigma, laws.units, laws.parameter_verdicts, strict=True)
+    for name, value, sigma, unit, verdict in items:
+        shown, error = value_and_sigma(float(value), float(sigma))
+        joint, _, short = name.rpartition(".")
+        rows.append(
+            ParameterRow(
+                name=short,
+                lumped=f"of friction law {laws.laws.laws[joint].name}",
+                value=shown,
+                sigma=error,
+                unit=unit,
+                relative_sigma=_relative(float(value), float(sigma)),
+                verdict=verdict.word,
+                reason="" if np.isfinite(sigma) else typeset(verdict.reason),
+            )
+        )
+    return rows
+
+
+def _relative(value: float, sigma: float) -> str:
+    """σ as per cent of the value; above 1000 % the value is nothing and the share says no more than that."""
+    share = 100.0 * sigma / abs(value) if value else float("inf")
+    return "> 1000" if 1000.0 < share < float("inf") else column([share])[0]
+
 
 _R_SQUARED_DECIMALS = 4
 """Good models differ in the third; 1.0000 is then more than anybody can measure."""
@@ -85,3 +184,138 @@ def _doubtful_joints(evidence: Evidence) -> list[str]:
     return [
         f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} {word}" for word, joints in names.items() if joints
     ]
+
+
+def torque_note(evidence: Evidence) -> str:
+    """Say which motion is shown, how it was filtered, and which of its rows count."""
+    validation, settings = evidence.validation, evidence.model.settings
+    shares = validation.error.share[validation.modelled]
+    low, high = percent(float(shares.min())), percent(float(shares.max()))
+    span = low if low == high else f"{low} to {high}"
+    periods = _periods(evidence.verification_run)
+    averaged = f", the mean of its {periods} periods" if settings.average_periods and periods > 1 else ""
+    return (
+        f"The motion of run “{evidence.verification_run.path.name}”{averaged}. Both torques went through the same "
+        f"low-pass at {settings.cutoff_Hz:.3g} Hz. The fit and its verdict count where a joint moves "
+        f"({span} of the time); the table of joints has the errors over all rows first, then those where it moves."
+        f"{_memory(evidence)}"
+    )
+
+
+def _memory(evidence: Evidence) -> str:
+    """What predicts where friction has memory, and what Coulomb and viscous friction would err."""
+    memory, plain = evidence.model.memory, evidence.validation.coulomb_viscous
+    if memory is None or plain is None:
+        return ""
+    return (
+        f" Predicted with friction with memory of {', '.join(axis.name for axis, _ in memory.axes)}; with Coulomb and "
+        f"viscous friction, beside which parameters and curves of friction below are, the error of all joints is "
+        f"{percent(plain.all.total_relative)} over all rows and {percent(plain.moving.total_relative)} where they move."
+    )
+
+
+def friction_note(evidence: Evidence, curves: Sequence[FrictionCurve]) -> str:
+    """Say what the curves of friction show, and of which joints there is none."""
+    shown = {curve.joint for curve in curves}
+    names = evidence.model.base.robot.joint_names
+    missing = [label for label, name in zip(evidence.model.robot.joint_names, names, strict=True) if name not in shown]
+    none = f" There is none of {', '.join(missing)}, with no friction of their own or no motion." if missing else ""
+    return (
+        f"What the torque of run “{evidence.verification_run.path.name}” leaves when all but friction and offset is "
+        f"taken away, over speed: the median of the rows at each speed, and the middle 80\u00a0% of them. The line is "
+        f"the model's friction with its offset, the band ±\u00a02\u00a0σ.{none}"
+    )
+
+
+def excitation_note(evidence: Evidence) -> str:
+    """Say what was played, how well it conditions the fit, and what it left of the limits."""
+    excitation = evidence.excitation
+    if excitation is None:
+        return "No planned motion comes with this recording; the condition number is that of what was recorded."
+    description, tightest = excitation.basis.description, excitation.tightest
+    planned = "" if math.isnan(excitation.condition_number) else f"as planned {excitation.condition_number:.3g}, "
+    return (
+        f"{description[0].upper()}{description[1:]}, seed {excitation.seed}, {_times(evidence.fit_run.repeats)}. "
+        f"Condition number {planned}as fitted {evidence.model.condition_number:.3g}. "
+        f"The least margin to any limit, torque included, is {percent(tightest.smallest)} ({tightest.joint})."
+        f"{_unchecked(excitation)}"
+    )
+
+
+def _unchecked(excitation: Excitation) -> str:
+    return f" Planned with {excitation.not_checked}." if excitation.not_checked else ""
+
+
+def _periods(run: Run) -> int:
+    """How many equal periods were played, those between the ramps of each playing counted."""
+    return run.repeats * (run.excitation.basis.repetition.times if run.excitation else 1)
+
+
+def _times(repeats: int) -> str:
+    return {0: "not played", 1: "played once", 2: "played twice"}.get(repeats, f"played {repeats} times")
+
+
+_ANSWERS = {"identified": "yes", "weak": "hardly", "refused": "no"}
+
+
+def fit_facts(evidence: Evidence) -> tuple[FitFact, ...]:
+    """Return what a reader should know of the fit, the most telling first."""
+    model, validation = evidence.model, evidence.validation
+    names, checked = model.robot.joint_names, validation.joint_names
+    facts = [
+        FitFact("Estimator", _estimator(model)),
+        *_delays(model),
+        FitFact("Physically possible", _as_sentence(_physical(model))),
+        FitFact("Residuals of the fit", _as_sentence(model.whiteness.sentence(names))),
+        FitFact("Residuals of the verification", _as_sentence(validation.whiteness.sentence(checked, held_out=True))),
+        FitFact("Outliers", _outliers(model)),
+        *(FitFact("Note", _as_sentence(note)) for note in model.notes),
+    ]
+    return tuple(facts)
+
+
+def _estimator(model: Model) -> str:
+    """Its name, with the options and what it found on its way."""
+    items = {**model.options, **model.figures}
+    listed = ", ".join(
+        f"{name} {_figure(value)}" for name, value in items.items() if not isinstance(value, dict | list)
+    )
+    return typeset(f"{model.estimator} ({listed})" if listed else model.estimator)
+
+
+def _physical(model: Model) -> str:
+    """Whether a robot can have these parameters."""
+    try:
+        verdict = model.physical.verdict
+    except JointbenchError as error:
+        return f"not known: {error}"
+    return f"{_ANSWERS[verdict.word]}: {verdict.reason}"
+
+
+def _delays(model: Model) -> Iterator[FitFact]:
+    for k, delay in enumerate(model.delays):
+        which = f" in run {k + 1}" if len(model.delays) > 1 else ""
+        taken = "not told by this motion and taken as none: " if delay.source == "not told" else ""
+        yield FitFact(f"Delay{which}", _as_sentence(taken + delay.reason))
+
+
+def _outliers(model: Model) -> str:
+    """How many samples the averages over periods left out, joint by joint."""
+    names, n = model.robot.joint_names, model.robot.n_joints
+    counts = model.outliers.tolist()
+    found = [
+        f"{name} {what} {count}"
+        for what, part in (("position", counts[:n]), ("torque", counts[n:]))
+        for name, count in zip(names, part, strict=True)
+        if count
+    ]
+    return f"Samples left out of the average over periods: {', '.join(found)}." if found else "No sample was left out."
+
+
+def _as_sentence(text: str) -> str:
+    """A reason as a sentence by itself."""
+    return typeset(text[:1].upper() + text[1:].removesuffix(".") + ".")
+
+
+def _figure(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

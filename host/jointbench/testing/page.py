@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import jinja2
 
 from jointbench.link.ledger import Ledger
-from jointbench.results.content import Fact
+from jointbench.results.content import Fact, ledger_table
 from jointbench.results.digits import NOT_A_NUMBER, count, percent
-from jointbench.results.ledger_table import ledger_table
 from jointbench.testing.record import Record
 from jointbench.testing.summary import Summary
 

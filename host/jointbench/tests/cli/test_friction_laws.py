@@ -11,7 +11,7 @@ from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
 from jointbench.errors import FitError
 from jointbench.identification import load_model
-from jointbench.results.parameter_table import parameter_groups, parameter_note
+from jointbench.results.summary import parameter_groups, parameter_note
 from jointbench.tests.identification.friction.law_runs import law_run, stribeck
 from jointbench.tests.identification.synthetic import arm
 

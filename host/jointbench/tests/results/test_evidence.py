@@ -9,10 +9,8 @@ import pytest
 
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
 from jointbench.identification import Model, fit, validate
-from jointbench.results.notes import excitation_note, torque_note
-from jointbench.results.parameter_table import parameter_groups
-from jointbench.results.provenance_table import reproduce_commands
-from jointbench.results.summary import joint_rows, sentence
+from jointbench.results.evidence import reproduce_commands
+from jointbench.results.summary import excitation_note, joint_rows, parameter_groups, sentence, torque_note
 from jointbench.robot import with_passive
 
 from .recordings import Example, evidence_of, whole_ledger

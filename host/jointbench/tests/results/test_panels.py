@@ -1,4 +1,4 @@
-"""The pictures show what they say they show."""
+"""A thinned line keeps what an eye would have seen: peaks and gaps."""
 
 import dataclasses
 import math
@@ -8,12 +8,58 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from jointbench.results.joint_panels import torque_series
-from jointbench.results.panels import excitation_panel, residual_panel, torque_panel
-from jointbench.results.picture import torques_figure
-from jointbench.results.theme import PALETTE, house_style, inline_svg
+from jointbench.arrays import Array
+from jointbench.identification import Validation, fit
+from jointbench.results.joint_panels import (
+    friction_curves,
+    friction_panel,
+    residual_spectra,
+    spectrum_panel,
+    torque_series,
+)
+from jointbench.results.panels import (
+    PALETTE,
+    excitation_panel,
+    house_style,
+    inline_svg,
+    residual_panel,
+    thin,
+    torque_panel,
+)
+from jointbench.results.pictures import torques_figure
+from jointbench.robot import with_passive
 
 from .recordings import Example
+
+
+def test_short_record_comes_back_as_it_is() -> None:
+    time = np.arange(10.0)
+    kept_time, kept = thin(time, time**2, bins=5)
+    assert np.array_equal(kept_time, time)
+    assert np.array_equal(kept, time**2)
+
+
+def test_single_peaks_survive_in_their_place() -> None:
+    time = np.arange(10_000) / 1000.0
+    values = np.sin(time)
+    values[4321], values[8765] = 50.0, -40.0
+    kept_time, kept = thin(time, values, bins=100)
+    assert kept.size <= 200
+    assert np.all(np.diff(kept_time) > 0.0)
+    assert kept_time[np.argmax(kept)] == 4.321
+    assert kept_time[np.argmin(kept)] == 8.765
+
+
+def test_gap_breaks_the_line() -> None:
+    time = np.arange(10_000) / 1000.0
+    values = np.sin(time)
+    values[3000:5000] = np.nan
+    kept_time, kept = thin(time, values, bins=100)
+    inside = (kept_time >= 3.0) & (kept_time < 5.0)
+    assert inside.any()
+    assert np.isnan(kept[inside]).all()
+    assert np.isfinite(kept[~inside]).all()
+
 
 TIME = np.linspace(0.0, 20.0, 501)
 
@@ -93,3 +139,133 @@ def test_key_picture_arranges_any_number_of_joints(example: Example, joints: int
     boxes = [axes.get_position() for axes in figure.axes]
     assert (len({round(box.x0, 6) for box in boxes}), len({round(box.y0, 6) for box in boxes})) == panels
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{n}  [N·m]" for n in validation.joint_names]
+
+
+RATE, ROWS = 40.0, 4000
+SPECTRUM_TIME = np.arange(ROWS) / RATE
+
+
+def with_residual(example: Example, residual: Array, **changes: object) -> Validation:
+    """The example's validation as if this were left of every joint's torque, shape (ROWS,)."""
+    joints = len(example.validation.joint_names)
+    predicted = np.tile(30.0 + 5.0 * np.sin(2.0 * np.pi * SPECTRUM_TIME)[:, None], (1, joints))
+    whole: dict[str, object] = {
+        "time": SPECTRUM_TIME,
+        "predicted": predicted,
+        "measured": predicted + residual[:, None],
+        "complete": np.ones(ROWS, dtype=np.bool_),
+        "moving": np.ones((ROWS, joints), dtype=np.bool_),
+    }
+    return dataclasses.replace(example.validation, **(whole | changes))
+
+
+def power(frequency: Array, density: Array) -> float:
+    return float(np.sum(density**2) * (frequency[1] - frequency[0]))
+
+
+def test_noise_is_flat_and_has_its_own_power(example: Example) -> None:
+    noise = 0.2 * np.random.default_rng(5).standard_normal(ROWS)
+    spectra = residual_spectra(with_residual(example, noise))
+    # A density from 7 half-overlapping segments is off by 0.4 of itself, its root by a fifth; their mean by far less.
+    level = 0.2 / np.sqrt(RATE / 2.0)
+    assert np.median(spectra.residual[:, 0]) == pytest.approx(level, rel=0.1)
+    assert power(spectra.frequency, spectra.residual[:, 0]) == pytest.approx(0.2**2, rel=0.1)
+
+
+def test_a_line_stands_at_its_frequency(example: Example) -> None:
+    spectra = residual_spectra(with_residual(example, 0.1 * np.sin(2.0 * np.pi * 7.0 * SPECTRUM_TIME)))
+    assert spectra.frequency[np.argmax(spectra.residual[:, 2])] == pytest.approx(7.0, abs=RATE / 1000)
+    assert spectra.frequency[np.argmax(spectra.torque[:, 2])] == pytest.approx(1.0, abs=RATE / 1000)
+    assert power(spectra.frequency, spectra.residual[:, 2]) == pytest.approx(0.1**2 / 2.0, rel=0.05)
+    assert spectra.frequency[-1] == pytest.approx(RATE / 2.0)
+
+
+def test_rows_that_do_not_count_take_no_power_away(example: Example) -> None:
+    noise = 0.2 * np.random.default_rng(5).standard_normal(ROWS)
+    moving = np.ones((ROWS, len(example.validation.joint_names)), dtype=np.bool_)
+    moving[::2, 0] = False
+    moving[:, 1] = False
+    loud = np.where(moving[:, 0], noise, 100.0)
+    spectra = residual_spectra(with_residual(example, loud, moving=moving))
+    assert power(spectra.frequency, spectra.residual[:, 0]) == pytest.approx(0.2**2, rel=0.1)
+    assert np.isnan(spectra.residual[:, 1]).all()
+
+
+def test_the_panel_shows_both_and_the_level_of_noise() -> None:
+    frequency = np.linspace(0.1, 20.0, 200)
+    torque, residual = 10.0 / frequency, np.full(200, 0.02)
+    (axes,) = spectrum_panel(frequency, torque, residual, 0.03, "N·m").axes
+    lines = {line.get_color(): np.asarray(line.get_ydata()) for line in axes.lines}
+    assert np.array_equal(lines[PALETTE.rule], torque)
+    assert np.array_equal(lines[PALETTE.measured], residual)
+    assert set(lines[PALETTE.limit]) == {0.03}
+    low, high = axes.get_ylim()
+    assert low < 0.02
+    assert high > torque.max()
+    assert axes.get_xticklabels()[-1].get_text().endswith(" Hz")
+
+
+def test_a_joint_of_which_nothing_is_known_still_has_a_panel() -> None:
+    frequency = np.linspace(0.1, 20.0, 200)
+    nothing = np.full(200, np.nan)
+    (axes,) = spectrum_panel(frequency, np.zeros(200), nothing, float("nan"), "N·m").axes
+    assert len(axes.get_yticks()) == 0
+
+
+VISCOUS, COULOMB, OFFSET = 8.0, 5.0, 0.3
+"""Of every joint of the example's recordings."""
+
+
+def true_friction(speed: Array) -> Array:
+    return VISCOUS * speed + COULOMB * np.sign(speed) + OFFSET
+
+
+def test_what_is_shown_and_what_the_model_has_is_the_true_friction(example: Example) -> None:
+    curves = friction_curves(example.model, example.verification_run)
+    assert [curve.joint for curve in curves] == list(example.model.robot.joint_names)
+    for curve in curves:
+        assert len(curve.classes) >= 5
+        low, middle, high = curve.shown
+        assert np.all((low <= middle) & (middle <= high))
+        # σ of j2's offset, which goes with the torque of its links, is 0.17 N·m; 3 σ, and noise of 0.1 N·m.
+        np.testing.assert_allclose(middle, true_friction(curve.classes), atol=0.6)
+        off = np.abs(curve.torque - true_friction(curve.speed))
+        assert np.all(off < 5.0 * curve.sigma)
+        assert curve.law == "Coulomb and viscous"
+        assert curve.load is None
+
+
+def test_a_law_has_a_curve_of_its_own_at_the_load_it_met(example: Example) -> None:
+    model = fit(example.fit_run, friction={"j2": "stribeck", "j3": "coulomb_viscous+load"})
+    curves = {curve.joint: curve for curve in friction_curves(model, example.verification_run)}
+    assert curves["j2"].law == "stribeck"
+    assert curves["j2"].load is None
+    assert curves["j3"].load is not None
+    assert curves["j3"].load > 0.0
+    for name in ("j2", "j3"):
+        # The recording has neither a Stribeck effect nor friction by load: next to these laws is what it has.
+        np.testing.assert_allclose(curves[name].torque, true_friction(curves[name].speed), atol=0.5)
+
+
+def test_a_passive_joint_has_none(example: Example) -> None:
+    model = fit(example.fit_run, with_passive(example.model.robot, "j6"))
+    assert "j6" not in [curve.joint for curve in friction_curves(model, example.verification_run)]
+
+
+def test_what_is_not_told_has_no_band(example: Example) -> None:
+    covariance = example.model.covariance.copy()
+    covariance[example.model.names.index("j1.offset"), :] = np.inf
+    covariance[:, example.model.names.index("j1.offset")] = np.inf
+    first, second, *_ = friction_curves(dataclasses.replace(example.model, covariance=covariance), example.fit_run)
+    assert np.isnan(first.sigma).all()
+    assert np.isfinite(second.sigma).all()
+    bands = [len(friction_panel(curve, "N·m", "rad/s").axes[0].collections) for curve in (first, second)]
+    assert bands == [1, 3]  # the spread; and a band for each direction
+
+
+def test_the_panel_draws_no_line_through_rest(example: Example) -> None:
+    curve = friction_curves(example.model, example.verification_run)[0]
+    (axes,) = friction_panel(curve, "N·m", "rad/s").axes
+    sides = [np.asarray(line.get_xdata()) for line in axes.lines if line.get_color() == PALETTE.predicted]
+    assert [np.sign(side).tolist() for side in sides] == [[sign] * 60 for sign in (-1.0, 1.0)]
+    assert max(np.abs(side).min() for side in sides) == pytest.approx(np.abs(curve.speed).min())

@@ -1,4 +1,4 @@
-"""The picture of a stance shows each model's distance, its path on the sole, and its parameters beside the truth."""
+"""The picture of two residuals shows each joint on each mission, with the gains that were judged."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +8,59 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jointbench.results import PressureModel, stance_picture
-from jointbench.results.stance_panels import stance_figure, stance_png
-from jointbench.results.theme import house_style
+from jointbench.errors import ReportError
+from jointbench.identification.residual import TimePolynomial, gain_of, mission_of
+from jointbench.identification.state_residual import StateResidual
+from jointbench.results import PressureModel, residual_picture, stance_picture
+from jointbench.results.digits import percent
+from jointbench.results.panels import house_style
+from jointbench.results.pictures import residual_figure, residual_png, stance_figure, stance_png
+from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.identification.zero_moment_point.simulated_stance import simulated_stance
+
+RUNS = [synthetic_run(arm(2), motion_seed=seed, noise_seed=seed, repeats=1) for seed in (1, 2)]
+OWN = mission_of(RUNS[0])
+MISSIONS = (OWN, mission_of(RUNS[1], settings=OWN.settings))
+STATE, POLYNOMIAL = StateResidual.fit(OWN), TimePolynomial.fit(OWN)
+
+
+@pytest.fixture(scope="module")
+def missions_figure() -> Figure:
+    with house_style():
+        return residual_figure(MISSIONS, STATE, POLYNOMIAL)
+
+
+def test_each_panel_has_its_gains_in_the_heading(missions_figure: Figure) -> None:
+    headings = [axes.get_title(loc="right") for axes in missions_figure.axes]
+
+    expected = [
+        f"gain {percent(float(gain_of(STATE, mission).gain[joint]))}, "
+        f"of time {percent(float(gain_of(POLYNOMIAL, mission).gain[joint]))}"
+        for mission in MISSIONS
+        for joint in range(2)
+    ]
+    assert headings == expected
+
+
+def test_a_polynomial_that_is_far_off_does_not_squeeze_the_measured_error(missions_figure: Figure) -> None:
+    for axes, mission in zip(missions_figure.axes[::2], MISSIONS, strict=True):
+        low, high = axes.get_ylim()
+        error = mission.error[mission.complete, 0]
+        assert high - low < 1.5 * np.ptp(error)
+
+
+def test_the_same_residuals_give_the_same_file(tmp_path: Path) -> None:
+    path = residual_picture(tmp_path / "residuals.png", MISSIONS[:1], STATE, POLYNOMIAL)
+
+    assert path.read_bytes() == residual_png(MISSIONS[:1], STATE, POLYNOMIAL)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReportError, match=r"residuals\.png cannot be written"):
+        residual_picture(tmp_path / "file" / "residuals.png", MISSIONS[:1], STATE, POLYNOMIAL)
+
 
 STANCE = simulated_stance(duration=25.0)
 TRUE = {"lc_trunk": 0.2, "m_trunk": 11.0}

@@ -1,22 +1,32 @@
 """The report says what the model says, stands alone, and hides nothing."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jointbench import extras
 from jointbench.errors import MissingExtra, ReportError
-from jointbench.identification import validate
+from jointbench.identification import fit, validate
+from jointbench.identification.observations import observe
 from jointbench.link.sync import Exchange, board_clock
-from jointbench.results import key_picture, write_report
+from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_report
 from jointbench.results.evidence import Evidence
-from jointbench.results.fit_facts import fit_facts
+from jointbench.results.pages import comparison_content, difference_panel
+from jointbench.results.panels import PALETTE
+from jointbench.results.summary import fit_facts
+from tools.browser import page_of, serious_findings
 
+from .page_looks import BEYOND, LETTERS, ON_PAPER, SMALLEST_LETTER, TEXTS, overlapping
 from .page_text import Page
 from .recordings import Example, evidence_of
 
@@ -281,3 +291,212 @@ def test_file_that_cannot_be_written_is_named(example: Example, tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match=r"file/key\.png cannot be written: .*; name another file"):
         key_picture(tmp_path / "file" / "key.png", example.model, example.validation)
+
+
+PLACES = Path("runs/before/model.json"), Path("runs/after the crash/model.json")
+
+
+@pytest.fixture(scope="module")
+def alike(two_joints: Example) -> ComparisonEvidence:
+    """The model beside one of another recording of the same robot."""
+    return ComparisonEvidence.of(two_joints.model, fit(two_joints.verification_run), PLACES, two_joints.fit_run)
+
+
+@pytest.fixture(scope="module")
+def rougher(two_joints: Example) -> ComparisonEvidence:
+    """Beside one whose second joint has three tenths more viscous friction."""
+    other = fit(two_joints.verification_run)
+    parameters = other.parameters.copy()
+    parameters[other.names.index("j2.viscous")] *= 1.3
+    return ComparisonEvidence.of(
+        two_joints.model, dataclasses.replace(other, parameters=parameters), PLACES, two_joints.fit_run
+    )
+
+
+def test_models_of_one_robot_are_the_same(alike: ComparisonEvidence) -> None:
+    content = comparison_content(alike)
+    assert (content.answer, content.mark) == ("same", "yes")
+    assert content.sentence.startswith("A and B say the same: χ² ")
+    assert content.different == ()
+    assert {pair.told for _, rows in content.groups for pair in rows} == {"alike"}
+
+
+def test_the_parameter_that_differs_is_named_with_both_values(rougher: ComparisonEvidence) -> None:
+    content = comparison_content(rougher)
+    assert (content.answer, content.mark) == ("different", "no")
+    (pair,) = content.different
+    assert (pair.name, pair.unit, pair.told) == ("j2.viscous", "N·m·s/rad", "differs")
+    a, b = (float(text.partition(" ± ")[0]) for text in (pair.a, pair.b))
+    assert b / a == pytest.approx(1.3, rel=0.02)
+    assert content.facts[0].value == f"1 of {len(rougher.comparison.names)}"
+    told = [panel for panel in content.bars if panel.note.startswith("1 of")]
+    assert [panel.heading for panel in told] == ["j2"]
+
+
+def test_torques_are_those_of_both_models_on_the_motion(rougher: ComparisonEvidence, two_joints: Example) -> None:
+    rows = observe(two_joints.fit_run, two_joints.model.robot, two_joints.model.base, two_joints.model.settings)
+    k = int(np.argmin(np.abs(rows.time - rougher.time[100])))
+    q, dq, ddq = (values[k : k + 1] for values in (rows.motion.q, rows.motion.dq, rows.motion.ddq))
+    for torque, model in zip(rougher.torques, rougher.models, strict=True):
+        np.testing.assert_allclose(torque[100], model.predict(q, dq, ddq)[0], rtol=1e-9)
+    apart = np.sqrt(np.nanmean((rougher.torques[1] - rougher.torques[0]) ** 2, axis=0))
+    np.testing.assert_allclose(apart, rougher.comparison.torques["all"].rms, rtol=1e-6)
+    assert np.argmax(apart) == 1
+
+
+def test_the_page_says_which_is_which_and_stands_alone(rougher: ComparisonEvidence, tmp_path: Path) -> None:
+    source = write_comparison(tmp_path / "report.html", rougher).read_text(encoding="utf-8")
+    page = Page(source)
+    assert page.by_id["verdict"] == "different"
+    assert page.text.index(str(PLACES[0])) < page.text.index(str(PLACES[1]))
+    assert "jointbench report runs/before/model.json 'runs/after the crash/model.json'" in page.text
+    rows = [row for row in page.rows if len(row) == 7 and row[6] in ("alike", "differs", "not told by both")]
+    assert len(rows) == len(rougher.comparison.names) + 1  # once more, first of all
+    assert rows[0][0] == "j2.viscous"
+    sides = {row[0]: row[1:] for row in page.rows if len(row) == 3}
+    assert sides["SHA-256"][0] == rougher.models[0].provenance["sha256"]
+    assert not re.search(r'(?:src|href)="(?!#)|url\((?!#)|@import', source)
+
+
+def test_without_a_run_there_are_no_traces(two_joints: Example) -> None:
+    content = comparison_content(ComparisonEvidence.of(two_joints.model, two_joints.model, PLACES))
+    assert content.traces == ()
+    assert "at random states within the robot's limits" in content.torque_note
+    assert "Both models were fitted to a recording they share" in content.warnings[0]
+
+
+def test_what_one_model_does_not_tell_is_no_difference(two_joints: Example) -> None:
+    covariance = two_joints.model.covariance.copy()
+    covariance[-1, -1] = np.inf
+    blind = dataclasses.replace(two_joints.model, covariance=covariance)
+    content = comparison_content(ComparisonEvidence.of(two_joints.model, blind, PLACES))
+    last = content.groups[-1][1][-1]
+    assert (last.b, last.difference, last.in_sigma, last.told) == ("–", "–", "–", "not told by both")
+
+
+def test_friction_laws_stand_with_their_joint_and_their_units(two_joints: Example) -> None:
+    a, b = (fit(run, friction={"j1": "stribeck"}) for run in (two_joints.fit_run, two_joints.verification_run))
+    content = comparison_content(ComparisonEvidence.of(a, b, PLACES))
+    of_j1 = {pair.name: pair.unit for pair in dict(content.groups)["j1"]}
+    assert of_j1["j1.stribeck_speed"] == "rad/s"
+    assert (of_j1["j1.static_rise"], of_j1["j1.viscous"]) == ("N·m", "N·m·s/rad")
+    (side,) = (side for side in content.sides if side.name == "friction laws")
+    assert side.a == side.b == "j1 stribeck"
+
+
+def test_the_panel_marks_what_differs() -> None:
+    differ = np.array([False, True])
+    (axes,) = difference_panel(("coulomb", "viscous"), np.array([-1.2, 40.0]), differ, 52.0).axes
+    dots = {line.get_color(): line.get_xydata() for line in axes.lines if line.get_marker() == "o"}
+    assert np.array_equal(dots[PALETTE.measured], [[-1.2, 0.0]])
+    assert np.array_equal(dots[PALETTE.predicted], [[40.0, 1.0]])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["coulomb", "viscous"]
+    assert axes.get_ylim() == (1.5, -0.5)
+
+
+pytestmark = pytest.mark.slow  # axe alone takes seconds for a page of so many marks
+
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+A4 = {"width": 688, "height": 1017}
+"""A4 within the margins of the style sheet, 14 mm, in CSS pixels."""
+LARGEST = 5 * 10**6
+
+
+@pytest.fixture(scope="module")
+def files(example: Example, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A report with all that it can hold, names longer than ours among it; and one on two models."""
+    folder = tmp_path_factory.mktemp("pages")
+    clocks = {
+        name: board_clock([Exchange(10**6 * k, 10**6 * k + 700, 1000 * k, 10**6 * k + 350) for k in range(20)], 1000.0)
+        for name in example.model.robot.joint_names
+    }
+    run = dataclasses.replace(example.fit_run, clocks=clocks, warnings=(f"torn/{'a-long-name/' * 12}end",))
+    parameters = example.model.parameters.copy()
+    parameters[[name.startswith("j6.") for name in example.model.names]] *= 0.5  # refused, with its reason
+    model = dataclasses.replace(example.model, parameters=parameters)
+    places = Path(f"runs/{'2026-05-04T101500Z-' * 6}/model.json"), Path("b.json")
+    evidence = ComparisonEvidence.of(model, fit(example.verification_run), places, example.fit_run)
+    return {
+        "model": write_report(folder / "model.html", model, run, example.validation, example.verification_run),
+        "two models": write_comparison(folder / "two.html", evidence),
+    }
+
+
+@pytest.fixture(scope="module", params=["model", "two models"])
+def file(request: pytest.FixtureRequest, files: dict[str, Path]) -> Path:
+    return files[request.param]
+
+
+@pytest.fixture(scope="module", params=[DESK, PHONE], ids=["desk", "phone"])
+def shown(request: pytest.FixtureRequest, browser: Any, file: Path) -> Iterator[Any]:
+    """The page, opened; whatever it writes to the console is an error of the test."""
+    said: list[str] = []
+    with page_of(browser, viewport=request.param) as page:
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(file.as_uri())
+        yield page
+    assert said == []
+
+
+def test_nothing_reaches_out_and_nothing_overlaps(shown: Any) -> None:
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert shown.evaluate(BEYOND) == []
+    assert overlapping(shown.evaluate(TEXTS)) == []
+
+
+def test_letters_can_be_read(shown: Any) -> None:
+    assert shown.evaluate(LETTERS) >= SMALLEST_LETTER
+
+
+def test_the_verdict_is_in_the_first_screen(shown: Any) -> None:
+    for place in ("#verdict", ".sentence"):
+        box = shown.locator(place).bounding_box()
+        assert box["y"] + box["height"] < shown.viewport_size["height"]
+
+
+def test_axe_finds_nothing_serious(shown: Any) -> None:
+    assert serious_findings(shown) == []
+
+
+def test_headings_are_in_order_and_links_lead_to_what_the_keyboard_reaches(shown: Any) -> None:
+    levels = shown.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(each => +each.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+    shown.keyboard.press("Tab")
+    assert shown.evaluate("document.activeElement.closest('nav, .scroll') !== null")
+    links = shown.evaluate("[...document.querySelectorAll('nav a')].map(each => each.getAttribute('href'))")
+    assert len(links) >= 4
+    assert all(shown.locator(link).is_visible() for link in links)
+
+
+def test_it_is_small(file: Path) -> None:
+    assert file.stat().st_size <= LARGEST
+
+
+def test_dark_letters_are_light_on_dark(browser: Any, file: Path) -> None:
+    with page_of(browser, viewport=DESK, color_scheme="dark") as page:
+        page.goto(file.as_uri())
+        assert serious_findings(page) == []
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 23, 27)"
+
+
+def test_paper_cuts_nothing(browser: Any, file: Path, tmp_path: Path) -> None:
+    with page_of(browser, viewport=A4) as page:
+        page.goto(file.as_uri())
+        page.emulate_media(media="print")
+        assert page.evaluate(ON_PAPER) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert overlapping(page.evaluate(TEXTS)) == []
+        printed = page.pdf(path=tmp_path / "report.pdf", format="A4", prefer_css_page_size=True)
+        heights = "[...document.querySelectorAll('figure, tr, p, pre')].map(e => e.getBoundingClientRect().height)"
+        tallest = max(page.evaluate(heights))
+    assert tallest < A4["height"]  # or it would be cut between two pages
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 2
+
+
+def test_what_overlaps_is_found() -> None:
+    apart = [["a", 0.0, 0.0, 10.0, 10.0], ["b", 0.0, 9.0, 10.0, 19.0], ["c", 12.0, 0.0, 20.0, 10.0]]
+    assert overlapping(apart) == []
+    assert overlapping([*apart, ["d", 5.0, 3.0, 15.0, 13.0]]) == [("a", "d"), ("c", "d"), ("d", "b")]

@@ -1,15 +1,71 @@
-"""A URDF for looking at: how a robot moves, and its links as capsules; no masses, no meshes, no other file."""
+"""A robot's description for viewers: a URDF of how it moves, its links as capsules, and the XML text of any URDF."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from jointbench.arrays import Array, Vector3
-from jointbench.results.urdf import base_name
-from jointbench.results.xml_text import attributes, roll_pitch_yaw
 from jointbench.robot import Capsule, Joint, Robot
+
+
+def numbers(values: Iterable[float]) -> str:
+    """The values with all their digits, a space between them.
+
+    >>> numbers([0.1, -0.0, 2])
+    '0.1 0 2'
+    """
+    return " ".join(f"{float(value) + 0.0!r}".removesuffix(".0") for value in values)
+
+
+def attributes(**values: str | float | Iterable[float]) -> str:
+    r"""name="value" of each, a space before it; a name that Python keeps for itself has an underscore behind it.
+
+    >>> attributes(name='a "b"', type_="fixed", xyz=[1, 0.5])
+    ' name=\'a "b"\' type="fixed" xyz="1 0.5"'
+    """
+    return "".join(f" {name.rstrip('_')}={quoteattr(_text(value))}" for name, value in values.items())
+
+
+def comment(text: str) -> str:
+    """A comment; two hyphens would end it.
+
+    >>> comment("2021--2024")
+    '<!-- 2021- -2024 -->'
+    """
+    return f"<!-- {re.sub('-(?=-)', '- ', text)} -->"
+
+
+def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
+    """Angles [rad] about fixed x, y, z axes of a rotation Rz(yaw) Ry(pitch) Rx(roll).
+
+    Any yaw would do where the pitch is a right angle; what is left after it is taken off gives the others.
+    """
+    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
+    cosine, sine = math.cos(yaw), math.sin(yaw)
+    rest = np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]) @ rotation
+    return math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw
+
+
+def _text(value: str | float | Iterable[float]) -> str:
+    if isinstance(value, str):
+        return value
+    return numbers([value] if isinstance(value, int | float) else value)
+
+
+def base_name(robot: Robot) -> str:
+    """Name of the link that everything hangs on."""
+    if robot.base_link is not None:
+        return robot.base_link.name
+    still = [frame for frame in robot.frames if frame.joint < 0]
+    root = [frame for frame in still if np.array_equal(frame.rotation, np.eye(3)) and not any(frame.origin)]
+    taken = {joint.link.name for joint in robot.joints} | {frame.name for frame in robot.frames}
+    return root[0].name if root else next(name for name in ("base", "base_link", "world_base") if name not in taken)
+
 
 _THIN = 0.02
 """Radius of a link of unknown room, as a share of the robot's longest distance between joints."""

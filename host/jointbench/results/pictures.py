@@ -1,8 +1,9 @@
-"""The picture of a stance: where models of a biped say that the ground presses, beside what its foot felt."""
+"""Pictures for a page or a paper: a model's torques, residuals of missions, and zero-moment points of a foot."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,15 +15,133 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from jointbench.arrays import Array
+from jointbench.identification import Model, Validation
+from jointbench.identification.residual import Mission, Residual, gain_of
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.results.digits import fixed
-from jointbench.results.panels import mark_time, mark_vertical
-from jointbench.results.pressure_model import PressureModel
-from jointbench.results.theme import PALETTE, house_style
-from jointbench.results.thinning import thin
+from jointbench.results.digits import fixed, percent, torque_unit
+from jointbench.results.evidence import PressureModel
+from jointbench.results.joint_panels import torque_series
+from jointbench.results.panels import PALETTE, draw_torques, house_style, mark_time, mark_vertical, thin
 
-WIDTH, RESOLUTION, BINS = 10.0, 200, 600
-"""Inches, dots per inch, and groups of samples along a time axis."""
+COLUMNS = 3
+WIDTH, ROW_HEIGHT, HEAD, FOOT = 10.0, 2.2, 0.5, 0.22
+"""Inches; shown 900 pixels wide, ten-point type is twelve and a half pixels high."""
+BINS = 700
+"""Groups of samples along the time axis: about one per pixel of the file."""
+RESOLUTION = 200
+"""Dots per inch: 2000 pixels across."""
+
+
+def torques_png(model: Model, validation: Validation) -> bytes:
+    """Return the picture as a PNG file; the same model gives the same bytes."""
+    buffer = io.BytesIO()
+    with house_style():
+        torques_figure(model, validation).savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def torques_figure(model: Model, validation: Validation) -> Figure:
+    """Draw a grid of joints, each with its unit and its relative error in its heading."""
+    time, measured, predicted = torque_series(validation)
+    names = validation.joint_names
+    columns = min(COLUMNS, len(names))
+    rows = math.ceil(len(names) / columns)
+    height = HEAD + rows * ROW_HEIGHT + FOOT
+    figure = Figure(figsize=(WIDTH, height), dpi=RESOLUTION, facecolor="white")
+    FigureCanvasAgg(figure)
+    top, bottom = 1.0 - (HEAD + 0.34) / height, (0.3 + FOOT) / height
+    grid = figure.add_gridspec(rows, columns, left=0.05, right=0.98, top=top, bottom=bottom, wspace=0.2, hspace=0.42)
+    for joint, name in enumerate(names):
+        axes = figure.add_subplot(grid[joint // columns, joint % columns])
+        draw_torques(axes, time, measured[:, joint], predicted[:, joint], BINS)
+        axes.set_title(f"{name}  [{torque_unit(model.robot, joint)}]", loc="left", fontsize=10.5, pad=8)
+        error = f"error {percent(float(validation.relative[joint]))}"
+        axes.set_title(error, loc="right", fontsize=10, color=PALETTE.muted, pad=8)
+    line = 1.0 - 0.3 / height
+    figure.text(0.05, line, f"{model.robot.name}: joint torque, verification motion", fontsize=11.5, va="center")
+    note = "error: rms of the difference over rms of the torque, where the joint moves"
+    figure.text(0.98, 0.12 / height, note, fontsize=8.5, color=PALETTE.muted, ha="right", va="center")
+    pair = [
+        Line2D([], [], color=PALETTE.measured, linewidth=3.6, alpha=0.4, label="measured"),
+        Line2D([], [], color=PALETTE.predicted, linewidth=1.4, label="predicted"),
+    ]
+    anchor = (0.985, line)
+    figure.legend(handles=pair, loc="center right", bbox_to_anchor=anchor, ncols=2, frameon=False, fontsize=10)
+    return figure
+
+
+MISSION_ROW_HEIGHT, MISSION_HEAD, MISSION_FOOT = 1.6, 0.85, 0.5
+"""Inches."""
+MISSION_BINS = 500
+"""As `BINS`, of a panel."""
+
+
+def residual_png(missions: Sequence[Mission], state: Residual, polynomial: Residual) -> bytes:
+    """Return the picture as a PNG file; the same residuals give the same bytes."""
+    buffer = io.BytesIO()
+    with house_style():
+        residual_figure(missions, state, polynomial).savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def residual_figure(missions: Sequence[Mission], state: Residual, polynomial: Residual) -> Figure:
+    """Draw a row for each joint and a column for each mission, gains in the headings.
+
+    Args:
+        missions: the residuals' own first.
+        state, polynomial: a residual of the state, and one of time.
+    """
+    robot = missions[0].robot
+    height = MISSION_HEAD + robot.n_joints * MISSION_ROW_HEIGHT + MISSION_FOOT
+    figure = Figure(figsize=(WIDTH, height), dpi=RESOLUTION, facecolor="white")
+    FigureCanvasAgg(figure)
+    top, bottom = 1.0 - (MISSION_HEAD + 0.3) / height, MISSION_FOOT / height
+    grid = figure.add_gridspec(
+        robot.n_joints, len(missions), left=0.06, right=0.98, top=top, bottom=bottom, wspace=0.14, hspace=0.62
+    )
+    for column, mission in enumerate(missions):
+        by_state, by_time = gain_of(state, mission).gain, gain_of(polynomial, mission).gain
+        torques = state.along(mission), polynomial.along(mission)
+        for joint, name in enumerate(robot.joint_names):
+            axes = figure.add_subplot(grid[joint, column])
+            _draw(axes, mission, joint, *(torque[:, joint] for torque in torques))
+            if column == 0:
+                axes.set_title(f"{name}  [{torque_unit(robot, joint)}]", loc="left", fontsize=10, pad=5)
+            gains = f"gain {percent(float(by_state[joint]))}, of time {percent(float(by_time[joint]))}"
+            axes.set_title(gains, loc="right", fontsize=9, color=PALETTE.muted, pad=5)
+            if joint == 0:
+                where = axes.get_position()
+                label = f"mission {mission.name}" + (", fitted" if column == 0 else ", unseen")
+                figure.text(where.x0, 1.0 - (MISSION_HEAD - 0.1) / height, label, fontsize=10, va="center")
+    line = 1.0 - 0.3 / height
+    figure.text(0.06, line, f"{robot.name}: torque that the model lacks", fontsize=11.5, va="center")
+    handles = [
+        Line2D([], [], color=PALETTE.measured, linewidth=3.6, alpha=0.4, label="measured"),
+        Line2D([], [], color=PALETTE.predicted, linewidth=1.4, label="residual of the state"),
+        Line2D([], [], color=PALETTE.limit, linewidth=1.4, linestyle="--", label="of time"),
+    ]
+    figure.legend(
+        handles=handles, loc="center right", bbox_to_anchor=(0.985, line), ncols=3, frameon=False, fontsize=10
+    )
+    return figure
+
+
+def _draw(axes: Axes, mission: Mission, joint: int, by_state: np.ndarray, by_time: np.ndarray) -> None:
+    rows = np.flatnonzero(mission.complete)
+    part = slice(int(rows[0]), int(rows[-1]) + 1)
+    time, present = mission.time[part], mission.compared[part, joint]
+    error, state, polynomial = (
+        np.where(present, values[part], np.nan) for values in (mission.error[:, joint], by_state, by_time)
+    )
+    draw_torques(axes, time, error, state, MISSION_BINS)
+    low, high = axes.get_ylim()
+    axes.plot(*thin(time, polynomial, MISSION_BINS), color=PALETTE.limit, linewidth=1.2, linestyle="--")
+    # What leaves the panel is off by more than the whole error: the panel stays that of the measured one.
+    axes.set_ylim(low, high)
+
+
+STANCE_BINS = 600
+"""As `BINS`."""
 _SOLE_HEIGHT, _TIME_HEIGHT, _BOTTOM_HEIGHT, _HEAD, _FOOT = 2.9, 1.25, 2.45, 0.95, 0.5
 _LEFT, _RIGHT = 0.075, 0.98
 _OTHERS = (PALETTE.muted, "#009e73", PALETTE.limit, "#cc79a7")
@@ -145,14 +264,14 @@ def _frame_sole(axes: Axes, seen: Array) -> None:
 
 
 def _draw_track(axes: Axes, time: Array, measured: Array, predicted: Array) -> None:
-    axes.plot(*thin(time, _MM * measured, BINS), color=PALETTE.measured, linewidth=3.2, alpha=0.4)
-    axes.plot(*thin(time, _MM * predicted, BINS), color=PALETTE.predicted, linewidth=1.0)
+    axes.plot(*thin(time, _MM * measured, STANCE_BINS), color=PALETTE.measured, linewidth=3.2, alpha=0.4)
+    axes.plot(*thin(time, _MM * predicted, STANCE_BINS), color=PALETTE.predicted, linewidth=1.0)
     axes.margins(y=0.08)
     mark_vertical(axes, most=4)
 
 
 def _draw_error(axes: Axes, time: Array, error: Array, colour: str) -> None:
-    axes.plot(*thin(time, _MM * error, BINS), color=colour, linewidth=0.8)
+    axes.plot(*thin(time, _MM * error, STANCE_BINS), color=colour, linewidth=0.8)
     axes.margins(y=0.1)
     mark_vertical(axes, most=3)
 
