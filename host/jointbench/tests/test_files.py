@@ -21,7 +21,7 @@ HOST = Path(jointbench.__file__).parent
 OTHERS = {
     "files.py": "what all others use",
     "flash/board_files.py": "the file system of an emulated board, cut off at any write by tests of its own",
-    "flash/image.py": "a temporary folder of the compiler, and the first content of an emulated board's file system",
+    "flash/image.py": "a folder of the compiler, and the first content of an emulated board's file system",
     "monitor/server.py": "who serves a bench now: for this user alone, and of no use after a restart",
     "recording/record_file.py": "frames, appended as they come",
     "recording/recorder.py": "events, appended as they come",
