@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jointbench.link.feed import FeedClient, open_feed
-from jointbench.monitor.attachment import watch
+from jointbench.bench import FeedClient, open_feed
+from jointbench.bench.monitor.attachment import watch
 
 _PATIENCE_S = 60.0  # of the wall clock, for a program to start on a busy machine
 WATCHER = """
 import sys, threading
-from jointbench.monitor.attachment import watch
+from jointbench.bench.monitor.attachment import watch
 watch(sys.argv[1], threading.Event())
 """
 

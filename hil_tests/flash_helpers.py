@@ -11,10 +11,9 @@ from pathlib import Path
 
 from hil_tests.virtual_bench.flash_image import read_flash
 from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
-from jointbench.flash.board_files import BoardFiles, FolderFiles, ReplFiles
-from jointbench.flash.image import Image, build_image, write_factory
-from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
-from jointbench.link.connections import Connections
+from jointbench.bench import BenchFile, BoardEntry, Connections, read_bench_file
+from jointbench.bench.flash import Image, build_image, write_factory
+from jointbench.bench.flash.board_files import BoardFiles, FolderFiles, ReplFiles
 
 CONFIG = {"node": 1, "uid": "0123456789abcdef", "facts": {}}
 BANNER = re.compile(r"^jointbench: slot ([ab]) runs( on trial)?: image ([0-9a-f]{64}), firmware \S+$", re.MULTILINE)

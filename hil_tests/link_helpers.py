@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.link import Bench
-from jointbench.link.clock import AttendedClock, LockstepClock
+from jointbench.bench import Bench, LockstepClock
+from jointbench.bench.clock import AttendedClock
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.testing.taking_turns import TakingTurns
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from hil_tests.link_helpers import ask_bench, wave
+from jointbench.bench import open_bench
 from jointbench.errors import StopAsked
-from jointbench.link import open_bench
 from jointbench.recording import Recorder, open_run
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hil_tests.link_helpers import wave
-from jointbench.link import open_bench
-from jointbench.link.clock import Clock
+from jointbench.bench import Clock, open_bench
 from jointbench.recording import Recorder
 from jointwire import Chunk, Frame, FrameReader, MessageType
 

@@ -9,11 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.link.bench_file import read_bench_file
-from jointbench.link.client import RegisterName
-from jointbench.link.clock import LockstepClock
-from jointbench.link.connections import Connections
-from jointbench.link.settings import default_settings, motor_settings
+from jointbench.bench import Connections, LockstepClock, RegisterName, default_settings, motor_settings, read_bench_file
 from jointbench.robot import load_robot
 from jointwire import (
     BY_NAME,

@@ -20,9 +20,9 @@ from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.model import build_model
+from jointbench.bench import open_bench
 from jointbench.cli.main import main
 from jointbench.excitation import random_excitation
-from jointbench.link import open_bench
 from jointbench.recording import record
 from jointbench.robot import load_robot
 

@@ -10,9 +10,8 @@ from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchFileError
-from jointbench.link.bench_file import read_bench_file as read_live_file
-from jointbench.link.clock import WallClock
-from jointbench.link.connections import Connections
+from jointbench.bench import Connections, WallClock
+from jointbench.bench import read_bench_file as read_live_file
 
 BENCHES = Path(__file__).parent / "benches"
 SYNC = "[link]\nsync_s = 0.01\n"

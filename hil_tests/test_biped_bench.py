@@ -9,9 +9,8 @@ import pytest
 
 from hil_tests.link_helpers import HERE, Wave, ask_bench, inject
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import SOLE_EDGE, TIPPING_TIME, Bench, open_bench
 from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
-from jointbench.link import Bench, open_bench
-from jointbench.link.motion_watch import EDGE, HOLD
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.testing.measured import Measured
 from jointwire import State
@@ -97,9 +96,9 @@ def test_a_push_that_tips_it_stops_all_boards(bench: Bench, tmp_path: Path, meas
     assert samples.foot_force is not None
     there = np.isfinite(samples.foot_force[:, 0, 0])
     inside = foot.distance_to_edge(foot.pressure_point(samples.foot_force[there, 0]))
-    tips = float(samples.time[there][np.argmax(inside < EDGE * 0.12)])
+    tips = float(samples.time[there][np.argmax(inside < SOLE_EDGE * 0.12)])
     off = float(samples.time[samples.play_tick >= 0].max())
-    assert off - tips > HOLD
+    assert off - tips > TIPPING_TIME
     measured("biped.fall_to_off", 1000.0 * (off - tips), "ms")
 
 

@@ -19,7 +19,7 @@ board = [{{ node = 1, joint = "j1", url = "unix:" }}, {{ node = 2, joint = "j2",
 
 TESTS = """
 import os, signal, tomllib
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointbench.testing import functional, needs
 
 @functional

@@ -8,8 +8,7 @@ from scipy.interpolate import CubicSpline
 
 from hil_tests.link_helpers import HERE, wave
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
-from jointbench.link.sync import BoardClock, board_clock
+from jointbench.bench import BoardClock, board_clock, open_bench
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.recording.board_record import BoardRecord
 from jointbench.recording.decode import decode_recording

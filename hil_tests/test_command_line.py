@@ -13,10 +13,10 @@ import pytest
 from hil_tests.link_helpers import COBOT, COBOT_BUS, HERE, bench_with_program, variation, wave
 from hil_tests.small_bench import KINDS
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import open_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault
 from jointbench.excitation import random_excitation
-from jointbench.link import open_bench
 from jointbench.robot import load_robot
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR
 

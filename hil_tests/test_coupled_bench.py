@@ -10,9 +10,8 @@ import pytest
 
 from hil_tests.link_helpers import NURSING_ARM, NURSING_DUAL, Wave, inject, record_wave, wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, Ledger, open_bench
 from jointbench.errors import BoardFault, BoardSilent, ConfigurationDiffers, TrajectoryError
-from jointbench.link import Bench, open_bench
-from jointbench.link.ledger import Ledger
 from jointbench.recording import open_run
 from jointbench.testing.measured import Measured
 from jointwire import State

@@ -14,7 +14,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.model import PLANT_KINDS, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured
 from tools.load.lockstep import write_variation

@@ -13,10 +13,9 @@ import pytest
 
 from hil_tests.link_helpers import COBOT, COBOT_BUS, record_wave, ripple
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, BoardLedger, open_bench
+from jointbench.bench.conversation import RETRANSMISSIONS
 from jointbench.errors import BoardFault, BoardSilent
-from jointbench.link import Bench, open_bench
-from jointbench.link.conversation import RETRANSMISSIONS
-from jointbench.link.ledger import BoardLedger
 from jointwire import State, Trip
 
 # Within a motion of three seconds: after the recording's first STATUS, before its last.

@@ -20,14 +20,11 @@ import pytest
 from hil_tests.feed_helpers import feed_of, first, joint_lines, watcher_process, watching
 from hil_tests.link_helpers import COBOT, ask_bench, ripple, wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, FeedClient, Ledger, Port, Progress, feed, open_bench, open_feed
+from jointbench.bench.feed_server import Feed
+from jointbench.bench.monitor.attachment import watch
+from jointbench.bench.port_lock import this_program
 from jointbench.errors import BoardError, BoardSilent, FeedError, StopAsked
-from jointbench.link import Bench, Progress, feed, open_bench
-from jointbench.link.feed import FeedClient, open_feed
-from jointbench.link.feed_server import Feed
-from jointbench.link.ledger import Ledger
-from jointbench.link.line import Port
-from jointbench.link.port_lock import this_program
-from jointbench.monitor.attachment import watch
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import read_records
 from jointwire import MessageType, decode_frame, decode_samples

@@ -9,7 +9,7 @@ import pytest
 
 from hil_tests.link_helpers import COBOT, record_wave
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import Bench, open_bench
+from jointbench.bench import Bench, open_bench
 from jointbench.recording import Samples
 
 QUICK = {"cutoff_hz": 300.0, "filter_order": 2, "cic_order": 1}

@@ -15,16 +15,14 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.ports import Port
+from jointbench.bench import open_bench, read_bench_file
+from jointbench.bench.flash import FlashOptions, ask_boards, build_image, flash_board
+from jointbench.bench.flash.board_files import FolderFiles, ReplFiles
+from jointbench.bench.flash.plan import carry_out, plan_flash
+from jointbench.bench.flash.slots import read_json
+from jointbench.bench.port_lock import PortLock
 from jointbench.cli.main import main
 from jointbench.errors import BoardRefused, FlashError, PortInUse
-from jointbench.flash.board_files import FolderFiles, ReplFiles
-from jointbench.flash.image import build_image
-from jointbench.flash.plan import carry_out, plan_flash
-from jointbench.flash.slots import read_json
-from jointbench.flash.update import FlashOptions, ask_boards, flash_board
-from jointbench.link import open_bench
-from jointbench.link.bench_file import read_bench_file
-from jointbench.link.port_lock import PortLock
 from jointwire import BY_NAME
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
@@ -293,7 +291,7 @@ def test_what_is_named_wrongly_ends_no_program(
     words: str,
 ) -> None:
     ended: list[object] = []
-    monkeypatch.setattr("jointbench.flash.update._end_program", lambda *line: ended.append(line))
+    monkeypatch.setattr("jointbench.bench.flash.update._end_program", lambda *line: ended.append(line))
     assert main(["flash", str(bench), "--joint", "j1", option, value]) == 2
     assert words in capsys.readouterr().err
     assert ended == []

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hil_tests.flash_helpers import CONFIG, FailingFiles, PowerCut, boot, changed_firmware, fresh_board
+from jointbench.bench.flash import Image, build_image
+from jointbench.bench.flash.board_files import FolderFiles
+from jointbench.bench.flash.plan import carry_out, plan_flash
+from jointbench.bench.flash.slots import read_slots
 from jointbench.errors import FlashFailed
-from jointbench.flash.board_files import FolderFiles
-from jointbench.flash.image import Image, build_image
-from jointbench.flash.plan import carry_out, plan_flash
-from jointbench.flash.slots import read_slots
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,13 @@ from hil_tests.flash_helpers import changed_firmware
 from hil_tests.need_qemu import need_qemu
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import BenchFile, Connections, read_bench_file
+from jointbench.bench.flash import FlashOptions, ask_boards, build_image, factory_files, flash_board
+from jointbench.bench.flash.board_files import Interpreter, ReplFiles
+from jointbench.bench.flash.plan import Step, Write, carry_out, plan_flash
+from jointbench.bench.flash.slots import files_in, read_json, read_slots
 from jointbench.cli.main import main
 from jointbench.errors import BoardError, FlashFailed, WrongBoard
-from jointbench.flash.board_files import Interpreter, ReplFiles
-from jointbench.flash.image import build_image, factory_files
-from jointbench.flash.plan import Step, Write, carry_out, plan_flash
-from jointbench.flash.slots import files_in, read_json, read_slots
-from jointbench.flash.update import FlashOptions, ask_boards, flash_board
-from jointbench.link.bench_file import BenchFile, read_bench_file
-from jointbench.link.connections import Connections
 
 pytestmark = pytest.mark.slow
 TRIAL_WATCHDOG_MS = 8000  # of main.py

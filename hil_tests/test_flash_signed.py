@@ -21,14 +21,14 @@ from hil_tests.flash_helpers import (
 )
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import read_bench_file
+from jointbench.bench.flash import Image, ask_boards, build_image
+from jointbench.bench.flash.board_files import FolderFiles
+from jointbench.bench.flash.image import Key, Keys, read_key
+from jointbench.bench.flash.plan import Write, carry_out, plan_flash
+from jointbench.bench.flash.slots import read_json
 from jointbench.cli.main import main
 from jointbench.errors import FlashFailed
-from jointbench.flash.board_files import FolderFiles
-from jointbench.flash.image import Image, Key, Keys, build_image, read_key
-from jointbench.flash.plan import Write, carry_out, plan_flash
-from jointbench.flash.slots import read_json
-from jointbench.flash.update import ask_boards
-from jointbench.link.bench_file import read_bench_file
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
 FIRST, SECOND = Key(bytes(range(32))), Key(bytes(range(100, 132)))

@@ -11,8 +11,8 @@ import pytest
 
 from hil_tests.link_helpers import COBOT, wave
 from hil_tests.virtual_bench.start import virtual_bench
+from jointbench.bench import open_bench
 from jointbench.errors import RunError
-from jointbench.link import open_bench
 from jointbench.recording import Recorder, examine, open_run
 
 ROOM = 20_000  # bytes of frames.bin: some half a second of two boards

@@ -12,10 +12,10 @@ import pytest
 from hil_tests.link_helpers import COBOT
 from hil_tests.suite.driven_joint import DrivenJoint
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, open_bench
 from jointbench.cli.main import main
 from jointbench.errors import TrajectoryError
 from jointbench.excitation import Excitation, random_excitation
-from jointbench.link import Bench, open_bench
 from jointbench.recording import open_run, record
 from jointbench.robot import Robot, load_robot
 from jointwire import State

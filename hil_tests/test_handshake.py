@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from hil_tests.link_helpers import COBOT, bench_with_program, ripple, variation, wave
 from hil_tests.small_bench import board_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, Board, open_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardRefused, SchemaMismatch
-from jointbench.link import Bench, open_bench
-from jointbench.link.board import Board
 from jointwire import BY_NAME, MessageType, Schema, State, config_crc, encode_frame, own_schema, schema_hash
 
 SECOND_PROGRAM = 0xBEEF  # where its sequence numbers stand

@@ -15,8 +15,8 @@ import pytest
 from hil_tests.link_helpers import COBOT, bench_with_program, inject, record_wave, ripple, variation, wave
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
+from jointbench.bench import Bench, open_bench
 from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers, JointbenchError
-from jointbench.link import Bench, open_bench
 from jointbench.recording import open_run
 from jointbench.testing.measured import Measured
 from jointwire import State

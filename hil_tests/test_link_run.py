@@ -15,13 +15,11 @@ import pytest
 
 from hil_tests.link_helpers import COBOT, Wave, record_wave, ripple, wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, LockstepClock, PointToPoint, Progress, open_bench, trajectory_knots
+from jointbench.bench.playback import keep_alive_us
 from jointbench.cli.main import main
 from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryError
 from jointbench.excitation import random_excitation
-from jointbench.link import Bench, Progress, open_bench
-from jointbench.link.clock import LockstepClock
-from jointbench.link.playback import keep_alive_us
-from jointbench.link.trajectory import PointToPoint, trajectory_knots
 from jointbench.recording import Recorder, Run, open_run, record
 from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured

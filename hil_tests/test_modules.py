@@ -9,8 +9,8 @@ from hil_tests.virtual_bench.__main__ import main
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.standing_plant import StandingPlant
+from jointbench.bench import open_bench
 from jointbench.excitation import random_excitation
-from jointbench.link import open_bench
 from jointbench.recording import record
 from jointbench.robot import load_robot
 

@@ -28,7 +28,7 @@ from hil_tests.monitor_helpers import (
     wait_for_doing,
 )
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link.feed import open_feed
+from jointbench.bench import open_feed
 from tools.browser import page_of, serious_findings
 
 JOINTS = 2

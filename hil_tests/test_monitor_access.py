@@ -14,7 +14,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from hil_tests.monitor_helpers import Monitor, monitor, python
-from jointbench.monitor.server import door
+from jointbench.bench.monitor.server import door
 
 BENCH = """version = 1
 name = "nowhere"

@@ -8,7 +8,7 @@ import pytest
 from hil_tests.link_helpers import record_wave, wave
 from hil_tests.test_safety_pair import PAIR, write_pair
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointbench.testing.measured import Measured
 
 _WITH_THE_THIRD = f'{PAIR}line = "base"\n[[board]]\nnode = 9\njoint = "j3"\nurl = "unix:"\nline = "base"\n'

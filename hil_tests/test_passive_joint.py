@@ -9,8 +9,8 @@ import pytest
 
 from hil_tests.link_helpers import REHAB_ARM, Wave, bench_with_program, inject, variation
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, open_bench
 from jointbench.errors import BoardSilent, ConfigurationDiffers, TrajectoryError
-from jointbench.link import Bench, open_bench
 from jointbench.recording import Recorder, open_run
 from jointbench.testing.measured import Measured
 from jointwire import State

@@ -12,8 +12,8 @@ from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import ControlError
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults, Injection
 from hil_tests.virtual_bench.plant import Plant
+from jointbench.bench import open_bench
 from jointbench.errors import FitError
-from jointbench.link import open_bench
 from jointbench.recording import Run, record
 
 WEIGHT = np.array([0.0, 0.0, -30.0])

@@ -16,7 +16,7 @@ from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.start import BOARD_NAME
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointbench.recording import Run
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
 

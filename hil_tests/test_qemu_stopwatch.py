@@ -13,8 +13,7 @@ from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
 from hil_tests.virtual_bench.board_clock import BoardClock
 from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from jointbench.link.bench_file import read_bench_file
-from jointbench.link.connections import Connections
+from jointbench.bench import Connections, read_bench_file
 from jointwire import Chunk, Frame, MessageType
 
 CLOCKS_A_US = 25  # of the board's core, which is said to do an instruction a clock

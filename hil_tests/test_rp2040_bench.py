@@ -26,8 +26,8 @@ from hil_tests.virtual_bench.pin_cohort import PinCohort
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.wiring import board_config, channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Readings
+from jointbench.bench import open_bench
 from jointbench.errors import BenchLost, BoardFault
-from jointbench.link import open_bench
 from jointwire import BY_NAME, CHANNEL_BY_NAME, Frame, FrameReader, MessageType, Trip, encode_frame
 
 LINK_COUNTS = 524288

@@ -18,7 +18,7 @@ from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.flash import read_flash
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
-from jointbench.flash.image import FIRMWARE
+from jointbench.bench.flash import FIRMWARE
 
 DRIVERS = {f"drivers/{path.name}": path.read_bytes() for path in (FIRMWARE / "boards" / "drivers").glob("*.py")}
 TICK_NS = 1_000_000

@@ -10,8 +10,7 @@ from hil_tests.suite.driven_joint import KEEP_ALIVE_US, DrivenJoint
 from hil_tests.test_rp2040_bench import bench_file
 from hil_tests.test_rp2040_board import need_rp2040
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
-from jointbench.link.clock import LockstepClock
+from jointbench.bench import LockstepClock, open_bench
 from jointwire import MessageType, Refusal, State, Trip, stack_samples
 
 pytestmark = pytest.mark.slow

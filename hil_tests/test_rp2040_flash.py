@@ -12,7 +12,7 @@ from hil_tests.virtual_bench.rp2040.flash import read_flash, write_flash
 from hil_tests.virtual_bench.rp2040.flash_log import SECTOR, FlashWrite, flash_after_cut, read_flash_log
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
-from jointbench.flash.image import build_image, factory_files
+from jointbench.bench.flash import build_image, factory_files
 from jointbench.testing.measured import Measured
 from tools.faults.chip_cuts import Cut, boot_chip, cut_power, take_down_update
 

@@ -10,7 +10,7 @@ from hil_tests.test_rp2040_bench import bench_file
 from hil_tests.test_rp2040_board import StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointwire import MessageType, State, encode_frame
 
 LETS_GO_MS = 4.0  # after the last kick, by rp2_heartbeat.py

@@ -12,7 +12,7 @@ from hil_tests.test_rp2040_bench import bench_file
 from hil_tests.test_rp2040_board import StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
+from jointbench.bench import open_bench
 from jointbench.testing.measured import Measured
 from jointwire import MessageType, Refusal, State, Trip
 

@@ -18,7 +18,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
-from jointbench.flash.image import Image, build_image
+from jointbench.bench.flash import Image, build_image
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, decode_samples, encode_frame
 
 SPI0 = {"spi": 0, "sck": 18, "mosi": 19, "miso": 20, "select": 21}

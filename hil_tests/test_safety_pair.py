@@ -14,9 +14,8 @@ import pytest
 from hil_tests.link_helpers import ask_bench, inject, record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, open_bench, trajectory_knots
 from jointbench.errors import BoardFault, BoardLost, BoardSilent
-from jointbench.link import Bench, open_bench
-from jointbench.link.trajectory import trajectory_knots
 from jointbench.testing.measured import Measured
 from jointwire import State, Trip
 

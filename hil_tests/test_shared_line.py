@@ -13,9 +13,9 @@ import pytest
 
 from hil_tests.link_helpers import COBOT, COBOT_BUS, bench_with_program, record_wave, variation, wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, open_bench
+from jointbench.bench.playback import keep_alive_us
 from jointbench.errors import BoardFault, BoardLost, ConfigurationDiffers
-from jointbench.link import Bench, open_bench
-from jointbench.link.playback import keep_alive_us
 from jointbench.recording import open_run
 from jointbench.testing.measured import Measured
 from jointwire import State

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from jointbench.flash.image import build_image
+from jointbench.bench.flash import build_image
 
 ROOT = Path(__file__).resolve().parents[1]
 WRITE = "--write"

@@ -26,10 +26,9 @@ SOURCES = {"host": ROOT / "host", "protocol": ROOT / "protocol"}
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli", "testing"),
-    ("results", "monitor"),
+    ("results",),
     ("identification",),
-    ("recording", "excitation", "flash"),
-    ("link",),
+    ("recording", "excitation", "bench"),
     ("dynamics", "signals"),
     ("robot",),
 )
@@ -262,8 +261,8 @@ def walk_trajectory(folder: Path) -> Walk:
     """Play a plan on a bench of one emulated board."""
     from hil_tests.pendulum import COBOT6_PLANT
     from hil_tests.virtual_bench import virtual_bench
+    from jointbench.bench import open_bench
     from jointbench.excitation import plan_excitation
-    from jointbench.link import open_bench
     from jointbench.robot import load_robot
 
     file = folder / "one.toml"

@@ -16,7 +16,7 @@ from firmware.tests.twin import Bounds, Inputs, Signal, Twin, defaults, wrap
 from hil_tests.virtual_bench.errors import QemuMissing
 from hil_tests.virtual_bench.qemu import Board, on_a_cortex, run_program
 from hil_tests.virtual_bench.riscv import on_a_riscv
-from jointbench.flash.image import Compiler
+from jointbench.bench.flash.image import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 
 SEED = 44

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hil_tests.suite.driven_joint import DrivenJoint
-from jointbench.link import Bench, open_bench
+from jointbench.bench import Bench, open_bench
 from jointbench.testing.taking_turns import TakingTurns
 
 

@@ -7,11 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil_tests.link_helpers import Wave, ask_bench, widest_way
-from jointbench.link import Bench, Board
-from jointbench.link.client import RegisterName
-from jointbench.link.gate import Gate
-from jointbench.link.identity import Facts
-from jointbench.link.trajectory import trajectory_knots
+from jointbench.bench import Bench, Board, Facts, RegisterName, trajectory_knots
+from jointbench.bench.gate import Gate
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, MessageType, Refusal, State, config_crc, stack_samples
 
 KEEP_ALIVE_US = 50_000

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from hil_tests.link_helpers import Wave, widest_way
-from jointbench.link import Bench
+from jointbench.bench import Bench
 from jointbench.recording import Recorder, Run, open_run
 
 WAY = 0.1  # [rad], of each joint, or what the bench allows

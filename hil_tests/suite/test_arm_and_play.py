@@ -7,7 +7,7 @@ import numpy as np
 
 from hil_tests.suite.driven_joint import KNOTS, DrivenJoint
 from hil_tests.suite.motions import record, small_wave
-from jointbench.link import Bench
+from jointbench.bench import Bench
 from jointbench.testing import deterministic, functional, needs
 from jointbench.testing.roles import Role, run_roles
 from jointwire import MessageType, Refusal, State

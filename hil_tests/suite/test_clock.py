@@ -9,8 +9,7 @@ import numpy as np
 from hil_tests.link_helpers import ask_bench
 from hil_tests.suite.motions import at_rest, record
 from jointbench.arrays import Array
-from jointbench.link import Bench, Board
-from jointbench.link.sync import Exchange, board_clock, tie_by_pulses
+from jointbench.bench import Bench, Board, Exchange, board_clock, tie_by_pulses
 from jointbench.recording.decode import decode_recording
 from jointbench.testing import deterministic, functional, needs
 

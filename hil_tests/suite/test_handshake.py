@@ -5,8 +5,8 @@ import zlib
 import pytest
 
 from hil_tests.suite.driven_joint import DrivenJoint
+from jointbench.bench import Bench
 from jointbench.errors import BoardRefused
-from jointbench.link import Bench
 from jointbench.testing import functional, needs
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Schema, State, config_crc, own_schema
 

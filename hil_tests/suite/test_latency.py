@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jointbench.link import Bench
+from jointbench.bench import Bench
 from jointbench.testing import realtime
 
 REQUESTS = 500

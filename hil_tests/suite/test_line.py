@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jointbench.link import Bench, Board
+from jointbench.bench import Bench, Board
 from jointbench.testing import functional
 from jointwire import MAX_BODY, Chunk, Frame, MessageType
 

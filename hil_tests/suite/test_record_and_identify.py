@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from hil_tests.suite.motions import record, small_wave
+from jointbench.bench import Bench
 from jointbench.identification import FitSettings, fit
-from jointbench.link import Bench
 from jointbench.recording.doctor import examine
 from jointbench.testing import functional, needs, realtime
 

@@ -5,9 +5,8 @@ from typing import cast
 import pytest
 
 from hil_tests.suite.driven_joint import DrivenJoint
+from jointbench.bench import Bench, Board, RegisterName
 from jointbench.errors import BoardRefused
-from jointbench.link import Bench, Board
-from jointbench.link.client import RegisterName
 from jointbench.testing import functional, needs
 from jointwire import BY_NAME, REGISTERS, MessageType, Refusal
 from jointwire.registers import INT32_MAX, INT32_MIN, Register

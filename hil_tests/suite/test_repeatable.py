@@ -8,8 +8,7 @@ import pytest
 
 from hil_tests.suite.motions import record, small_wave
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.link import open_bench
-from jointbench.link.bench_file import read_bench_file
+from jointbench.bench import open_bench, read_bench_file
 from jointbench.testing import BenchUnderTest, deterministic, needs
 from jointbench.testing.roles import Role, Word, run_roles
 from jointbench.testing.taking_turns import TakingTurns

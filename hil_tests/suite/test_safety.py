@@ -9,7 +9,7 @@ import pytest
 
 from hil_tests.safety_rig import ticks_until_off
 from hil_tests.suite.driven_joint import DrivenJoint
-from jointbench.link import Bench
+from jointbench.bench import Bench
 from jointbench.testing import deterministic, functional, needs
 from jointwire import MessageType, Refusal, State, Trip
 

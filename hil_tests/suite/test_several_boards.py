@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from hil_tests.suite.driven_joint import KNOTS, DrivenJoint
+from jointbench.bench import Bench
 from jointbench.errors import RoleError
-from jointbench.link import Bench
 from jointbench.testing import deterministic, functional, needs
 from jointbench.testing.roles import Role, run_roles, seatings
 from jointwire import Frame, State, Trip

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hil_tests.suite.motions import at_rest, record
-from jointbench.link import Bench
+from jointbench.bench import Bench
 from jointbench.testing import functional, needs
 from jointwire import Frame, stack_samples
 

@@ -15,9 +15,10 @@ from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
 from hil_tests.virtual_bench.variants import in_variant
+from jointbench.bench import BenchTerms
+from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
 from jointbench.foreign import text_of, toml_values
-from jointbench.link.bench_file import HOST, BenchTerms, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
 from jointwire import HIGHEST_DIVIDER

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
 from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL, TICK_OUT_SIZE, Answer, greeting, read_outputs
+from jointbench.bench.flash import build_image, write_factory
 from jointbench.errors import FlashError
-from jointbench.flash import build_image, write_factory
 
 HEAP = {1: "192k", 2: "256k"}  # by motors: what the smallest board for them has, which compiles at boot as these do
 _START_AGAIN = 75  # exit status of a board that wants to be reset (firmware/boot/main.py)

@@ -16,8 +16,8 @@ from hil_tests.virtual_bench.qemu_board import QemuBoard
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.parts import Rp2040, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
+from jointbench.bench.flash import Image, build_image, factory_files
 from jointbench.errors import FlashError
-from jointbench.flash import Image, build_image, factory_files
 
 
 class Emulators:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jointbench.bench import Bench, open_bench
     from jointbench.dynamics import Wrench, base_parameters, external_torques, inverse_dynamics, regressor
     from jointbench.excitation import (
         Excitation,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         validate,
         without_external,
     )
-    from jointbench.link import Bench, open_bench
     from jointbench.recording import Run, import_csv, open_run, record
     from jointbench.results import export
     from jointbench.robot import Robot, library_names, load_robot
@@ -71,7 +71,7 @@ __all__ = [
     "without_external",
 ]
 
-_ROOMS = ("robot", "dynamics", "excitation", "link", "recording", "identification", "results")
+_ROOMS = ("robot", "dynamics", "excitation", "bench", "recording", "identification", "results")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from jointbench.bench import FeedClient
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
-from jointbench.link.feed import FeedClient
 from tools.bench.wire import measure, played, record_boards
 from tools.machine import machine
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.interpreter import CHECKOUT
 from hil_tests.virtual_bench.qemu import find_qemu, run_program
+from jointbench.bench.flash import build_image
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
-from jointbench.flash.image import build_image
 from jointwire import State
 from tools.bench.kernel_cost import (
     Kernel,

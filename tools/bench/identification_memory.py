@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.bench import Facts
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.drive_columns import drive_parameter_names
 from jointbench.identification.rows import MotionRows
-from jointbench.link.identity import Facts
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.recording import Samples, save_samples
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter

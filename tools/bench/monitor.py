@@ -23,11 +23,11 @@ from hil_tests.link_helpers import wave
 from hil_tests.monitor_helpers import Monitor, wait_for_doing
 from hil_tests.monitor_helpers import monitor as open_monitor
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError
-from jointbench.link import open_bench
 from jointbench.recording import Recorder
 from tools.bench.peers import BenchmarkFailed
 from tools.machine import machine

@@ -33,20 +33,15 @@ import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.arrays import Array
+from jointbench.bench import Board, BoardEntry, Clock, Facts, Ledger, Port, Progress, WallClock, open_bench
+from jointbench.bench.feed_server import Feed
+from jointbench.bench.line import Line
+from jointbench.bench.playback import _Playback, old_objects_set_aside
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
-from jointbench.link import Progress, open_bench
-from jointbench.link.bench_file import BoardEntry
-from jointbench.link.board import Board
-from jointbench.link.clock import Clock, WallClock
-from jointbench.link.feed_server import Feed
-from jointbench.link.identity import Facts
-from jointbench.link.ledger import Ledger
-from jointbench.link.line import Line, Port
-from jointbench.link.playback import _Playback, old_objects_set_aside
 from jointbench.recording import Recorder, record
 from jointbench.recording.record_file import Record, RecordKind, scan_records
 from jointbench.recording.run_directory import FRAMES

@@ -15,6 +15,7 @@ from hil_tests.link_helpers import inject
 from hil_tests.virtual_bench import virtual_bench
 from jointbench import Excitation
 from jointbench.arrays import Array
+from jointbench.bench import Bench, Progress, open_bench
 from jointbench.checks import Check
 from jointbench.cli.stance import (
     distances_of,
@@ -39,8 +40,6 @@ from jointbench.identification.zero_moment_point import (
 )
 from jointbench.identification.zero_moment_point.published_methods import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.identification.zero_moment_point.stance import Calibration
-from jointbench.link import Bench, open_bench
-from jointbench.link.subscribers import Progress
 from jointbench.recording import Run, record
 from jointbench.results import stance_picture
 from jointbench.robot import CORNERS, Robot, load_robot

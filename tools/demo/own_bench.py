@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench import Excitation, Model, Robot, Run, Validation
+from jointbench.bench import read_bench_file
 from jointbench.checks import Check
 from jointbench.cli.console import Console
 from jointbench.cli.fit import fit_fields
@@ -15,7 +16,6 @@ from jointbench.cli.validate import validation_fields
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
-from jointbench.link.bench_file import read_bench_file
 from jointbench.results import key_picture, write_report
 from jointbench.robot import load_robot
 from tools.demo.playing import Played, play_on

@@ -18,12 +18,11 @@ import numpy as np
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.kinds import EMULATED, Variant
 from jointbench import Excitation
+from jointbench.bench import Bench, Trajectory, open_bench
 from jointbench.checks import Check
 from jointbench.cli.compiling import compiling_told
 from jointbench.cli.console import Console
 from jointbench.cli.run import progress_line
-from jointbench.link import Bench, open_bench
-from jointbench.link.trajectory import Trajectory
 from jointbench.recording import Recorder, Run, open_run, record
 from tools.demo.story import Plant, Stage
 from tools.truth import Truth, read_truth

@@ -32,11 +32,9 @@ from hil_tests.virtual_bench.rp2040.flash_log import (
     write_flash_log,
 )
 from hil_tests.virtual_bench.rp2040.parts import find_rp2040
+from jointbench.bench import BenchFile, Connections, read_bench_file
+from jointbench.bench.flash import FlashOptions, Image, ask_boards, build_image, flash_board
 from jointbench.errors import BoardError
-from jointbench.flash.image import Image, build_image
-from jointbench.flash.update import FlashOptions, ask_boards, flash_board
-from jointbench.link.bench_file import BenchFile, read_bench_file
-from jointbench.link.connections import Connections
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
 from tools.faults.cell import CellNotRun
 

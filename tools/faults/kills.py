@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from hil_tests.flash_helpers import FailingFiles
+from jointbench.bench.flash import build_image, update
+from jointbench.bench.flash.slots import KEPT
 from jointbench.checks import Check
 from jointbench.cli.tables import table
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import write_file
-from jointbench.flash import update
-from jointbench.flash.image import build_image
-from jointbench.flash.slots import KEPT
 from jointbench.identification import load_model
 from jointbench.recording import open_run
 from jointbench.recording.record_file import read_records

@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from jointbench import link
+from jointbench.bench import Bench, BenchFile, Clock, open_bench
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.files import write_file
-from jointbench.link import Bench, open_bench
-from jointbench.link.bench_file import BenchFile
-from jointbench.link.clock import Clock
 from jointbench.recording.run_directory import read_result
 from jointbench.robot import load_robot
 from jointbench.sealed import sealed_json

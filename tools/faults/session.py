@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from jointbench.bench import open_bench
 from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent, JointbenchError, PortInUse
-from jointbench.link import open_bench
 from jointwire import MessageType, State
 from tools.faults.cell import MOMENTS_US, Cell, StateNotReached
 from tools.faults.subject import (

@@ -14,11 +14,8 @@ from hil_tests.link_helpers import Wave
 from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.board_clock import BoardClock
+from jointbench.bench import Bench, Clock, LockstepClock, RegisterName, open_bench, trajectory_knots
 from jointbench.errors import JointbenchError
-from jointbench.link import Bench, open_bench
-from jointbench.link.client import RegisterName
-from jointbench.link.clock import Clock, LockstepClock
-from jointbench.link.trajectory import trajectory_knots
 from jointbench.recording import Recorder
 from jointwire import Chunk, Frame, MessageType, State
 from tools.faults.cell import Cell, CellNotRun

@@ -13,7 +13,7 @@ from typing import Any
 
 import jointbench
 from hil_tests.flash_helpers import FailingFiles
-from jointbench.flash import update
+from jointbench.bench.flash import update
 from jointbench.recording import Recorder, record_file
 from jointbench.recording.record_file import read_records
 from jointbench.recording.run_directory import FRAMES, read_provenance
@@ -23,10 +23,10 @@ from tools.faults.disk import WriteLog, contents
 
 EARLIER = b"what was there before\n" * 400
 _HOST = str(Path(jointbench.__file__).parent)
-WRITING_MODULES = ("files.py", "flash/board_files.py")
+WRITING_MODULES = ("files.py", "bench/flash/board_files.py")
 NEARBY_MODULES = (
     *WRITING_MODULES, "sealed.py", "results/export.py", "results/full_model.py", "results/mjcf.py", "results/urdf.py",
-    "flash/", "identification/model_file.py", "cli/fit.py", "cli/export.py", "cli/flash.py",
+    "bench/flash/", "identification/model_file.py", "cli/fit.py", "cli/export.py", "cli/flash.py",
 )  # fmt: skip
 _RECEIVED = [0, 0]  # blocks of samples, and when the newest thing came [µs]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jointbench.bench import DEFAULT_LOSS_LIMIT, BoardLedger, Ledger
 from jointbench.errors import BoardFault
-from jointbench.link.ledger import DEFAULT_LIMIT, BoardLedger, Ledger
 from jointbench.recording import examine, open_run
 from jointbench.recording.contents import read_contents
 from jointbench.recording.record_file import RecordKind
@@ -81,7 +81,7 @@ def read_recorded(run: Path, joint: str, node: int) -> Recorded | None:
     """Read a recording as anybody does who finds it."""
     if not (run / FRAMES).exists():
         return None
-    contents = read_contents((run / FRAMES).read_bytes(), own_schema().hash, {node: joint}, DEFAULT_LIMIT)
+    contents = read_contents((run / FRAMES).read_bytes(), own_schema().hash, {node: joint}, DEFAULT_LOSS_LIMIT)
     return Recorded(
         ledger=contents.ledger,
         kept=contents.counts[RecordKind.FRAME] + contents.counts[RecordKind.NOISE],

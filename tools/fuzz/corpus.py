@@ -18,10 +18,10 @@ import numpy as np
 import jointbench as jb
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchError
+from jointbench.bench.flash.slots import given_config
 from jointbench.cli.main import main
 from jointbench.errors import JointbenchError
 from jointbench.excitation import read_workspace
-from jointbench.flash.slots import given_config
 from jointbench.recording import save_samples
 from jointbench.recording.samples import Samples
 from jointbench.results import convert

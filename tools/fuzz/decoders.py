@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from jointbench.link.tally import Tally
+from jointbench.bench import Tally
 from jointwire import HEADER, PROTOCOL_MAJOR, Chunk, Frame, FrameReader
 from tools.fuzz.frames import Batch, DecoderFailed
 

@@ -19,14 +19,10 @@ import numpy as np
 
 from hil_tests.link_helpers import Wave
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench import Bench, Exchange, Ledger, ProgressCallback, Trajectory, open_bench
 from jointbench.checks import Check
 from jointbench.cli.console import Console
 from jointbench.cli.run import progress_line
-from jointbench.link import Bench, open_bench
-from jointbench.link.ledger import Ledger
-from jointbench.link.subscribers import ProgressCallback
-from jointbench.link.sync import Exchange
-from jointbench.link.trajectory import Trajectory
 from jointbench.recording import Recorder
 from jointbench.testing.requirements import Requirements
 from tools.machine import parent_of, processor_seconds, resident_bytes

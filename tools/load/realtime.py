@@ -12,12 +12,11 @@ from typing import Any
 
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
+from jointbench.bench import Ledger, open_bench
 from jointbench.checks import Check
 from jointbench.cli.console import Console
 from jointbench.cli.run import progress_line
 from jointbench.errors import JointbenchError
-from jointbench.link import open_bench
-from jointbench.link.ledger import Ledger
 from jointbench.recording.run_directory import RESULT
 from jointbench.testing.requirements import Requirements
 from tools.load.lockstep import PERIOD_S, Processes, Session, lost_by_cause, play, wave, write_variation

@@ -17,11 +17,10 @@ from scipy import stats
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.arrays import Array
+from jointbench.bench import Bench, BoardClock, open_bench
 from jointbench.checks import Check
 from jointbench.cli.console import Console
 from jointbench.errors import BoardSilent
-from jointbench.link import Bench, open_bench
-from jointbench.link.sync import BoardClock
 from jointbench.recording import open_run
 from jointbench.testing.requirements import Requirements
 from jointwire import Chunk, Frame, MessageType

@@ -18,7 +18,7 @@ import pytest
 from hil_tests.need_qemu import need_qemu
 from hil_tests.test_rp2040_board import need_rp2040
 from hil_tests.virtual_bench.qemu import run_program
-from jointbench.link.ledger import Ledger
+from jointbench.bench import Ledger
 from jointwire import BODIES, Frame, FrameReader, MessageType, State, encode_frame
 from tools.bench import filters as accuracy
 from tools.bench.__main__ import VERBS, main

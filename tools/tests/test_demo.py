@@ -13,6 +13,7 @@ from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.kinds import UNIX
 from jointbench import Model, Validation
+from jointbench.bench import open_bench
 from jointbench.checks import Check
 from jointbench.cli import carry_out
 from jointbench.cli.residual import gain_table
@@ -20,7 +21,6 @@ from jointbench.identification import Verdict, fit
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.residual import ResidualGain
 from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate
-from jointbench.link import open_bench
 from jointbench.recording import open_run
 from jointbench.robot import load_robot
 from tools.demo import __main__ as verb

@@ -14,11 +14,11 @@ import pytest
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
 from hil_tests.virtual_bench.rp2040.flash_log import FlashWrite
 from jointbench import errors, files
+from jointbench.bench import BoardLedger, Ledger
+from jointbench.bench.fault.faults import DIRECTIONS
+from jointbench.bench.fault.kinds import KINDS
+from jointbench.bench.gate import Gate
 from jointbench.files import keep_earlier, write_file
-from jointbench.link.fault.faults import DIRECTIONS
-from jointbench.link.fault.kinds import KINDS
-from jointbench.link.gate import Gate
-from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording import record_file
 from jointbench.recording.run_directory import FRAMES, create_run_directory
 from jointbench.stopping import SafeInterrupt

@@ -15,7 +15,8 @@ from mpremote import mip
 from hil_tests.need_qemu import need_qemu
 from hil_tests.virtual_bench.flash_image import write_flash
 from hil_tests.virtual_bench.interpreter import find_interpreter
-from jointbench.flash.image import build_image, image_sha256
+from jointbench.bench.flash import build_image
+from jointbench.bench.flash.image import image_sha256
 from tools import firmware_packages
 from tools.setup import qemu_image
 from tools.setup.checkout import Checkout

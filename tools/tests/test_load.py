@@ -12,8 +12,7 @@ import pytest
 
 from hil_tests.virtual_bench.bench_file import read_bench_file
 from jointbench.arrays import Array
-from jointbench.link.ledger import BoardLedger, Ledger
-from jointbench.link.sync import BoardClock
+from jointbench.bench import BoardClock, BoardLedger, Ledger
 from jointbench.testing.requirements import load
 from tools.load import lockstep
 from tools.load.__main__ import main, write_page

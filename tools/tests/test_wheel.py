@@ -17,8 +17,8 @@ import jointbench as jb
 from hil_tests.flash_helpers import changed_firmware
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from jointbench.bench.flash import build_image
 from jointbench.cli.main import main
-from jointbench.flash.image import build_image
 from tools.docs.example_log import write_log
 from tools.tests.setup_checkouts import ROOT
 
@@ -59,7 +59,7 @@ def jointbench(python: Path, tmp_path: Path) -> Program:
 def test_it_is_not_the_checkout(python: Path, tmp_path: Path) -> None:
     program = """
 import importlib.util, jointbench, jointwire
-from jointbench.flash.image import FIRMWARE, build_image
+from jointbench.bench.flash.image import FIRMWARE, build_image
 print(jointbench.__file__, jointwire.__file__, FIRMWARE, sep="\\n")
 print([name for name in ("tools", "hil_tests", "firmware") if importlib.util.find_spec(name)])
 print(build_image("rp2", architecture="armv6m").sha256)

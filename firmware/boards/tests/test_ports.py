@@ -11,7 +11,7 @@ import pytest
 
 from firmware.boards.tests.conftest import ROOT, missing
 from firmware.boards.tests.interpreter import BOARDS
-from jointbench.flash.image import build_image
+from jointbench.bench.flash import build_image
 from tools.setup import stubs
 from tools.setup.checkout import Checkout
 

@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from jointbench.bench import BenchFile, BoardEntry, Connections, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.errors import BadModule
 from jointbench.files import write_file
-from jointbench.link.bench_file import BenchFile, BoardEntry, read_bench_file
-from jointbench.link.connections import Connections
 from jointbench.robot import Module, assemble, load_robot, module_types
 
 VERB = "assemble"

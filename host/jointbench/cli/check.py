@@ -6,12 +6,11 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from jointbench.bench import BoardFinding, check_up, read_bench_file
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console
 from jointbench.cli.plan_file import read_plan
 from jointbench.cli.tables import table
-from jointbench.link.bench_file import read_bench_file
-from jointbench.link.check_up import BoardFinding, check_up
 
 VERB = "check"
 EXAMPLE = "jointbench check bench.toml --plan excitation.json"

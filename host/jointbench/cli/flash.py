@@ -7,15 +7,20 @@ from pathlib import Path
 
 from serial.tools.list_ports import comports
 
+from jointbench.bench import BenchFile, BenchTerms, BoardEntry, Identity, read_bench_file
+from jointbench.bench.flash import (
+    BOARD_KINDS,
+    FIRMWARE,
+    FlashOptions,
+    FlashReport,
+    StepDone,
+    ask_boards,
+    boards_of,
+    flash_board,
+)
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import BoardLost, FlashError, UnknownJoint
-from jointbench.flash.board_files import BOARD_KINDS
-from jointbench.flash.image import FIRMWARE
-from jointbench.flash.plan import FlashReport, StepDone
-from jointbench.flash.update import FlashOptions, ask_boards, boards_of, flash_board
-from jointbench.link.bench_file import BenchFile, BenchTerms, BoardEntry, read_bench_file
-from jointbench.link.identity import Identity
 
 VERB = "flash"
 EXAMPLE = "jointbench flash bench.toml --joint j3"

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from jointbench.bench import Board, BoardEntry, Clock, Connections, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.errors import BoardError
-from jointbench.link.bench_file import BoardEntry, read_bench_file
-from jointbench.link.board import Board
-from jointbench.link.clock import Clock
-from jointbench.link.connections import Connections
 from jointwire import State, config_crc, schema_hash
 
 _STATUS_US = 2_500_000  # two of them may be lost

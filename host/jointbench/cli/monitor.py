@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import webbrowser
 
+from jointbench.bench import read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.extras import need
-from jointbench.link.bench_file import read_bench_file
 
 VERB = "monitor"
 EXAMPLE = "jointbench monitor bench.toml --open"
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Serves the page until Ctrl-C, which is how it ends well."""
     need("monitor", "a monitor", "tornado")
-    from jointbench.monitor.server import door, serve_monitor
+    from jointbench.bench.monitor.server import door, serve_monitor
 
     file = read_bench_file(options.bench)
 

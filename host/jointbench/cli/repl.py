@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from jointbench.bench import Connections, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import UnknownJoint
-from jointbench.link.bench_file import read_bench_file
-from jointbench.link.connections import Connections
 
 VERB = "repl"
 EXAMPLE = "jointbench repl bench.toml j3"

@@ -14,7 +14,7 @@ from jointbench.cli.console import Console
 from jointbench.errors import StopAsked, TrajectoryError
 
 if TYPE_CHECKING:
-    from jointbench.link import Progress
+    from jointbench.bench import Progress
 
 VERB = "run"
 EXAMPLE = "jointbench run bench.toml --plan excitation.json --repeats 2"
@@ -48,9 +48,9 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         with ExitStack() as opened:
             with console.working("loading"):
                 # After the first words: SciPy, for the plan, and Numba, for the wire, take seconds to import.
+                from jointbench.bench import open_bench
                 from jointbench.cli.compiling import compiling_told
                 from jointbench.cli.plan_file import read_plan
-                from jointbench.link import open_bench
                 from jointbench.recording import new_run_path, record
 
                 opened.enter_context(compiling_told(console))

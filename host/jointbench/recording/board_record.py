@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.bench import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
 from jointbench.errors import RunError
-from jointbench.link.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
 from jointbench.memory_mapping import AppendBuffer, read_rows, release_pages
 from jointwire import BodyError, Frame, MessageType
 

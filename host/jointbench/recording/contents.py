@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.bench import JointSettings, Ledger, Tally, board_ratios, butterworth_registers, motor_settings
 from jointbench.foreign import bytes_of, json_values
-from jointbench.link.bench_checks import board_ratios
-from jointbench.link.ledger import Ledger
-from jointbench.link.settings import JointSettings, butterworth_registers, motor_settings
-from jointbench.link.tally import Tally
 from jointbench.recording.record_file import Damage, Record, RecordKind, scan_records
 from jointbench.recording.run_directory import EVENTS
 from jointbench.recording.timeline import BoardFacts

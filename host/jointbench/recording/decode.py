@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.link.identity import FOOT_CHANNELS
-from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
-from jointbench.link.tally import Tally
+from jointbench.bench import DEFAULT_LOSS_LIMIT, FOOT_CHANNELS, Ledger, Tally
 from jointbench.memory_mapping import map_file
 from jointbench.recording.board_record import BoardRecord, ClockNotes, LateSample, Ticks, TrackSpool
 from jointbench.recording.record_file import Record, RecordKind, read_records
@@ -51,7 +49,7 @@ class Recording:
 
 
 def decode_recording(
-    path: Path, joints: Mapping[int, str], schema: int | None = None, limit: float = DEFAULT_LIMIT
+    path: Path, joints: Mapping[int, str], schema: int | None = None, limit: float = DEFAULT_LOSS_LIMIT
 ) -> Recording:
     """Decode a frames.bin; damage is named in `warnings` and counted as loss, never repaired.
 

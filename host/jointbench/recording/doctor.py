@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from jointbench.bench import DEFAULT_LOSS_LIMIT, Ledger
 from jointbench.errors import JointbenchError, RunError
 from jointbench.foreign import bytes_of, json_values, text_of
-from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
 from jointbench.recording.contents import Contents, disagreements, injected_faults, read_contents
 from jointbench.recording.record_file import RecordKind
 from jointbench.recording.run import Run, boards_of, read_run
@@ -165,7 +165,7 @@ def _examine_recording(
     except OSError as error:
         return [*findings, Finding(FRAMES, False, f"cannot be read: {error.strerror}", advice=_COPY)], {}
     joints = _joints(provenance, result)
-    contents = read_contents(data, schema, joints, float(result["ledger"]["limit"]) if result else DEFAULT_LIMIT)
+    contents = read_contents(data, schema, joints, float(result["ledger"]["limit"]) if result else DEFAULT_LOSS_LIMIT)
     findings += [_check_records(contents), _check_end(contents, result), _check_frames(contents)]
     findings += [_check_ledger(contents, result), _check_events(path)]
     if faults := injected_faults(path, joints):  # no damage to the run, but the cause of much that was lost

@@ -12,13 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from jointbench.bench import DEFAULT_LOSS_LIMIT, Bench, Facts, Ledger, ProgressCallback, Tally
 from jointbench.errors import RunError, StopAsked
 from jointbench.excitation import Excitation
-from jointbench.link import Bench
-from jointbench.link.identity import Facts
-from jointbench.link.ledger import DEFAULT_LIMIT, Ledger
-from jointbench.link.subscribers import ProgressCallback
-from jointbench.link.tally import Tally
 from jointbench.recording.board_record import ClockNotes, clocks_of
 from jointbench.recording.record_file import Record, RecordKind, RecordWriter
 from jointbench.recording.run import Run, open_run
@@ -49,7 +45,7 @@ class Recorder:
         RunError: the directory exists, or the provenance cannot be written.
     """
 
-    def __init__(self, directory: str | Path, provenance: Mapping[str, Any], limit: float = DEFAULT_LIMIT) -> None:
+    def __init__(self, directory: str | Path, provenance: Mapping[str, Any], limit: float = DEFAULT_LOSS_LIMIT) -> None:
         """Create the directory with everything that is known before the first frame."""
         boards = provenance.get("board")
         if not boards:

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jointbench.bench import BoardClock, Ledger
 from jointbench.errors import ExcitationError, RunChanged, RunError, UnknownJoint
 from jointbench.foreign import text_of
-from jointbench.link.ledger import Ledger
-from jointbench.link.sync import BoardClock
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (
     FRAMES,

@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import tomli_w
 
+from jointbench.bench import Ledger
 from jointbench.errors import RunChanged, RunError
 from jointbench.files import sync, write_file
 from jointbench.foreign import bytes_of, json_values, text_of, toml_values
-from jointbench.link.ledger import Ledger
 from jointbench.robot import Robot, chain_of, library_names, load_robot, split_reference
 from jointbench.robot.urdf import read_urdf
 from jointbench.sealed import is_sealed, what_changed

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.bench import FOOT_CHANNELS, BoardClock, Facts
 from jointbench.errors import RunError
-from jointbench.link.identity import FOOT_CHANNELS, Facts
-from jointbench.link.sync import BoardClock
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.recording.board_record import BoardRecord, LateSample, Ticks, Track, clocks_of
 from jointbench.recording.samples import Samples

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from jointbench.link.ledger import BoardLedger, Ledger
+from jointbench.bench import BoardLedger, Ledger
 from jointbench.recording import Run
 from jointbench.results.digits import count, fixed, typeset
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from jointbench.link.ledger import Ledger
+from jointbench.bench import Ledger
 from jointbench.results.content import Fact, ledger_table
 from jointbench.results.digits import NOT_A_NUMBER, count, percent
 from jointbench.testing.record import Record

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from jointbench.bench import Bench, Board
 from jointbench.errors import RoleError
-from jointbench.link import Bench, Board
 from jointbench.testing.taking_turns import TakingTurns
 
 PATIENCE_US = 10_000_000  # of the target's time, for a word

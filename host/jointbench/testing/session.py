@@ -20,7 +20,7 @@ from jointbench.foreign import text_of, toml_values
 from jointbench.testing.tiers import FEATURES, SETTING, known_features
 
 if TYPE_CHECKING:
-    from jointbench.link import Board
+    from jointbench.bench import Board
 
 
 @pytest.hookspec(firstresult=True)
@@ -64,7 +64,7 @@ class BenchUnderTest:
 
     Attributes:
         name: of the bench.
-        file: live bench file, for `jointbench.link.open_bench`.
+        file: live bench file, for `jointbench.bench.open_bench`.
         clock: "virtual", "icount" or "wall".
         features: what it offers, names of `FEATURES`.
         seed: of everything on it that is drawn by chance.
@@ -89,7 +89,7 @@ class BenchUnderTest:
         Raises:
             BenchFileError: the file cannot be read, or is wrong.
         """
-        from jointbench.link.bench_file import read_bench_file  # brings numpy and more: only to runs with a bench
+        from jointbench.bench import read_bench_file  # brings numpy and more: only to runs with a bench
 
         bench = read_bench_file(file)
         boards = tuple((board.node, board.joint, board.url) for board in bench.boards)
@@ -207,8 +207,8 @@ def _with_port(bench_file: Path, options: BenchOptions) -> Path:
     """Write the bench file anew with another port."""
     import tomli_w
 
+    from jointbench.bench import read_bench_file
     from jointbench.errors import BenchFileError
-    from jointbench.link.bench_file import read_bench_file
 
     bench = read_bench_file(bench_file)
     if len(bench.lines) > 1:
@@ -235,7 +235,7 @@ def make_ready(file: Path) -> tuple[Board, ...]:
         SchemaMismatch: a board's firmware is another release's.
         BenchFileError, BenchLost: the bench cannot be opened.
     """
-    from jointbench.link import open_bench  # brings numpy and more: only to runs with a bench
+    from jointbench.bench import open_bench  # brings numpy and more: only to runs with a bench
     from jointwire import State
 
     with open_bench(file) as bench:

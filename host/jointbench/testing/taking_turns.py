@@ -6,7 +6,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 
-from jointbench.link.clock import Clock
+from jointbench.bench import Clock
 
 
 class TakingTurns:

@@ -53,7 +53,7 @@ class Generated:
 
 FILES = (
     Generated(Path("protocol/jointwire/bodies.py"), bodies),
-    Generated(Path("host/jointbench/link/client.py"), client),
+    Generated(Path("host/jointbench/bench/client.py"), client),
     Generated(Path("firmware/jointboard/wire.py"), board_codec),
     Generated(Path("firmware/jointboard/schema.bin"), schema_text, compressed=True),
     Generated(VECTORS, vectors),

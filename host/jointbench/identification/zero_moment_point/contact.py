@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.bench import LEAST_FOOT_FORCE, SOLE_EDGE, TIPPING_TIME
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
-from jointbench.link.motion_watch import EDGE, HOLD, LEAST_FORCE
 from jointbench.robot import CORNERS, Foot, Robot
 from jointbench.signals import Motion, valid_spans
 
@@ -139,7 +139,7 @@ class Contact:
     @property
     def good(self) -> NDArray[np.bool_]:
         """Samples of a flat foot that carries the robot, shape (n,)."""
-        return (self.share > LEAST_FORCE) & (np.nan_to_num(self.to_edge, nan=-1.0) > self.edge)
+        return (self.share > LEAST_FOOT_FORCE) & (np.nan_to_num(self.to_edge, nan=-1.0) > self.edge)
 
     def check(self) -> None:
         """Raise the first fault.
@@ -206,7 +206,7 @@ class _Seen:
 
     @property
     def edge(self) -> float:
-        return EDGE * float(np.linalg.norm(np.roll(self.foot.points, -1, axis=0) - self.foot.points, axis=1).min())
+        return SOLE_EDGE * float(np.linalg.norm(np.roll(self.foot.points, -1, axis=0) - self.foot.points, axis=1).min())
 
     def stuck(self, position: Array | None) -> Iterator[ContactFault]:
         """Corners that stay the same while something else changes, but for feet that nothing rests on."""
@@ -239,8 +239,8 @@ class _Seen:
 
     def fell(self) -> Iterator[ContactFault]:
         """The pressure point stays at the sole's edge, or was there when the foot lost its load."""
-        edge = (self.to_edge < self.edge) & (self.share > LEAST_FORCE)
-        for part in self._lasting(edge, HOLD):
+        edge = (self.to_edge < self.edge) & (self.share > LEAST_FOOT_FORCE)
+        for part in self._lasting(edge, TIPPING_TIME):
             yield self._fall(part.start, f"stays there for {self.time[part.stop - 1] - self.time[part.start]:.2f} s")
             return
         for part in self._unloaded():
@@ -278,7 +278,7 @@ class _Seen:
         """Another foot carries a part of the weight."""
         for name, forces in others.items():
             total = forces.sum(axis=1)
-            for part in self._lasting(total > _TOUCHES * self.weight, HOLD):
+            for part in self._lasting(total > _TOUCHES * self.weight, TIPPING_TIME):
                 start, most = float(self.time[part.start]), float(total[part].max())
                 yield ContactFault(
                     "off the ground", start, most,
@@ -289,7 +289,7 @@ class _Seen:
                 break
 
     def _unloaded(self) -> Iterator[slice]:
-        return self._lasting(self.share < LEAST_FORCE, HOLD)
+        return self._lasting(self.share < LEAST_FOOT_FORCE, TIPPING_TIME)
 
     def _edge_before(self, sample: int) -> NDArray[np.intp]:
         """Samples at the edge shortly before a sample."""

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jointbench.bench import Ledger
 from jointbench.errors import RunError
-from jointbench.link.ledger import Ledger
 from jointbench.recording import Recorder, open_run, record_file
 from jointbench.recording.record_file import (
     Damage,

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jointbench.bench import Ledger
 from jointbench.errors import RunError, ShapeError
-from jointbench.link.ledger import Ledger
 from jointbench.recording import Recorder, examine, new_run_path, open_run, save_samples
 from jointbench.recording.record_file import Record, RecordKind, encode_record, read_records
 from jointbench.recording.samples import Samples

@@ -18,7 +18,7 @@ from jointbench.recording.run_directory import read_result
 from jointbench.recording.samples import Samples
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
 from jointbench.robot import load_robot
-from jointbench.tests.link.true_clock import TICK_US, WORD, TrueClock
+from jointbench.tests.bench.true_clock import TICK_US, WORD, TrueClock
 from jointbench.tests.recording.board_stream import (
     BLOCK,
     DEFAULTS,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from jointbench.bench import BoardLedger, Ledger
 from jointbench.dynamics import model_columns
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.identification import Model, Validation, fit, validate
-from jointbench.link.ledger import BoardLedger, Ledger
 from jointbench.recording import Run, Samples
 from jointbench.results.evidence import Evidence
 from jointbench.robot import Robot

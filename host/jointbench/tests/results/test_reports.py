@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from jointbench import extras
+from jointbench.bench import Exchange, board_clock
 from jointbench.errors import MissingExtra, ReportError
 from jointbench.identification import fit, validate
 from jointbench.identification.observations import observe
-from jointbench.link.sync import Exchange, board_clock
 from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_report
 from jointbench.results.evidence import Evidence
 from jointbench.results.pages import comparison_content, difference_panel

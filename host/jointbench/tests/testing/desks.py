@@ -7,7 +7,7 @@ import pytest
 # Compiled modules cannot be loaded anew by each run: those that jointbench imports, and those it imports when needed.
 import scipy.signal  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
-import jointbench.link  # noqa: F401 # pyright: ignore[reportUnusedImport]
+import jointbench.bench  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
 # A bench that is all there but for its boards: what the plugin asks of it is what any hook could give.
 REPORT = "jointbench.testing.report"  # has tests of its own

@@ -21,7 +21,7 @@ pytest_plugins = ["pytester"]
 TESTS = """
 import json
 import pytest
-from jointbench.link.ledger import BoardLedger, Ledger
+from jointbench.bench.ledger import BoardLedger, Ledger
 from jointbench.testing import functional, needs
 from jointbench.testing.record import note
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jointbench.link.clock import WallClock
+from jointbench.bench import WallClock
 from jointbench.testing.taking_turns import TakingTurns
 
 

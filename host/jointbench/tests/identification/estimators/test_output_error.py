@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
+from jointbench.bench import Facts, default_settings, motor_settings
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import Plant
@@ -16,10 +17,9 @@ from jointbench.identification.estimators.paired_rows import PairedRows
 from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
-from jointbench.link.identity import Facts
-from jointbench.link.settings import default_settings, motor_settings
 from jointbench.recording import Run
 from jointbench.robot import Robot, load_robot
+from jointbench.tests.bench.wire import DEFAULTS
 from jointbench.tests.identification.estimators.errors_in_variables import (
     BASE,
     BASIS,
@@ -33,7 +33,6 @@ from jointbench.tests.identification.estimators.errors_in_variables import (
     z_of_mean,
 )
 from jointbench.tests.identification.synthetic import PERIOD_S, arm, excitation, run_of, synthetic_run
-from jointbench.tests.link.wire import DEFAULTS
 
 BANDWIDTH_HZ = 10.0
 TORQUE_NOISE = np.array([2.0, 2.0])

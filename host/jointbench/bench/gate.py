@@ -1,0 +1,206 @@
+"""The gate that every motion passes before a motor is switched on: proved anew against the robot and limits of now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.arrays import Array
+from jointbench.bench.board import Board
+from jointbench.bench.identity import Facts
+from jointbench.bench.settings import JointSettings
+from jointbench.bench.trajectory import PointToPoint, Trajectory, plan_move, trajectory_knots
+from jointbench.errors import InfeasibleExcitation, TrajectoryError
+from jointbench.excitation import Certificate, Excitation, Limit, Motion, certify, usable_limits
+from jointbench.robot import Drive, Robot, robot_digests
+
+# Of a motion that is no excitation, and so has no proof: looked at so often between two knots.
+_LOOKS = 8
+# Shares of the speed that a move is asked for, until it is allowed.
+_SLOWER = (1.0, 0.5, 0.25, 0.125)
+# Share of a limit by which a motion without a proof may seem beyond it: far below a count, far above rounding.
+_ROUNDING = 1e-9
+_PARTS = {
+    "kinematics": "its joints sit elsewhere, or move another way",
+    "drives": "its ratios, torque constants or couplings are others",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """Limits of a bench that hold now, and the check of motions against them.
+
+    Attributes:
+        robot: the bench's.
+        facts: of each joint's board.
+        settings: what the boards are, or will be, set to.
+        max_knots: how many each joint's board holds.
+        limits: the bench file's `[limits]`: position_rad, velocity_rad_s, current_A.
+        stands: where the joints are [rad], shape (n_joints,); None where that is not known.
+        stood: what position_rad counts from: where they were before anything moved; `stands` by default.
+    """
+
+    robot: Robot
+    facts: Sequence[Facts]
+    settings: Sequence[JointSettings]
+    max_knots: Sequence[int]
+    limits: Mapping[str, float]
+    stands: Array | None = None
+    stood: Array | None = None
+
+    @staticmethod
+    def of_boards(
+        robot: Robot,
+        boards: Sequence[Board],
+        settings: Sequence[JointSettings],
+        limits: Mapping[str, float],
+        stands: Array | None = None,
+        stood: Array | None = None,
+    ) -> Gate:
+        """Make the gate of boards that were greeted and read."""
+        facts = [board.facts for board in boards if board.facts]
+        max_knots = [board.identity.max_knots if board.identity else 0 for board in boards]
+        return Gate(robot, facts, settings, max_knots, limits, stands, stood)
+
+    def check(self, trajectory: Trajectory) -> None:
+        """Let a motion pass.
+
+        Raises:
+            TrajectoryError: says what it would break, by how much, and what to do.
+        """
+        refusals = list(self.refusals(trajectory))
+        if refusals:
+            more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+            raise TrajectoryError(refusals[0] + more)
+
+    def refusals(self, trajectory: Trajectory) -> tuple[str, ...]:
+        """Return the reasons against a motion, a sentence each, of limits the worst first; none where it may pass."""
+        if why := self._why_another_robots(trajectory):
+            return (why,)
+        if why := self._why_out_of_reach(trajectory):
+            return (why,)
+        try:
+            knots = trajectory_knots(trajectory, self.robot, self.facts)
+        except TrajectoryError as error:
+            return (str(error),)
+        return (*self._broken_limits(trajectory), *self._too_much_for_boards(knots))
+
+    def fastest_move(self, start: Array, goal: Array, step: float, speed: float) -> PointToPoint:
+        """Plan a move to a pose, slower than asked for where the torque or current that it takes would be too much.
+
+        Args:
+            start, goal, step, speed: as of `plan_move`.
+
+        Returns:
+            The fastest that passes, or the slowest tried: `check` says what it would break.
+        """
+        motions = [plan_move(self.allowed, start, goal, step, speed * share) for share in _SLOWER]
+        return next((motion for motion in motions if not self.refusals(motion)), motions[-1])
+
+    @cached_property
+    def allowed(self) -> Robot:
+        """The robot with the narrowest of its own limits, the bench file's, and those that its boards are set to."""
+        way, stood = self.limits.get("position_rad", np.inf), self.stands if self.stood is None else self.stood
+        speed, current = self.limits.get("velocity_rad_s", np.inf), self.limits.get("current_A", np.inf)
+        joints = {joint.name: joint for joint in self.robot.independent_joints}
+        for index, (name, joint) in enumerate(joints.items()):
+            windows, fastest = [joint.position_limits], min(joint.velocity_limit, speed)
+            if self.settings and self.facts[index].has_motor:
+                windows.append(self.settings[index].position_limits)
+                fastest = min(fastest, self.settings[index].velocity_limit)
+            if stood is not None and np.isfinite(way):
+                windows.append((stood[index] - way, stood[index] + way))
+            low, high = (max(low for low, _ in windows), min(high for _, high in windows))
+            joints[name] = replace(joint, position_limits=(low, high), velocity_limit=fastest)
+        return replace(
+            self.robot,
+            joints=tuple(joints.get(joint.name, joint) for joint in self.robot.joints),
+            drives=tuple(self._limited(drive, index, current) for index, drive in enumerate(self.robot.drives)),
+        )
+
+    def _limited(self, drive: Drive, index: int, current: float) -> Drive:
+        board_limit = self.settings[index].current_limit if self.settings and self.facts[index].has_motor else np.inf
+        return replace(drive, current_limit=min(drive.current_limit, board_limit, current))
+
+    def _why_another_robots(self, trajectory: Trajectory) -> str:
+        if isinstance(trajectory, Excitation):
+            if trajectory.robot_name != self.robot.name:
+                return (
+                    f"it is a plan for robot {trajectory.robot_name!r}, the bench's is {self.robot.name!r}; plan for "
+                    "that one"
+                )
+            now = robot_digests(self.robot)
+            for part, what in _PARTS.items():
+                if trajectory.digests.get(part, now[part]) != now[part]:
+                    return (
+                        f"robot {self.robot.name!r} is not what it was when this was planned: {what}; plan it anew, "
+                        "or give the bench the robot file it was planned with"
+                    )
+        joints = trajectory.evaluate(np.zeros(1))[0].shape[1]
+        if joints != self.robot.n_joints:
+            return f"it moves {joints} joints, robot {self.robot.name!r} has {self.robot.n_joints}; plan for this robot"
+        return ""
+
+    def _why_out_of_reach(self, trajectory: Trajectory) -> str:
+        """Reason why its start, or the joints' position now, is outside the window; empty where both are inside."""
+        start = trajectory.evaluate(np.zeros(1))[0][0]
+        places = [("the motion starts", start, "plan it from a home inside")]
+        if self.stands is not None:
+            places.append(("the joint stands", self.stands, "move it there by hand, with its motor off"))
+        for index, (name, (low, high)) in enumerate(
+            zip(self.allowed.joint_names, self.allowed.position_limits.tolist(), strict=True)
+        ):
+            for what, place, remedy in places:
+                if not low < place[index] < high and self.facts[index].has_motor:
+                    return (
+                        f"joint {name!r}: {what} at {place[index]:.4g} rad, which is not inside its window now, "
+                        f"{low:.4g} to {high:.4g} rad; {remedy}"
+                    )
+        return ""
+
+    def _broken_limits(self, trajectory: Trajectory) -> tuple[str, ...]:
+        """Limits of joints, torques and currents that it breaks at any time, as sentences."""
+        start = trajectory.evaluate(np.zeros(1))[0][0]
+        try:
+            limits = usable_limits(self.allowed, start, motion_share=1.0, torque_share=1.0)
+        except InfeasibleExcitation as error:
+            return (str(error),)
+        now = robot_digests(self.robot)["limits"]
+        lowered = isinstance(trajectory, Excitation) and trajectory.digests.get("limits", now) != now
+        remedy = "plan with what robot file, bench file and boards allow now"
+        if lowered:
+            remedy = "the robot's limits have changed since this was planned: plan it anew"
+        return tuple(f"{sentence}; {remedy}" for sentence in self._prove(trajectory, limits).violations)
+
+    def _prove(self, trajectory: Trajectory, limits: Sequence[Limit]) -> Certificate:
+        if isinstance(trajectory, Excitation):
+            return certify(limits, trajectory.basis, trajectory.home, trajectory.weights)
+        step = self.facts[0].tick_period * self.facts[0].knot_ticks / _LOOKS
+        time = np.linspace(0.0, trajectory.period, max(round(trajectory.period / step), 1) + 1)
+        q, dq, ddq = trajectory.evaluate(time)
+        motion: Motion = q, dq, ddq, np.gradient(ddq, time, axis=0)
+        usage = np.concatenate([limit.usage(motion).max(axis=0) for limit in limits])
+        names = tuple(name for limit in limits for name in limit.names)
+        return Certificate(tuple(limits), names, usage - _ROUNDING, usage, len(time))
+
+    def _too_much_for_boards(self, knots: NDArray[np.int32]) -> tuple[str, ...]:
+        """Reasons of the boards: more knots than one holds, or faster than it guards against."""
+        refusals: list[str] = []
+        for name, facts, most, joint_knots in zip(
+            self.robot.joint_names, self.facts, self.max_knots, knots, strict=True
+        ):
+            if not facts.has_motor:
+                continue
+            if len(joint_knots) > most:
+                refusals.append(
+                    f"it has {len(joint_knots)} knots, the board of {name} holds {most}; plan a shorter one"
+                )
+            if np.abs(joint_knots[:, 1]).max() > facts.registers["hard.velocity"]:
+                refusals.append(
+                    f"{name} is asked to go faster than hard.velocity of its board allows; plan a slower one"
+                )
+        return tuple(refusals)
