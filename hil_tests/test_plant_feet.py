@@ -13,8 +13,7 @@ from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.arrays import Array
-from jointbench.dynamics.floating_base import floating_inverse_dynamics
-from jointbench.dynamics.free_base_motion import FreeBaseMotion
+from jointbench.dynamics.floating_base import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.robot import Robot, load_robot
 
 PLANT = Path(__file__).resolve().parent / "virtual_bench" / "plants" / "gorobot2.toml"

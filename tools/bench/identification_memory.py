@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench import Facts
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns
-from jointbench.dynamics.drive_columns import drive_parameter_names
+from jointbench.dynamics.model_columns import drive_parameter_names
 from jointbench.identification.rows import MotionRows
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
 from jointbench.recording import Samples, save_samples

@@ -11,8 +11,8 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.cli.tables import table
 from jointbench.dynamics import base_parameters
+from jointbench.dynamics.base_words import lengths_of
 from jointbench.dynamics.floating_base import floating_base_parameters
-from jointbench.dynamics.lengths import lengths_of
 from jointbench.recording import Run, open_run
 from jointbench.recording.contents import injected_faults
 from jointbench.robot import Link, Robot, load_robot

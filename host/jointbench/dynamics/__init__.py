@@ -2,28 +2,30 @@
 
 from jointbench.dynamics.adjoint import inverse_dynamics_adjoint, regressor_adjoint
 from jointbench.dynamics.base_parameters import BaseParameters, base_parameters
-from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
-from jointbench.dynamics.drive_columns import drive_columns, drive_parameter_names, known_drive_parameters
-from jointbench.dynamics.energy import energy, energy_regressor
-from jointbench.dynamics.equilibrium import hanging_pose
+from jointbench.dynamics.energy import energy, energy_regressor, momentum_regressor
+from jointbench.dynamics.equations_of_motion import EquationsOfMotion, equations_of_motion, kane_dynamics
 from jointbench.dynamics.external import Wrench, external_torques
 from jointbench.dynamics.floating_base import (
+    FreeBaseMotion,
     floating_base_parameters,
     floating_inverse_dynamics,
     floating_momentum_regressor,
     floating_regressor,
     floating_standard_parameters,
 )
-from jointbench.dynamics.free_base_motion import FreeBaseMotion
-from jointbench.dynamics.kane import kane_dynamics
+from jointbench.dynamics.inverse_dynamics import gravity_torques, hanging_pose, inverse_dynamics
 from jointbench.dynamics.kinematics import forward_kinematics
-from jointbench.dynamics.lagrange import EquationsOfMotion, equations_of_motion
-from jointbench.dynamics.model_columns import known_beside_links, model_columns, model_parameter_names
-from jointbench.dynamics.momentum import momentum_regressor
-from jointbench.dynamics.newton_euler import gravity_torques, inverse_dynamics
-from jointbench.dynamics.normal_equations import NormalEquations, normal_equations
-from jointbench.dynamics.regressor import regressor
-from jointbench.dynamics.streaming_qr import StreamingQR
+from jointbench.dynamics.model_columns import (
+    compensation_columns,
+    compensation_parameter_names,
+    drive_columns,
+    drive_parameter_names,
+    known_beside_links,
+    known_drive_parameters,
+    model_columns,
+    model_parameter_names,
+)
+from jointbench.dynamics.regressor import NormalEquations, StreamingQR, normal_equations, regressor
 from jointbench.dynamics.zero_moment_point import (
     ZeroMomentPoint,
     base_wrench_regressor,

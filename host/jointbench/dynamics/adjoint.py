@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import motion_batch, plain_array
-from jointbench.dynamics.shapes import parameter_vector
+from jointbench.dynamics.motion_arrays import motion_batch, parameter_vector, plain_array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.robot import Robot

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.dynamics.base_words import Group, group_table, groups_of
-from jointbench.dynamics.compensation_columns import compensation_parameter_names
 from jointbench.dynamics.grouping import grouping_matrix, independent_columns, random_columns
-from jointbench.dynamics.model_columns import model_parameter_names
+from jointbench.dynamics.model_columns import compensation_parameter_names, model_parameter_names
 from jointbench.errors import ShapeError
 from jointbench.robot import Robot
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.jacobians import Jacobians, coordinate_matrix
-from jointbench.dynamics.shapes import motion_arrays
+from jointbench.dynamics.kinematics import Jacobians, coordinate_matrix
+from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import ShapeError
 from jointbench.robot import Robot
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.base_motion import BaseMotion
-from jointbench.dynamics.body_columns import force_columns
-from jointbench.dynamics.shapes import motion_arrays, parameter_vector
+from jointbench.dynamics.energy import force_columns
+from jointbench.dynamics.kinematics import BaseMotion
+from jointbench.dynamics.motion_arrays import motion_arrays, parameter_vector
 from jointbench.robot import Robot
 
 

@@ -14,7 +14,7 @@ from scipy import special
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, Wrench, external_torques, model_columns
-from jointbench.dynamics.shapes import motion_arrays
+from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError, JointbenchError
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import (

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.batch import plain_array
-from jointbench.dynamics.compensation_columns import compensation_columns, compensation_parameter_names
-from jointbench.dynamics.drive_columns import drive_parameter_names
-from jointbench.dynamics.drive_terms import DriveTerms
-from jointbench.dynamics.shapes import parameter_vector
+from jointbench.dynamics.chosen_columns import DriveTerms
+from jointbench.dynamics.model_columns import compensation_columns, compensation_parameter_names, drive_parameter_names
+from jointbench.dynamics.motion_arrays import parameter_vector, plain_array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.law import Element

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.compensation_columns import compensation_parameter_names
-from jointbench.dynamics.drive_columns import drive_parameter_names
+from jointbench.dynamics.model_columns import compensation_parameter_names, drive_parameter_names
 from jointbench.errors import ExportError, ImpossibleParameters, PhysicalSolverFailed
 from jointbench.files import write_file
 from jointbench.identification import Model

@@ -10,9 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array, Matrix3
-from jointbench.dynamics.compensation_columns import compensation_parameter_names
-from jointbench.dynamics.drive_columns import drive_parameter_names, known_drive_parameters
-from jointbench.dynamics.drive_terms import DriveTerms
+from jointbench.dynamics.chosen_columns import DriveTerms
+from jointbench.dynamics.model_columns import (
+    compensation_parameter_names,
+    drive_parameter_names,
+    known_drive_parameters,
+)
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction

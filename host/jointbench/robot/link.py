@@ -1,10 +1,33 @@
-"""A rigid link and what its inertia must satisfy to exist."""
+"""Links: their inertia, the capsules that contain them, kinds of links that are alike, and feet with force cells."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from jointbench.arrays import Array, Matrix3, Vector3
+from jointbench.errors import BadFoot, BadLinkKind
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points no farther than `radius` from a segment, its axis, that is fixed to a link or to the base.
+
+    Attributes:
+        link: whose room it is: the link itself, what is fixed to it, or the base.
+        joint: index of the joint that moves it; -1 for the base.
+        start, end: of the axis, in the frame of that joint's link [m]; equal for a ball.
+        radius: above zero [m].
+    """
+
+    link: str
+    joint: int
+    start: Vector3
+    end: Vector3
+    radius: float
+
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 """The ten standard parameters of a link in their order everywhere; inertia about the link frame's origin."""
@@ -68,3 +91,159 @@ class Link:
                 f"the largest must be less than the sum of the others"
             )
         return None
+
+
+@dataclass(frozen=True)
+class LinkAxis:
+    """The line on which a link's centre of mass lies, from the joint at its start to its end.
+
+    Attributes:
+        link: its name.
+        start, end: in the link's frame [m].
+    """
+
+    link: str
+    start: Vector3
+    end: Vector3
+
+    def __post_init__(self) -> None:
+        """Refuse an axis without a direction.
+
+        Raises:
+            BadLinkKind: it starts where it ends.
+        """
+        if self.length == 0.0:
+            raise BadLinkKind(f"the axis of link {self.link!r} starts where it ends; give two places on it")
+
+    @cached_property
+    def length(self) -> float:
+        """[m]."""
+        return float(np.linalg.norm(np.subtract(self.end, self.start)))
+
+    @cached_property
+    def direction(self) -> Array:
+        """From start to end, of length 1, shape (3,)."""
+        return np.subtract(self.end, self.start) / self.length
+
+    def along(self, point: Vector3) -> float:
+        """How far along the axis a place of the link's frame is [m], from its start."""
+        return float(np.subtract(point, self.start) @ self.direction)
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """Links of one mass, whose centres of mass are equally far along their axes, as a left and a right thigh are.
+
+    Attributes:
+        name: of the kind.
+        links: their axes, at least one, of one length.
+    """
+
+    name: str
+    links: tuple[LinkAxis, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no kind.
+
+        Raises:
+            BadLinkKind: it has no links, or their axes have different lengths.
+        """
+        if not self.links:
+            raise BadLinkKind(f"link kind {self.name!r} has no links; name at least one")
+        for axis in self.links:
+            if not np.isclose(axis.length, self.length, rtol=1e-6, atol=0.0):
+                raise BadLinkKind(
+                    f"link kind {self.name!r}: the axis of {axis.link!r} is {1e3 * axis.length:g} mm long, that of "
+                    f"{self.links[0].link!r} {1e3 * self.length:g} mm; links of one kind are alike"
+                )
+
+    @property
+    def length(self) -> float:
+        """Of the axes [m]."""
+        return self.links[0].length
+
+
+CORNERS = ("front left", "front right", "rear right", "rear left")
+_FLAT = 1e-3  # [m]
+
+
+@dataclass(frozen=True)
+class Foot:
+    """A flat sole, and where its sensors are.
+
+    Attributes:
+        name: of the foot, and of the board that reads its sensors.
+        joint: index of the joint that moves it; -1 for the base.
+        corners: places of the sensors in the frame of that joint's link [m], in the order of CORNERS.
+    """
+
+    name: str
+    joint: int
+    corners: tuple[Vector3, Vector3, Vector3, Vector3]
+
+    def __post_init__(self) -> None:
+        """Refuse corners that span no sole.
+
+        Raises:
+            BadFoot: they are not flat, or do not go round it in the order of CORNERS.
+        """
+        corners = np.array(self.corners)
+        sides = np.roll(corners, -1, axis=0) - corners
+        areas = np.cross(sides, np.roll(sides, -1, axis=0))
+        if not (areas @ areas.mean(axis=0) > 0.0).all():
+            raise BadFoot(
+                f"foot {self.name!r}: its corners go round no sole; give four in the order {', '.join(CORNERS)}"
+            )
+        off = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
+        if off > _FLAT:
+            raise BadFoot(
+                f"foot {self.name!r}: its corners lie {1e3 * off:.1f} mm off a plane; a sole is flat to "
+                f"{1e3 * _FLAT:g} mm"
+            )
+
+    @cached_property
+    def origin(self) -> Array:
+        """Middle of the corners in the link's frame [m], shape (3,)."""
+        return np.array(self.corners).mean(axis=0)
+
+    @cached_property
+    def axes(self) -> Array:
+        """Forward, left and up in the link's frame as columns, shape (3, 3)."""
+        front_left, front_right, rear_right, rear_left = np.array(self.corners)
+        forward = front_left + front_right - rear_left - rear_right
+        up = np.cross(forward, front_left + rear_left - front_right - rear_right)
+        x, z = forward / np.linalg.norm(forward), up / np.linalg.norm(up)
+        return np.stack([x, np.cross(z, x), z], axis=1).astype(np.float64)
+
+    @cached_property
+    def points(self) -> Array:
+        """The corners in the sole's plane, forward and left of its middle [m], shape (4, 2)."""
+        return (np.array(self.corners) - self.origin) @ self.axes[:, :2]
+
+    def pressure_point(self, forces: Array) -> Array:
+        """Where the ground's pressure acts, forward and left of the sole's middle: sum of f_i p_i over sum of f_i [m].
+
+        On a flat ground this is the zero-moment point.
+
+        Args:
+            forces: at the corners, normal to the sole and positive when it is pressed [N], shape (..., 4).
+
+        Returns:
+            Shape (..., 2); NaN where the forces' sum is not above zero.
+        """
+        total = forces.sum(axis=-1, keepdims=True)
+        return np.divide(forces @ self.points, total, out=np.full((*forces.shape[:-1], 2), np.nan), where=total > 0.0)
+
+    def distance_to_edge(self, points: Array) -> Array:
+        """How far points of the sole are from its nearest edge, between the corners [m]; negative outside.
+
+        Args:
+            points: forward and left of the sole's middle [m], shape (..., 2).
+
+        Returns:
+            Shape (...).
+        """
+        along = np.roll(self.points, -1, axis=0) - self.points
+        # The corners go round clockwise as seen from above, so that the right of each side is inside.
+        inwards = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+        return np.asarray((points @ inwards.T - (self.points * inwards).sum(axis=1)).min(axis=-1), dtype=np.float64)

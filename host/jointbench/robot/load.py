@@ -6,10 +6,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from jointbench.errors import RobotFileError, UnknownRobot
-from jointbench.robot.chain import SUFFIXES, chain_of, split_reference
 from jointbench.robot.robot import Robot
 from jointbench.robot.robot_file import read_robot_file
 from jointbench.robot.urdf import read_urdf
+from jointbench.robot.variants import SUFFIXES, chain_of, split_reference
 
 
 def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robot:

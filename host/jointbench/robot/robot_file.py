@@ -9,20 +9,13 @@ import numpy as np
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.errors import BadCompensation, BadFoot, BadLinkKind
-from jointbench.robot.bevel_differential import BevelDifferential
-from jointbench.robot.capsule import Capsule
-from jointbench.robot.compensated import with_compensations
 from jointbench.robot.compensation import KINDS as COMPENSATION_KINDS
-from jointbench.robot.coupling import Coupling
-from jointbench.robot.drive import DRIVE_KINDS, Drive
-from jointbench.robot.foot import CORNERS, Foot
-from jointbench.robot.joint import Joint, Mimic, modified_dh
-from jointbench.robot.link import Link
-from jointbench.robot.link_kind import LinkAxis, LinkKind
-from jointbench.robot.payload import with_payload
-from jointbench.robot.rigid import Placed, joined
+from jointbench.robot.drive import DRIVE_KINDS, BevelDifferential, Coupling, Drive
+from jointbench.robot.joint import Joint, Mimic, Placed, joined, modified_dh
+from jointbench.robot.link import CORNERS, Capsule, Foot, Link, LinkAxis, LinkKind
 from jointbench.robot.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.robot.table import Table, read_table
+from jointbench.robot.variants import with_compensations, with_payload
 
 VERSION = 1
 _BASE = "base"

@@ -19,7 +19,7 @@ from jointbench.dynamics import (
     known_drive_parameters,
     model_parameter_names,
 )
-from jointbench.dynamics.shapes import parameter_vector
+from jointbench.dynamics.motion_arrays import parameter_vector
 from jointbench.errors import ExcitationError, ShapeError
 from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, check_share, joint_limits
 from jointbench.excitation.limits.torque_bounds import torque_bounds

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns, regressor
 from jointbench.dynamics.chosen_columns import ChosenColumns, Motion
-from jointbench.dynamics.drive_columns import known_drive_parameters
+from jointbench.dynamics.model_columns import known_drive_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation.limits.torque_limits import check_prior
 from jointbench.robot import PARAMETER_NAMES, Robot

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
 from jointbench.dynamics import center_of_mass
-from jointbench.dynamics.jacobians import Jacobians
+from jointbench.dynamics.kinematics import Jacobians
 from jointbench.errors import ExcitationError, InfeasibleExcitation, UnknownInertia
 from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.single_support.balance import Balance, sole_half_lengths, support_sole

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.dynamics.shapes import parameter_vector
+from jointbench.dynamics.motion_arrays import parameter_vector
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.harmonic_joint import MotorRows, motor_rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from jointbench.arrays import Array
-from jointbench.dynamics.shapes import motion_arrays
+from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.harmonic_joint import HarmonicJoint, fit_harmonic_joint

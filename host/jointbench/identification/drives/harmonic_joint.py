@@ -13,7 +13,7 @@ from scipy import stats
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, model_columns, regressor
-from jointbench.dynamics.shapes import motion_arrays
+from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Load, torque_slopes

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, inverse_dynamics
-from jointbench.dynamics.batch import plain_array
 from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
+from jointbench.dynamics.motion_arrays import plain_array
 from jointbench.dynamics.tree import Tree, tree_of
 from jointbench.errors import FitError, NotSimulable
 from jointbench.identification.predictor import DriveTorque

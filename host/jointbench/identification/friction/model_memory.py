@@ -12,8 +12,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
-from jointbench.dynamics.drive_columns import drive_parameter_names
-from jointbench.dynamics.drive_terms import DriveTerms
+from jointbench.dynamics.chosen_columns import DriveTerms
+from jointbench.dynamics.model_columns import drive_parameter_names
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.judgement import TwoErrors

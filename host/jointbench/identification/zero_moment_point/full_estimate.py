@@ -23,7 +23,7 @@ from jointbench.identification.zero_moment_point.reduced_parameters import mean_
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import starting_rows
 from jointbench.robot import PARAMETER_NAMES, Link, Robot
-from jointbench.robot.free_base import BASE_JOINTS, on_free_base
+from jointbench.robot.variants import BASE_JOINTS, on_free_base
 
 _SAME_LINE = 1e-6
 """How far a joint's axis may be from the image of the other leg's [m, and as a sine]: robot files are exact."""

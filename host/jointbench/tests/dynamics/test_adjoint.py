@@ -16,9 +16,8 @@ from jointbench.dynamics import (
     regressor,
     regressor_adjoint,
 )
-from jointbench.dynamics.chosen_columns import ChosenColumns
-from jointbench.dynamics.compensation_columns import CompensationTerms
-from jointbench.dynamics.drive_terms import DriveTerms
+from jointbench.dynamics.chosen_columns import ChosenColumns, DriveTerms
+from jointbench.dynamics.model_columns import CompensationTerms
 from jointbench.errors import ShapeError
 from jointbench.robot import Coupling, Mimic, Robot, load_robot
 

@@ -8,8 +8,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.dynamics.length_polynomials import Polynomial, length_polynomials
-from jointbench.dynamics.lengths import lengths_of, with_lengths
+from jointbench.dynamics.base_words import Polynomial, length_polynomials, lengths_of, with_lengths
 from jointbench.robot import Robot, library_names, load_robot, modified_dh
 
 RandomRobot = Callable[..., Robot]

@@ -16,7 +16,7 @@ from jointbench.dynamics import (
 )
 from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.dynamics.chosen_columns import ChosenColumns
-from jointbench.dynamics.compensation_columns import CompensationTerms
+from jointbench.dynamics.model_columns import CompensationTerms
 from jointbench.errors import BadCompensation
 from jointbench.robot import Compensation, Robot, load_robot, sine_spring, spring, with_compensations, with_passive
 

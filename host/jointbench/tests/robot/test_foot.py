@@ -8,8 +8,8 @@ import pytest
 
 from jointbench.errors import BadFoot, RobotFileError, UnknownFoot
 from jointbench.robot import Foot, chain_of, load_robot, on_free_base
-from jointbench.robot.free_base import BASE_JOINTS
 from jointbench.robot.robot_file import read_robot_file
+from jointbench.robot.variants import BASE_JOINTS
 
 SOLE = ((130.0, 60.0, 0.0), (130.0, -60.0, 0.0), (-90.0, -60.0, 0.0), (-90.0, 60.0, 0.0))
 

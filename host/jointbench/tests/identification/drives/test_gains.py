@@ -8,7 +8,7 @@ from jointbench.dynamics import base_parameters, drive_parameter_names, model_co
 from jointbench.errors import FitError, RedundantDrives
 from jointbench.identification.drives import DriveGains, DriveSignals, identify_gains
 from jointbench.robot import Drive, Robot, load_robot
-from jointbench.robot.payload import with_payload
+from jointbench.robot.variants import with_payload
 from jointbench.signals import moving_mask, rest_threshold
 from jointbench.tests.identification.drives.simulated_joints import arm, motion
 
