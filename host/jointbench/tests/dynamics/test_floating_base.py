@@ -23,7 +23,7 @@ from jointbench.dynamics import (
 from jointbench.errors import FixedBase, ShapeError
 from jointbench.robot import Joint, Mimic, Robot, load_robot, on_free_base
 from jointbench.tests.dynamics.test_inverse_dynamics import FROM_PINOCCHIO
-from jointbench.tests.robot.inertia import parameters_of
+from jointbench.tests.robot.test_link import parameters_of
 
 RandomRobot = Callable[..., Robot]
 

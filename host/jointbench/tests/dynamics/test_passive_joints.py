@@ -22,7 +22,7 @@ from jointbench.dynamics import (
 )
 from jointbench.robot import Coupling, Robot, load_robot, with_passive
 from jointbench.tests.dynamics.test_inverse_dynamics import FROM_PINOCCHIO
-from jointbench.tests.robot.inertia import parameters_of
+from jointbench.tests.robot.test_link import parameters_of
 
 RandomRobot = Callable[..., Robot]
 RandomMotion = Callable[[Robot, int, int], tuple[Array, Array, Array]]

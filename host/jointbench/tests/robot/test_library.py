@@ -1,16 +1,19 @@
-"""The library: what the papers print is there, what is assumed says so, and every robot can be planned for."""
+"""The robots of the library."""
 
+import importlib
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from jointbench.dynamics import base_parameters, forward_kinematics, gravity_torques
+from jointbench.dynamics import base_parameters, forward_kinematics, gravity_torques, inverse_dynamics
 from jointbench.dynamics.floating_base import floating_base_parameters
 from jointbench.excitation import Balance
 from jointbench.robot import Link, Robot, library_names, load_robot
-from jointbench.tests.robot.inertia import parameters_of
+from jointbench.tests.robot.test_link import parameters_of
 
 LIBRARY = Path(__file__).parents[2] / "robot" / "library"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "robots.md"
@@ -200,3 +203,102 @@ def test_the_biped_balances_at_home() -> None:
     still = np.zeros((1, 12))
     middle = Balance.of(robot, "r_foot", home, still, still).points
     np.testing.assert_allclose(middle, 0.0, atol=1e-5)
+
+
+DUAL = load_robot("nursing_dual")
+ARM = load_robot("nursing_arm")
+MIRROR = np.diag([-1.0, 1.0, 1.0])  # of the base: left and right change places
+FLIP = np.diag([1.0, 1.0, -1.0])  # of a link's frame, whose image it makes right-handed again
+
+
+def motion(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities and accelerations of one arm, anywhere within its limits."""
+    chance = np.random.default_rng(seed)
+    low, high = ARM.position_limits.T
+    return chance.uniform(low, high, (20, 6)), chance.normal(size=(20, 6)), chance.normal(size=(20, 6))
+
+
+def test_the_same_positions_are_mirrored_poses() -> None:
+    q, _, _ = motion(1)
+    rotation, origin = forward_kinematics(DUAL, np.hstack([q, q]))
+    left, right = rotation[:, :6], rotation[:, 6:]
+
+    np.testing.assert_allclose(origin[:, :6], origin[:, 6:] @ MIRROR, atol=1e-12)
+    np.testing.assert_allclose(left, MIRROR @ right @ FLIP, atol=1e-12)
+    assert np.abs(origin[:, :6] - origin[:, 6:]).max() > 0.5  # they are two arms
+
+
+def test_mirrored_motions_take_the_torques_of_the_single_arm() -> None:
+    q, dq, ddq = motion(2)
+    q2, dq2, ddq2 = (np.hstack([values, values]) for values in (q, dq, ddq))
+    both = inverse_dynamics(DUAL, q2, dq2, ddq2, parameters_of(DUAL))
+    single = inverse_dynamics(ARM, q, dq, ddq, parameters_of(ARM))
+
+    np.testing.assert_allclose(both[:, :6], single, atol=1e-11)
+    np.testing.assert_allclose(both[:, 6:], single, atol=1e-11)
+    assert np.abs(single).max() > 10.0
+
+
+def test_both_arms_are_the_single_one_but_for_their_place() -> None:
+    assert base_parameters(DUAL, drives=False).rank == 2 * base_parameters(ARM, drives=False).rank
+    np.testing.assert_array_equal(DUAL.position_limits, np.vstack([ARM.position_limits, ARM.position_limits]))
+    np.testing.assert_array_equal(DUAL.home, ARM.home * 2)
+    assert [drive.torque_constant for drive in DUAL.drives] == [drive.torque_constant for drive in ARM.drives] * 2
+    np.testing.assert_array_equal(DUAL.transmission_matrix, np.kron(np.eye(2), ARM.transmission_matrix))
+
+
+pinocchio: Any = importlib.import_module("pinocchio")
+
+URDF = Path(__file__).resolve().parents[5] / "shared/data/staubli_tx40/tx40_mdh_modified.urdf"
+
+# The model's zero has the upper arm and the forearm horizontal; ours is the motors' own, upright.
+OFFSET = np.array([0.0, -np.pi / 2, np.pi / 2, 0.0, 0.0, 0.0])
+
+# The URDF writes right angles with 12 digits, so its geometry is off by about 1e-11.
+DIGITS = 1e-10
+
+
+@pytest.fixture
+def model() -> Any:
+    if not URDF.is_file():
+        if os.environ.get("CI"):
+            pytest.fail(f"{URDF} is missing, and CI must not pass without it")
+        pytest.skip(f"no real recordings beside the checkout ({URDF.parent})")
+    return pinocchio.buildModelFromUrdf(str(URDF))
+
+
+def test_frames_are_those_of_the_urdf(model: Any) -> None:
+    robot = load_robot("tx40")
+    data = model.createData()
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 6))
+
+    rotations, origins = forward_kinematics(robot, q)
+
+    # Our base frame is the URDF's.
+    for k in range(len(q)):
+        pinocchio.forwardKinematics(model, data, q[k] + OFFSET)
+        for i in range(6):
+            np.testing.assert_allclose(rotations[k, i], data.oMi[i + 1].rotation, atol=DIGITS)
+            np.testing.assert_allclose(origins[k, i], data.oMi[i + 1].translation, atol=DIGITS)
+
+
+def test_torques_are_those_of_the_urdf(model: Any) -> None:
+    robot = load_robot("tx40")
+    assert robot.standard_parameters is not None
+    q, dq, ddq = np.random.default_rng(1).normal(size=(3, 20, 6))
+
+    torques = inverse_dynamics(robot, q, dq, ddq, robot.standard_parameters)
+
+    for k in range(len(q)):
+        expected = pinocchio.rnea(model, model.createData(), q[k] + OFFSET, dq[k], ddq[k])
+        np.testing.assert_allclose(torques[k], expected, atol=10 * DIGITS)  # arms of about 10 kg m²
+
+
+def test_limits_are_those_of_the_urdf(model: Any) -> None:
+    robot = load_robot("tx40")
+
+    # We round to whole degrees per second, and two position limits to the controller's.
+    np.testing.assert_allclose(robot.velocity_limits, model.velocityLimit, rtol=0.01)
+    np.testing.assert_allclose(robot.torque_limits, model.effortLimit)
+    np.testing.assert_allclose(robot.position_limits[:, 0], model.lowerPositionLimit, atol=0.02)
+    np.testing.assert_allclose(robot.position_limits[:, 1], model.upperPositionLimit, atol=0.02)

@@ -1,3 +1,5 @@
+"""Robot files."""
+
 import re
 from pathlib import Path
 
@@ -5,8 +7,98 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from jointbench.errors import RobotFileError
-from jointbench.robot import load_robot
+from jointbench.dynamics import energy
+from jointbench.errors import RobotFileError, UnknownJoint, UnknownRobot
+from jointbench.identification.model_file import plain, robot_from, robot_values
+from jointbench.robot import Robot, library_names, load_robot, with_payload
+from jointbench.tests.robot.test_link import parameters_of
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_library_robots_are_whole(name: str) -> None:
+    robot = load_robot(name)
+
+    assert robot.name == name
+    assert len(robot.drives) == len(robot.home) == robot.n_joints == robot.n_links
+    assert robot.standard_parameters is not None
+    assert robot.standard_parameters.shape == (10 * robot.n_links,)
+    low, high = robot.position_limits.T
+    assert np.all((low < robot.home) & (robot.home < high))
+
+
+def test_library_names_are_sorted() -> None:
+    assert {"cobot6", "tx40"} <= set(library_names())
+    assert list(library_names()) == sorted(library_names())
+
+
+def test_cobot6_has_the_published_numbers() -> None:
+    robot = load_robot("cobot6")
+
+    alpha_deg = [0, 90, 0, 0, 90, -90]
+    a_m, d_m = [0, 0, -0.270, -0.253, 0, 0], [0.1223, 0, 0, 0.1233, 0.1071, 0.0991]
+    for joint, alpha, a, d in zip(robot.joints, alpha_deg, a_m, d_m, strict=True):
+        about_x = Rotation.from_euler("x", alpha, degrees=True)
+        np.testing.assert_allclose(joint.rotation, about_x.as_matrix(), atol=1e-15)
+        np.testing.assert_allclose(joint.origin, about_x.apply([a, 0, d]), atol=1e-15)
+        assert (joint.axis, joint.mimic) == ((0.0, 0.0, 1.0), None)
+    assert [drive.ratio for drive in robot.drives] == [101] * 6
+    assert [drive.torque_constant for drive in robot.drives] == [0.124, 0.124, 0.096, 0.096, 0.096, 0.096]
+    assert all(drive.kind == "harmonic" for drive in robot.drives)
+    assert all(joint.link.assumed for joint in robot.joints)
+    assert robot.warnings == ()
+
+
+def test_cobot6_holds_itself_with_torque_to_spare() -> None:
+    """Gravity at any pose within the limits takes at most 60 % of each joint's torque."""
+    from jointbench.dynamics import gravity_torques
+
+    robot = load_robot("cobot6")
+    low, high = robot.position_limits.T
+    poses = np.random.default_rng(0).uniform(low, high, (20_000, 6))
+
+    assert robot.standard_parameters is not None
+    torques = gravity_torques(robot, poses, robot.standard_parameters)
+
+    assert np.all(np.abs(torques).max(axis=0) <= 0.6 * robot.torque_limits)
+
+
+def test_tx40_couples_its_wrist() -> None:
+    matrix = load_robot("tx40").transmission_matrix
+
+    expected = np.diag([32.0, 32, 45, -48, 45, 32])
+    expected[5, 4] = 32
+    np.testing.assert_array_equal(matrix, expected)
+
+
+def test_tx40_reports_the_link_whose_inertia_is_rounded_to_nothing() -> None:
+    (warning,) = load_robot("tx40").warnings
+
+    assert warning == "link 'link_6' of 'tx40': smallest principal inertia 0 kg·m² is not positive"
+
+
+def test_robots_are_equal_when_their_files_are() -> None:
+    assert load_robot("cobot6") == load_robot("cobot6")
+    assert load_robot("cobot6") != load_robot("tx40")
+
+
+def test_joint_index_names_the_alternatives() -> None:
+    robot = load_robot("cobot6")
+
+    assert robot.joint_index("j3") == 2
+    with pytest.raises(UnknownJoint, match=r"^robot 'cobot6' has no joint 'elbow'; its joints: j1, .*, j6$"):
+        robot.joint_index("elbow")
+
+
+def test_unknown_name_names_the_library() -> None:
+    words = r"^robot 'cobot7': not in the library \(did you mean cobot6\?\); the library has cobot6, .*\.toml"
+    with pytest.raises(UnknownRobot, match=words):
+        load_robot("cobot7")
+
+
+def test_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnknownRobot, match=r"there is no such file; the library has cobot6"):
+        load_robot(tmp_path / "arm.toml")
+
 
 JOINT = """
 [[joints]]
@@ -180,3 +272,104 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(RobotFileError, match=r"robot file .*arm\.toml cannot be read"):
         load_robot(path)
+
+
+DH = "alpha_deg = 90\na_mm = 100\nd_mm = 20\n"
+LIMITS = "position_deg = [-90, 180]\nvelocity_deg_s = 90\nacceleration_deg_s2 = 180\ntorque_Nm = 10\n"
+DRIVE = '[joints.drive]\nkind = "direct"\nratio = 100\ntorque_constant_Nm_A = 0.1\ncurrent_limit_A = 1\n'
+INERTIA = "center_of_mass_mm = [100, 0, 30]\ninertia_kg_m2 = { xx = 0.01, yy = 0.02, zz = 0.025, xy = 0.001 }\n"
+BODY = f"[joints.link]\nmass_kg = 2\n{INERTIA}"
+
+
+def joint(name: str, extra: str = "") -> str:
+    return f'[[joints]]\nname = "{name}"\n{DH}{LIMITS}{extra}\n{BODY}{DRIVE}'
+
+
+MIMIC = (
+    f'[[joints]]\nname = "tip"\nkind = "prismatic"\n{DH}mimic = {{ joint = "a", factor = -0.5, offset_mm = 3 }}\n{BODY}'
+)
+TREE = (
+    'version = 1\nname = "tree"\nsource = "made up"\ndescription = "a tree"\n'
+    + joint("trunk") + joint("a") + MIMIC + joint("b", 'parent = "trunk"') + joint("other", 'parent = "base"')
+)  # fmt: skip
+BOX = f'[[fixed]]\nname = "box"\nparent = "b"\n{DH}[fixed.link]\nmass_kg = 0.5\n{INERTIA}'
+LOAD = '[[payloads]]\nname = "tool"\non = "box"\nmass_kg = 0.25\ncenter_of_mass_mm = [0, 10, 20]\n'
+
+
+def load_tree(tmp_path: Path, text: str) -> Robot:
+    path = tmp_path / "tree.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_robot(path)
+
+
+def test_branches_and_followers(tmp_path: Path) -> None:
+    robot = load_tree(tmp_path, TREE)
+    assert [joint.parent for joint in robot.joints] == [-1, 0, 1, 0, -1]
+    assert robot.joint_names == ("trunk", "a", "b", "other")
+    assert len(robot.drives) == robot.n_joints == 4
+    assert robot.n_links == 5
+    positions = robot.all_positions(np.array([[0.1, 0.2, 0.3, 0.4]]))
+    np.testing.assert_allclose(positions, [[0.1, 0.2, 0.003 - 0.1, 0.3, 0.4]])
+    assert robot.joint_index("b") == 2
+
+
+def test_what_is_fixed_weighs_as_much_on_its_link(tmp_path: Path) -> None:
+    """As energetic as where the box sits on a joint of its own that stands still."""
+    hinged = joint("box").replace("mass_kg = 2", "mass_kg = 0.5").replace("[[joints]]", '[[joints]]\nparent = "b"', 1)
+    apart, together = load_tree(tmp_path, TREE + hinged), load_tree(tmp_path, TREE + BOX)
+    rng = np.random.default_rng(0)
+    q, dq = rng.normal(size=(2, 5, 4))
+    still = np.zeros((5, 1))
+    one = energy(together, q, dq, parameters_of(together))
+    other = energy(apart, np.hstack([q, still]), np.hstack([dq, still]), parameters_of(apart))
+    np.testing.assert_allclose(one, other, rtol=1e-12)  # some hundred products in double precision
+    assert together.frame("box").joint == 3
+
+
+def test_a_payload_adds_its_mass_where_it_is(tmp_path: Path) -> None:
+    robot, loaded = load_tree(tmp_path, TREE + BOX), load_tree(tmp_path, TREE + BOX + LOAD)
+    frame = robot.frame("box")
+    place = np.array(frame.origin) + np.array(frame.rotation) @ [0.0, 0.01, 0.02]
+    before, after = (parameters_of(each.joints[3].link) for each in (robot, loaded))
+    point = np.concatenate(
+        [[0.25], 0.25 * place, 0.25 * (place @ place * np.eye(3) - np.outer(place, place))[np.triu_indices(3)]]
+    )
+    np.testing.assert_allclose(after, before + point, atol=1e-15)
+    assert loaded.warnings == ()
+
+
+def test_a_model_file_keeps_trees_and_frames(tmp_path: Path) -> None:
+    robot = load_tree(tmp_path, TREE + BOX)
+    assert robot_from(plain(robot_values(robot))) == robot
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            'parent = "trunk"',
+            'parent = "other"',
+            "joint 'other' does not stand before it; there are base, trunk, a, tip",
+        ),
+        ('joint = "a"', 'joint = "b"', "joint 'b' does not stand before it; there are base, trunk, a"),
+        ("factor = -0.5", "factr = -0.5", "unknown key 'factr'; did you mean 'factor'?"),
+        ('on = "box"', 'on = "bax"', "has no frame 'bax'; there are trunk, a, tip, b, other, box"),
+        ("mass_kg = 0.25", "mass_kg = 0", "mass_kg = 0 must be above 0"),
+    ],
+)
+def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in TREE + BOX + LOAD
+    with pytest.raises(RobotFileError) as caught:
+        load_tree(tmp_path, (TREE + BOX + LOAD).replace(before, after, 1))
+    assert message in str(caught.value)
+
+
+def test_a_payload_needs_a_link_that_moves_and_has_a_mass(tmp_path: Path) -> None:
+    robot = load_tree(tmp_path, TREE + BOX.replace('parent = "b"', 'parent = "base"'))
+    with pytest.raises(RobotFileError, match="frame 'box' is the base's, which does not move"):
+        with_payload(robot, "tool", "box", 1.0, (0.0, 0.0, 0.0))
+    bare = load_tree(tmp_path, TREE.replace(BODY, ""))
+    with pytest.raises(RobotFileError, match="link 'b' has no inertia to add it to"):
+        with_payload(bare, "tool", "b", 1.0, (0.0, 0.0, 0.0))
+    with pytest.raises(RobotFileError, match=r"payload 'tool' of 'tree': principal inertias .* triangle"):
+        with_payload(robot, "tool", "b", 1.0, (0.0, 0.0, 0.0), ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 9.0)))

@@ -10,7 +10,7 @@ import pytest
 from jointbench.dynamics import energy, forward_kinematics
 from jointbench.errors import RobotFileError
 from jointbench.robot import Robot, load_robot
-from jointbench.tests.robot.inertia import parameters_of
+from jointbench.tests.robot.test_link import parameters_of
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")
