@@ -11,13 +11,6 @@ from jointbench.testing.requirements import Requirement, Requirements, load
 BENCH_TESTS, TOOLS = "hil_tests", "tools"
 
 
-def unnamed_files(requirements: Requirements, root: Path) -> list[str]:
-    """Test files below hil_tests/ that no requirement names."""
-    named = {test.partition("::")[0] for each in requirements.values() for test in each.tests}
-    there = {path.relative_to(root).as_posix() for path in (root / BENCH_TESTS).rglob("test_*.py")}
-    return sorted(there - named)
-
-
 def missing_tests(requirements: Requirements, root: Path) -> list[str]:
     """Tests that a requirement names and that are not there, each as "id: file::name"."""
     return [f"{each.id}: {test}" for each in requirements.values() for test in each.tests if not _is_there(test, root)]

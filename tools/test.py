@@ -1,4 +1,4 @@
-"""Check the whole tree: that no test file is missing, ruff, pyright beside the tests, with --slow every one.
+"""Check the whole tree: ruff, pyright beside the tests, with --slow every one.
 
 Further arguments go to pytest.
 """
@@ -32,7 +32,6 @@ BESIDE = {"pyright": ["nice", "-n", "19", *PYTHON, "basedpyright"]}
 def checks(arguments: list[str]) -> dict[str, list[str]]:
     """Return the command behind each check, in the order they run: the quick ones first."""
     return {
-        "test files": [*PYTHON, "tools.listed_tests"],
         "ruff": [*PYTHON, "ruff", "check"],
         "warm-up": [*PYTHON, "tools.warm_up"],
         "pytest": [*PYTHON, "pytest", *PARALLEL, *chosen(arguments)],

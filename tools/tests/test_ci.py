@@ -1,4 +1,4 @@
-"""What must fail although nothing that runs does: a test file that is gone, tools that are not there."""
+"""What must fail although nothing that runs does: bench tiers that are not run, tools that are not there."""
 
 import os
 import shutil
@@ -10,55 +10,12 @@ from pathlib import Path
 import pytest
 
 from hil_tests.need_qemu import need_qemu
-from tools import listed_tests, test
+from tools import test
 from tools.cpu_budget import cpu_seconds, slowed_down
 from tools.tests.setup_checkouts import ROOT
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A checkout with two test files, listed."""
-    for name in ("hil_tests/test_a.py", "hil_tests/suite/test_b.py", "hil_tests/a_rig.py", "tools/listed_tests.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["hil_tests", "tools"]\n')
-    assert listed_tests.main(["--write"], tmp_path) == 0
-    return tmp_path
-
-
-def test_the_list_holds_test_files_alone(checkout: Path) -> None:
-    assert (checkout / "tools/listed_tests.txt").read_text() == "hil_tests/suite/test_b.py\nhil_tests/test_a.py\n"
-    assert listed_tests.main([], checkout) == 0
-
-
-def test_a_deleted_test_file_is_missed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (checkout / "hil_tests/suite/test_b.py").unlink()
-    assert listed_tests.main([], checkout) == 1
-    assert capsys.readouterr().err == (
-        "tools/listed_tests.txt: test files are gone: hil_tests/suite/test_b.py. Put them back, or let the list say so "
-        "too: `python -m tools.listed_tests --write`\n"
-    )
-
-
-def test_a_new_test_file_must_be_listed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (checkout / "tools/test_c.py").touch()
-    assert listed_tests.main([], checkout) == 1
-    assert "test files are not listed: tools/test_c.py. List them: `python" in capsys.readouterr().err
-    assert listed_tests.main(["--write"], checkout) == 0
-
-
-def test_without_a_list_nothing_passes(checkout: Path) -> None:
-    (checkout / "tools/listed_tests.txt").unlink()
-    assert listed_tests.main([], checkout) == 1
-
-
-def test_wrong_use_of_the_list(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert listed_tests.main(["--wirte"], checkout) == 2
-    assert "--write" in capsys.readouterr().err
-
-
-def test_the_list_is_checked_before_anything_runs_and_the_bench_tiers_are_required_of_a_whole_run() -> None:
-    assert next(iter(test.checks([]))) == "test files"
+def test_the_bench_tiers_are_required_of_a_whole_run() -> None:
     assert test.chosen([]) == ["-m", "not slow", "--require", "functional,deterministic"]
     assert test.chosen(["--slow"]) == ["--require", "functional,deterministic"]
     assert test.chosen(["host"]) == ["-m", "not slow", "host"]
@@ -67,11 +24,11 @@ def test_the_list_is_checked_before_anything_runs_and_the_bench_tiers_are_requir
 
 
 def test_a_check_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(test, "checks", lambda _: {"test files": ["false"], "pytest": ["echo", "ran"]})
+    monkeypatch.setattr(test, "checks", lambda _: {"ruff": ["false"], "pytest": ["echo", "ran"]})
     monkeypatch.setattr(test, "BESIDE", {"pyright": ["echo", "no errors"]})
     assert test.main([]) == 1
     captured = capfd.readouterr()
-    assert "test files failed: no test was run" in captured.err
+    assert "ruff failed: no test was run" in captured.err
     assert "ran\n" not in captured.out
 
 

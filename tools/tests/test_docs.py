@@ -155,28 +155,7 @@ def test_most_are_tried() -> None:
         print(f"  {command.text.partition(chr(10))[0]}: {command.why_not}")
 
     assert len(untried) <= MOST_UNTRIED * len(known)
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(each.played_by for each in COMMANDS[page])], ids=lambda page: page.stem
-)
-def test_who_plays_a_command_speaks_of_it(page: Path) -> None:
-    """A test that plays a command has a telling word of it, or reads the page itself."""
-    for command in COMMANDS[page]:
-        if command.played_by:
-            test = (ROOT / command.played_by).read_text(encoding="utf-8")
-            named = telling_words(command) & set(re.findall(r"\w+", test))
-            assert named or page.name in test, (
-                f"{page.name}:{command.line}: {command.played_by} plays no {command.text}"
-            )
-
-
-def telling_words(command: Command) -> set[str]:
-    """By what a test that plays a command is known: the verb, the program, or a function that the Python calls."""
-    if command.is_python:
-        return set(re.findall(r"(\w+)\(", command.text))
-    program, verb, *_ = command.text.split()
-    return {verb} if program in ("./run", "jointbench") else {program}
+    assert all((ROOT / command.played_by).is_file() for command in played)
 
 
 def test_a_command_that_does_not_do_it_is_told(tmp_path: Path) -> None:

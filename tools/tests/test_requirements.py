@@ -1,11 +1,11 @@
-"""Every bench test is required, every requirement is shown by a test that reads its limit, and the page says so."""
+"""Every requirement is shown by a test that reads its limit, and the page says so."""
 
 from pathlib import Path
 
 import pytest
 
 from jointbench.testing.requirements import Requirements, load
-from tools.requirements import FOLDER, PAGE, ROOT, missing_tests, page, unknown_ids, unnamed_files, unread_limits
+from tools.requirements import FOLDER, PAGE, ROOT, missing_tests, page, unknown_ids, unread_limits
 
 REQUIRED = """
 about = "Lines."
@@ -37,10 +37,6 @@ def ours() -> Requirements:
     return load(FOLDER)
 
 
-def test_every_file_of_bench_tests_is_named_by_a_requirement(ours: Requirements) -> None:
-    assert unnamed_files(ours, ROOT) == [], "write a requirement for each into hil_tests/requirements/"
-
-
 def test_every_requirement_names_tests_that_exist(ours: Requirements) -> None:
     assert missing_tests(ours, ROOT) == [], "a test was removed or renamed: bring it back, or say what shows it now"
 
@@ -57,34 +53,32 @@ def test_the_page_is_current(ours: Requirements) -> None:
     assert PAGE.read_text(encoding="utf-8") == page(ours), "write it anew: python -m tools.requirements"
 
 
-def found(folder: Path, changes: dict[str, str | None]) -> tuple[list[str], list[str], list[str]]:
-    """What the three checks say of a made-up repository; None is a file that is not there."""
+def found(folder: Path, changes: dict[str, str | None]) -> tuple[list[str], list[str]]:
+    """What both checks say of a made-up repository; None is a file that is not there."""
     for name, text in (FILES | changes).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if text is not None:
             path.write_text(text, encoding="utf-8")
     requirements = load(folder / "hil_tests" / "requirements")
-    return unnamed_files(requirements, folder), missing_tests(requirements, folder), unread_limits(requirements, folder)
+    return missing_tests(requirements, folder), unread_limits(requirements, folder)
 
 
-NOT_NAMED = (["hil_tests/suite/test_new.py"], [], [])
-FILE_GONE = ([], ["line.unplugged: hil_tests/test_port.py"], [])
-TEST_GONE = ([], ["line.answer: hil_tests/suite/test_line.py::test_answers"], [])
-NOT_READ = ([], [], ["line.answer: hil_tests/suite/test_line.py"])
+FILE_GONE = (["line.unplugged: hil_tests/test_port.py"], [])
+TEST_GONE = (["line.answer: hil_tests/suite/test_line.py::test_answers"], [])
+NOT_READ = ([], ["line.answer: hil_tests/suite/test_line.py"])
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, ([], [], [])),
-        ({"hil_tests/suite/test_new.py": "def test_new(): ...\n"}, NOT_NAMED),
+        ({}, ([], [])),
         ({"hil_tests/test_port.py": None}, FILE_GONE),
         ({"hil_tests/test_port.py": "def helper(): ...\n"}, FILE_GONE),
         ({"hil_tests/suite/test_line.py": 'def test_other(): "line.answer"\n'}, TEST_GONE),
         ({"hil_tests/suite/test_line.py": 'def helper():\n    def test_answers(): "line.answer"\n'}, TEST_GONE),
         ({"hil_tests/suite/test_line.py": "def test_answers(): assert 3 <= 20  # line.answer\n"}, NOT_READ),
-        ({"tools/load/judge.py": None}, ([], [], ["line.answer: tools/tests/test_load.py"])),
+        ({"tools/load/judge.py": None}, ([], ["line.answer: tools/tests/test_load.py"])),
     ],
 )
 def test_the_checks_can_fail(tmp_path: Path, changes: dict[str, str | None], said: tuple[list[str], ...]) -> None:
