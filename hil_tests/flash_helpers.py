@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil_tests.virtual_bench.flash_image import read_flash
-from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
+from hil_tests.virtual_bench.emulated_board import CHECKOUT, find_interpreter
+from hil_tests.virtual_bench.mailbox import read_flash
 from jointbench.bench import BenchFile, BoardEntry, Connections, read_bench_file
 from jointbench.bench.flash import Image, build_image, write_factory
 from jointbench.bench.flash.board_files import BoardFiles, FolderFiles, ReplFiles

@@ -8,8 +8,7 @@ from typing import TypeVar
 import pytest
 
 from hil_tests.virtual_bench.errors import QemuMissing
-from hil_tests.virtual_bench.qemu import Qemu, find_qemu
-from hil_tests.virtual_bench.riscv import find_riscv
+from hil_tests.virtual_bench.qemu import Qemu, find_qemu, find_riscv
 
 Found = TypeVar("Found")
 

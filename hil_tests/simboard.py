@@ -15,13 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
+from hil_tests.virtual_bench.bench import Stop
+from hil_tests.virtual_bench.board import MAX_SERIAL, TICK_IN
+from hil_tests.virtual_bench.emulated_board import EmulatedBoard, find_interpreter, prepare_flash
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.interpreter import find_interpreter
 from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL, TICK_IN
-from hil_tests.virtual_bench.ports import Port
-from hil_tests.virtual_bench.stop import Stop
+from hil_tests.virtual_bench.serial_link import Port
 
 _LATE = 0.25  # [s] that are caught up, well within the boards' patience with a silent line
 _AHEAD = -15

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from hil_tests.pendulum import COBOT6_PLANT
-from hil_tests.virtual_bench.flash_image import read_flash
+from hil_tests.virtual_bench.mailbox import read_flash
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}  # of boards, as they call themselves
 PROGRAMS = Path(__file__).parent / "programs"

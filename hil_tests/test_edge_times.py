@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK, EdgeTimes
 from hil_tests.virtual_bench.model import TICK
+from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes
 
 PER_TICK = round(CAPTURE_CLOCK * TICK)
 SPEEDS = np.array([0.3, -0.3, 1.0, -7.25, 900.125, 0.0])  # counts a tick

@@ -9,11 +9,11 @@ from hil_tests.link_helpers import record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
-from hil_tests.virtual_bench.edge_times import CAPTURE_CLOCK, EdgeTimes
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.model import PLANT_KINDS, PlantKind
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
+from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes
 from jointbench.bench import open_bench
 from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured

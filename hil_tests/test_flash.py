@@ -14,7 +14,7 @@ from hil_tests.link_helpers import COBOT
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.ports import Port
+from hil_tests.virtual_bench.serial_link import Port
 from jointbench.bench import open_bench, read_bench_file
 from jointbench.bench.flash import FlashOptions, ask_boards, build_image, flash_board
 from jointbench.bench.flash.board_files import FolderFiles, ReplFiles

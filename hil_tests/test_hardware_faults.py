@@ -14,10 +14,10 @@ from hil_tests.pendulum import ARM_INERTIA, ROTOR_INERTIA, pendulum_robot, pendu
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
+from hil_tests.virtual_bench.board import TICK_IN
 from hil_tests.virtual_bench.errors import ControlError
 from hil_tests.virtual_bench.hardware_faults import FAULTS, HardwareFaults, Injection, parse_injection
 from hil_tests.virtual_bench.model import TICK
-from hil_tests.virtual_bench.pipe_layout import TICK_IN
 from hil_tests.virtual_bench.plant import Plant
 from jointwire import MessageType, encode_frame
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from hil_tests.virtual_bench.patience import Patience
+from hil_tests.virtual_bench.board import Patience
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import pytest
 
 from hil_tests.test_plant_feet import ROBOT, TRUTH
 from hil_tests.virtual_bench.bench_file import read_bench_file
-from hil_tests.virtual_bench.drawn import plant_of_seed
-from hil_tests.virtual_bench.foot_sensors import FootSensors
 from hil_tests.virtual_bench.plant_file import PlantFile, Scatter
+from hil_tests.virtual_bench.plant_variants import plant_of_seed
+from hil_tests.virtual_bench.sensors import FootSensors
 from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters
 

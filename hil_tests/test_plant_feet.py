@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.floor import cable_of
-from hil_tests.virtual_bench.model import TICK, PlantKind
+from hil_tests.virtual_bench.model import TICK, PlantKind, cable_of
 from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
 from hil_tests.virtual_bench.standing_plant import StandingPlant

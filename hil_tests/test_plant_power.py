@@ -8,11 +8,11 @@ import pytest
 
 from hil_tests.pendulum import COBOT6_PLANT, RATIO, TORQUE_CONSTANT, drive_open, pendulum_robot, pendulum_truth, seconds
 from hil_tests.test_plant_sensors import still
+from hil_tests.virtual_bench.drive import Windings
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, PowerTruth, read_plant_file
 from hil_tests.virtual_bench.sensors import Sensors
-from hil_tests.virtual_bench.windings import Windings
 from jointbench.robot import load_robot
 from jointwire import JOINT_BOARD_CHANNELS
 

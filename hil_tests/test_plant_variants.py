@@ -14,10 +14,10 @@ from hil_tests.pendulum import (
     pendulum_truth,
 )
 from hil_tests.virtual_bench.errors import BenchFileError
+from hil_tests.virtual_bench.friction import RANGES, Unmodelled
 from hil_tests.virtual_bench.plant import Plant
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
-from hil_tests.virtual_bench.unmodelled import RANGES, Unmodelled
-from hil_tests.virtual_bench.variants import in_variant
+from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.robot import load_robot
 
 COBOT6 = load_robot("cobot6")

@@ -14,12 +14,10 @@ from hil_tests.need_qemu import need_qemu
 from hil_tests.small_bench import PROGRAMS, is_running
 from hil_tests.virtual_bench import qemu, qemu_board
 from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
-from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.board import MAGIC, TICK_IN, BoardClock, Patience
 from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, ProgramFailed, QemuMissing
-from hil_tests.virtual_bench.flash_image import read_flash, write_flash
-from hil_tests.virtual_bench.patience import Patience
-from hil_tests.virtual_bench.pipe_layout import MAGIC, TICK_IN
+from hil_tests.virtual_bench.mailbox import read_flash, write_flash
 from hil_tests.virtual_bench.qemu import STDOUT, run_program
 from hil_tests.virtual_bench.qemu_board import QemuBoard
 

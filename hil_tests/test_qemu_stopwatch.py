@@ -10,9 +10,8 @@ from hil_tests.need_qemu import need_qemu
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
-from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.board import TICK_IN, BoardClock
 from hil_tests.virtual_bench.emulators import Emulators
-from hil_tests.virtual_bench.pipe_layout import TICK_IN
 from jointbench.bench import Connections, read_bench_file
 from jointwire import Chunk, Frame, MessageType
 

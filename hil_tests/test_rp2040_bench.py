@@ -18,11 +18,10 @@ from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
 from hil_tests.test_safety_pair import last_driven, outputs
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.bench_file import RP2040, read_bench_file
-from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.cohort import Seat
+from hil_tests.virtual_bench.board import BoardClock
+from hil_tests.virtual_bench.cohort import PinCohort, Seat
 from hil_tests.virtual_bench.errors import BenchFileError, ControlError
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults, Injection
-from hil_tests.virtual_bench.pin_cohort import PinCohort
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.rp2040.wiring import board_config, channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Readings

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hil_tests.virtual_bench.board import FULL_DUTY, Answer
 from hil_tests.virtual_bench.errors import BoardDied, Rp2040Missing
-from hil_tests.virtual_bench.pipe_layout import FULL_DUTY, Answer
 from hil_tests.virtual_bench.plant_file import PowerTruth
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.flash import read_flash
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.flash import FIRMWARE
 

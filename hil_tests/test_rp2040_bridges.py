@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from hil_tests.pendulum import RATIO, TORQUE_CONSTANT, pendulum_robot, pendulum_truth, seconds
-from hil_tests.virtual_bench.bridges import Bridges
-from hil_tests.virtual_bench.drive import Drives
+from hil_tests.virtual_bench.drive import Bridges, Drives
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, Plant
 from hil_tests.virtual_bench.plant_file import PowerTruth

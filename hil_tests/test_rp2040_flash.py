@@ -8,9 +8,15 @@ import pytest
 
 from hil_tests.flash_helpers import changed_firmware
 from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
-from hil_tests.virtual_bench.rp2040.flash import read_flash, write_flash
-from hil_tests.virtual_bench.rp2040.flash_log import SECTOR, FlashWrite, flash_after_cut, read_flash_log
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
+from hil_tests.virtual_bench.rp2040.board import find_rp2040
+from hil_tests.virtual_bench.rp2040.flash import (
+    SECTOR,
+    FlashWrite,
+    flash_after_cut,
+    read_flash,
+    read_flash_log,
+    write_flash,
+)
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.flash import build_image, factory_files
 from jointbench.testing.measured import Measured

@@ -10,8 +10,7 @@ import pytest
 
 from hil_tests.test_rp2040_board import FACTS, MIDDLE, POWER, Chip, StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.flash import build_image, factory_files
 from jointwire import BY_NAME, MessageType, encode_frame

@@ -15,8 +15,7 @@ import pytest
 from hil_tests.test_rp2040_board import FACTS, POWER, Chip, StartChip, need_rp2040
 from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.flash import Image, build_image
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, decode_samples, encode_frame

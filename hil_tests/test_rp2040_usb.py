@@ -9,8 +9,7 @@ import pytest
 
 from firmware.tests.driver import BoardProcess, Outputs
 from hil_tests.test_rp2040_board import FACTS, MIDDLE, POWER, Chip, need_rp2040
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.conversation import LINE_NAME
 from jointbench.bench.flash import build_image, factory_files

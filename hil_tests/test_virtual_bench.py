@@ -19,12 +19,11 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import PROGRAMS, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
-from hil_tests.virtual_bench.drawn import plant_of_seed
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
+from hil_tests.virtual_bench.board import MAGIC, TICK_IN
+from hil_tests.virtual_bench.emulated_board import EmulatedBoard, find_interpreter, prepare_flash
 from hil_tests.virtual_bench.errors import BoardDied
-from hil_tests.virtual_bench.interpreter import find_interpreter
-from hil_tests.virtual_bench.pipe_layout import MAGIC, TICK_IN
 from hil_tests.virtual_bench.plant_file import read_plant_file
+from hil_tests.virtual_bench.plant_variants import plant_of_seed
 from jointbench.robot import load_robot
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
 from jointwire.registers import REGISTERS, config_crc, trajectory_crc

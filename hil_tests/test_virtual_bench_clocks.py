@@ -17,8 +17,8 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
-from hil_tests.virtual_bench.between import motion_between
-from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.board import BoardClock
+from hil_tests.virtual_bench.lockstep import motion_between
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.robot import load_robot

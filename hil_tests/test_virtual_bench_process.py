@@ -20,10 +20,9 @@ import serial
 
 from hil_tests.small_bench import board_file, is_running, write_bench_file
 from hil_tests.virtual_bench import BenchError, virtual_bench
-from hil_tests.virtual_bench.bench import BEHIND
-from hil_tests.virtual_bench.interpreter import CHECKOUT, ENVIRONMENT_NAME
-from hil_tests.virtual_bench.ports import Port
-from hil_tests.virtual_bench.stop import Stop
+from hil_tests.virtual_bench.bench import BEHIND, Stop
+from hil_tests.virtual_bench.emulated_board import CHECKOUT, ENVIRONMENT_NAME
+from hil_tests.virtual_bench.serial_link import Port
 
 BenchWriter = Callable[..., Path]
 

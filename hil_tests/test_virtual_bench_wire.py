@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil_tests.virtual_bench.delay import NEVER, Delay
-from hil_tests.virtual_bench.wire import Wire
+from hil_tests.virtual_bench.serial_link import NEVER, Delay, Wire
 
 BAUD = 1_000_000  # a byte in 10 µs
 MESSAGE = bytes(range(1, 101))

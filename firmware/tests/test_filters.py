@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import QemuMissing
-from hil_tests.virtual_bench.qemu import Board, on_a_cortex
-from hil_tests.virtual_bench.riscv import on_a_riscv
+from hil_tests.virtual_bench.qemu import Board, on_a_cortex, on_a_riscv
 from tools.bench.filter_twins import Case, host_outputs, on_qemu, on_unix, plain_outputs, random_cases
 from tools.bench.filters import FILTERS, Exactness, Run, compare
 

@@ -14,8 +14,7 @@ from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
 from firmware.tests.twin import Bounds, Inputs, Signal, Twin, defaults, wrap
 from hil_tests.virtual_bench.errors import QemuMissing
-from hil_tests.virtual_bench.qemu import Board, on_a_cortex, run_program
-from hil_tests.virtual_bench.riscv import on_a_riscv
+from hil_tests.virtual_bench.qemu import Board, on_a_cortex, on_a_riscv, run_program
 from jointbench.bench.flash.image import Compiler
 from jointwire import BY_NAME, REGISTERS, State, Trip
 

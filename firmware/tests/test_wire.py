@@ -11,8 +11,7 @@ import pytest
 from firmware.tests.board_constants import constants
 from firmware.tests.driver import FIRMWARE, flash, micropython
 from hil_tests.need_qemu import need_qemu, need_riscv
-from hil_tests.virtual_bench.qemu import STDOUT, on_a_cortex, run_program
-from hil_tests.virtual_bench.riscv import on_a_riscv
+from hil_tests.virtual_bench.qemu import STDOUT, on_a_cortex, on_a_riscv, run_program
 from jointwire import BODIES, CHANNELS, FROZEN, REGISTERS, ChannelKind, MessageType
 
 VECTORS = FIRMWARE.parent / "protocol" / "jointwire" / "tests" / "vectors.json"

@@ -1,12 +1,18 @@
 """A running virtual bench: boards, plant and ports, moved by a control client or by the wall clock."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
+import os
 import select
+import signal
+import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,26 +22,93 @@ from hil_tests.virtual_bench.board import Board
 from hil_tests.virtual_bench.cohort import Seat
 from hil_tests.virtual_bench.consoles import Consoles
 from hil_tests.virtual_bench.control import ControlSocket, parse_request
-from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.emulators import Emulators
 from hil_tests.virtual_bench.errors import BenchError, BoardStartError, ControlError
-from hil_tests.virtual_bench.features import features_of
-from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
-from hil_tests.virtual_bench.holding_brakes import HoldingBrakes
 from hil_tests.virtual_bench.kinds import PlantKind
-from hil_tests.virtual_bench.live_file import write_live_file
-from hil_tests.virtual_bench.lockstep import Lockstep
+from hil_tests.virtual_bench.live_file import features_of, write_live_file
+from hil_tests.virtual_bench.lockstep import HoldingBrakes, Lockstep, NoLine
 from hil_tests.virtual_bench.plant import Plant
-from hil_tests.virtual_bench.ports import Port
+from hil_tests.virtual_bench.plant_variants import plant_of_seed
 from hil_tests.virtual_bench.rp2040.wiring import channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Sensors
-from hil_tests.virtual_bench.serial_link import SerialLink
+from hil_tests.virtual_bench.serial_link import Port, SerialLink
 from hil_tests.virtual_bench.standing_plant import StandingPlant
-from hil_tests.virtual_bench.stop import Stop
-from hil_tests.virtual_bench.timeline import Timeline
+from hil_tests.virtual_bench.start import claim_folder
 from hil_tests.virtual_bench.truth import add_clocks, true_parameters
 from jointwire import MessageType, encode_frame
+
+
+class Stop:
+    """A request to end, as a flag for loops and as descriptors for select(); entered, it takes both signals over."""
+
+    def __init__(self, attached: bool = False) -> None:
+        """Nothing asked for yet; `attached` ends the bench with whoever holds its standard input."""
+        self.requested = False
+        self._wake, self._alarm = os.pipe()
+        self.sources: list[Any] = [self._wake, sys.stdin] if attached else [self._wake]
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Stop:
+        """Take over SIGTERM and SIGINT."""
+        self._before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give both back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self._wake)
+        os.close(self._alarm)
+
+    def told_by(self, ready: list[Any]) -> bool:
+        """Whether one of the descriptors that select() returned asks to end."""
+        self.requested = self.requested or any(source in ready for source in self.sources)
+        return self.requested
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.requested = True
+        os.write(self._alarm, b"!")
+
+
+class Timeline:
+    """Events of lockstep and serial links in the order of their times; `now_us` is the true time [µs]."""
+
+    def __init__(self, lockstep: Lockstep, links: Sequence[SerialLink]) -> None:
+        """Stand at time 0."""
+        self._lockstep = lockstep
+        self._links = tuple(links)
+        self._wired = tuple(link for link in links if link.wired)
+        self._lines = {node: link for link in links for node in link.nodes}
+        self.now_us = 0
+
+    def advance(self, until_us: int) -> bool:
+        """Go to the next event, at most to `until_us`, and say whether bytes have reached the client there."""
+        next_us = min(self._lockstep.next_us, *[link.next_us for link in self._links])
+        if next_us > until_us:
+            self.now_us = until_us
+            return False
+        self.now_us = next_us
+        if next_us == self._lockstep.next_us:
+            self._lockstep.step(self._lines)
+            if next_us % self._lockstep.tick_us == 0:
+                for link in self._wired:
+                    link.collect(next_us)
+        arrived = False
+        for link in self._links:
+            if link.next_us <= next_us or link.port.waiting:
+                arrived = link.deliver(next_us) or arrived
+        return arrived
+
+    def run_on(self, longest_us: int) -> None:
+        """Let time pass without a client until no board drives its motor; forget the client's bytes."""
+        nobody, end_us = dict.fromkeys(self._lines, NoLine()), self.now_us + longest_us
+        while self._lockstep.driving and self._lockstep.next_us <= end_us:
+            self.now_us = self._lockstep.next_us
+            self._lockstep.step(nobody)
+        for link in self._links:
+            link.restart()
+
 
 BEHIND = "fell behind real time"  # begins what a bench says when boards were kept waiting
 _LATE = 0.05  # [s]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.board import BoardClock
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.kinds import EMULATED as EMULATED
 from hil_tests.virtual_bench.kinds import QEMU as QEMU
@@ -14,7 +14,7 @@ from hil_tests.virtual_bench.kinds import RP2040 as RP2040
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
-from hil_tests.virtual_bench.variants import in_variant
+from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.bench import BenchTerms
 from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError

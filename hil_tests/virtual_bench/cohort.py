@@ -1,18 +1,20 @@
-"""Boards whose clocks run alike, and so tick together."""
+"""Boards whose clocks run alike, and so tick together; those that are chips have what happens at their pins."""
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from hil_tests.virtual_bench.board import Board
-from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.edge_times import EdgeTimes
+from hil_tests.virtual_bench.board import TICK_IN, Board, BoardClock
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
-from hil_tests.virtual_bench.pipe_layout import TICK_IN
-from hil_tests.virtual_bench.sensors import Readings
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.rp2040.wiring import SLOW_SHIFT
+from hil_tests.virtual_bench.sensors import EdgeTimes, Readings
 
 
 @dataclass(frozen=True)
@@ -126,3 +128,149 @@ class Cohort:
 def _wrapped(count: int) -> int:
     """Return the count as the 32-bit signed word of a board, whose counters wrap."""
     return (count + 2**31) % 2**32 - 2**31
+
+
+_TOP = 4095  # of 12-bit converters
+_NS = 1000  # in a µs
+_PINS = ("stop", "fault", "limit_low", "limit_high")  # by the bits of TICK_IN's pins
+_CHANGE = 0.3  # of a tick: when they change
+
+
+class PinCohort:
+    """All chips of a bench.
+
+    A tick's sensors reach the pins within it: the converters' samples each at its instant, the motor encoder's edges
+    where a position that runs linearly passes them, a line's bytes when they arrive. Slower things are those of the
+    tick's end.
+
+    Attributes:
+        seats: the boards.
+        joints: where their motors sit, shape (n,), board by board.
+    """
+
+    def __init__(self, seats: Sequence[Seat], faults: HardwareFaults, link_counts: int, sync_us: int) -> None:
+        """Start at true time zero.
+
+        Args:
+            seats: boards with a motor or two each.
+            faults: what is wrong with the hardware around them.
+            link_counts: counts a turn of link encoders, as `Readings` has them.
+            sync_us: period of SYNC pulses, 0 for none.
+        """
+        self.seats = tuple(seats)
+        self._faults = faults
+        self._link_counts = link_counts
+        self._sync_us = sync_us
+        self.joints = np.array([joint for seat in seats for joint in seat.joints], dtype=int)
+        self._nodes = [node for seat in seats for node in seat.nodes]
+        self._inputs = np.zeros(len(self._nodes), TICK_IN)
+        self._counts = np.zeros(len(self._nodes), dtype=np.int64)  # that motor encoders show, without wrapping
+        self._edges = 0  # of SYNC
+        self._end_us = 0  # true time of the last tick's end
+
+    def messages(
+        self, readings: Readings, arrivals: Sequence[Sequence[tuple[int, bytes]]], time_us: int
+    ) -> list[bytes]:
+        """Return a line for each board that says what its pins see of the tick until `time_us`.
+
+        Args:
+            readings: of the tick's end.
+            arrivals: bytes that each board's line brings in it, with the true times [µs] at which they set out.
+            time_us: true time of its end.
+        """
+        inputs, joints = self._inputs, self.joints
+        before = inputs.copy()
+        for field in ("motor_count", "link_count", "bus_voltage", "temperature", "adc"):
+            inputs[field] = getattr(readings, field)[joints]
+        for place, node in enumerate(self._nodes):
+            if node in self._faults.struck:
+                self._faults.alter(node, inputs[place], before[place])
+        # A fault has the encoder count otherwise; where it is between two counts stays as it is.
+        self._counts += (inputs["motor_count"] - self._counts + 2**15) % 2**16 - 2**15
+        counts = self._counts + readings.motor_exact[joints] % 1.0
+        pulses = self._pulses(time_us)
+        changed_us = self._end_us + int(_CHANGE * (time_us - self._end_us))
+        self._end_us = time_us
+        lines: list[bytes] = []
+        place = 0
+        for seat, arrived in zip(self.seats, arrivals, strict=True):
+            assert isinstance(seat.board, Rp2040Board)
+            motors = [
+                self._motor(config, inputs[place + k], float(counts[place + k]), self._nodes[place + k])
+                for k, config in enumerate(seat.board.motors)
+            ]
+            first, place = place, place + len(motors)
+            message: dict[str, Any] = {
+                "chip": 0,
+                "to": _own_time(seat, time_us),
+                "levels": [
+                    [_own_time(seat, changed_us), *change]
+                    for k, config in enumerate(seat.board.motors)
+                    for change in _levels(config, int(before[first + k]["pins"]), int(inputs[first + k]["pins"]))
+                ],
+                "sync": [_own_time(seat, pulse) for pulse in (pulses if seat.on_sync else [])],
+                "line": [(_own_time(seat, at), data.hex()) for at, data in arrived],
+                **motors[0],
+            }
+            if motors[1:]:
+                message["partner"] = motors[1]
+            lines.append(json.dumps(message).encode() + b"\n")
+        return lines
+
+    def _pulses(self, time_us: int) -> list[int]:
+        """True times [µs] at which SYNC pulses begin in the tick until `time_us`."""
+        first, self._edges = self._edges, time_us // self._sync_us if self._sync_us else 0
+        return [self._sync_us * number for number in range(first + 1, self._edges + 1)]
+
+    def _motor(self, config: Mapping[str, Any], inputs: np.void, count: float, node: int) -> dict[str, Any]:
+        """What a motor's sensors show at the tick's end, by its part of config.json."""
+        current, torque = inputs["adc"].tolist()
+        slow = {name: [_slow_count(inputs[name])] for name in ("bus_voltage", "temperature")}
+        return {
+            "analog": {
+                "current": current,
+                "torque": torque,
+                "supply": slow["bus_voltage"],
+                "temperature": [_divider_count(config["ntc"], inputs["temperature"])]
+                if "ntc" in config
+                else slow["temperature"],
+            },
+            "count": count,
+            "cut": self._faults.has_wire_cut(node, "encoder"),
+            "linkCut": self._faults.has_wire_cut(node, "link"),
+            "bridges": _bridges(config, torque),
+            "link": int(inputs["link_count"]) * config["facts"]["encoder.link_counts"] // self._link_counts,
+        }
+
+
+def _levels(config: Mapping[str, Any], before: int, pins: int) -> list[tuple[int, bool]]:
+    """Numbers and levels of a motor's pins that change."""
+    changed = [(name, 1 << bit) for bit, name in enumerate(_PINS) if (before ^ pins) >> bit & 1]
+    return [(config["pins"][name], not pins & bit) for name, bit in changed if name in config["pins"]]
+
+
+def _bridges(config: Mapping[str, Any], samples: Sequence[int]) -> list[float]:
+    """What a torque sensor's bridge gives in counts of 24 bits at a gain of 128, on average over a tick."""
+    if "torque" not in config:
+        return []
+    gain, shift = config["torque"].get("gain", 128), config["torque"].get("shift", 8)
+    return [(sum(samples) - (_TOP + 1) * len(samples) // 2) * 2**shift * 128 / gain]
+
+
+def _divider_count(ntc: Mapping[str, Any], temperature: int) -> int:
+    """The count of a 12-bit converter at a thermistor's divider, at a temperature [0.01 degC]."""
+    kelvin = 0.01 * temperature + 273.15
+    ohm = ntc["ohm_25"] * math.exp(ntc["beta_K"] * (1.0 / kelvin - 1.0 / 298.15))
+    own, other = (ohm, ntc["resistor_ohm"]) if ntc["side"] == "low" else (ntc["resistor_ohm"], ohm)
+    return min(round((_TOP + 1) * own / (own + other)), _TOP)
+
+
+def _slow_count(count: int) -> int:
+    return min(max(int(count) >> SLOW_SHIFT, 0), _TOP)
+
+
+def _own_time(seat: Seat, time_us: int) -> int:
+    """What the crystal of a board has counted [ns] at a true time [µs]."""
+    board = seat.board
+    assert isinstance(board, Rp2040Board)
+    return seat.clock.reads(_NS * time_us) + board.lead_ns

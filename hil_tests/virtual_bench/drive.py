@@ -1,11 +1,74 @@
-"""A motor drive: the current loop that follows the board's command, and the brake that holds when it is off."""
+"""Motor drives: the current loop and its brake, power stages that give a voltage, and windings that warm up.
+
+u is the duty times the supply, k w the back-EMF of the motor at its speed w; k, in V·s/rad, is the torque constant in
+N·m/A. With u and w of a tick's begin the current is exact within it: it goes to (u - k w) / R with the lag L / R.
+"""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hil_tests.virtual_bench.plant_file import TICK, PowerTruth
 from jointbench.arrays import Array
+
+
+class Windings:
+    """The windings of all motors, each one thermal mass: tau dT/dt = ambient + R_th P - T, P = R i² its copper loss."""
+
+    def __init__(self, power: PowerTruth, count: int, tick: float = TICK) -> None:
+        """Start `count` of them at the ambient temperature; a tick lasts so long [s]."""
+        self._power = power
+        self._part = -math.expm1(-tick / power.winding_time_constant)  # of the way to the steady temperature in a tick
+        self._temperature = np.full(count, power.ambient)
+
+    @property
+    def temperature(self) -> Array:
+        """Temperatures [degC], shape (n,)."""
+        return self._temperature
+
+    def advance(self, current: Array) -> float:
+        """Let one tick pass with these currents [A], shape (instants, n), and return all windings' loss [W]."""
+        copper_loss = self._power.winding_resistance / len(current) * np.einsum("ij,ij->j", current, current)
+        steady = self._power.ambient + self._power.winding_thermal_resistance * copper_loss
+        self._temperature = self._temperature + self._part * (steady - self._temperature)
+        return float(copper_loss.sum())
+
+
+class Bridges:
+    """Those of a robot's drives that take a voltage; the others have a current loop of their own.
+
+    Attributes:
+        by_voltage: which drives they are, shape (n,).
+    """
+
+    def __init__(self, by_voltage: NDArray[np.bool_], torque_per_current: Array, power: PowerTruth) -> None:
+        """Know the motors.
+
+        Args:
+            by_voltage: which drives have a bridge, shape (n,).
+            torque_per_current: behind the gear [N·m/A], and so back-EMF per velocity there [V·s/rad], shape (n,).
+            power: supply and windings.
+        """
+        self.by_voltage = by_voltage
+        self._back_emf = torque_per_current
+        self._resistance = power.winding_resistance
+        self._lag = power.winding_inductance / power.winding_resistance
+
+    def lags(self, otherwise: float) -> Array:
+        """Lag of each drive's current [s], shape (n,): `otherwise` where it has a current loop."""
+        return np.where(self.by_voltage, self._lag, otherwise)
+
+    def steady_currents(self, command: Array, supply: float, velocity: Array) -> Array:
+        """Where the currents go to [A], shape (n,).
+
+        Args:
+            command: of drives with a current loop a current [A], of the others a part of the supply's voltage from -1
+                to 1, shape (n,).
+            supply: [V].
+            velocity: of the drives behind their gears [rad/s], shape (n,).
+        """
+        return np.where(self.by_voltage, (command * supply - self._back_emf * velocity) / self._resistance, command)
 
 
 class Drives:

@@ -7,14 +7,12 @@ from typing import Any
 
 from hil_tests.virtual_bench.bench_file import BAUD, QEMU, RP2040, BoardEntry
 from hil_tests.virtual_bench.board import Board
-from hil_tests.virtual_bench.emulated_board import EmulatedBoard, prepare_flash
+from hil_tests.virtual_bench.emulated_board import EmulatedBoard, find_interpreter, prepare_flash
 from hil_tests.virtual_bench.errors import BoardStartError
-from hil_tests.virtual_bench.interpreter import find_interpreter
 from hil_tests.virtual_bench.plant_file import PowerTruth
 from hil_tests.virtual_bench.qemu import Qemu, find_qemu
 from hil_tests.virtual_bench.qemu_board import QemuBoard
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.parts import Rp2040, find_rp2040
+from hil_tests.virtual_bench.rp2040.board import Rp2040, Rp2040Board, find_rp2040
 from hil_tests.virtual_bench.rp2040.wiring import board_config, read_wiring
 from jointbench.bench.flash import Image, build_image, factory_files
 from jointbench.errors import FlashError

@@ -1,4 +1,4 @@
-"""Faults of the hardware around a board, on purpose: what it senses, its clock, its line, and hands at its joint.
+"""Faults of the hardware around a board, on purpose: what it senses, its clock, its line, and hands at its joints.
 
 They act on what the bench gives a board and on the plant, never on the board: all kinds of boards meet the same. A
 fault begins at the board's next tick and lasts until it is healed or its client leaves. docs/faults.md describes them.
@@ -10,11 +10,39 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from cobs import cobs
 from numpy.typing import NDArray
 
 from hil_tests.virtual_bench.errors import ControlError
-from hil_tests.virtual_bench.silent_node import SilentNode
 from jointbench.arrays import Array
+
+_NODE_AT = 2  # in a frame's header
+
+
+class SilentNode:
+    """One way of a line without the frames of a node; what else is said passes when its delimiter has come.
+
+    Frames to every node pass: what its neighbours hear, it hears.
+    """
+
+    def __init__(self, node: int) -> None:
+        """Lose the frames to or from this node."""
+        self._node = node
+        self._begun = b""
+
+    def passes(self, data: bytes) -> bytes:
+        """Return what is left of the bytes that came now and before."""
+        *chunks, self._begun = (self._begun + data).split(b"\0")
+        return b"".join([chunk + b"\0" for chunk in chunks if _node_of(chunk) != self._node])
+
+
+def _node_of(chunk: bytes) -> int | None:
+    """The node that a frame names; None for what is no frame."""
+    try:
+        return cobs.decode(chunk)[_NODE_AT]
+    except (cobs.DecodeError, IndexError):
+        return None
+
 
 _TOP_COUNT = 2**15 - 1  # of supply and temperature, which a sample packs into 16 bits
 _ABSOLUTE_ZERO = -273.15  # [degC]

@@ -1,24 +1,125 @@
 """Boards and plant in lockstep: the plant gives each board its tick and waits for its outputs."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.between import motion_between
-from hil_tests.virtual_bench.board_clock import BoardClock
-from hil_tests.virtual_bench.cohort import Cohort, Seat
+from hil_tests.virtual_bench.board import FULL_DUTY, BoardClock
+from hil_tests.virtual_bench.cohort import Cohort, PinCohort, Seat
 from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults
-from hil_tests.virtual_bench.holding_brakes import HoldingBrakes
-from hil_tests.virtual_bench.output_trace import OutputTrace
-from hil_tests.virtual_bench.pin_cohort import PinCohort
-from hil_tests.virtual_bench.pipe_layout import FULL_DUTY
-from hil_tests.virtual_bench.plant import Motion
+from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.rp2040.board import Rp2040Board
 from hil_tests.virtual_bench.sensors import Sensors
 from jointbench.arrays import Array
+
+
+def motion_between(before: Motion, after: Motion, part: float) -> Motion:
+    """What sensors see of the tick's length of time that ends between two ticks.
+
+    Positions run linearly, which at an acceleration a is wrong by up to a h²/8: 1 µrad at 10 rad/s². The converters'
+    instants keep their distances and lie between those of the two ticks; temperature and voltage are the later ones.
+
+    Args:
+        before, after: motion of two ticks in a row.
+        part: of the way from the first tick's end to the second's, above 0 and at most 1.
+    """
+    if part == 1.0:
+        return after
+    return Motion(
+        motor_position=before.motor_position + part * (after.motor_position - before.motor_position),
+        link_position=before.link_position + part * (after.link_position - before.link_position),
+        current=_window(before.current, after.current, part),
+        torque=_window(before.torque, after.torque, part),
+        temperature=after.temperature,
+        bus_voltage=after.bus_voltage,
+        foot_force=before.foot_force + part * (after.foot_force - before.foot_force),
+    )
+
+
+def _window(before: Array, after: Array, part: float) -> Array:
+    """OVERSAMPLES values at equal distances, the last `part` of the way through those of `after`."""
+    both = np.concatenate((before, after))
+    first = int(part * OVERSAMPLES)
+    rest = part * OVERSAMPLES - first
+    left = both[first : first + OVERSAMPLES]
+    return left + rest * (both[first + 1 : first + 1 + OVERSAMPLES] - left)
+
+
+_LONGEST = 20_000  # ticks that are kept; the oldest go first
+
+
+class OutputTrace:
+    """The outputs of boards as their drives have them; of a board that misses a tick or dies, too."""
+
+    def __init__(self) -> None:
+        """Note nothing until somebody asks."""
+        self._noted: dict[int, deque[tuple[int, int, int]]] = {}
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody asked for any board's."""
+        return bool(self._noted)
+
+    def note(self, node: int, tick: int, enable: int, command_mA: int) -> None:
+        """Take a drive's outputs after a board's tick; of a chip the duty of its bridge in units of 1 / FULL_DUTY."""
+        if node in self._noted:
+            self._noted[node].append((tick, enable, command_mA))
+
+    def take(self, node: int) -> list[tuple[int, int, int]]:
+        """Tick, enable and command [mA] of the ticks since this was last asked of the board; at first none."""
+        noted = list(self._noted.get(node, ()))
+        self._noted[node] = deque(maxlen=_LONGEST)
+        return noted
+
+    def forget(self) -> None:
+        """Note nothing more, until somebody asks again."""
+        self._noted.clear()
+
+
+OPENED = 2  # bit of a board's outputs, beside 1 for power
+
+
+class HoldingBrakes:
+    """The brakes of all joints, from tick to tick.
+
+    One that a board has a pin for is open when the pin has said so for its release time, and holds again its engage
+    time after the pin said otherwise. Every other joint's holds while its drive is off.
+
+    Args:
+        times: of the brakes with a pin, by joint: engage and release time [ms].
+        tick_us: how long a tick is.
+    """
+
+    def __init__(self, times: Mapping[int, tuple[int, int]], tick_us: int) -> None:
+        """Begin with all of them engaged."""
+        self._ticks = {
+            joint: tuple(-(-1000 * each // tick_us) for each in engage_release)
+            for joint, engage_release in times.items()
+        }
+        self._still = dict.fromkeys(times, 0)  # ticks until the brake is as the pin says
+        self._opened = dict.fromkeys(times, False)  # as the pin says
+        self._holds = dict.fromkeys(times, True)
+
+    def held(self, outputs: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Let a tick begin under the boards' outputs; which joints' brakes hold in it, None for those without power."""
+        if not self._ticks:
+            return None
+        held = np.array([not output & 1 for output in outputs], dtype=bool)
+        for joint, (engage, release) in self._ticks.items():
+            opened = bool(outputs[joint] & OPENED)
+            if opened is not self._opened[joint]:
+                self._opened[joint] = opened
+                self._still[joint] = release if opened else engage
+            if self._still[joint]:
+                self._still[joint] -= 1
+            else:
+                self._holds[joint] = not opened
+            held[joint] = self._holds[joint]
+        return held
 
 
 class SerialLine(Protocol):

@@ -12,8 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.bridges import Bridges
-from hil_tests.virtual_bench.drive import Drives
+from hil_tests.virtual_bench.drive import Bridges, Drives, Windings
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.friction import (
     CoulombFriction,
@@ -23,14 +22,11 @@ from hil_tests.virtual_bench.friction import (
     MeshRipple,
     PreslidingFriction,
     StribeckFriction,
+    Unmodelled,
 )
 from hil_tests.virtual_bench.kinds import PlantKind
-from hil_tests.virtual_bench.model import build_model
+from hil_tests.virtual_bench.model import Springs, Transmission, build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
-from hil_tests.virtual_bench.springs import Springs
-from hil_tests.virtual_bench.transmission import Transmission
-from hil_tests.virtual_bench.unmodelled import Unmodelled
-from hil_tests.virtual_bench.windings import Windings
 from jointbench.arrays import Array, Vector3
 from jointbench.robot import Joint, Robot
 

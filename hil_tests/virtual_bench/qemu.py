@@ -1,4 +1,8 @@
-"""A Cortex-M3 running MicroPython: QEMU's machine mps2-an385, found by convention and started on sockets."""
+"""QEMU's machines that run MicroPython, found by convention: the Cortex-M3 mps2-an385, and a RISC-V for programs.
+
+The RISC-V has no flash, no timer in Python and no pins, so it is no board of a bench: what runs there shows what a
+32-bit RISC-V (ESP32-C3, the Hazard3 cores of an RP2350) computes.
+"""
 
 import os
 import select
@@ -11,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil_tests.virtual_bench.emulated_board import CHECKOUT
 from hil_tests.virtual_bench.errors import BoardStartError, ProgramFailed, QemuMissing
-from hil_tests.virtual_bench.flash_image import write_flash
-from hil_tests.virtual_bench.interpreter import CHECKOUT
-from hil_tests.virtual_bench.mailbox import MEMORY_SIZE
+from hil_tests.virtual_bench.mailbox import MEMORY_SIZE, write_flash
 
 Board = Callable[[Path, bool, float], bytes]
 """What run_program runs on: on_a_cortex, or riscv.on_a_riscv."""
@@ -225,3 +228,63 @@ def _read_until(console: socket.socket, end: bytes, deadline: float) -> bytes:
             raise ProgramFailed(f"the emulated board ended; it said {said[-500:]!r}")
         said += part
     return said[: said.rindex(end) + len(end)]
+
+
+_RISCV_FOLDER = CHECKOUT / ".cache" / "riscv"
+_RISCV_QEMU, _RISCV_FIRMWARE = "JOINTBENCH_QEMU_RISCV", "JOINTBENCH_RISCV_FIRMWARE"
+
+# A breakpoint between two shifts of the register zero; all three in one page of memory, therefore aligned.
+_RISCV_CALL = """
+import sys
+@micropython.asm_rv32
+def call(a0, a1):
+    align(16)
+    slli(zero, zero, 31)
+    ebreak()
+    srai(zero, zero, 7)
+class semihosting:
+    call = staticmethod(call)
+sys.modules["semihosting"] = semihosting
+"""
+# A board without files gets its first module typed.
+_AS_MODULE = """
+class host_files:
+    HostFiles = HostFiles
+sys.modules["host_files"] = host_files
+"""
+
+
+def find_riscv() -> tuple[Path, Path]:
+    """Return qemu-system-riscv32 and the image: those named in the environment, else those that set-up keeps.
+
+    Raises:
+        QemuMissing: one of them is not there.
+    """
+    program = Path(os.environ.get(_RISCV_QEMU) or _RISCV_FOLDER / "bin" / "qemu-system-riscv32")
+    firmware = Path(os.environ.get(_RISCV_FIRMWARE) or _RISCV_FOLDER / "firmware.elf")
+    for path, variable in ((program, _RISCV_QEMU), (firmware, _RISCV_FIRMWARE)):
+        if not path.is_file():
+            raise QemuMissing(
+                f"no {path.name} of the RISC-V board at {path}; `python3 -m tools.setup riscv` in {CHECKOUT} fetches "
+                f"and builds it, or set {variable} to one"
+            )
+    return program.resolve(), firmware.resolve()
+
+
+def on_a_riscv(folder: Path, icount: bool, deadline: float) -> bytes:
+    """Start a RISC-V that runs main.py of `folder`, end it, and return what was printed; see qemu.on_a_cortex."""
+    program, firmware = find_riscv()
+    console, its_end = socket.socketpair()
+    with its_end, (folder / "qemu.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program, "-machine", "virt", "-bios", "none", "-kernel", firmware, "-display", "none",
+                "-monitor", "none", "-semihosting-config", "enable=on,target=native",
+                "-chardev", f"socket,id=console,fd={its_end.fileno()}", "-serial", "chardev:console",
+                *(["-icount", "shift=0,sleep=off"] if icount else []),
+            ],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[its_end.fileno()],
+        )  # fmt: skip
+    typed = _RISCV_CALL + HOST_FILES.read_text(encoding="utf-8") + _AS_MODULE + RUN_MAIN
+    console.sendall(f"\x01{typed}\x04".encode())
+    return printed_by(process, console, deadline)

@@ -13,11 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from hil_tests.virtual_bench.board import MAX_SERIAL, TICK_IN, Answer, Patience, greeting, read_outputs
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
-from hil_tests.virtual_bench.flash_image import write_flash
-from hil_tests.virtual_bench.mailbox import BUSY, PROMPT, Mailbox
-from hil_tests.virtual_bench.patience import Patience
-from hil_tests.virtual_bench.pipe_layout import MAX_SERIAL, TICK_IN, Answer, greeting, read_outputs
+from hil_tests.virtual_bench.mailbox import BUSY, PROMPT, Mailbox, write_flash
 from hil_tests.virtual_bench.qemu import Qemu
 
 _INSTRUCTION_TIME = 7  # 128 ns, of which firmware/boards/mps2.py counts instructions; ticks know nothing of that time

@@ -9,15 +9,12 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.drive import Drives
+from hil_tests.virtual_bench.drive import Drives, Windings
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.floor import cable_of, lowest_corner
 from hil_tests.virtual_bench.kinds import PlantKind
-from hil_tests.virtual_bench.model import BASE, build_model
+from hil_tests.virtual_bench.model import BASE, Transmission, build_model, cable_of, lowest_corner
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, column, joint_friction
 from hil_tests.virtual_bench.plant_file import PlantFile
-from hil_tests.virtual_bench.transmission import Transmission
-from hil_tests.virtual_bench.windings import Windings
 from jointbench.arrays import Array
 from jointbench.robot import Robot
 

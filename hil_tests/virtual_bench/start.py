@@ -1,10 +1,11 @@
-"""Start a virtual bench from Python, as a process of its own: host and bench share nothing but ports and a file.
+"""Start a virtual bench from Python, as a process of its own: host and bench share nothing but ports and a folder.
 
 The process is forked by a server that has everything imported, which spares every bench but the first 0.6 s. The server
 imports the caller's main module, so a script that starts a bench does so below `if __name__ == "__main__":`.
 """
 
 import contextlib
+import fcntl
 import multiprocessing
 import os
 import sys
@@ -13,10 +14,33 @@ from collections.abc import Generator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import IO
 
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.folder import claim_folder
 from hil_tests.virtual_bench.kinds import EMULATED, RP2040, PlantKind, Variant
+
+
+def claim_folder(folder: Path) -> IO[bytes]:
+    """Make a folder and lock it.
+
+    Returns:
+        The lock: held until it is closed or the process ends, however it ends.
+
+    Raises:
+        BenchError: another bench uses the folder, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("wb")
+    except OSError as error:
+        raise BenchError(f"folder {folder} cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise BenchError(f"folder {folder} is in use by another bench; end that one or choose another --out") from error
+    return lock
+
 
 _PATIENCE = 60.0  # [s] of the wall clock, for starting and for ending
 _CHIPS_PATIENCE = 300.0  # for chips to start: 2 s of their time, of which six take up to 20 s each

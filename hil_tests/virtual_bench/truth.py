@@ -7,10 +7,10 @@ import numpy as np
 
 from hil_tests.virtual_bench.bench_file import RP2040, BoardEntry
 from hil_tests.virtual_bench.kinds import PlantKind
+from hil_tests.virtual_bench.model import Transmission
 from hil_tests.virtual_bench.plant import OVERSAMPLES
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
-from hil_tests.virtual_bench.transmission import Transmission
 from jointbench.robot import Robot
 
 

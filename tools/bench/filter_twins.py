@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware.tests.twin import Inputs, Twin, defaults
-from hil_tests.virtual_bench.interpreter import CHECKOUT, find_interpreter
-from hil_tests.virtual_bench.pipe_layout import TICK_IN
+from hil_tests.virtual_bench.board import TICK_IN
+from hil_tests.virtual_bench.emulated_board import CHECKOUT, find_interpreter
 from hil_tests.virtual_bench.qemu import Board, on_a_cortex, run_program
 from jointbench.signals import (
     MAX_IDLE_TICKS,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil_tests.virtual_bench.interpreter import CHECKOUT
+from hil_tests.virtual_bench.emulated_board import CHECKOUT
 from hil_tests.virtual_bench.qemu import find_qemu, run_program
 from jointbench.bench.flash import build_image
 from jointbench.checks import Check, Result

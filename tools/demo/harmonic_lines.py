@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from hil_tests.virtual_bench.friction import Unmodelled
 from hil_tests.virtual_bench.kinds import Variant
-from hil_tests.virtual_bench.unmodelled import Unmodelled
 from jointbench import FitSettings, Run
 from jointbench.arrays import Array
 from jointbench.checks import Check

@@ -22,16 +22,16 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import RP2040
 from hil_tests.virtual_bench.errors import BoardDied
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
-from hil_tests.virtual_bench.rp2040.flash import read_flash, write_flash
-from hil_tests.virtual_bench.rp2040.flash_log import (
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
+from hil_tests.virtual_bench.rp2040.flash import (
     SECTOR,
     FlashWrite,
     flash_after_cut,
+    read_flash,
     read_flash_log,
+    write_flash,
     write_flash_log,
 )
-from hil_tests.virtual_bench.rp2040.parts import find_rp2040
 from jointbench.bench import BenchFile, Connections, read_bench_file
 from jointbench.bench.flash import FlashOptions, Image, ask_boards, build_image, flash_board
 from jointbench.errors import BoardError

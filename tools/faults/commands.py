@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil_tests.flash_helpers import changed_firmware
-from hil_tests.virtual_bench.bench import running_bench
+from hil_tests.virtual_bench.bench import Stop, running_bench
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.stop import Stop
 from jointbench.cli.main import main
 from jointbench.files import write_file
 from jointbench.stopping import STOPPING

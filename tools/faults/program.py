@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from jointbench import link
+from jointbench import bench as bench_room
 from jointbench.bench import Bench, BenchFile, Clock, open_bench
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
@@ -239,7 +239,7 @@ class Program:
 
     def run(self) -> int:
         """Be the program; returns its exit code, when it has said in a file how it ended."""
-        link.open_bench = self._open
+        bench_room.open_bench = self._open
         sys.modules["jointbench.recording.recorder"].Recorder = self._record  # type: ignore[attr-defined]
         cast(Any, Console).alarm = self._noted(Console.alarm)
         words = ["run", str(self.live), "--plan", str(self.plan), "--repeats", str(REPEATS), "--clear"]

@@ -13,7 +13,7 @@ import numpy as np
 from hil_tests.link_helpers import Wave
 from hil_tests.small_bench import PROGRAMS
 from hil_tests.virtual_bench.bench_file import BenchFile, read_bench_file
-from hil_tests.virtual_bench.board_clock import BoardClock
+from hil_tests.virtual_bench.board import BoardClock
 from jointbench.bench import Bench, Clock, LockstepClock, RegisterName, open_bench, trajectory_knots
 from jointbench.errors import JointbenchError
 from jointbench.recording import Recorder

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hil_tests.virtual_bench.emulated_board import find_interpreter
 from hil_tests.virtual_bench.errors import BenchError
-from hil_tests.virtual_bench.interpreter import find_interpreter
 from jointbench.checks import Check, Result
 from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console

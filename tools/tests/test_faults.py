@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hil_tests.virtual_bench.bench_file import EMULATED, UNIX
-from hil_tests.virtual_bench.rp2040.flash_log import FlashWrite
+from hil_tests.virtual_bench.rp2040.flash import FlashWrite
 from jointbench import errors, files
 from jointbench.bench import BoardLedger, Ledger
 from jointbench.bench.fault.faults import DIRECTIONS

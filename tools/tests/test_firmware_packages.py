@@ -13,8 +13,8 @@ import pytest
 from mpremote import mip
 
 from hil_tests.need_qemu import need_qemu
-from hil_tests.virtual_bench.flash_image import write_flash
-from hil_tests.virtual_bench.interpreter import find_interpreter
+from hil_tests.virtual_bench.emulated_board import find_interpreter
+from hil_tests.virtual_bench.mailbox import write_flash
 from jointbench.bench.flash import build_image
 from jointbench.bench.flash.image import image_sha256
 from tools import firmware_packages

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hil_tests.virtual_bench.interpreter import find_interpreter
+from hil_tests.virtual_bench.emulated_board import find_interpreter
 from jointbench.recording import run
 from jointbench.tests.recording.simulated_run import record
 from jointbench.tests.recording.test_seal import imported

