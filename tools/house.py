@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import subprocess
 import sys
 import tempfile
@@ -215,7 +216,7 @@ class Walk:
             threading.settrace(None)  # pyright: ignore[reportArgumentType] (None ends it, as of sys.settrace)
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # bodies of modules and classes are not
             self._codes.add(frame.f_code)
 
     @property
