@@ -1,4 +1,4 @@
-"""Whether two models of a robot differ: in which parameters, by how much torque, and how sure that is."""
+"""Comparison of two models of a robot: which parameters differ, by how much torque, and how sure that is."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def difference(self) -> Array:
-        """Of b from a [SI], shape (n,)."""
+        """Difference of b from a [SI], shape (n,)."""
         return self.values[1] - self.values[0]
 
     @property
@@ -103,19 +103,19 @@ class Comparison:
 
     @property
     def p_value(self) -> float:
-        """Of all parameters at once; of the surest one where the σ rest on too few rows for that."""
+        """p-value of all parameters at once; of the surest one where the σ rest on too few rows for that."""
         if np.isfinite(self.test.p_value) or not np.isfinite(self.p_values).any():
             return self.test.p_value
         return float(np.nanmin(self.p_values))
 
     @property
     def differs(self) -> bool:
-        """Whether the models differ by more than chance."""
+        """True if the models differ by more than chance."""
         return self.p_value <= self.level
 
     @property
     def at_most(self) -> Array:
-        """How far torques may differ as a share of each joint's torque, with 95 % probability, shape (n_joints,)."""
+        """Largest difference of torques as a share of each joint's torque, with 95 % probability, shape (n_joints,)."""
         torque = self.torques["all"]
         unknown = np.full(len(self.joint_names), np.inf)
         share = np.divide(torque.at_most, torque.torque, out=unknown, where=torque.torque > 0.0)
@@ -223,7 +223,7 @@ def check_comparable(a: Model, b: Model) -> None:
 
 
 def _laws(model: Model) -> tuple[str, ...]:
-    """What `fit` is asked for them with, such as "j2=stribeck"."""
+    """Return the argument that `fit` is asked for these laws with, such as "j2=stribeck"."""
     laws = {} if model.friction is None else model.friction.laws.laws
     return tuple(f"{joint}={law.name}" for joint, law in laws.items())
 
@@ -233,7 +233,7 @@ def _only(first: tuple[str, ...], second: tuple[str, ...]) -> str:
 
 
 def effective_rows(model: Model) -> float:
-    """How many independent rows the model's covariance is worth.
+    """Return the number of independent rows that the model's covariance is worth.
 
     1.5 n / (L + 1) for n rows and Bartlett's window of L lags, n at most.
 

@@ -198,7 +198,7 @@ _CLOSE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Delay:
-    """How much later than the torque the motion was recorded: torque(t) belongs to motion(t + delay).
+    """Delay of the recorded motion behind the torque: torque(t) belongs to motion(t + delay).
 
     Attributes:
         seconds: of each joint [s], shape (n_joints,); negative where the torque is the later one.

@@ -167,7 +167,7 @@ def _results(
 
 
 def _untold(fit: Callable[[], _Result], told: object) -> _Result:
-    """What a crew calls: a fit has nothing to tell before its end."""
+    """Callback of a crew: a fit has nothing to tell before its end."""
     return fit()
 
 
@@ -202,7 +202,7 @@ def _saved(member: Member, place: Path) -> Member:
 
 
 def _places(urls: Sequence[str], out: str | Path | None) -> list[Path]:
-    """Where each model goes."""
+    """Return the path of each model."""
     if out is not None:
         return [Path(out) / name / MODEL for name in _names(urls)]
     places: list[Path] = []

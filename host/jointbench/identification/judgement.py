@@ -277,7 +277,7 @@ _SIGNALS = {"motor": "current", "joint": "torque sensor"}
 
 @dataclass(frozen=True)
 class TorqueInformation:
-    """How much each joint's torque varies over the rows where it moves, beside its noise in the same band.
+    """Variation of each joint's torque over the rows where it moves, beside its noise in the same band.
 
     Attributes:
         variation: standard deviation about the mean, noise taken out [N·m or N]; nan without rows, shape (n_joints,).
@@ -294,7 +294,7 @@ class TorqueInformation:
         return ~(self.variation <= np.maximum(np.nan_to_num(self.noise), 0.0))
 
     def reasons(self, robot: Robot, torque: str = "motor") -> dict[str, str]:
-        """Of the joints that are not informative: why not. `torque` is that of the settings: "motor" or "joint"."""
+        """Return the reason of each joint that is not informative; `torque` is the settings', "motor" or "joint"."""
         found: dict[str, str] = {}
         for joint in np.flatnonzero(~self.informative):
             name, signal = robot.joint_names[joint], _SIGNALS[torque]
@@ -317,7 +317,7 @@ class TorqueInformation:
 
     @classmethod
     def unknown(cls, n_joints: int) -> TorqueInformation:
-        """What files of before this was looked at say of it: nothing."""
+        """Return that of files from before this was computed: nan."""
         return cls(np.full(n_joints, np.nan), np.full(n_joints, np.nan))
 
 
@@ -349,7 +349,7 @@ class InformationSums:
         self._counted += counted.sum(axis=0)
 
     def result(self, repeat_noise: Array | None = None) -> TorqueInformation:
-        """What was found.
+        """Return the information of the rows so far.
 
         var = Σ (torque - mean)² / n;  noise² = Σ (Δ³ torque)² / (20 n);  variation² = var - noise².
 
@@ -384,7 +384,7 @@ def noise_in_band(noise: Array, low_pass: LowPass) -> Array:
 
 
 def unseen_parameters(base: BaseParameters, robot: Robot, reasons: Mapping[str, str]) -> dict[str, str]:
-    """What to say of parameters that a fit without some joints' torques cannot tell.
+    """Return the reason of each parameter that a fit without some joints' torques cannot tell.
 
     Args:
         base: the parameters.

@@ -123,7 +123,7 @@ class _MovingSums:
 
 
 def _count_and_lags(stretches: Iterable[Stretch], judged: Array) -> tuple[int, int]:
-    """How many terms there are, and the window's length: Andrews' plug-in rule for the triangular window.
+    """Return the number of terms, and the window's length: Andrews' plug-in rule for the triangular window.
 
     Each judged quantity counts alike; n/4 at most.
     """
@@ -193,7 +193,7 @@ def sandwich(parts: Sequence[Rows], weights: Array, solution: Solution, score: S
 
 
 def expected_share(parts: Sequence[Rows], weights: Array, solution: Solution, width: int) -> float:
-    """What share of white noise's variance windows of `width` times are expected to find in the residuals of a fit.
+    """Return the share of white noise's variance that windows of `width` times find in residuals on average.
 
     Such residuals have the covariance E - H, for the parameters have taken what lies along the regressor out. With
     v = w Fᵀ x / sqrt(1 - h) and h = |w Fᵀ x|² rows k and l of a window take away (v_k · v_l)², which is
@@ -263,7 +263,7 @@ class _Terms:
         return self._solution.factor.T @ sums
 
     def _pulls(self, rows: GroupRows) -> Array:
-        """What each row's regressor is multiplied with, shape (n,)."""
+        """Return the factor of each row's regressor, shape (n,)."""
         weight = self._weights[rows.group]
         residual = rows.torque - self._solution.parameters[rows.parameters] @ rows.columns
         reach = self._reach(rows) @ rows.columns
@@ -364,7 +364,7 @@ def joint_weights(triangles: Triangles, more: Array | None = None) -> Array:
 
 
 def _deviations(triangles: Triangles, squares: Array, freedom: Array) -> Array:
-    """Of each group's residual; of a recording too short for that, the joint's over all of them."""
+    """Return the sigma of each group's residual; in a recording too short for that, the joint's over all of them."""
     shape = (-1, triangles.n_joints)
     of_all = np.broadcast_to(
         _mean(squares.reshape(shape).sum(axis=0), freedom.reshape(shape).sum(axis=0)), squares.reshape(shape).shape

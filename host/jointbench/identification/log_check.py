@@ -76,7 +76,7 @@ def check_limits(signals: LogSignals) -> list[LogFinding]:
 
 
 def _outside(q: Array, low: float, high: float, revolute: bool) -> tuple[str, str, bool]:
-    """What explains positions outside the limits, what to do, and whether that is certain."""
+    """Return the cause of positions outside the limits, what to do, and whether that is certain."""
     if revolute:
         radians = np.deg2rad(q)
         turns = round(float(np.median(q) - (low + high) / 2.0) / _TURN)
@@ -184,7 +184,7 @@ _DEGREES = 180.0 / np.pi
 
 @dataclass(frozen=True)
 class _Relation:
-    """How a logged velocity follows from positions: factor x velocity, so much later.
+    """Relation of a logged velocity to that of the positions: factor x velocity, so much later.
 
     Attributes:
         factor: 1 where all is right.
@@ -198,7 +198,7 @@ class _Relation:
 
     @property
     def difference(self) -> float:
-        """How far it is from being the same, but for the lag."""
+        """Distance from being the same, but for the lag."""
         return abs(self.factor - 1.0) + self.rest
 
 
@@ -259,7 +259,7 @@ def _relation(own: Array, logged: Array, step: float) -> _Relation:
 
 
 def _same_time(own: Array, logged: Array, lag: float) -> _Relation:
-    """What two velocities are to each other once one is shifted by the lag [s]."""
+    """Return the relation of two velocities once one is shifted by the lag [s]."""
     power = max(float(own @ own), 1e-300)
     factor = float(own @ logged) / power
     rest = float(np.sqrt(np.sum((logged - factor * own) ** 2) / max(factor**2 * power, 1e-300)))
@@ -267,7 +267,7 @@ def _same_time(own: Array, logged: Array, lag: float) -> _Relation:
 
 
 def _reason(names: tuple[str, ...], own: dict[int, _Relation], j: int) -> tuple[str, str, tuple[str, ...]]:
-    """What a velocity is instead, what to do about it, and the joints concerned."""
+    """Return what a velocity is instead, what to do about it, and the joints concerned."""
     others = {i: relation for i, relation in own.items() if i != j}
     nearest = min(others, key=lambda i: others[i].difference, default=j)
     factor, rest = own[j].factor, own[j].rest
@@ -309,7 +309,7 @@ _AT_THE_BOARDS = {
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a look at a log found; it judges itself.
+    """Findings of a check of a log; they judge themselves.
 
     Attributes:
         findings: one or more for each thing that was looked at.
@@ -334,11 +334,11 @@ class LogCheck:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is not fine, a sentence each."""
+        """Sentences on all that is not fine."""
         return tuple(f"{finding}; {finding.advice}" for finding in self.findings if finding.word != "fine")
 
     def lines(self) -> Iterator[str]:
-        """For people: the verdict, each finding with what to do, and what was left out."""
+        """Return lines for people: the verdict, each finding with what to do, and what was left out."""
         yield self.verdict
         for finding in self.findings:
             yield f"  {finding}"

@@ -45,7 +45,7 @@ class LogFinding:
 
     @property
     def word(self) -> Word:
-        """What the figure means; one that is not a number is suspicious."""
+        """Level of the figure; one that is not a number is suspicious."""
         if self.value >= self.wrong_from:
             return "wrong"
         return "suspicious" if math.isnan(self.value) or self.value >= self.suspicious_from else "fine"
@@ -76,7 +76,7 @@ _FLOOR = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Causes:
-    """What torque each joint's motion may cause, up to factors that are not negative.
+    """Causes of each joint's torque that follow from motion, up to factors that are not negative.
 
     Attributes:
         rigid: by the inertias of the robot's file [N·m or N], shape (n, n_joints), or None where it has none.
@@ -370,7 +370,7 @@ class Look:
         return Look.at(self.robot, motion, torque, self.joints, self.scale)
 
     def gain(self, mix_up: MixUp) -> float:
-        """How much better undoing it makes the explanation: the sum over joints of log(left before / left after)."""
+        """Gain in explanation by undoing it: the sum over joints of log(residual before / residual after)."""
         if mix_up.of != "torque":
             return float(np.sum(np.log(self.left / self.without(mix_up).left)))
         undone = mix_up.undo(self.torque)  # the motion stays, and so do its causes
@@ -402,7 +402,7 @@ def motion_arrays(motion: Motion) -> tuple[Array, Array, Array]:
 
 
 def _is_possible(robot: Robot, motion: Motion) -> bool:
-    """Whether a motion keeps the robot's limits, nearly."""
+    """Return whether a motion keeps the robot's limits, nearly."""
     low, high = robot.position_limits.T
     margin = _LIMIT_MARGIN * (high - low)
     inside = np.all((motion.q > low - margin) & (motion.q < high + margin))

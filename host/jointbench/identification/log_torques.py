@@ -29,7 +29,7 @@ _TELLING = 0.3
 
 
 def torque_scale(look: Look) -> float:
-    """How many times the file's torque the measured one is, as the median of joints where its inertias matter.
+    """Return the ratio of measured torque to the file's, as the median of joints where its inertias matter.
 
     1 where they matter in none: then nothing tells.
     """
@@ -213,7 +213,7 @@ class Search:
 
     @property
     def misfit(self) -> float:
-        """What is left unexplained, and what every fault that is taken for one costs."""
+        """Return the unexplained rest, and the cost of every fault that is taken for one."""
         faults = len(self.mix_ups) + (self.looks[0].scale != 1.0)
         return float(np.sum(np.log(self.looks[-1].left))) + _GAIN[1] * faults
 
@@ -241,7 +241,7 @@ def _undone(look: Look) -> Search:
 
 
 def _findings(search: Search, torque: Torque) -> list[LogFinding]:
-    """What was mixed up, and which torques stay unexplained."""
+    """Return findings on what was mixed up, and which torques stay unexplained."""
     name = torque.name
     first, last = search.looks[0], search.looks[-1]
     names, with_file = first.robot.joint_names, first.causes.rigid is not None

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class FrictionState(NamedTuple):
-    """What friction remembers.
+    """Memory of friction.
 
     Attributes:
         position: of the joints at the last sample [rad or m], shape (n_joints,).
@@ -148,7 +148,7 @@ class Model:
 
     @property
     def delay(self) -> Delay:
-        """Of the motion behind the torque; of several runs that of the first."""
+        """Delay of the motion behind the torque; of several runs that of the first."""
         return self.delays[0]
 
     @property
@@ -230,7 +230,7 @@ class Model:
         return float(self.parameters[index]) - half, float(self.parameters[index]) + half
 
     def is_identified(self, name: str) -> bool:
-        """Whether the parameter's verdict is "identified"."""
+        """Return whether the parameter's verdict is "identified"."""
         return self.parameter_verdicts[self._index(name)].word == "identified"
 
     def deviations(self, full_parameters: ArrayLike) -> Array:

@@ -43,7 +43,7 @@ from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows: no arrays, no tuples, and null in place of numbers that are not finite."""
+    """Return values that JSON knows: no arrays, no tuples, and null in place of numbers that are not finite."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""From recorded signals to the rows of a least-squares problem, filtered alike on both sides."""
+"""Observations of a run: rows of a least-squares problem, torque and regressor filtered alike."""
 
 from __future__ import annotations
 
@@ -156,22 +156,22 @@ class Observations:
 
     @cached_property
     def time(self) -> Array:
-        """Of all rows [s], shape (n,)."""
+        """Time of all rows [s], shape (n,)."""
         return np.asarray(self.filter.signals.time[:: self.filter.low_pass.stride])
 
     @cached_property
     def regressor(self) -> Array:
-        """Of all rows, filtered as the torque was, on the board and on the host, shape (n, n_joints, rank)."""
+        """Regressor of all rows, filtered as the torque was by board and host, shape (n, n_joints, rank)."""
         return self._whole((self.n_joints, self.n_parameters), lambda block: block.regressor)
 
     @cached_property
     def torque(self) -> Array:
-        """Of all rows, filtered [N·m or N], zero of passive joints and where not complete, shape (n, n_joints)."""
+        """Filtered torque of all rows [N·m or N], zero of passive joints and where not complete, (n, n_joints)."""
         return self._whole((self.n_joints,), lambda block: block.torque)
 
     @cached_property
     def motion(self) -> Motion:
-        """Of all rows, filtered position and derivatives, shape (n, n_joints) each."""
+        """Motion of all rows, filtered position and derivatives, shape (n, n_joints) each."""
         q, dq, ddq = (
             self._whole((self.n_joints,), lambda block, name=name: getattr(block.motion, name))
             for name in ("q", "dq", "ddq")
@@ -190,7 +190,7 @@ class Observations:
 
     @property
     def information(self) -> TorqueInformation:
-        """Whether each joint's torque varies more than its noise."""
+        """Information in each joint's torque: its variation beside its noise."""
         return self._judged_torque[0]
 
     @property

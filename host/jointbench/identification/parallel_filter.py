@@ -53,7 +53,7 @@ class Stretch:
 
     @property
     def n_rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return self.rows.stop - self.rows.start
 
     def around(self, margin: int) -> slice:
@@ -61,7 +61,7 @@ class Stretch:
         return slice(max(self.part.start, self.own.start - margin), min(self.part.stop, self.own.stop + margin))
 
     def places(self, span: slice) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-        """Where its rows are among the samples of a span."""
+        """Return the places of its rows among the samples of a span."""
         return self.stride * np.arange(self.rows.start, self.rows.stop) - span.start
 
 
@@ -89,7 +89,7 @@ def cut(parts: Sequence[slice], low_pass: LowPass, most: int | None = None) -> l
 
 
 def spread(stretches: Sequence[Stretch], rows: int) -> list[Stretch]:
-    """As many of the stretches as have so many rows together, at least one, evenly over the log; all if they have not.
+    """Return as many stretches as have so many rows together, at least one, evenly over the log; all if they have not.
 
     Each has about as many rows as the others, so that their number tells how many to take.
     """
@@ -155,7 +155,7 @@ class FilteredColumns:
 
 @dataclass(frozen=True, eq=False)
 class ParallelFilter:
-    """What the board and the host do to a log's torque, done to the columns of its motion too.
+    """Filters that a log's torque went through on the board and the host, applied to the columns of its motion too.
 
     A stretch is filtered with as much of its neighbours as the filters remember, so that its rows are the same
     wherever the log is cut.
@@ -266,7 +266,7 @@ class ParallelFilter:
 
     @cached_property
     def board_memory(self) -> int:
-        """How many samples back the boards' filters feel."""
+        """Memory of the boards' filters, in samples."""
         return max((each.memory for each in self.signals.board_filters), default=0)
 
 

@@ -50,7 +50,7 @@ def leading_parameters(model: Model) -> FullParameters:
 
 @dataclass(frozen=True, eq=False)
 class DriveTorque:
-    """What the drives add: inertia @ ddq + viscous @ dq + offset + coulomb @ sign(speeds @ dq).
+    """Torque of the drives: inertia @ ddq + viscous @ dq + offset + coulomb @ sign(speeds @ dq).
 
     Attributes:
         inertia, viscous: at the joints, off the diagonal where they share motors, shape (n_joints, n_joints).
@@ -171,7 +171,7 @@ class Predictor:
 
     @property
     def state(self) -> FrictionState:
-        """What friction remembers of the last sample."""
+        """Memory of friction after the last sample."""
         n = len(self._offset)
         return FrictionState(self._state[:n].copy(), self._state[n:].copy())
 

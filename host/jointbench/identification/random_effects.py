@@ -211,7 +211,7 @@ class Family:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters, and of those of friction laws."""
+        """Names of the base parameters, and of those of friction laws."""
         return self._parameters[0].names
 
     @cached_property

@@ -318,7 +318,7 @@ def without_external(run: Run, wrench: Wrench) -> Run:
 
 
 def _torques(run: Run, wrench: Wrench) -> Array:
-    """What the joints gave against the wrench, as the boards filtered it, shape (n, n_joints)."""
+    """Return the joints' torque against the wrench, as the boards filtered it, shape (n, n_joints)."""
     samples, robot = run.samples, run.robot
     for name, value in (("force", np.asarray(wrench.force)), ("moment", np.asarray(wrench.moment))):
         if value.shape not in ((3,), (samples.n_samples, 3)):

@@ -50,12 +50,12 @@ class Mission:
 
     @property
     def robot(self) -> Robot:
-        """What moved."""
+        """Robot that moved."""
         return self.observations.filter.base.robot
 
     @property
     def settings(self) -> FitSettings:
-        """As decided, for other missions to be looked at alike."""
+        """Settings as decided, for other missions to be looked at alike."""
         return dataclasses.replace(self.observations.settings, interval=None)
 
     @cached_property
@@ -148,7 +148,7 @@ class Residual(Protocol):
     """Torque that a model lacks, learnt from its error along one mission."""
 
     def torque(self, time: Array, q: Array, dq: Array, ddq: Array) -> Array:
-        """What is to be added to the model's torque.
+        """Return the torque to be added to the model's.
 
         Args:
             time: since the mission began [s], shape (n,).
@@ -167,7 +167,7 @@ class Residual(Protocol):
         ...
 
     def distance_along(self, mission: Mission) -> Array:
-        """How far a mission's rows are from what it was fitted to, of each joint, shape (n, n_joints).
+        """Return the distance of a mission's rows from what it was fitted to, of each joint, shape (n, n_joints).
 
         Up to 1 inside of it, beyond that so many times as far out; infinite where it knows nothing.
         """
@@ -286,7 +286,7 @@ def gain_of(residual: Residual, mission: Mission) -> ResidualGain:
 
 
 def _mean(values: Array, rows: NDArray[np.bool_]) -> Array:
-    """Of each column's rows, nan without any."""
+    """Return the mean of each column's rows, nan without any."""
     count = rows.sum(axis=0).astype(np.float64)
     return np.divide(np.where(rows, values, 0.0).sum(axis=0), count, out=np.full(len(count), np.nan), where=count > 0.0)
 

@@ -20,7 +20,7 @@ from jointbench.signals import Motion
 
 
 class JointRows(NamedTuple):
-    """What one joint's rows have of the regressor, without the columns that are zero in all of them.
+    """Regressor of one joint's rows, without the columns that are zero in all of them.
 
     Attributes:
         parameters: which of all parameters the columns are of, shape (m,).
@@ -74,7 +74,7 @@ class Block:
         return self.start + len(self.torque)
 
     def of_joint(self, joint: int) -> JointRows:
-        """What a joint's rows have of the regressor."""
+        """Return the regressor of a joint's rows."""
         return self.joints[joint]
 
     @cached_property
@@ -140,7 +140,7 @@ class RowsInMemory:
 
 @dataclass(frozen=True, eq=False)
 class ChangedRows:
-    """What is common to rows that are made of others, with as many joints and parameters.
+    """Rows that are made of others, with as many joints and parameters.
 
     Attributes:
         rows: the others.
@@ -359,7 +359,7 @@ class WithoutMotorSide(ChangedRows):
 
     @cached_property
     def _shares(self) -> tuple[_Share, ...]:
-        """What each joint's drives have of its columns."""
+        """Share of each joint's drives in its columns."""
         width, rank = len(drive_parameter_names(self.base.robot)), self.n_parameters
         triangles = [np.zeros((0, width + rank + 1)) for _ in range(self.n_joints)]
         for block in self.rows.blocks():
@@ -374,7 +374,7 @@ class WithoutMotorSide(ChangedRows):
 
 
 class _Share(NamedTuple):
-    """How much of each column, the torque's last, is the drives': share @ their columns; and where more is left."""
+    """Share of the drives in each column, the torque's last: share @ their columns; and which columns are more."""
 
     share: Array
     left: NDArray[np.bool_]

@@ -24,7 +24,7 @@ DELAYS = ("estimate", "estimate_per_joint")
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a recording becomes rows of a least-squares problem.
+    """Settings by which a recording becomes rows of a least-squares problem.
 
     Attributes:
         cutoff_Hz: of the zero-phase low-pass on positions, torques and regressor columns. None: 10 times the
@@ -132,7 +132,7 @@ def _is_number(value: object, *, endless: bool) -> bool:
 
 
 def provenance(run: Run) -> dict[str, Any]:
-    """Of one run: its place, its hash, what was recorded about it, and what computed the result."""
+    """Return the provenance of one run: its place and hash, its recording, and the versions that computed."""
     return _of_run(run) | {"versions": _versions()}
 
 

@@ -60,7 +60,7 @@ class StateFeatures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters: base parameters by the one that leads each group, then such as "j2.load_friction"."""
+        """Names of the parameters: base parameters by their leading ones, then such as "j2.load_friction"."""
         joints = self.base.robot.joint_names
         return (*self.base.leading_names, *(f"{joint}.{extra}" for joint in joints for extra in EXTRAS))
 
@@ -145,7 +145,7 @@ class StateResidual:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters."""
+        """Names of the parameters."""
         return self.features.names
 
     @cached_property
@@ -176,7 +176,7 @@ class StateResidual:
         return np.sqrt(np.stack(variances, axis=1) + noise**2)
 
     def distance(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """How far states are from those that were fitted, shape (n, n_joints): up to 1 inside, beyond it outside.
+        """Return the distance of states from those that were fitted, shape (n, n_joints): up to 1 inside, more outside.
 
         Root of a state's leverage over the largest one of the rows that were fitted: 1 is the ellipsoid of features
         that just holds all of these. Infinite of joints that were not fitted.

@@ -58,7 +58,7 @@ class AllParameters:
 
 
 def _part_of(name: str) -> str:
-    """Where a base parameter belongs, by the full parameter that leads it."""
+    """Return the part that a base parameter belongs to, by the full parameter that leads it."""
     quantity = name.rpartition(".")[2]
     return "friction" if quantity in _FRICTION else "drives" if quantity in _DRIVES else "links"
 
@@ -91,7 +91,7 @@ def holm(p_values: Array) -> Array:
 
 @dataclass(frozen=True)
 class JointTest:
-    """Whether several differences are all zero.
+    """Test of whether several differences are all zero.
 
     Attributes:
         chi_square: Σ of the squares of their independent combinations, each by its σ.

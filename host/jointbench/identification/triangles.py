@@ -168,7 +168,7 @@ class Solution:
         return weights**2 * np.sum(reach**2, axis=(1, 2))
 
     def variances(self, triangles: Triangles, weights: Array) -> tuple[Array, Array]:
-        """Of each group the sum of its squared residuals and the freedom its rows have left, shape (n_groups,)."""
+        """Return the sum of squared residuals and the degrees of freedom left of each group, shape (n_groups,)."""
         freedom = triangles.counts - self.leverages(triangles, weights)
         return triangles.squares(self.parameters), np.maximum(freedom, _LEAST_FREEDOM * triangles.counts)
 

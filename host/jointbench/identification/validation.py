@@ -83,7 +83,7 @@ class Validation:
 
     @property
     def r_squared(self) -> Array:
-        """What part of the torque's variance about its mean is predicted, per joint where it moves."""
+        """Share of the torque's variance about its mean that is predicted, per joint where it moves."""
         return self.error.r_squared
 
     @cached_property

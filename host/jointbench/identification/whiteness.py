@@ -109,11 +109,11 @@ class Whiteness:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Of each joint: "white", "coloured", "structured", or "unknown"."""
+        """Level of each joint: "white", "coloured", "structured", or "unknown"."""
         return tuple(map(_word, self.predictable.tolist()))
 
     def sentence(self, names: tuple[str, ...], *, held_out: bool = False) -> str:
-        """What the residuals of these joints come to, and what to do about it.
+        """Return a sentence on the residuals of these joints, and what to do about them.
 
         Args:
             names: of the joints.
@@ -146,7 +146,7 @@ class Whiteness:
 
     @classmethod
     def unknown(cls, n_joints: int) -> Whiteness:
-        """What files of before this was looked at say of it: nothing."""
+        """Return that of files from before this was computed: nan."""
         nothing = np.full(n_joints, np.nan)
         return cls(nothing, nothing.copy(), np.full((n_joints, _LAGS), np.nan))
 
@@ -178,7 +178,7 @@ class WhitenessSums:
                 sums[joint] += [now @ series[_LAGS - lag : _LAGS - lag + n] for lag in range(_LAGS + 1)]
 
     def result(self) -> Whiteness:
-        """What was found.
+        """Return the whiteness of the rows so far.
 
         Σ_l γ_l² / τ_l over the lags l <= p, with γ_l = Σ r_k r_{k-l} and τ_l = Σ r_k² r_{k-l}², is χ² with one degree
         of freedom for white noise of any changing size, when p is chosen as they do. The predictable share is that of

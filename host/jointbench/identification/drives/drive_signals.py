@@ -1,4 +1,4 @@
-"""What a drive does in a recording: the motion, the motors' torque, and the torque that comes out of the gears."""
+"""Signals of drives in a recording: the motion, the motors' torque, and the torque that comes out of the gears."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def _joined(parts: list[DriveSignals], robot: Robot, settings: FitSettings, reco
 
 
 def _known_delay(settings: FitSettings, robot: Robot) -> Array:
-    """How much later than the torques the motion was recorded, per joint [s]."""
+    """Return the delay of the recorded motion behind the torques, per joint [s]."""
     given = settings.delay
     if isinstance(given, str):
         raise FitError(

@@ -129,7 +129,7 @@ def _scaled_least_squares(columns: Array, values: Array) -> Array:
 
 @dataclass(frozen=True)
 class MotorGain:
-    """What one motor's current is worth.
+    """Torque constant of one motor.
 
     Attributes:
         name: of the drive.

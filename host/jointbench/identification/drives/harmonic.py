@@ -33,7 +33,7 @@ from jointbench.signals import Motion
 
 @dataclass(frozen=True)
 class GearStiffness:
-    """How far one gear, its torque sensor included, gives.
+    """Compliance of one gear, its torque sensor included.
 
     Attributes:
         name: of the joint.
@@ -349,7 +349,7 @@ def _fit_memory_joint(
 
 
 def motor_motion(signals: DriveSignals, gear: GearTorque, flexibility: float, joint: int) -> Motion:
-    """How the motor of a joint moves, at the joint side: by its own encoder, or ahead of the link by the gear's twist.
+    """Return a motor's motion at the joint side: by its own encoder, or ahead of the link by the gear's twist.
 
     Args:
         signals: of the motion.

@@ -40,7 +40,7 @@ class MotorRows(NamedTuple):
     used: NDArray[np.bool_]
 
     def torque(self, parameters: Array) -> Array:
-        """What is asked of the motors [N·m], shape (n, n_motors)."""
+        """Torque of the motors [N·m], shape (n, n_motors)."""
         return self.columns @ parameters + self.known
 
 
@@ -229,7 +229,7 @@ def _doubt(index: int, value: float, variance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """What the estimate of one joint is made from, as `fit_harmonic_joint` is given it."""
+    """Data that the estimate of one joint is made from, as `fit_harmonic_joint` is given it."""
 
     dq: Array
     ddq: Array

@@ -57,7 +57,7 @@ class LinearTorque:
 
     @property
     def offsets(self) -> Array:
-        """What the torque is off zero by at each joint, shape (n_joints,); 0 where not told."""
+        """Zero error of the torque at each joint, shape (n_joints,); 0 where not told."""
         return self._of_joints("offset", self.parameters)
 
     @property

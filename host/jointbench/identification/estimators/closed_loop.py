@@ -62,7 +62,7 @@ class Servo:
 
     @classmethod
     def second_order(cls, inertia: Array, bandwidth_Hz: float) -> Servo:
-        """Of each joint by itself: stiffness J w², damping 2 J w, so that the error dies out without overshoot.
+        """Servo of each joint by itself: stiffness J w², damping 2 J w, so that the error dies out without overshoot.
 
         Args:
             inertia: J that each joint feels [kg·m² or kg], shape (n_joints,).
@@ -214,7 +214,7 @@ class PlantArrays(NamedTuple):
 
 
 class ServoArrays(NamedTuple):
-    """What a servo makes of errors, one row a motor; see `Servo`."""
+    """Gains of a servo on its errors, one row a motor; see `Servo`."""
 
     matrix: Doubles  # (m, n)
     stiffness: Doubles

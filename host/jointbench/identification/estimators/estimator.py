@@ -370,7 +370,7 @@ class _Weigh:
 
 
 def _residuals(parts: Sequence[Rows], plain: Triangles, parameters: Array) -> list[Array]:
-    """Of the rows of each group."""
+    """Return the residuals of each group's rows."""
     found: list[list[Array]] = [[] for _ in plain.counts]
     for first, block in blocks_of(parts):
         for rows in group_rows(block, first):
@@ -391,7 +391,7 @@ def _inverse(sigma: Array) -> Array:
 
 
 def _pooled(sigma: Array, plain: Triangles) -> Array:
-    """Of each joint over all recordings, nan where it has no rows."""
+    """Return the sigma of each joint over all recordings, nan where it has no rows."""
     counts = plain.counts.reshape(-1, plain.n_joints).astype(np.float64)
     squares = np.sum(counts * sigma.reshape(counts.shape) ** 2, axis=0)
     rows = counts.sum(axis=0)

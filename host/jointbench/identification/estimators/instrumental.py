@@ -143,7 +143,7 @@ class InstrumentalVariables:
 
 
 class _Pass(NamedTuple):
-    """What a simulation with the parameters before gave."""
+    """Rows of a simulation with the parameters of the previous pass."""
 
     estimate: Estimate
     found: InstrumentedEstimate
@@ -289,7 +289,7 @@ def _deviations(triangles: Array, counts: NDArray[np.intp], solution: _Solution)
 
 
 def _influence(parts: Sequence[Pairs], solution: _Solution, weights: Array) -> Iterator[Stretch]:
-    """What each time adds to the parameters' error, shape (p, n) each."""
+    """Yield the contribution of each time to the parameters' error, shape (p, n) each."""
     for part, of_part in zip(parts, weights, strict=True):
         stop = -1
         for pair in part.pairs():
@@ -312,7 +312,7 @@ def _pooled(sigma: Array, counts: NDArray[np.intp]) -> Array:
 
 
 def _condition_number(triangles: Array) -> float:
-    """Of the measured regressor, neither scaled nor weighted."""
+    """Return the condition number of the measured regressor, neither scaled nor weighted."""
     p = triangles.shape[2] // 2
     singular = np.linalg.svd(triangles[:, :, p : 2 * p].reshape(-1, p), compute_uv=False)
     rounding = len(triangles) * triangles.shape[1] * np.finfo(np.float64).eps * singular[0]

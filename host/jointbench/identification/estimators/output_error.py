@@ -52,7 +52,7 @@ MADE_POSSIBLE = ", moving the nearest parameters that bodies can have"
 
 @dataclass(frozen=True)
 class Follower:
-    """How a run's motion is simulated: which reference, which servo.
+    """Reference and servo by which a run's motion is simulated.
 
     Attributes:
         run: the recording.
@@ -86,7 +86,7 @@ class Follower:
 
     @property
     def words(self) -> str:
-        """What follows what, for a reader."""
+        """Sentence that names the reference and the servo."""
         guess = f"a servo of {self.bandwidth_Hz:.3g} Hz, which stands for one that is not known, follows"
         if not self.planned:
             return f"{guess} the measured motion, whose slower errors stay"
@@ -186,7 +186,7 @@ class Reference(NamedTuple):
 
 
 def is_planned(run: Run) -> bool:
-    """Whether it is known what was played."""
+    """Return whether the motion that was played is known."""
     return run.excitation is not None and bool((run.samples.play_tick >= 0).any())
 
 
@@ -286,7 +286,7 @@ class Pass(Protocol):
 
     @property
     def estimate(self) -> Estimate:
-        """Of this pass."""
+        """Estimate of this pass."""
         ...
 
 
@@ -416,7 +416,7 @@ class OutputError:
 
 
 class _Iteration(NamedTuple):
-    """What a simulation with the parameters before gave."""
+    """Rows of a simulation with the parameters of the previous pass."""
 
     estimate: Estimate
     pairs: list[PairedRows]
@@ -424,7 +424,7 @@ class _Iteration(NamedTuple):
 
 
 def _tracking(pairs: list[PairedRows]) -> float:
-    """How far the simulated motion is from the measured one, as a share of the regressor, columns counting alike."""
+    """Return the distance of the simulated motion from the measured one, as a share of the regressor, columns alike."""
     p = pairs[0].n_parameters
     apart, whole = np.zeros(p), np.zeros(p)
     for part in pairs:

@@ -262,7 +262,7 @@ def period_halves(problem: Problem) -> list[CrossedHalves]:
 
 
 def _repetitions(run: Run) -> NDArray[np.intp]:
-    """How often the motion has been at each sample's phase before, -1 where nothing plays, shape (n_samples,)."""
+    """Return how often the motion was at each sample's phase before, -1 where nothing plays, shape (n_samples,)."""
     tick = run.samples.play_tick
     played = np.flatnonzero(tick >= 0)
     if run.excitation is None or not len(played):

@@ -133,7 +133,7 @@ def _prior(problem: Problem, triangles: Triangles, weight: float) -> ParameterPr
 
 
 def _drives(problem: Problem, triangles: Triangles, weight: float) -> tuple[Array, Array]:
-    """What is thought of drives, and units such that their σ does not depend on the weight."""
+    """Return the prior of the drives, and units such that their σ does not depend on the weight."""
     prior, first = _prior(problem, triangles, weight), 10 * problem.robot.n_links
     sigma = prior.sigma[first:]
     return prior.values[first:], np.where(np.isfinite(sigma), sigma, 1.0) * np.sqrt(weight)

@@ -241,7 +241,7 @@ _TOLD_BY_PRIOR = 0.5
 
 @dataclass(frozen=True)
 class RelativeSigma:
-    """How far the parameters may be from what is thought of them, one σ, relative to the size of each.
+    """Standard deviations of the prior, relative to the size of each parameter.
 
     Attributes:
         mass: of a link, to its mass.
@@ -349,7 +349,7 @@ def link_prior(robot: Robot, relative: RelativeSigma) -> ParameterPrior:
 
 
 def drive_sizes(base: BaseParameters, triangles: Triangles) -> Array:
-    """Of each parameter behind the links' what alone would make up the torque where it acts, else infinite.
+    """Return the size of each parameter behind the links' that alone makes up the torque where it acts, else infinite.
 
     Root mean square torque over root mean square column, shape (n_full - 10 * n_links,).
     """

@@ -52,12 +52,12 @@ class FrictionData:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.velocity)
 
     @property
     def both_directions(self) -> bool:
-        """Whether it has rows of either direction."""
+        """True if it has rows of either direction."""
         return bool((self.velocity > 0.0).any() and (self.velocity < 0.0).any())
 
     def part(self, rows: NDArray[np.bool_]) -> FrictionData:

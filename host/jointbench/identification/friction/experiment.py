@@ -71,7 +71,7 @@ class SpeedSweep:
 
     @property
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
         return float(2.0 * np.sum(self._stroke_times + self.pause))
 
     def position(self, time: Array) -> Array:
@@ -154,7 +154,7 @@ def stairs_friction(run: Run, stairs: SpeedStairs, torque: Array, valid: NDArray
 
 
 def _places(play_tick: NDArray[np.int64]) -> NDArray[np.int64]:
-    """In which row each tick of the motion is, -1 where it is in none, shape (n_ticks,)."""
+    """Return the row of each tick of the motion, -1 where it is in none, shape (n_ticks,)."""
     place = np.full(int(play_tick.max()) + 1, -1, dtype=np.int64)
     playing = np.flatnonzero(play_tick >= 0)
     place[play_tick[playing]] = playing
@@ -231,7 +231,7 @@ def concatenate(stretches: list[Rows]) -> Rows:
 
 
 def sensor_torque(run: Run, part: slice, motion: Motion, model: Model | None) -> Array:
-    """What the joints' torque sensors measured.
+    """Return the torque that the joints' sensors measured.
 
     Raises:
         FitError: there are none.
@@ -242,7 +242,7 @@ def sensor_torque(run: Run, part: slice, motion: Motion, model: Model | None) ->
 
 
 def rigid_torque(run: Run, part: slice, motion: Motion, model: Model | None) -> Array:
-    """What a fitted model without its friction gives, or the nominal inertias without the rotors.
+    """Return the torque of a fitted model without its friction, or of the nominal inertias without the rotors.
 
     Raises:
         FitError: there is neither, or the model is of another robot.

@@ -133,7 +133,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What was chosen, and why."""
+        """Sentence on the law that was chosen, and why."""
         chosen = self.best_fit.law.name
         if len(self.fits) == 1:
             return f"{chosen} is the only law that was fitted"

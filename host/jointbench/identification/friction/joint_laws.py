@@ -68,7 +68,7 @@ class JointLaws:
 
     @property
     def n_parameters(self) -> int:
-        """Of all laws together."""
+        """Number of parameters of all laws together."""
         return len(self.parameters)
 
     @cached_property
@@ -78,7 +78,7 @@ class JointLaws:
 
     @cached_property
     def parts(self) -> dict[str, slice]:
-        """Where each joint's parameters are."""
+        """Places of each joint's parameters."""
         ends = [0, *accumulate(len(law.parameters) for law in self.laws.values())]
         return {name: slice(*part) for name, *part in zip(self.laws, ends[:-1], ends[1:], strict=True)}
 
@@ -123,7 +123,7 @@ class JointLaws:
         return values
 
     def needs_load(self, joint: str) -> bool:
-        """Whether a joint's law depends on what it carries."""
+        """Return whether a joint's law depends on its load."""
         return "load" in self.laws[joint].name.split("+")
 
     def load_slope(self, joint: str, data: FrictionData, parameters: Array) -> Array:
@@ -162,7 +162,7 @@ def joints_with_friction(base: BaseParameters) -> tuple[str, ...]:
 
 
 def law_names() -> tuple[str, ...]:
-    """What a joint's law in a model begins with."""
+    """Return the names that the law of a joint begins with in a model."""
     return tuple(SPEED_TERMS)
 
 
@@ -190,7 +190,7 @@ def asked_laws(friction: str | Mapping[str, str], base: BaseParameters) -> dict[
 
 
 def friction_data(velocity: Array, load: Array) -> FrictionData:
-    """What a law's torque is asked of."""
+    """Return the data that a law's torque is asked of."""
     return FrictionData(velocity=velocity, torque=np.zeros_like(velocity), load=load)
 
 

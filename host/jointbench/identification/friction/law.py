@@ -18,7 +18,7 @@ from jointbench.identification.friction.data import FrictionData
 
 
 class Form(IntEnum):
-    """How an element depends on the velocity v; s is its shape. See `FORMS`."""
+    """Dependence of an element on the velocity v; s is its shape. See `FORMS`."""
 
     SIGN = 0
     SPEED = 1
@@ -92,7 +92,7 @@ class Term(ABC):
 
     @property
     def bends(self) -> tuple[str, ...]:
-        """Of each shape the coefficient that it shapes: where that is zero, so is what there is to shape."""
+        """Coefficient that each shape bends: where that is zero, so is what there is to shape."""
         return ()
 
     def coefficient_bounds(self, data: FrictionData) -> Array:
@@ -152,7 +152,7 @@ class Law:
 
     @cached_property
     def bends(self) -> dict[str, str]:
-        """Of each shape, by name, the coefficient that it shapes."""
+        """Coefficient that each shape bends, by name."""
         return {shape.name: name for term in self.terms for shape, name in zip(term.shapes, term.bends, strict=True)}
 
     def columns(self, data: FrictionData, shapes: Array) -> Array:

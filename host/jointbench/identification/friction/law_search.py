@@ -45,14 +45,14 @@ RowsAt = Callable[[Point, NDArray[np.bool_]], Sequence[Rows]]
 
 
 class Bounds(NamedTuple):
-    """Of the laws' parameters: least and largest values, shape (n_parameters, 2), and which are shapes."""
+    """Bounds of the laws' parameters: least and largest values, shape (n_parameters, 2), and which are shapes."""
 
     values: Array
     is_shape: NDArray[np.bool_]
 
 
 class Descent(NamedTuple):
-    """Where it arrived, whether it did, and how well it explains there: less is better, by 1 for one σ of anything."""
+    """End of a descent, whether it arrived, and its deviance: less is better, by 1 for one σ of anything."""
 
     point: Point
     arrived: bool
@@ -68,7 +68,7 @@ class _Look(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Where to, and by how much the sum of squares would fall were the rows linear."""
+    """Next point, and the fall of the sum of squares were the rows linear."""
 
     to: Point
     gain: float
@@ -222,7 +222,7 @@ def in_rows(law: str) -> str:
 
 
 class Starts(NamedTuple):
-    """Where to begin: the best point, other valleys of each joint's law, and bounds of the laws' parameters."""
+    """Starts of a search: the best point, other valleys of each joint's law, and bounds of the laws' parameters."""
 
     best: Point
     others: Mapping[str, Array]
@@ -341,7 +341,7 @@ def _rows(problem: Problem, laws: JointLaws, point: Point, held: NDArray[np.bool
 
 
 def _slope(problem: Problem, laws: JointLaws, point: Point) -> Array:
-    """By how much each base parameter changes per change of each of the laws' parameters, shape (n_kept, n)."""
+    """Return the change of each base parameter per change of each of the laws' parameters, shape (n_kept, n)."""
     free = np.zeros(len(point.laws), dtype=np.bool_)
     triangles = compress(_rows(problem, laws, point, free))
     columns = triangles.stacked(joint_weights(triangles))[:, :-1]

@@ -66,7 +66,7 @@ class Carriers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, such as "tanh(v/0.008)·|load|" or "stop(0.0004)"."""
+        """Names of the columns, such as "tanh(v/0.008)·|load|" or "stop(0.0004)"."""
         carriers = [f"tanh(v/{width:.3g})" for width in self.widths] + [f"stop({r:.3g})" for r in self.thresholds]
         amplitudes = ["", *(["·|load|"] if self.load else []), *(f"·exp(-(v/{v:.3g})²)" for v in self.stribeck_speeds)]
         return tuple(carrier + amplitude for carrier, amplitude in product(carriers, amplitudes))
@@ -192,7 +192,7 @@ class FrictionWithMemory:
 
 
 class MemoryFit(NamedTuple):
-    """What `fit_with_memory` found: parameters of the unbounded columns, shape (n_free,), and the friction."""
+    """Result of `fit_with_memory`: parameters of the unbounded columns, shape (n_free,), and the friction."""
 
     free: Array
     friction: FrictionWithMemory
@@ -242,7 +242,7 @@ def _stacked(triangles: Sequence[Array]) -> Array:
 
 
 def _mean_square(triangle: Array, solution: tuple[Array, Array], count: int) -> float:
-    """What a solution leaves of the rows that a triangle stands for."""
+    """Return the mean square of a solution's residual over the rows that a triangle stands for."""
     left = triangle @ np.concatenate([*solution, [-1.0]])
     return float(left @ left) / count
 

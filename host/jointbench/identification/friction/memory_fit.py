@@ -188,7 +188,7 @@ class _Search:
     def _tables(
         self, axes: Sequence[tuple[Axis, Carriers]], used: Sequence[NDArray[np.bool_]] | None = None
     ) -> list[_Table | None]:
-        """Of each joint, None of those without rows; only the columns that are used, where that is known."""
+        """Return the table of each joint, None of those without rows; with columns in use alone, once known."""
         load = loading(self.base, self.plain.parameters if self.load is None else self.load)
         most = _LOOKED_AT // len(self.recordings) if used is None else None
         columns = [replace(columns_of(observations, axes, load), most=most) for observations in self.recordings]
@@ -316,7 +316,7 @@ class _Together:
         return both[0], both[1]
 
     def sigma(self, tables: Sequence[_Table | None]) -> Array:
-        """What Coulomb and viscous friction leave of each joint's torque [N·m or N], 1 where it has no rows."""
+        """Return the rms residual of Coulomb and viscous friction of each joint [N·m or N], 1 where it has no rows."""
         return np.array([1.0 if table is None else table.spread(self.start) for table in tables])
 
     def _of_axis(self, weights: Array, axis: int) -> Array:

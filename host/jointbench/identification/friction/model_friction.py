@@ -58,12 +58,12 @@ class ModelFriction:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all parameters, such as "j2.stribeck_speed"."""
+        """Names of all parameters, such as "j2.stribeck_speed"."""
         return self.laws.names
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Of all parameters."""
+        """Units of all parameters."""
         robot = self.laws.base.robot
         slides = {name: robot.independent_joints[j].kind == "prismatic" for name, j in self.laws.joints.items()}
         return tuple(

@@ -37,7 +37,7 @@ _FRICTION = (".viscous", ".coulomb")
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What rubs by itself: a joint, or a motor that several joints turn.
+    """Axis with friction of its own: a joint, or a motor that several joints turn.
 
     Attributes:
         name: of the joint or the motor, as of its Coulomb friction.
@@ -107,7 +107,7 @@ class MemoryColumns:
         return frozenset(stretch.rows.start for stretch in (own if self.most is None else spread(own, self.most)))
 
     def blocks(self) -> Iterator[dict[int, Array]]:
-        """By joint the columns of its axes one after the other, times its share in them, shape (m, n_rows).
+        """Yield by joint the columns of its axes one after the other, times its share in them, shape (m, n_rows).
 
         Nothing of joints without an axis, and of stretches that are not asked for.
         """
@@ -213,7 +213,7 @@ class ModelMemory:
 
     @property
     def n_stops(self) -> int:
-        """How many stop operators there are: numbers that friction remembers."""
+        """Number of stop operators, which are numbers that friction remembers."""
         return sum(len(friction.carriers.thresholds) for _, friction in self.axes)
 
     @cached_property
@@ -223,7 +223,7 @@ class ModelMemory:
 
     @property
     def sentence(self) -> str:
-        """What it is worth, on rows that it was not fitted to."""
+        """Sentence on its errors on rows that it was not fitted to."""
         ours, plain = (np.nansum(each**2) ** 0.5 for each in (self.held_out_rms, self.plain_held_out_rms))
         listed = "; ".join(f"{axis.name} {friction.family}" for axis, friction in self.axes)
         return (

@@ -202,7 +202,7 @@ def _fit(estimator: Estimator, search: _Search, plain: Estimate) -> LawFit:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Where laws fit best.
+    """Search for the laws' best parameters.
 
     Attributes:
         problem: without laws.
@@ -216,7 +216,7 @@ class _Search:
 
     @cached_property
     def laws(self) -> JointLaws:
-        """Of these joints."""
+        """Laws of these joints."""
         return JointLaws(self.problem.base, {name: friction_law(pick.law) for name, pick in self.picks.items()})
 
     @cached_property
@@ -301,7 +301,7 @@ def _settle(estimator: Estimator, search: _Search, down: Descent, bounds: Bounds
 
 
 class _Covariance(NamedTuple):
-    """Of the base parameters, of the laws', and of both, infinite where not told."""
+    """Covariance of the base parameters, of the laws', and of both, infinite where not told."""
 
     base: Array
     laws: Array
@@ -309,7 +309,7 @@ class _Covariance(NamedTuple):
 
     @classmethod
     def of(cls, settled: _Settled, laws: JointLaws) -> _Covariance:
-        """With the base parameters that laws stand for in their places."""
+        """Return it with the base parameters that laws stand for in their places."""
         both, n, kept = settled.estimate.covariance, len(settled.point.base), np.flatnonzero(laws.kept)
         base = np.diag(np.where(laws.kept, 0.0, np.inf))
         base[np.ix_(kept, kept)] = both[:n, :n]

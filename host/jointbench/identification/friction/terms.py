@@ -115,7 +115,7 @@ class Stribeck(Term):
         return ("static_rise",)
 
     def shape_bounds(self, data: FrictionData) -> Array:
-        """From the slowest row, below which nothing is left of the rise, to the fastest, above which it never ends."""
+        """Return bounds from the slowest row, below which no rise is seen, to the fastest, where it never ends."""
         speed = np.abs(data.velocity[data.velocity != 0.0])
         return np.array([[speed.min(), speed.max()]])
 
@@ -178,7 +178,7 @@ class Makkar(Term):
         return np.array([[0.0, _LARGEST_RISE * np.abs(data.torque).max()], [0.0, np.inf], [0.0, np.inf]])
 
     def shape_bounds(self, data: FrictionData) -> Array:
-        """From straight over all speeds to saturated at the slowest."""
+        """Return bounds from straight over all speeds to saturated at the slowest."""
         speed = np.abs(data.velocity[data.velocity != 0.0])
         return np.tile([_LINEAR / speed.max(), _SATURATED / speed.min()], (3, 1))
 

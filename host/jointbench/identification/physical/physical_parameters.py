@@ -66,7 +66,7 @@ class BaseEstimate:
 
     @classmethod
     def of_covariance(cls, base: BaseParameters, values: ArrayLike, covariance: ArrayLike) -> BaseEstimate:
-        """Of an estimate and its covariance, as a fit gives them.
+        """Return that of an estimate and its covariance, as a fit gives them.
 
         Args:
             base: what the values stand for.
@@ -102,7 +102,7 @@ class BaseEstimate:
 
     @classmethod
     def of_qr(cls, base: BaseParameters, triangle: ArrayLike, right: ArrayLike) -> BaseEstimate:
-        """Of data compressed by a QR decomposition: |regressor b - torque|² = |triangle b - right|² + a constant.
+        """Return that of data compressed by QR: |regressor b - torque|² = |triangle b - right|² + a constant.
 
         Args:
             base: what the columns stand for.
@@ -132,11 +132,11 @@ class BaseEstimate:
 
     @property
     def n_told(self) -> int:
-        """How many directions of the base parameters the data tell."""
+        """Number of directions of the base parameters that the data tell."""
         return len(self.root)
 
     def distance(self, base_parameters: ArrayLike) -> float:
-        """How far other base parameters are from the estimate [σ]: the root of their chi-square."""
+        """Return the distance of other base parameters from the estimate [σ]: the root of their chi-square."""
         return float(np.linalg.norm(self.root @ (np.asarray(base_parameters, dtype=np.float64) - self.values)))
 
     @property
@@ -203,12 +203,12 @@ class PhysicalParameters:
 
     @property
     def moved(self) -> Array:
-        """How far each base parameter is from the estimate [its σ], 0 where that is not told, shape (rank,)."""
+        """Distance of each base parameter from the estimate [its σ], 0 where that is not told, shape (rank,)."""
         return (self.base_parameters - self.estimate.values) / self.estimate.sigma
 
     @property
     def distance(self) -> float:
-        """How far all of them together are from the estimate [σ], with their correlation."""
+        """Distance of all of them together from the estimate [σ], with their correlation."""
         return self.estimate.distance(self.base_parameters)
 
     @property
@@ -230,7 +230,7 @@ class PhysicalParameters:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the estimate can be that of a robot: "identified", "weak" or "refused"."""
+        """Verdict on whether the estimate can be that of a robot: "identified", "weak" or "refused"."""
         edge = f"; at the edge: {', '.join(self.links_at_edge)}" if self.links_at_edge else ""
         if self.unchanged:
             return Verdict("physical", "identified", f"the estimate is physically possible as it is{edge}")

@@ -91,7 +91,7 @@ class Problem:
         return start
 
     def smallest_eigenvalues(self, x: Array) -> Array:
-        """Of each link with parameters, relative to its reference body; shape (n_bodies,)."""
+        """Return the smallest eigenvalue of each link with parameters relative to its reference body, (n_bodies,)."""
         relative = as_matrix(x[: _WIDTH * len(self.bodies.links)].reshape(-1, _WIDTH))
         return np.linalg.eigvalsh(relative)[:, 0].astype(np.float64)
 
@@ -130,7 +130,7 @@ class Problem:
 
     @property
     def by_sigma(self) -> Array:
-        """How x changes when the data's residual does: rows @ by_sigma = E, shape (n, n_told)."""
+        """Derivative of x by the data's residual: rows @ by_sigma = E, shape (n, n_told)."""
         told, _, inverse, _ = self._split
         return inverse @ np.linalg.inv(self.estimate.root @ told.T)
 
@@ -152,7 +152,7 @@ class Problem:
 
 
 def _drives(estimate: BaseEstimate, signed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """What is thought of each parameter of drives and compensations, and a unit of its size [SI].
+    """Return the prior of each parameter of drives and compensations, and a unit of its size [SI].
 
     Known ones are thought to be what the drive says; others what the estimate says where it tells them, so that they
     stay, and else nothing.
@@ -249,7 +249,7 @@ def physical_parameters(
 
 
 def _by_cones(problem: Problem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
-    """Where no weight is given: among what gives the estimate itself, and where that is impossible, a slight one."""
+    """Return the solution with no weight given: among what gives the estimate itself, else with a slight weight."""
     if weight is None:
         try:
             found = solve_conic(problem.exactly, problem.prior, 1.0, problem.signed, margin)

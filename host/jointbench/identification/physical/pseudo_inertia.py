@@ -187,7 +187,7 @@ UNIT = as_vector(np.eye(4))
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """How far parameters are from what was thought of them; convex, 0 where they are the same.
+    """Distance of parameters from a reference; convex, 0 where they are the same.
 
     Attributes:
         n_bodies: the first 10 * n_bodies parameters are links'.

@@ -161,7 +161,7 @@ class FreeNumbers:
         return slope
 
     def room(self, x: Array, direction: Array) -> float:
-        """How many times `direction` can be gone from x before the edge of what is possible."""
+        """Return how many times `direction` can be gone from x before the edge of what is possible."""
         links = 10 * self.n_bodies
         roots = np.linalg.inv(np.linalg.cholesky(as_matrix(x[:links].reshape(-1, 10) - self.margin * UNIT)))
         relative = roots @ as_matrix(direction[:links].reshape(-1, 10)) @ np.swapaxes(roots, 1, 2)
@@ -297,7 +297,7 @@ _ITERATIONS = 200
 
 @dataclass(frozen=True, eq=False)
 class ConicSolution:
-    """What the solver found.
+    """Solution of the conic program.
 
     Attributes:
         x: parameters, shape (n,); meaningless where `possible` is False.
@@ -435,7 +435,7 @@ class _Program:
             self._linear[first + 10 + i] = -weight
 
     def assembled(self, clarabel: Any) -> tuple[Any, ...]:
-        """What the solver takes."""
+        """Return the arguments of the solver."""
         cones = [getattr(clarabel, kind)(*([size] if size else [])) for kind, size in self._cones]
         square = sparse.csc_matrix(np.triu(self._square))
         return square, self._linear, sparse.csc_matrix(np.vstack(self._blocks)), np.concatenate(self._right), cones

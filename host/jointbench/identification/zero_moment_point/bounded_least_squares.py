@@ -112,7 +112,7 @@ class MassPlane:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where the search ended.
+    """End of a search.
 
     Attributes:
         phi: reduced parameters, shape (p,).
@@ -144,7 +144,7 @@ def check_mass(reduced: ReducedParameters, total_mass: float) -> None:
 
 
 def start_of(reduced: ReducedParameters, total_mass: float, start: Array | None = None) -> Array:
-    """Where a search begins: the robot's file, all masses of kinds scaled to what the robot weighs.
+    """Return the start of a search: the robot's file, all masses of kinds scaled to what the robot weighs.
 
     Raises:
         WrongTotalMass: no parameters within the bounds weigh that.

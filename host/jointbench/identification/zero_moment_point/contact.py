@@ -21,7 +21,7 @@ _GIVE = 1e-6
 
 
 def rocking_base(robot: Robot, foot: Foot, forces: Motion, give: float) -> FreeBaseMotion:
-    """How the base moves when each corner of its level sole sinks by give times its force.
+    """Return the motion of the base when each corner of its level sole sinks by give times its force.
 
     The sole is the plane nearest to the corners; it turns about its middle, and the base frame with it.
 
@@ -110,13 +110,13 @@ class ContactFault:
     text: str
 
     def error(self) -> StanceError:
-        """As an error to raise."""
+        """Return it as an error to raise."""
         return _ERRORS[self.kind](self.text)
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """How a foot stood.
+    """Contact of a foot with the ground.
 
     Attributes:
         foot: its name.
@@ -151,7 +151,7 @@ class Contact:
             raise self.faults[0].error()
 
     def __str__(self) -> str:
-        """In a sentence: how much it carried, how near to the edge it came, which corners were off the ground."""
+        """Return a sentence: how much it carried, how near to the edge it came, which corners were off the ground."""
         if not self.share.size:
             return f"{self.foot}: nothing was recorded"
         off = (~self.pressed).mean(axis=0)
@@ -195,7 +195,7 @@ def judge_contact(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What a foot's sensors saw."""
+    """Readings of a foot's sensors."""
 
     foot: Foot
     time: Array

@@ -82,11 +82,11 @@ class ZmpEstimate:
         return np.sqrt(np.diag(self.covariance))
 
     def value(self, name: str) -> float:
-        """Of the parameter of this name."""
+        """Return the value of the parameter of this name."""
         return float(self.values[self.names.index(name)])
 
     def is_identified(self, name: str) -> bool:
-        """Whether the parameter of this name is told well."""
+        """Return whether the parameter of this name is told well."""
         return self.parameter_verdicts[self.names.index(name)].word == "identified"
 
     def predict(self, stance: Stance) -> Array:

@@ -139,7 +139,7 @@ class FullBodies:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters, each by its leading one, such as "r_thigh.mcx"."""
+        """Names of the base parameters, each by its leading one, such as "r_thigh.mcx"."""
         owners = [joint.link.name for joint in self.base.robot.joints]
         return tuple(f"{owners[column // _WIDTH]}.{PARAMETER_NAMES[column % _WIDTH]}" for column in self.base.columns)
 
@@ -196,7 +196,7 @@ def _neglecting(robot: Robot, link: int) -> Robot:
 
 
 def _random_columns(robot: Robot, seed: int) -> Array:
-    """Of moments about x and y and of the vertical force on a resting base, shape (n_rows, 10 * (1 + n_links))."""
+    """Return random columns of moments and vertical force on a resting base, (n_rows, 10 * (1 + n_links))."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-np.pi, np.pi, (_SAMPLES, robot.n_joints))
     dq, ddq = 2.0 * rng.standard_normal((2, _SAMPLES, robot.n_joints))
@@ -250,7 +250,7 @@ class FullStanceEstimate:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters, each by its leading one, such as "r_thigh.mcx"."""
+        """Names of the base parameters, each by its leading one, such as "r_thigh.mcx"."""
         return self.bodies.names
 
     @property
@@ -283,12 +283,12 @@ class FullStanceEstimate:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether links can have these parameters: "identified", "weak" or "refused"."""
+        """Verdict on whether links can have these parameters: "identified", "weak" or "refused"."""
         return self.physical.verdict
 
     @cached_property
     def standard_parameters(self) -> Array:
-        """Of the possible bodies: ten of the base's link, then of each link, shape (10 * (1 + n_links),)."""
+        """Parameters of the possible bodies: ten of the base's link, then of each link, shape (10 * (1 + n_links),)."""
         return self.bodies.spread @ self.physical.standard_parameters
 
     def predict(self, stance: Stance) -> Array:
@@ -378,7 +378,7 @@ def _rows(stance: Stance, bodies: FullBodies) -> JoinedRows:
 
 
 def _known(bodies: FullBodies, thought: ParameterPrior, k: int, total_mass: float) -> Array:
-    """What is known beside the data, (regressor | value) in its own σ."""
+    """Return what is known beside the data, (regressor | value) in its own σ."""
     rank = bodies.base.rank
     links = thought.rows(bodies.base)
     rows = np.zeros((len(links) + k + 1, rank + k + 1))

@@ -70,7 +70,7 @@ _AXES = ("x", "y", "z")
 
 @dataclass(frozen=True)
 class SensorSheet:
-    """What is known of soles and cables before anything is recorded: standard deviations about nothing.
+    """Prior knowledge of soles and cables: standard deviations about nothing.
 
     Attributes:
         gain: of a corner's gain about the nominal one [1]; a gain within ±1.5 % at random has 0.015/√3.
@@ -87,7 +87,7 @@ class SensorSheet:
     delay: float = 1e-3
 
     def sigmas(self, robot: Robot) -> Array:
-        """In the order of `nuisance_names`, shape (k,)."""
+        """Return sigmas in the order of `nuisance_names`, shape (k,)."""
         corners = len(CORNERS)
         of_each = [self.gain, self.zero, self.pull, self.give, self.delay]
         return np.repeat(of_each, [corners, corners, len(_AXES) * len(robot.feet), 1, 1])
@@ -105,7 +105,7 @@ def nuisance_names(robot: Robot, foot: Foot) -> tuple[str, ...]:
 
 
 def pulled_arms(robot: Robot, foot: Foot, q: Array) -> Array:
-    """Where cables pull: origins of the feet's links in the base frame, z from the ground [m], (n, n_feet, 3).
+    """Return where cables pull: origins of the feet's links in the base frame, z from the ground [m], (n, n_feet, 3).
 
     A cable that ends elsewhere on the foot pulls with nearly the same effect: 1 N at 50 mm from it moves the
     zero-moment point of 25 kg by 0.2 mm.
@@ -193,12 +193,12 @@ def measured_point(foot: Foot, forces: Array) -> Array:
 
 
 def corner_numerators(foot: Foot) -> Array:
-    """What a corner's force of 1 N adds to the numerators [m] and to the vertical force, shape (4, 3)."""
+    """Share of a corner's force of 1 N in the numerators [m] and in the vertical force, shape (4, 3)."""
     return np.column_stack([np.array(foot.corners)[:, :2], np.ones(len(foot.corners))])
 
 
 def numerators(foot: Foot, wrench: Array) -> Array:
-    """What the zero-moment point on a foot's ground is divided from: h f_x - n_y, h f_y + n_x, and f_z.
+    """Return the dividends of the zero-moment point on a foot's ground: h f_x - n_y, h f_y + n_x, and f_z.
 
     Args:
         foot: part of the base, its sole at the height h.

@@ -199,7 +199,7 @@ class _Torques:
         return 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
 
     def around(self, found: Solution) -> tuple[Rows, ...]:
-        """What is left of the torques, and how it changes with Phi on its plane, then with d."""
+        """Return the residual of the torques, and its derivatives by Phi on its plane, then by d."""
         t = self.reduced.coefficients(found.phi)
         spread = np.hstack([self.terms @ t.first @ found.plane.basis, self.drives])
         there = self.terms @ t.value + self.drives @ found.beside
@@ -207,7 +207,7 @@ class _Torques:
 
 
 def _covariance(around: Sequence[Rows], weights: Array, plane: MassPlane) -> Array:
-    """Of Phi, were no bound in its way, with drives as little known as they are; infinite where untold, (p, p)."""
+    """Return the covariance of Phi without bounds, drives as unknown as they are; infinite where untold, (p, p)."""
     triangles = compress(around)
     both = judged(around, triangles, weights, solve_rows(triangles, weights)).covariance
     told = np.isfinite(np.diag(both)[: plane.basis.shape[1]])
@@ -239,7 +239,7 @@ class _Rows:
 
     @property
     def n_parameters(self) -> int:
-        """Of the others."""
+        """Number of the other rows' parameters."""
         return self.spread.shape[1]
 
     def blocks(self) -> Iterator[Block]:

@@ -91,7 +91,7 @@ _LEAST_ROWS = 100
 
 @dataclass(frozen=True)
 class StanceSettings:
-    """How a recording becomes a stance.
+    """Settings by which a recording becomes a stance.
 
     Attributes:
         filter_time: time constant of the inertial filter over forces and theory [s].
@@ -109,7 +109,7 @@ class StanceSettings:
 
 @dataclass(frozen=True, eq=False)
 class _Readings:
-    """What a run holds of a robot on a foot, at the samples where all of it was measured."""
+    """Readings of a robot on a foot, at the samples where all of it was measured."""
 
     time: Array
     position: Array

@@ -69,7 +69,7 @@ class ReducedParameters:
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds of links there are; there are twice as many parameters."""
+        """Number of kinds of links; there are twice as many parameters."""
         return len(self.robot.link_kinds)
 
     @cached_property
@@ -80,7 +80,7 @@ class ReducedParameters:
 
     @cached_property
     def nominal(self) -> Array:
-        """What the robot's own file says."""
+        """Values of the robot's own file."""
         return self.of(self.robot)
 
     def of(self, robot: Robot) -> Array:
@@ -125,12 +125,12 @@ class ReducedParameters:
 
     @cached_property
     def mass_row(self) -> Array:
-        """How many links are of each kind, shape (2 n_kinds,): mass_row @ Phi + held_mass is the whole robot's mass."""
+        """Number of links of each kind, shape (2 n_kinds,): mass_row @ Phi + held_mass is the whole robot's mass."""
         return np.array([0.0] * self.n_kinds + [float(len(kind.links)) for kind in self.robot.link_kinds])
 
     @cached_property
     def held_mass(self) -> float:
-        """Of the links of no kind [kg]."""
+        """Mass of the links of no kind [kg]."""
         return float(self.terms[::10, 0].sum())
 
     @cached_property
@@ -189,13 +189,13 @@ class ReducedParameters:
 
     @cached_property
     def rotary_names(self) -> tuple[str, ...]:
-        """Of what may be doubted: the moments of inertia about the centre of mass of each link of a kind."""
+        """Names of what may be doubted: the moments of inertia about the centre of mass of each link of a kind."""
         links = [axis.link for kind in self.robot.link_kinds for axis in kind.links]
         return tuple(f"{link}.{name}" for link in links for name in _MOMENTS)
 
     @cached_property
     def rotary_terms(self) -> Array:
-        """What each of `rotary_names` adds to pi in the robot's file, shape (10 * (1 + n_links), n)."""
+        """Part of pi that each of `rotary_names` adds in the robot's file, shape (10 * (1 + n_links), n)."""
         names = [link.name for link in self._links]
         found = np.zeros((len(self._links), 10, len(self.rotary_names)))
         for column, name in enumerate(self.rotary_names):
@@ -206,7 +206,7 @@ class ReducedParameters:
         return found.reshape(-1, found.shape[2])
 
     def rotary_covariance(self, sigma: float) -> Array:
-        """Of the shares by which what `rotary_names` names may be wrong, shape (n, n).
+        """Return the covariance of the relative errors of what `rotary_names` names, shape (n, n).
 
         CAD leaves out cables, screws and boards, which links of a kind have alike and a trunk has otherwise than a leg:
         sigma is the standard deviation of what a kind of links shares; half as large is that of what all links share,
@@ -272,7 +272,7 @@ class Theory:
 
     @staticmethod
     def of(stance: Stance, reduced: ReducedParameters) -> Theory:
-        """In the terms of reduced parameters."""
+        """Return it in terms of reduced parameters."""
         return Theory(stance.columns @ reduced.terms)
 
     def __call__(self, t: Array) -> Point:

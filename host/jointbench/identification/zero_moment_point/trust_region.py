@@ -41,7 +41,7 @@ so much, which makes error bars a million times as long as those of each paramet
 
 @dataclass(frozen=True, eq=False)
 class ErrorBars:
-    """How well parameters are known.
+    """Error bars of parameters.
 
     Attributes:
         covariance: of the parameters, shape (q, q).
@@ -207,7 +207,7 @@ def fit_stance(
 
 @dataclass(frozen=True, eq=False)
 class _File:
-    """What the robot's file says of Phi.
+    """Values of Phi in the robot's file.
 
     Attributes:
         phi: its values, weighing what the robot weighs, shape (p,).
@@ -248,7 +248,7 @@ class _Problem:
         return Calibration(self.stance)
 
     def nuisance(self, beside: Array) -> Array:
-        """Of the sensors and cables: nu."""
+        """Parameters nu of the sensors and cables."""
         return self.stance.data_sheet * beside[: self.n_nuisance]
 
     @property
@@ -261,11 +261,11 @@ class _Problem:
 
     @property
     def n_rows(self) -> int:
-        """Of the data; those of the priors follow."""
+        """Number of rows of the data; those of the priors follow."""
         return 3 * self.stance.n_samples
 
     def residual(self, phi: Array, beside: Array) -> tuple[Array, Array]:
-        """Of x, y [m] and vertical force [N], shape (n, 3), and derivatives by Phi and beside, shape (n, 3, p + k)."""
+        """Return the residual of x, y [m] and vertical force [N], (n, 3), and its derivatives, (n, 3, p + k)."""
         t = self.reduced.coefficients(phi)
         n, k = len(t.value), self.n_nuisance
         theory = self._theory(np.concatenate([t.value, beside[k:]]))
@@ -298,12 +298,12 @@ class _Problem:
         return found
 
     def sigma(self, found: Solution) -> Array:
-        """Of the residuals of x, y [m] and vertical force [N], by their median."""
+        """Return the sigma of the residuals of x, y [m] and vertical force [N], by their median."""
         size = np.abs(self.residual(found.phi, found.beside)[0])
         return np.maximum(np.median(size, axis=0) / _NORMAL, _LEAST_SIGMA)
 
     def error_bars(self, found: Solution, sigma: Array, kappa: float) -> ErrorBars:
-        """Of what is free of Phi, then of what is beside it."""
+        """Return error bars of what is free of Phi, then of what is beside it."""
         residual, jacobian = self.residual(found.phi, found.beside)
         u, p = residual / sigma, len(found.phi)
         free = np.concatenate([jacobian[:, :, :p] @ found.plane.basis, jacobian[:, :, p:]], axis=2) / sigma[:, None]
@@ -317,7 +317,7 @@ class _Problem:
         self, found: Solution, bars: ErrorBars, sigma: Array, total_mass: float,
         trace: tuple[tuple[float, float, float], ...], settled: bool,
     ) -> ZmpEstimate:  # fmt: skip
-        """What was found, judged."""
+        """Return the estimate with its judgement."""
         m, k = found.plane.basis.shape[1], self.n_nuisance
         covariance = found.plane.basis @ bars.covariance[:m, :m] @ found.plane.basis.T
         residual, _ = self.residual(found.phi, found.beside)
