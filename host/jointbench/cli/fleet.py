@@ -18,7 +18,7 @@ from jointbench.cli.tables import table
 from jointbench.errors import FleetError, IncomparableModels
 from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable
-from jointbench.identification.fleet import Fleet, Member, fit_fleet
+from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
 from jointbench.identification.random_effects import Family, Spread
 from jointbench.recording.run_url import is_pattern, local_directory
 from jointbench.robot import load_robot
@@ -48,7 +48,7 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
     if options.csv and not Path(options.csv).absolute().parent.is_dir():
         raise FleetError(f"--csv {options.csv}: no folder {Path(options.csv).parent}; make it, or name another")
 
-    def told(member: Member, done: int, of: int) -> None:
+    def told(member: FleetMember, done: int, of: int) -> None:
         console.progress(f"{done} of {of} runs, {member.name} last", done / of)
 
     fleet = fit_fleet(

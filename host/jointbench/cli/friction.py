@@ -16,9 +16,9 @@ from jointbench.identification import load_model
 from jointbench.identification.friction import (
     METHODS,
     WAYS,
-    Comparison,
     FrictionData,
     FrictionFit,
+    LawComparison,
     compare_laws,
     friction_law,
     friction_of_run,
@@ -92,7 +92,9 @@ def _of_run(options: argparse.Namespace, console: Console) -> _Source:
     return _Source(joints, found.way, found.left_out, run.is_valid)
 
 
-def _say(console: Console, name: str, data: FrictionData, compared: Comparison, slides: bool, verdict: Verdict) -> None:
+def _say(
+    console: Console, name: str, data: FrictionData, compared: LawComparison, slides: bool, verdict: Verdict
+) -> None:
     unit = "N" if slides else "N·m"
     speed = "m/s" if slides else "rad/s"
     speeds = abs(data.velocity)
@@ -122,7 +124,7 @@ def parameter_table(fit: FrictionFit, slides: bool = False) -> str:
     return table(("parameter", "unit", "value", "σ", "verdict"), rows)
 
 
-def _fields(compared: Comparison, slides: bool) -> dict[str, Any]:
+def _fields(compared: LawComparison, slides: bool) -> dict[str, Any]:
     """What a joint's friction tells in JSON."""
     return {
         "best": compared.best_fit.law.name,

@@ -185,7 +185,7 @@ def _check_memory(side: str, estimator: str) -> None:
 class _Prediction(NamedTuple):
     """Predicted rows of torque and their errors, where the joints move and over all complete rows."""
 
-    rows: list[Rows]
+    rows: Sequence[Rows]
     error: TorqueError
     error_all: TorqueError
     whiteness: Whiteness

@@ -23,7 +23,7 @@ _LEFT = "not fitted: stopped before its turn"
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class FleetMember:
     """One run of a fleet.
 
     Attributes:
@@ -58,23 +58,23 @@ class Fleet:
     'runs/lost is not a run: there is no such directory; runs are directories that hold a run.toml'
     """
 
-    members: tuple[Member, ...]
+    members: tuple[FleetMember, ...]
     interrupted: bool = False
 
     @property
-    def fitted(self) -> tuple[Member, ...]:
+    def fitted(self) -> tuple[FleetMember, ...]:
         """Those with a model that counts."""
         return tuple(member for member in self.members if member.model is not None and not member.failure)
 
     @property
-    def failed(self) -> tuple[Member, ...]:
+    def failed(self) -> tuple[FleetMember, ...]:
         """Those without."""
         return tuple(member for member in self.members if member.model is None or member.failure)
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
         """Units whose parameters stand for the same, largest family first: only within one are there spreads."""
-        groups: list[list[Member]] = []
+        groups: list[list[FleetMember]] = []
         for member in self.fitted:
             for group in groups:
                 if _alike(group[0], member):
@@ -96,7 +96,7 @@ def fit_fleet(
     workers: int = 1,
     scheduler: str | None = None,
     out: str | Path | None = None,
-    told: Callable[[Member, int, int], None] | None = None,
+    told: Callable[[FleetMember, int, int], None] | None = None,
     **options: Any,
 ) -> Fleet:
     """Fit each run by itself; a run that cannot be fitted is named and stops no other.
@@ -133,7 +133,7 @@ def fit_fleet(
     if workers < 1 or (scheduler is not None and workers > 1):
         raise FleetError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
     places = _places(urls, out)
-    members = [Member(name, url, failure=_LEFT) for name, url in zip(_names(urls), urls, strict=True)]
+    members = [FleetMember(name, url, failure=_LEFT) for name, url in zip(_names(urls), urls, strict=True)]
     searches = [partial(_fit_one, url, robot, options) for url in urls]
     interrupted, done = False, 0
     try:
@@ -190,7 +190,7 @@ def _fit_one(url: str, robot: Robot | None, options: Mapping[str, Any]) -> _Resu
         return None, f"unexpected {type(error).__name__}: {error}", ()
 
 
-def _saved(member: Member, place: Path) -> Member:
+def _saved(member: FleetMember, place: Path) -> FleetMember:
     if member.model is None:
         return member
     try:
@@ -227,7 +227,7 @@ def _names(urls: Sequence[str]) -> list[str]:
     ]
 
 
-def _alike(one: Member, other: Member) -> bool:
+def _alike(one: FleetMember, other: FleetMember) -> bool:
     try:
         check_comparable(_model(one), _model(other))
     except IncomparableModels:
@@ -235,6 +235,6 @@ def _alike(one: Member, other: Member) -> bool:
     return True
 
 
-def _model(member: Member) -> Model:
+def _model(member: FleetMember) -> Model:
     assert member.model is not None
     return member.model

@@ -45,7 +45,7 @@ class Windowed(NamedTuple):
     n: int
 
 
-class Stretch(NamedTuple):
+class ConsecutiveTerms(NamedTuple):
     """Terms at consecutive times, shape (p, n); `starts` after a gap, else they go on with the stretch before."""
 
     starts: bool
@@ -68,16 +68,16 @@ def long_run_covariance(terms: Array) -> LongRun:
     missing times as in Parzen's amplitude modulation; the divisor is the first-order mean of the estimator in
     Kiefer & Vogelsang, Econometric Theory 21(6), 2005.
     """
-    return long_run_covariance_of(lambda: [Stretch(True, terms.T)], np.eye(terms.shape[1]))
+    return long_run_covariance_of(lambda: [ConsecutiveTerms(True, terms.T)], np.eye(terms.shape[1]))
 
 
-def long_run_covariance_of(stretches: Callable[[], Iterable[Stretch]], judged: Array) -> LongRun:
+def long_run_covariance_of(stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array) -> LongRun:
     """The same of terms in stretches, as `windowed_covariance` takes them."""
     found = windowed_covariance(stretches, judged)
     return LongRun(found.covariance / (1.0 - found.lags / found.n), found.lags)
 
 
-def windowed_covariance(stretches: Callable[[], Iterable[Stretch]], judged: Array) -> Windowed:
+def windowed_covariance(stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array) -> Windowed:
     """S of terms in stretches, of which only one is in memory at a time; not divided by what windows miss.
 
     It is the sum of w wᵀ / (L+1) over all sums w of L+1 consecutive terms, those that reach over an end of a stretch
@@ -122,7 +122,7 @@ class _MovingSums:
         self._before[:] = 0.0
 
 
-def _count_and_lags(stretches: Iterable[Stretch], judged: Array) -> tuple[int, int]:
+def _count_and_lags(stretches: Iterable[ConsecutiveTerms], judged: Array) -> tuple[int, int]:
     """Return the number of terms, and the window's length: Andrews' plug-in rule for the triangular window.
 
     Each judged quantity counts alike; n/4 at most.
@@ -232,14 +232,14 @@ class _Terms:
     def __init__(self, parts: Sequence[Rows], weights: Array, solution: Solution, score: Score | None) -> None:
         self._parts, self._weights, self._solution, self._score = parts, weights, solution, score
         self._short: dict[bytes, Array] = {}
-        self._kept: list[Stretch] | None = None
+        self._kept: list[ConsecutiveTerms] | None = None
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[ConsecutiveTerms]:
         """All terms, in order of time."""
         if self._kept is not None:
             yield from self._kept
             return
-        kept, size = list[Stretch](), 0
+        kept, size = list[ConsecutiveTerms](), 0
         for stretch in ahead(self._computed()):
             size += stretch.terms.nbytes // 2
             if size <= _KEPT_BYTES:
@@ -249,10 +249,10 @@ class _Terms:
             yield stretch
         self._kept = kept if size <= _KEPT_BYTES else None
 
-    def _computed(self) -> Iterator[Stretch]:
+    def _computed(self) -> Iterator[ConsecutiveTerms]:
         group, stop = -1, 0
         for first, block in blocks_of(self._parts):
-            yield Stretch(first != group or block.start != stop, self._of(block, first))
+            yield ConsecutiveTerms(first != group or block.start != stop, self._of(block, first))
             group, stop = first, block.stop
 
     def _of(self, block: Block, first: int) -> Array:

@@ -15,7 +15,7 @@ from jointbench.dynamics.model_columns import compensation_columns, compensation
 from jointbench.dynamics.motion_arrays import parameter_vector, plain_array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
-from jointbench.identification.friction.law import Element
+from jointbench.identification.friction.law import LawElement
 from jointbench.identification.friction.model_memory import ModelMemory, no_memory
 from jointbench.identification.model import FrictionState, Model
 from jointbench.robot import Robot
@@ -119,7 +119,7 @@ class Predictor:
 
     def __init__(
         self, robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
-        compensation_parameters: ArrayLike = (), laws: Sequence[tuple[int, Element]] = (),
+        compensation_parameters: ArrayLike = (), laws: Sequence[tuple[int, LawElement]] = (),
         memory: ModelMemory | None = None,
     ) -> None:  # fmt: skip
         """Prepare for a robot with these parameters.
@@ -145,7 +145,7 @@ class Predictor:
         links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
         self._robot, self._compute = robot, torque_of_one
         elements = np.array([(joint, *each) for joint, each in laws], dtype=np.float64).reshape(
-            -1, 1 + len(Element._fields)
+            -1, 1 + len(LawElement._fields)
         )
         shares, joints, stops, terms = no_memory(n) if memory is None else memory.terms
         self._memory = memory

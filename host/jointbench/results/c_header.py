@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ExportError
 from jointbench.identification.friction import ModelMemory
-from jointbench.identification.friction.law import FORMS, Element
+from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
 from jointbench.results.c_source import (
     FUNCTIONS,
@@ -40,7 +40,7 @@ _HOME_SHARE = 0.4
 def c_header_text(
     robot: Robot, standard_parameters: ArrayLike, drive_parameters: ArrayLike,
     compensation_parameters: ArrayLike = (), *,
-    laws: Sequence[tuple[int, Element]] = (), memory: ModelMemory | None = None, origin: str = "",
+    laws: Sequence[tuple[int, LawElement]] = (), memory: ModelMemory | None = None, origin: str = "",
 ) -> str:  # fmt: skip
     """The header's text: the torque that `Predictor` computes, friction included.
 
@@ -130,7 +130,7 @@ def _drive_tables(robot: Robot, drives: DriveTorque, name: str) -> list[str]:
     ]
 
 
-def _law_tables(laws: Sequence[tuple[int, Element]], name: str) -> list[str]:
+def _law_tables(laws: Sequence[tuple[int, LawElement]], name: str) -> list[str]:
     count = f"#define {name.upper()}_LAWS {len(laws)}"
     if not laws:
         return [count]

@@ -76,7 +76,7 @@ class Servo:
         )  # fmt: skip
 
 
-class Plant:
+class SimulatedPlant:
     """A robot with base parameters, as a simulation needs it.
 
     Base parameters are enough: they say all torques, and so the mass matrix, too.

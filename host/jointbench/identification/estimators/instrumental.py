@@ -23,18 +23,18 @@ from jointbench.identification.estimators.output_error import (
     simulate_runs,
 )
 from jointbench.identification.estimators.paired_rows import (
+    BlockPair,
     Chosen,
     OtherRegressor,
-    Pair,
     PairedRows,
     Pairs,
     period_halves,
 )
 from jointbench.identification.least_squares import (
     LEAST_EXPECTED,
+    ConsecutiveTerms,
     Estimate,
     LongRun,
-    Stretch,
     expected_share,
     least_squares,
     windowed_covariance,
@@ -288,16 +288,16 @@ def _deviations(triangles: Array, counts: NDArray[np.intp], solution: _Solution)
     return np.sqrt(np.divide(squares, freedom, out=np.full(len(counts), np.nan), where=freedom > 0.0))
 
 
-def _influence(parts: Sequence[Pairs], solution: _Solution, weights: Array) -> Iterator[Stretch]:
+def _influence(parts: Sequence[Pairs], solution: _Solution, weights: Array) -> Iterator[ConsecutiveTerms]:
     """Yield the contribution of each time to the parameters' error, shape (p, n) each."""
     for part, of_part in zip(parts, weights, strict=True):
         stop = -1
         for pair in part.pairs():
-            yield Stretch(pair.start != stop, _block_influence(pair, solution, of_part).T)
+            yield ConsecutiveTerms(pair.start != stop, _block_influence(pair, solution, of_part).T)
             stop = pair.start + len(pair.torque)
 
 
-def _block_influence(pair: Pair, solution: _Solution, weights: Array) -> Array:
+def _block_influence(pair: BlockPair, solution: _Solution, weights: Array) -> Array:
     residual = np.where(pair.used, pair.torque - pair.measured @ solution.parameters, 0.0)
     moved = pair.other @ solution.transfer.T  # what a unit of each row's torque does to the parameters, but for weights
     leverage = np.sum(pair.measured * moved, axis=2) * weights**2
@@ -331,7 +331,7 @@ def _lengths(columns: Array) -> Array:
 
 
 def covariance_of_terms(
-    stretches: Callable[[], Iterable[Stretch]], judged: Array, rows: Sequence[Rows], triangles: Triangles,
+    stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array, rows: Sequence[Rows], triangles: Triangles,
     weights: Array,
 ) -> LongRun:  # fmt: skip
     """Long-run covariance of terms, divided by what windows are expected to find of it in residuals.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, RunError
-from jointbench.identification.estimators.closed_loop import Plant, Servo, check_can_be_simulated
+from jointbench.identification.estimators.closed_loop import Servo, SimulatedPlant, check_can_be_simulated
 from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.estimators.paired_rows import (
     Chosen,
@@ -96,7 +96,7 @@ class Follower:
         """The run with the planned positions, or itself where none are: near enough to begin with."""
         return planned_run(self.run) if self.planned else self.run
 
-    def simulate(self, plant: Plant) -> Run:
+    def simulate(self, plant: SimulatedPlant) -> Run:
         """The run with the simulated positions.
 
         Raises:
@@ -114,7 +114,7 @@ class Follower:
         else:
             yield from measured_references(self.run, self.settings)
 
-    def _follow(self, plant: Plant, reference: Reference) -> Array:
+    def _follow(self, plant: SimulatedPlant, reference: Reference) -> Array:
         """Simulated positions of a stretch, shape as its reference."""
         step = self.run.samples.sample_period
         finer = 1 if self.servo else int(np.ceil(2.0 * np.pi * self.bandwidth_Hz * step / _ANGLE_A_STEP))
@@ -156,7 +156,7 @@ def simulate_runs(problem: Problem, followers: Sequence[Follower], estimate: Est
         PhysicalSolverFailed: they cannot be found.
     """
     parameters, changed = _possible(problem, estimate)
-    plant = Plant(problem.robot, problem.base, parameters)
+    plant = SimulatedPlant(problem.robot, problem.base, parameters)
     return Simulated([follower.simulate(plant) for follower in followers], changed)
 
 

@@ -43,7 +43,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class BlockPair:
     """Consecutive rows with both regressors, only those that both sides have.
 
     Attributes:
@@ -77,7 +77,7 @@ class Pairs(Protocol):
         """Columns of each regressor."""
         ...
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[BlockPair]:
         """All rows that both sides have, in order of time."""
         ...
 
@@ -106,7 +106,7 @@ class PairedRows:
         """Columns of each regressor."""
         return self.measured.n_parameters
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[BlockPair]:
         """All rows that both sides have, in order."""
         others = self.other.blocks()
         other = next(others, None)
@@ -154,10 +154,10 @@ class OtherRegressor:
             yield Block.of(pair.start, pair.other, torque, pair.used, pair.complete)
 
 
-def _pair(block: Block, other: Block, first: int, last: int) -> Pair:
+def _pair(block: Block, other: Block, first: int, last: int) -> BlockPair:
     one, two = slice(first - block.start, last - block.start), slice(first - other.start, last - other.start)
     measured = block.regressor[one]
-    return Pair(
+    return BlockPair(
         start=first,
         measured=measured,
         other=np.where(measured != 0.0, other.regressor[two], 0.0),
@@ -227,10 +227,10 @@ class CrossedHalves:
         """Columns of each regressor."""
         return self.even.n_parameters
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[BlockPair]:
         """All rows that both halves have."""
         for one, two in zip(self.even.pairs(), self.odd.pairs(), strict=True):
-            yield Pair(
+            yield BlockPair(
                 start=one.start,
                 measured=np.concatenate([one.measured, two.measured], axis=1),
                 other=np.concatenate([one.other, two.other], axis=1),

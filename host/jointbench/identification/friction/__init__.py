@@ -8,7 +8,7 @@ from jointbench.identification.friction.data import (
     steady_strokes,
 )
 from jointbench.identification.friction.experiment import WAYS, RunFriction, SpeedSweep, friction_of_run
-from jointbench.identification.friction.fit import METHODS, Comparison, FrictionFit, compare_laws, fit_friction
+from jointbench.identification.friction.fit import METHODS, FrictionFit, LawComparison, compare_laws, fit_friction
 from jointbench.identification.friction.joint_laws import CHOOSE, JointLaws, PredictedRows, asked_laws
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.model_friction import ModelFriction
@@ -22,12 +22,12 @@ __all__ = [
     "METHODS",
     "SPEED_TERMS",
     "WAYS",
-    "Comparison",
     "FrictionData",
     "FrictionFit",
     "FrictionLaws",
     "JointLaws",
     "Law",
+    "LawComparison",
     "LawFit",
     "ModelFriction",
     "ModelMemory",

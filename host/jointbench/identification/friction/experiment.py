@@ -175,7 +175,7 @@ Rest = Callable[[Run, slice, Motion, Model | None], Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SweepRows:
     """All joints' friction, two rows per period of the low-pass's cut-off.
 
     Attributes:
@@ -202,7 +202,7 @@ class Rows:
         )
 
 
-def subtracted(run: Run, part: slice, torque: Array, low_pass: LowPass, rest: Rest, model: Model | None) -> Rows:
+def subtracted(run: Run, part: slice, torque: Array, low_pass: LowPass, rest: Rest, model: Model | None) -> SweepRows:
     """Friction over one stretch without a gap, its ends left out as far as they feel the edge.
 
     friction = motor torque - torque of all else - known rotor inertia x acceleration, all through one low-pass.
@@ -216,13 +216,13 @@ def subtracted(run: Run, part: slice, torque: Array, low_pass: LowPass, rest: Re
     warm = _temperature(run)
     rows = slice(low_pass.settling, len(torque) - low_pass.settling, low_pass.stride)
     kept = Motion(motion.q[rows], motion.dq[rows], acceleration[rows])
-    return Rows(kept, friction[rows], load[rows], None if warm is None else warm[part][rows])
+    return SweepRows(kept, friction[rows], load[rows], None if warm is None else warm[part][rows])
 
 
-def concatenate(stretches: list[Rows]) -> Rows:
+def concatenate(stretches: list[SweepRows]) -> SweepRows:
     """One stretch after the other."""
     warm = [rows.temperature for rows in stretches if rows.temperature is not None]
-    return Rows(
+    return SweepRows(
         motion=Motion(*(np.vstack([getattr(rows.motion, name) for rows in stretches]) for name in ("q", "dq", "ddq"))),
         friction=np.vstack([rows.friction for rows in stretches]),
         load=np.vstack([rows.load for rows in stretches]),

@@ -110,7 +110,7 @@ def _judge(name: str, value: float, sigma: float, at_bound: bool) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LawComparison:
     """Several laws fitted to the same friction.
 
     Attributes:
@@ -152,7 +152,7 @@ class Comparison:
 
 def compare_laws(
     data: FrictionData, laws: Sequence[Law] | None = None, *, method: Method = "variable_projection", seed: int = 0
-) -> Comparison:
+) -> LawComparison:
     """Fit several laws and choose one.
 
     Rows that are their own measurements: the least BIC. Rows in time: five stretches are held out in turn, and the
@@ -180,8 +180,8 @@ def compare_laws(
     held_out = np.array([_held_out_squares(data, law, method, seed) for law in laws])
     rms = np.sqrt(held_out.mean(axis=1))
     if not data.in_time:
-        return Comparison(fits, rms, "bic", int(np.argmin([fit.bic for fit in fits])))
-    return Comparison(fits, rms, "held_out", simplest_within_one_standard_error(held_out))
+        return LawComparison(fits, rms, "bic", int(np.argmin([fit.bic for fit in fits])))
+    return LawComparison(fits, rms, "held_out", simplest_within_one_standard_error(held_out))
 
 
 def _held_out_squares(data: FrictionData, law: Law, method: Method, seed: int) -> Array:

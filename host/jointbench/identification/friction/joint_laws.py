@@ -198,7 +198,7 @@ _KEPT = 8e6
 """Bytes of laws' columns up to which they are kept."""
 
 
-class Point(NamedTuple):
+class LawPoint(NamedTuple):
     """Values of the base parameters that no law stands for, (n_kept,), and of all laws' parameters, (n_parameters,)."""
 
     base: Array
@@ -229,7 +229,7 @@ class LawRows:
     rows: Rows
     observations: Observations
     laws: JointLaws
-    at: Point
+    at: LawPoint
     held: NDArray[np.bool_]
 
     @property
@@ -314,7 +314,7 @@ class PredictedRows(PredictedTorqueRows):
 
     observations: Observations
     laws: JointLaws
-    at: Point
+    at: LawPoint
 
     def blocks(self) -> Iterator[Block]:
         """The rows, block by block."""

@@ -37,7 +37,7 @@ FORMS = {
 """In words."""
 
 
-class Element(NamedTuple):
+class LawElement(NamedTuple):
     """coefficient * form(v), in both directions or, where direction is 1 or -1, only for v of that sign."""
 
     form: Form
@@ -73,7 +73,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Term(ABC):
+class LawTerm(ABC):
     """One cause of friction: torque = columns(shapes) @ coefficients. Shapes may be stacked along leading axes."""
 
     @property
@@ -107,7 +107,7 @@ class Term(ABC):
         """Derivative of the torque by each shape, shape (…, n, n_shapes), for coefficients (…, n_coefficients)."""
         return np.empty((*shapes.shape[:-1], data.n_rows, 0))
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """The same torque as a sum of elements.
 
         Raises:
@@ -128,7 +128,7 @@ class Law:
     """
 
     name: str
-    terms: tuple[Term, ...]
+    terms: tuple[LawTerm, ...]
 
     @cached_property
     def coefficients(self) -> tuple[Parameter, ...]:
@@ -195,7 +195,7 @@ class Law:
         coefficients, shapes = self.split(parameters)
         return np.concatenate([self.columns(data, shapes), self.by_shapes(data, shapes, coefficients)], axis=-1)
 
-    def elements(self, parameters: Array) -> tuple[Element, ...]:
+    def elements(self, parameters: Array) -> tuple[LawElement, ...]:
         """The same torque as a sum of elements.
 
         Raises:
@@ -222,7 +222,7 @@ class Law:
         return parameters[..., : len(self.coefficients)], parameters[..., len(self.coefficients) :]
 
     @cached_property
-    def _parts(self) -> tuple[tuple[Term, slice, slice], ...]:
+    def _parts(self) -> tuple[tuple[LawTerm, slice, slice], ...]:
         """Each term with its places among the coefficients and among the shapes."""
         linear = [0, *accumulate(len(term.coefficients) for term in self.terms)]
         bent = [0, *accumulate(len(term.shapes) for term in self.terms)]

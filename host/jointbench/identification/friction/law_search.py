@@ -16,7 +16,7 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FrictionFit, compare_laws
-from jointbench.identification.friction.joint_laws import PLAIN, JointLaws, LawRows, Point
+from jointbench.identification.friction.joint_laws import PLAIN, JointLaws, LawPoint, LawRows
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.model_friction import ModelFriction
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
@@ -40,7 +40,7 @@ _SINGULAR = 1e-10
 """Singular value of the scaled columns, relative to the largest, under which a direction is left alone."""
 
 
-RowsAt = Callable[[Point, NDArray[np.bool_]], Sequence[Rows]]
+RowsAt = Callable[[LawPoint, NDArray[np.bool_]], Sequence[Rows]]
 """Rows made linear around a point with some of the laws' parameters held, one `Rows` for each recording."""
 
 
@@ -54,7 +54,7 @@ class Bounds(NamedTuple):
 class Descent(NamedTuple):
     """End of a descent, whether it arrived, and its deviance: less is better, by 1 for one σ of anything."""
 
-    point: Point
+    point: LawPoint
     arrived: bool
     deviance: float
 
@@ -62,7 +62,7 @@ class Descent(NamedTuple):
 class _Look(NamedTuple):
     """A point with the rows around it, compressed, and its sum of squares in units of the joints' noise."""
 
-    point: Point
+    point: LawPoint
     triangles: Triangles
     squares: float
 
@@ -70,11 +70,11 @@ class _Look(NamedTuple):
 class _Step(NamedTuple):
     """Next point, and the fall of the sum of squares were the rows linear."""
 
-    to: Point
+    to: LawPoint
     gain: float
 
 
-def descend(rows_at: RowsAt, start: Point, bounds: Bounds, steps: int = STEPS) -> Descent:
+def descend(rows_at: RowsAt, start: LawPoint, bounds: Bounds, steps: int = STEPS) -> Descent:
     """Go down from a start until the weighted sum of squares falls no more.
 
     min over base parameters and laws' parameters, these within bounds, of Σ_j Σ_k (torque - model)² / σ_j². Shapes step
@@ -113,13 +113,13 @@ def at_bound(values: Array, bounds: Array) -> NDArray[np.bool_]:
     return np.any(np.isclose(values[:, None], bounds, rtol=1e-6, atol=0.0), axis=1)
 
 
-def _look(rows_at: RowsAt, point: Point, weights: Array | None) -> tuple[_Look, Array]:
+def _look(rows_at: RowsAt, point: LawPoint, weights: Array | None) -> tuple[_Look, Array]:
     triangles = compress(rows_at(point, np.zeros(len(point.laws), dtype=np.bool_)))
     weights = joint_weights(triangles) if weights is None else weights
     return _Look(point, triangles, _squares(triangles, point, weights)), weights
 
 
-def _squares(triangles: Triangles, point: Point, weights: Array) -> float:
+def _squares(triangles: Triangles, point: LawPoint, weights: Array) -> float:
     """The rows' sum of squares at the point itself."""
     return float(weights**2 @ triangles.squares(point.all))
 
@@ -160,7 +160,7 @@ def _step(at: _Look, weights: Array, bounds: Bounds, damping: float) -> _Step:
     left = residual - laws @ taken
     by_base = np.linalg.lstsq(base / scale[:rank], left, rcond=_SINGULAR)[0] / scale[:rank]
     gain = at.squares - float(np.sum((left - base @ by_base) ** 2))
-    return _Step(Point(at.point.base + by_base, moved), gain)
+    return _Step(LawPoint(at.point.base + by_base, moved), gain)
 
 
 _MOST_ROWS = 8192
@@ -224,7 +224,7 @@ def in_rows(law: str) -> str:
 class Starts(NamedTuple):
     """Starts of a search: the best point, other valleys of each joint's law, and bounds of the laws' parameters."""
 
-    best: Point
+    best: LawPoint
     others: Mapping[str, Array]
     bounds: Bounds
 
@@ -254,7 +254,7 @@ def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) 
         bounds.append(np.stack([low, high], axis=1))
         if len(law.shapes) > 1:
             others[name] = _apart(best[-1], np.clip(valleys(rows, whole)[:, own], low, high), law)
-    point = Point(values[laws.kept], np.concatenate(best))
+    point = LawPoint(values[laws.kept], np.concatenate(best))
     return Starts(point, others, Bounds(np.concatenate(bounds), laws.is_shape))
 
 
@@ -303,12 +303,12 @@ def fit_beside(
     laws = JointLaws(problem.base, {name: fit.law for name, fit in fits.items()})
     values = np.concatenate([fit.parameters for fit in fits.values()])
     plain = estimator(problem)
-    point, held = Point(plain.parameters[laws.kept], values), np.ones(len(values), dtype=np.bool_)
+    point, held = LawPoint(plain.parameters[laws.kept], values), np.ones(len(values), dtype=np.bool_)
     estimate = plain
     for _ in range(_PASSES):
         estimate = estimator(replace(problem, parts=_rows(problem, laws, point, held)))
         moved = np.abs(estimate.parameters - point.base)
-        point = Point(estimate.parameters, values)
+        point = LawPoint(estimate.parameters, values)
         sigma = np.sqrt(np.diag(estimate.covariance))
         if np.all(moved[np.isfinite(sigma)] <= _SETTLED * sigma[np.isfinite(sigma)]):
             break
@@ -333,14 +333,14 @@ def fit_beside(
     return replace(estimate, parameters=laws.full(point.base), covariance=covariance), model_friction
 
 
-def _rows(problem: Problem, laws: JointLaws, point: Point, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
+def _rows(problem: Problem, laws: JointLaws, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
     return tuple(
         LawRows(part, observations, laws, point, held)
         for part, observations in zip(problem.parts, problem.observations, strict=True)
     )
 
 
-def _slope(problem: Problem, laws: JointLaws, point: Point) -> Array:
+def _slope(problem: Problem, laws: JointLaws, point: LawPoint) -> Array:
     """Return the change of each base parameter per change of each of the laws' parameters, shape (n_kept, n)."""
     free = np.zeros(len(point.laws), dtype=np.bool_)
     triangles = compress(_rows(problem, laws, point, free))

@@ -107,7 +107,7 @@ def fit_memory(
     rows = sum(int(block.complete.sum()) for part in parts for block in part.blocks())
     if rows < FOLDS * (len(_OF_DRIVE) + 2):
         return None, f"no friction with memory: {rows} rows are too few to hold some out"
-    look = _Search(base, recordings, parts, plain, axes, _FIRST_LOOK, None)
+    look = _FamilySearch(base, recordings, parts, plain, axes, _FIRST_LOOK, None)
     helped = {axis.name for axis, choice in look.chosen if choice.share <= _WORTH}
     if helped:
         theirs = tuple(axis for axis in axes if axis.name in helped)
@@ -132,7 +132,7 @@ class _Choice(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _FamilySearch:
     """Rows with columns of some axes.
 
     Attributes:
@@ -276,7 +276,7 @@ class _Together:
         start: base parameters, which stay where nothing is told.
     """
 
-    search: _Search
+    search: _FamilySearch
     chosen: Sequence[tuple[Axis, _Choice]]
     start: Array
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
-from jointbench.identification.friction.joint_laws import JointLaws, Point, PredictedRows, friction_data
-from jointbench.identification.friction.law import Element
+from jointbench.identification.friction.joint_laws import JointLaws, LawPoint, PredictedRows, friction_data
+from jointbench.identification.friction.law import LawElement
 from jointbench.identification.friction.terms import friction_law
 from jointbench.identification.friction.variable_projection import solve_bounded
 from jointbench.identification.judgement import Verdict, judge_parameter
@@ -157,10 +157,10 @@ class ModelFriction:
             observations: that they are of.
             base: values of these, shape (rank,).
         """
-        return PredictedRows(rows, observations, self.laws, Point(base[self.laws.kept], self.parameters))
+        return PredictedRows(rows, observations, self.laws, LawPoint(base[self.laws.kept], self.parameters))
 
     @cached_property
-    def elements(self) -> tuple[tuple[int, Element], ...]:
+    def elements(self) -> tuple[tuple[int, LawElement], ...]:
         """Joint and element of all that the laws consist of."""
         return tuple(
             (j, element)

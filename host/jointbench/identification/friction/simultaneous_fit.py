@@ -15,7 +15,7 @@ from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.fit import FrictionFit
-from jointbench.identification.friction.joint_laws import CHOOSE, PLAIN, JointLaws, LawRows, Point, asked_laws
+from jointbench.identification.friction.joint_laws import CHOOSE, PLAIN, JointLaws, LawPoint, LawRows, asked_laws
 from jointbench.identification.friction.law_search import (
     Bounds,
     Choice,
@@ -99,7 +99,7 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
     for _ in range(_CHOICES):
         picks = _picks(problem, asked, doubt, values)
         laws = tuple(pick.law for pick in picks.values())
-        search = _Search(problem, {name: pick for name, pick in picks.items() if pick.law != PLAIN}, values)
+        search = _LawSearch(problem, {name: pick for name, pick in picks.items() if pick.law != PLAIN}, values)
         if CHOOSE in asked.values() and laws not in seen:
             seen.add(laws)
             values = search.quick()
@@ -174,7 +174,7 @@ def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
     return found
 
 
-def _fit(estimator: Estimator, search: _Search, plain: Estimate) -> LawFit:
+def _fit(estimator: Estimator, search: _LawSearch, plain: Estimate) -> LawFit:
     """All together, with these laws."""
     laws = search.laws
     if not laws.laws:
@@ -201,7 +201,7 @@ def _fit(estimator: Estimator, search: _Search, plain: Estimate) -> LawFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _LawSearch:
     """Search for the laws' best parameters.
 
     Attributes:
@@ -225,7 +225,7 @@ class _Search:
         speeds = {name: np.abs(data.velocity) for name, data in self._left(self.values).items()}
         return {name: (float(speed.min()), float(speed.max())) for name, speed in speeds.items()}
 
-    def rows_at(self, point: Point, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
+    def rows_at(self, point: LawPoint, held: NDArray[np.bool_]) -> tuple[LawRows, ...]:
         """The rows made linear around a point."""
         return tuple(
             LawRows(part, observations, self.laws, point, held)
@@ -256,13 +256,13 @@ class _Search:
         return {name: friction_left(self.problem.parts, self.problem.base, values, name) for name in self.picks}
 
 
-def _of_all_valleys(search: _Search, best: Descent, starts: Starts) -> Descent:
+def _of_all_valleys(search: _LawSearch, best: Descent, starts: Starts) -> Descent:
     """The best descent where each joint's law may also begin in its other valleys."""
     for name, others in starts.others.items():
         for other in others:
             values = best.point.laws.copy()
             values[search.laws.parts[name]] = other
-            found = descend(search.rows_at, Point(best.point.base, values), starts.bounds, _TRIAL)
+            found = descend(search.rows_at, LawPoint(best.point.base, values), starts.bounds, _TRIAL)
             if found.deviance < best.deviance - _HELPS:
                 best = descend(search.rows_at, found.point, starts.bounds)
     return best
@@ -271,13 +271,13 @@ def _of_all_valleys(search: _Search, best: Descent, starts: Starts) -> Descent:
 class _Settled(NamedTuple):
     """An estimate of rows made linear around itself, and its error bars were no parameter held at a bound."""
 
-    point: Point
+    point: LawPoint
     held: NDArray[np.bool_]
     estimate: Estimate
     arrived: bool
 
 
-def _settle(estimator: Estimator, search: _Search, down: Descent, bounds: Bounds) -> _Settled:
+def _settle(estimator: Estimator, search: _LawSearch, down: Descent, bounds: Bounds) -> _Settled:
     """Let the estimator have its way with rows around its own last estimate, until that stays."""
     point, n, stays = down.point, len(down.point.base), False
     low, high = bounds.values.T
@@ -289,7 +289,7 @@ def _settle(estimator: Estimator, search: _Search, down: Descent, bounds: Bounds
         laws = point.laws.copy()
         laws[free[told]] = np.clip(estimate.parameters[n:][told], low[free[told]], high[free[told]])
         stays = bool(np.all(np.abs(laws - point.laws)[free[told]] <= _SETTLED * sigma[told]))
-        point = Point(estimate.parameters[:n], laws)
+        point = LawPoint(estimate.parameters[:n], laws)
         if stays:
             break
         held = at_bound(point.laws, bounds.values)

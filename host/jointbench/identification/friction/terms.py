@@ -20,17 +20,17 @@ from jointbench.identification.friction.law import (
     TORQUE_PER_KELVIN,
     VISCOSITY,
     VISCOSITY_PER_KELVIN,
-    Element,
     Form,
     Law,
+    LawElement,
+    LawTerm,
     Parameter,
-    Term,
     spread,
 )
 
 
 @dataclass(frozen=True)
-class CoulombViscous(Term):
+class CoulombViscous(LawTerm):
     """torque = coulomb sign(v) + viscous v."""
 
     @property
@@ -42,14 +42,14 @@ class CoulombViscous(Term):
         """sign(v) and v."""
         return spread(np.stack([np.sign(data.velocity), data.velocity], axis=-1), shapes)
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """sign(v) and v."""
         coulomb, viscous = coefficients
-        return Element(Form.SIGN, coulomb), Element(Form.SPEED, viscous)
+        return LawElement(Form.SIGN, coulomb), LawElement(Form.SPEED, viscous)
 
 
 @dataclass(frozen=True)
-class Offset(Term):
+class Offset(LawTerm):
     """torque = offset: what does not turn with the direction, such as a sensor's zero or a remainder of gravity."""
 
     @property
@@ -63,7 +63,7 @@ class Offset(Term):
 
 
 @dataclass(frozen=True)
-class Asymmetric(Term):
+class Asymmetric(LawTerm):
     """torque = coulomb_± sign(v) + viscous_± v, with values of their own for v > 0 and v < 0."""
 
     @property
@@ -81,17 +81,17 @@ class Asymmetric(Term):
         forward, backward = np.maximum(data.velocity, 0.0), np.minimum(data.velocity, 0.0)
         return spread(np.stack([np.sign(forward), forward, np.sign(backward), backward], axis=-1), shapes)
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """Sign and speed of the one direction, then of the other."""
         kinds = product((1, -1), (Form.SIGN, Form.SPEED))
         return tuple(
-            Element(form, coefficient, direction=direction)
+            LawElement(form, coefficient, direction=direction)
             for (direction, form), coefficient in zip(kinds, coefficients, strict=True)
         )
 
 
 @dataclass(frozen=True)
-class Stribeck(Term):
+class Stribeck(LawTerm):
     """torque = sign(v) (coulomb + static_rise exp(-(v / stribeck_speed)²)) + viscous v.
 
     Breakaway takes coulomb + static_rise.
@@ -130,10 +130,10 @@ class Stribeck(Term):
         slope = 2.0 * data.velocity**2 / shapes**3
         return (coefficients[..., 1:2] * np.sign(data.velocity) * self._bell(data, shapes) * slope)[..., None]
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """sign(v), sign(v) exp(…), v."""
         coulomb, rise, viscous = coefficients
-        return Element(Form.SIGN, coulomb), Element(Form.BELL, rise, shapes[0]), Element(Form.SPEED, viscous)
+        return LawElement(Form.SIGN, coulomb), LawElement(Form.BELL, rise, shapes[0]), LawElement(Form.SPEED, viscous)
 
     def _bell(self, data: FrictionData, shapes: Array) -> Array:
         return np.exp(-((data.velocity / shapes) ** 2))
@@ -150,7 +150,7 @@ _LARGEST_RISE = 2.0
 
 
 @dataclass(frozen=True)
-class Makkar(Term):
+class Makkar(LawTerm):
     """torque = γ1 (tanh γ2 v - tanh γ3 v) + γ4 tanh γ5 v + γ6 v, all γ positive.
 
     γ1 + γ4 is static friction, the first bracket the Stribeck effect where γ2 > γ3, γ4 Coulomb, γ6 viscous.
@@ -194,19 +194,19 @@ class Makkar(Term):
         factors = np.stack([coefficients[..., 0], -coefficients[..., 0], coefficients[..., 1]], axis=-1)
         return np.swapaxes(factors[..., None] * slope, -1, -2)
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """The three tanh, and v."""
         gamma1, gamma4, gamma6 = coefficients
         factors = (gamma1, -gamma1, gamma4)
-        bent = (Element(Form.TANH, factor, shape) for factor, shape in zip(factors, shapes, strict=True))
-        return *bent, Element(Form.SPEED, gamma6)
+        bent = (LawElement(Form.TANH, factor, shape) for factor, shape in zip(factors, shapes, strict=True))
+        return *bent, LawElement(Form.SPEED, gamma6)
 
 
 ROOM_K = 298.15
 
 
 @dataclass(frozen=True)
-class Temperature(Term):
+class Temperature(LawTerm):
     """torque = (coulomb_per_K sign(v) + viscous_per_K v) (T - reference_K).
 
     With terms for Coulomb and viscous friction beside it, those are the values at the reference.
@@ -238,7 +238,7 @@ class Temperature(Term):
 
 
 @dataclass(frozen=True)
-class Load(Term):
+class LoadFriction(LawTerm):
     """torque = load_share |load| sign(v): with a Coulomb term beside it, friction is affine in the load's size.
 
     Source: Zhang & Ding, Information and Control 52(3), 2023: meshing and rolling friction of a harmonic drive.
@@ -259,13 +259,13 @@ class Load(Term):
             raise FitError("a friction law with load needs the load of each row; give it, or a law without load")
         return spread((np.abs(data.load) * np.sign(data.velocity))[:, None], shapes)
 
-    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[Element, ...]:
+    def elements(self, coefficients: Sequence[float], shapes: Sequence[float]) -> tuple[LawElement, ...]:
         """|load| sign(v)."""
-        return (Element(Form.LOAD, coefficients[0]),)
+        return (LawElement(Form.LOAD, coefficients[0]),)
 
 
 @dataclass(frozen=True)
-class RotorInertia(Term):
+class RotorInertia(LawTerm):
     """torque = rotor_inertia a, seen at the joint."""
 
     @property
@@ -284,7 +284,7 @@ class RotorInertia(Term):
         return spread(data.acceleration[:, None], shapes)
 
 
-SPEED_TERMS: dict[str, Term] = {
+SPEED_TERMS: dict[str, LawTerm] = {
     "coulomb_viscous": CoulombViscous(),
     "asymmetric": Asymmetric(),
     "stribeck": Stribeck(),
@@ -315,9 +315,9 @@ def friction_law(name: str, data: FrictionData | None = None) -> Law:
         )
     warm = None if data is None else data.temperature
     reference = ROOM_K if warm is None else float(np.round(warm.mean()))
-    extra: dict[str, Term] = {
+    extra: dict[str, LawTerm] = {
         "offset": Offset(),
-        "load": Load(),
+        "load": LoadFriction(),
         "temperature": Temperature(reference),
         "inertia": RotorInertia(),
     }

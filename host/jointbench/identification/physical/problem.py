@@ -33,7 +33,7 @@ _WIDTH = len(PARAMETER_NAMES)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PhysicalProblem:
     """Find x so that ½ |rows @ x - values|² is least, every link is a body, and what must not be negative is not.
 
     Attributes:
@@ -54,7 +54,7 @@ class Problem:
     prior: Prior
 
     @classmethod
-    def of(cls, estimate: BaseEstimate, prior: PriorName, drives: tuple[Array, Array] | None = None) -> Problem:
+    def of(cls, estimate: BaseEstimate, prior: PriorName, drives: tuple[Array, Array] | None = None) -> PhysicalProblem:
         """Set it up for an estimate, with a prior by name; `drives` as of `physical_parameters`."""
         base = estimate.base
         bodies = reference_bodies(base.robot)
@@ -242,13 +242,13 @@ def physical_parameters(
     IEEE RA-L 3(1), 2018; Lee, Wensing & Park, IEEE T-RO 36(1), 2020; Rucker & Wensing, IEEE RA-L 7(2), 2022.
     """
     _check(prior, weight, margin, method)
-    problem = Problem.of(estimate, prior, drives)
+    problem = PhysicalProblem.of(estimate, prior, drives)
     search = _by_cones if method == "lmi" else _by_newton
     x, status = search(problem, weight, SLIGHT[prior], margin)
     return _result(problem, x, margin, method, prior, status)
 
 
-def _by_cones(problem: Problem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
+def _by_cones(problem: PhysicalProblem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
     """Return the solution with no weight given: among what gives the estimate itself, else with a slight weight."""
     if weight is None:
         try:
@@ -273,7 +273,7 @@ def _by_cones(problem: Problem, weight: float | None, slight: float, margin: flo
     raise failure
 
 
-def _by_newton(problem: Problem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
+def _by_newton(problem: PhysicalProblem, weight: float | None, slight: float, margin: float) -> tuple[Array, str]:
     """The same; but the search goes on among what gives the estimate where that is reached from what is weighed."""
     numbers = FreeNumbers(problem.prior.n_bodies, problem.signed, margin)
     x, steps = solve_newton(problem.anywhere(), problem.prior, weight or slight, numbers, problem.inside)
@@ -285,7 +285,9 @@ def _by_newton(problem: Problem, weight: float | None, slight: float, margin: fl
     return x, f"solved in {steps} steps of Newton's method"
 
 
-def _result(problem: Problem, x: Array, margin: float, method: str, prior: str, status: str) -> PhysicalParameters:
+def _result(
+    problem: PhysicalProblem, x: Array, margin: float, method: str, prior: str, status: str
+) -> PhysicalParameters:
     estimate, robot = problem.estimate, problem.estimate.base.robot
     x = _without_rounding(problem, x, margin)
     full = problem.scaling @ x
@@ -310,7 +312,7 @@ def _result(problem: Problem, x: Array, margin: float, method: str, prior: str, 
     )
 
 
-def _without_rounding(problem: Problem, x: Array, margin: float) -> Array:
+def _without_rounding(problem: PhysicalProblem, x: Array, margin: float) -> Array:
     """The parameters with what the solver left outside: drawn towards the reference, which is possible, far enough.
 
     Raises:

@@ -202,7 +202,7 @@ def solve_newton(around: Around, prior: Prior, weight: float, numbers: FreeNumbe
     Source: Rucker & Wensing, IEEE RA-L 7(2), 2022, of the numbers; damped and with absolute eigenvalues as in
     Nocedal & Wright, Numerical Optimization, 2nd ed. 2006, sec. 3.4.
     """
-    search = _Search(around, prior, weight, numbers, start)
+    search = _NewtonSearch(around, prior, weight, numbers, start)
     (z, barrier), steps = search.begin(start), 0
     last = max(_LAST * weight, _LEAST)
     while True:
@@ -212,7 +212,7 @@ def solve_newton(around: Around, prior: Prior, weight: float, numbers: FreeNumbe
         barrier = max(_SHRINK * barrier, last)
 
 
-class _Search:
+class _NewtonSearch:
     """Newton's steps on data, prior and a barrier."""
 
     def __init__(self, around: Around, prior: Prior, weight: float, numbers: FreeNumbers, start: Array) -> None:

@@ -15,7 +15,7 @@ from jointbench.identification.zero_moment_point.reduced_parameters import Reduc
 from jointbench.identification.zero_moment_point.stance import Stance
 
 
-class Value(NamedTuple):
+class ObjectiveValue(NamedTuple):
     """The objective [m²], its gradient G, shape (p,), and its Hessian H, shape (p, p)."""
 
     value: float
@@ -24,7 +24,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class ZmpObjective:
     """e(Phi) = mean over samples of |z(Phi) - measured|², with analytic derivatives.
 
     With r the residuals, J their derivatives, D of `Point`, t of `Coefficients`, and s the derivatives of log F:
@@ -44,7 +44,7 @@ class Objective:
     def _theory(self) -> Theory:
         return Theory.of(self.stance, self.reduced)
 
-    def __call__(self, phi: Array) -> Value:
+    def __call__(self, phi: Array) -> ObjectiveValue:
         """Value, gradient and Hessian at Phi, shape (p,)."""
         t = self.reduced.coefficients(phi)
         z = self._theory(t.value)
@@ -55,7 +55,7 @@ class Objective:
         bent = np.tensordot(np.einsum("kc,kct->t", residual, z.slopes), t.second, 1)
         rows = jacobian.reshape(-1, jacobian.shape[2])
         n = len(residual)
-        return Value(
+        return ObjectiveValue(
             value=float(np.sum(residual**2)) / n,
             gradient=2.0 * pull.sum(axis=0) / n,
             hessian=2.0 * (rows.T @ rows - crossed - crossed.T + bent) / n,
@@ -111,7 +111,7 @@ class MassPlane:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class BoundedSolution:
     """End of a search.
 
     Attributes:
@@ -166,7 +166,7 @@ def solve(
     robust_rows: int = 0,
     close: float = CLOSE,
     steps: int = 50,
-) -> Solution:
+) -> BoundedSolution:
     """Minimise Σ rho(residual) over Phi, with mass_row @ Phi + held_mass = total_mass and Phi within its bounds.
 
     Each step minimises the linearised rows within the bounds, and within a trust region: it is damped by lambda times
@@ -207,9 +207,7 @@ def solve(
     here, damping, trace, converged = at(x), _FIRST_DAMPING, list[tuple[float, float, float]](), False
     while len(trace) < steps and damping < _MOST_DAMPING and not converged:
         left = np.maximum(room - faces @ (plane.offset + plane.basis @ x[:n]), 0.0)
-        damped, whole = (
-            solve_qp(here.damped(each), here.slope, walls, left) for each in (damping, _LEAST_DAMPING)
-        )
+        damped, whole = (solve_qp(here.damped(each), here.slope, walls, left) for each in (damping, _LEAST_DAMPING))
         if damped is None:
             damping *= _TIGHTER
             continue
@@ -223,7 +221,7 @@ def solve(
         damping = max(damping * (_LOOSER if kept > _GOOD else _TIGHTER if kept < _POOR else 1.0), _LEAST_DAMPING)
         if there.value <= here.value:
             x, here = x + step, there
-    return Solution(phi_of(x), x[n:], plane, tuple(trace), converged)
+    return BoundedSolution(phi_of(x), x[n:], plane, tuple(trace), converged)
 
 
 def _moments(phi: Array) -> Array:

@@ -21,10 +21,10 @@ from jointbench.identification.settings import FitSettings
 from jointbench.identification.triangles import Triangles, compress
 from jointbench.identification.triangles import solve as solve_rows
 from jointbench.identification.zero_moment_point.bounded_least_squares import (
+    BoundedSolution,
     MassPlane,
-    Objective,
-    Solution,
-    Value,
+    ObjectiveValue,
+    ZmpObjective,
     solve,
     start_of,
 )
@@ -117,7 +117,7 @@ def estimate_of_torques(
     """
     torques = _Torques.of(parts, base, reduced)
     weights, trace = np.ones(torques.n_groups), list[tuple[float, float, float]]()
-    found = Solution(
+    found = BoundedSolution(
         start_of(reduced, total_mass), np.zeros(torques.n_drives), MassPlane.of(reduced, total_mass), (), True
     )
     for _ in range(_PASSES):
@@ -192,13 +192,13 @@ class _Torques:
 
         return rows
 
-    def weights(self, found: Solution) -> Array:
+    def weights(self, found: BoundedSolution) -> Array:
         """Inverse deviation of what is left of each group's torque, 1 where nothing is, shape (n_groups,)."""
         both = np.append(self.reduced.coefficients(found.phi).value, found.beside)
         squares = self.triangles.squares(both) / np.maximum(self.triangles.counts, 1)
         return 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
 
-    def around(self, found: Solution) -> tuple[Rows, ...]:
+    def around(self, found: BoundedSolution) -> tuple[Rows, ...]:
         """Return the residual of the torques, and its derivatives by Phi on its plane, then by d."""
         t = self.reduced.coefficients(found.phi)
         spread = np.hstack([self.terms @ t.first @ found.plane.basis, self.drives])
@@ -317,7 +317,7 @@ def projected_newton(
 
     Source: Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
     """
-    objective, rows = Objective(stance, reduced), stance.n_samples
+    objective, rows = ZmpObjective(stance, reduced), stance.n_samples
     low, high = reduced.bounds.T
     phi, row = np.clip(start_of(reduced, total_mass, start), low, high), reduced.mass_row
     trace, converged = list[tuple[float, float, float]](), False
@@ -373,7 +373,7 @@ def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> Zm
 _WORDS = ("identified", "weak", "refused")
 
 
-def _newton(value: Value) -> Array:
+def _newton(value: ObjectiveValue) -> Array:
     """-H⁻¹ G, or no step where H is not positive definite."""
     try:
         return -cho_solve(cho_factor(value.hessian), value.gradient)

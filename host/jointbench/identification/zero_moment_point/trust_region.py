@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from jointbench.arrays import Array
-from jointbench.identification.least_squares import LEAST_EXPECTED, Stretch, windowed_covariance
+from jointbench.identification.least_squares import LEAST_EXPECTED, ConsecutiveTerms, windowed_covariance
 from jointbench.identification.zero_moment_point.bounded_least_squares import (
     CLOSE,
     HUBER,
+    BoundedSolution,
     Rows,
-    Solution,
     solve,
     start_of,
 )
@@ -105,9 +105,9 @@ def starting_rows(time: Array, period: float) -> NDArray[np.bool_]:
     return (steps <= 0.0) | (steps > _GAP * period)
 
 
-def _stretches(terms: Array, starts: NDArray[np.bool_]) -> Iterator[Stretch]:
+def _stretches(terms: Array, starts: NDArray[np.bool_]) -> Iterator[ConsecutiveTerms]:
     for part in np.split(terms, np.flatnonzero(starts[1:]) + 1):
-        yield Stretch(True, part.T)
+        yield ConsecutiveTerms(True, part.T)
 
 
 def _share(jacobian: Array, bread: Array, width: int) -> float:
@@ -297,12 +297,12 @@ class _Problem:
 
         return found
 
-    def sigma(self, found: Solution) -> Array:
+    def sigma(self, found: BoundedSolution) -> Array:
         """Return the sigma of the residuals of x, y [m] and vertical force [N], by their median."""
         size = np.abs(self.residual(found.phi, found.beside)[0])
         return np.maximum(np.median(size, axis=0) / _NORMAL, _LEAST_SIGMA)
 
-    def error_bars(self, found: Solution, sigma: Array, kappa: float) -> ErrorBars:
+    def error_bars(self, found: BoundedSolution, sigma: Array, kappa: float) -> ErrorBars:
         """Return error bars of what is free of Phi, then of what is beside it."""
         residual, jacobian = self.residual(found.phi, found.beside)
         u, p = residual / sigma, len(found.phi)
@@ -314,7 +314,7 @@ class _Problem:
         return error_bars(free, np.clip(u, -HUBER, HUBER), slope, prior, starts, directions)
 
     def estimate(
-        self, found: Solution, bars: ErrorBars, sigma: Array, total_mass: float,
+        self, found: BoundedSolution, bars: ErrorBars, sigma: Array, total_mass: float,
         trace: tuple[tuple[float, float, float], ...], settled: bool,
     ) -> ZmpEstimate:  # fmt: skip
         """Return the estimate with its judgement."""

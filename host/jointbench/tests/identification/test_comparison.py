@@ -12,7 +12,7 @@ from jointbench.dynamics import model_parameter_names
 from jointbench.errors import FitError, IncomparableModels
 from jointbench.identification import Model, fit
 from jointbench.identification.comparison import compare, effective_rows
-from jointbench.identification.fleet import Fleet, Member
+from jointbench.identification.fleet import Fleet, FleetMember
 from jointbench.identification.torque_difference import AllParameters, MotionTorque, holm, joint_test, single_tests
 from jointbench.robot import Coupling
 from jointbench.signals import Motion
@@ -359,7 +359,7 @@ def test_units_with_laws_are_one_family_and_the_worn_one_stands_out() -> None:
         *(identified_with_law(seed) for seed in range(6)),
         identified_with_law(20, j2=stribeck(6.0, 8.0, 9.0, 0.2)),
     ]
-    (family,) = Fleet(tuple(Member(f"unit{k}", "", model) for k, model in enumerate(models))).families
+    (family,) = Fleet(tuple(FleetMember(f"unit{k}", "", model) for k, model in enumerate(models))).families
     assert "j2.static_rise" in {spread.name for spread in family.spreads}
     outliers = [outlier for outlier in family.outliers if outlier.parameter == "j2.static_rise"]
     assert [outlier.unit for outlier in outliers] == ["unit6"]

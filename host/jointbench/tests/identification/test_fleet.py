@@ -18,7 +18,7 @@ from jointbench.dynamics import model_parameter_names
 from jointbench.errors import FleetError, MissingExtra, RunError
 from jointbench.identification import Model, fit, load_model
 from jointbench.identification import fleet as room
-from jointbench.identification.fleet import Fleet, Member, fit_fleet
+from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
 from jointbench.identification.random_effects import deleted_residuals, pool
 from jointbench.recording import open_run, save_samples
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
@@ -266,7 +266,7 @@ def test_zipped_runs(folder: Path, parameters: Array, fleet: Fleet, tmp_path: Pa
 
 
 def test_stopped_by_ctrl_c_what_is_fitted_stays(folder: Path, parameters: Array, tmp_path: Path):
-    def told(member: Member, done: int, of: int) -> None:
+    def told(member: FleetMember, done: int, of: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
@@ -283,7 +283,7 @@ def test_robots_of_different_kinds_are_families_of_their_own(fleet: Fleet):
         dataclasses.replace(model, base=dataclasses.replace(model.base, grouping=1.1 * model.base.grouping))
         for model in models(fleet)[:2]
     ]
-    others = tuple(Member(f"long{k}", "", model) for k, model in enumerate(longer))
+    others = tuple(FleetMember(f"long{k}", "", model) for k, model in enumerate(longer))
     families = Fleet((*fleet.members[:3], *others)).families
     assert [family.units for family in families] == [("unit00", "unit01", "unit02"), ("long0", "long1")]
 

@@ -6,7 +6,7 @@ from scipy import signal
 
 from jointbench.arrays import Array
 from jointbench.identification.least_squares import (
-    Stretch,
+    ConsecutiveTerms,
     least_squares,
     long_run_covariance,
     long_run_covariance_of,
@@ -213,7 +213,7 @@ def written_out(terms: Array, lags: int) -> Array:
 def stretches(terms: Array, cuts: tuple[int, ...], gaps: tuple[int, ...] = ()):
     """The terms cut into stretches, some of them after a gap."""
     ends = (0, *cuts, len(terms))
-    return [Stretch(start == 0 or start in gaps, terms[start:stop].T) for start, stop in pairwise(ends)]
+    return [ConsecutiveTerms(start == 0 or start in gaps, terms[start:stop].T) for start, stop in pairwise(ends)]
 
 
 @pytest.mark.parametrize("lags", [0, 1, 7, 40, 100])

@@ -9,7 +9,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, drive_parameter_names, energy
 from jointbench.errors import FitError, NotSimulable
-from jointbench.identification.estimators.closed_loop import Plant, Servo, SimulatedMotion
+from jointbench.identification.estimators.closed_loop import Servo, SimulatedMotion, SimulatedPlant
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.dynamics.test_inverse_dynamics import pinocchio_model
 from jointbench.tests.identification.synthetic import arm
@@ -26,9 +26,9 @@ def full_parameters(robot: Robot, **drive: float) -> Array:
     return np.concatenate([robot.standard_parameters, [drive.get(kind, 0.0) for kind in kinds]])
 
 
-def plant(robot: Robot, **drive: float) -> Plant:
+def plant(robot: Robot, **drive: float) -> SimulatedPlant:
     base = base_parameters(robot)
-    return Plant(robot, base, base.group(full_parameters(robot, **drive)))
+    return SimulatedPlant(robot, base, base.group(full_parameters(robot, **drive)))
 
 
 def free(robot: Robot) -> Servo:
@@ -37,7 +37,7 @@ def free(robot: Robot) -> Servo:
 
 
 def let_go(
-    plant: Plant, start: Array, step: float, torque: Array | None = None, seconds: float = SECONDS
+    plant: SimulatedPlant, start: Array, step: float, torque: Array | None = None, seconds: float = SECONDS
 ) -> SimulatedMotion:
     """What happens under a constant torque, from rest."""
     n = round(seconds / step)
@@ -169,8 +169,8 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
         plant(undriven)
     floating = dataclasses.replace(robot, base_link=robot.joints[0].link)
     with pytest.raises(FitError, match="its base is free to move"):
-        Plant(floating, base, np.zeros(base.rank))
-    negative = Plant(robot, base, -base.group(full_parameters(robot, rotor_inertia=0.1)))
+        SimulatedPlant(floating, base, np.zeros(base.rank))
+    negative = SimulatedPlant(robot, base, -base.group(full_parameters(robot, rotor_inertia=0.1)))
     with pytest.raises(NotSimulable, match=r"joint j\d has the inertia -"):
         negative.inertia(np.zeros((1, 3)))
     with pytest.raises(NotSimulable, match="mass matrix is not positive"):

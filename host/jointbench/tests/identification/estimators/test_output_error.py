@@ -10,7 +10,7 @@ from jointbench.arrays import Array
 from jointbench.bench import Facts, default_settings, motor_settings
 from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
-from jointbench.identification.estimators.closed_loop import Plant
+from jointbench.identification.estimators.closed_loop import SimulatedPlant
 from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.estimators.output_error import Follower, OutputError, Servo, board_servo
 from jointbench.identification.estimators.paired_rows import PairedRows
@@ -48,7 +48,7 @@ def driven_run(position_noise: float, seed: int, servo: Servo | None = None) -> 
     before = 500  # as long as a robot is held before it plays, for it to hang in its servo
     reference = np.vstack([np.repeat(reference[:1], before, axis=0), reference])
     velocity = np.vstack([np.zeros((before, ROBOT.n_joints)), velocity])
-    plant = Plant(ROBOT, BASE, TRUTH)
+    plant = SimulatedPlant(ROBOT, BASE, TRUTH)
     feedforward = plant.gravity(reference) if servo is None else None
     driving = servo or Servo.second_order(plant.inertia(reference[::100]), BANDWIDTH_HZ)
     motion = plant.follow(driving, reference, velocity, PERIOD_S, start=reference[0], feedforward=feedforward)
@@ -67,7 +67,7 @@ def simulated_torque(problem: Problem, parameters: Array) -> Array:
     """Torque rows of a simulation with these parameters."""
     (run,), (seen,) = problem.runs, problem.observations
     follower = Follower.of(run, seen.settings, BANDWIDTH_HZ, plan_needs_servo=True)
-    moved = follower.simulate(Plant(ROBOT, BASE, parameters))
+    moved = follower.simulate(SimulatedPlant(ROBOT, BASE, parameters))
     return observe(moved, ROBOT, BASE, seen.settings).regressor @ parameters
 
 
@@ -128,7 +128,7 @@ def test_the_regressor_is_nearly_the_torques_derivative() -> None:
     problem = problem_of(driven_run(0.0, 0), settings=SETTINGS)
     (seen,) = problem.observations
     follower = Follower.of(problem.runs[0], seen.settings, BANDWIDTH_HZ, plan_needs_servo=True)
-    regressor = observe(follower.simulate(Plant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings).regressor
+    regressor = observe(follower.simulate(SimulatedPlant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings).regressor
     base = simulated_torque(problem, TRUTH)
     for k, name in enumerate(BASE.leading_names):
         change = np.zeros(BASE.rank)
@@ -186,7 +186,7 @@ def test_the_simulated_rows_are_those_of_the_recording() -> None:
     problem = problem_of(driven_run(0.0, 0), settings=SETTINGS)
     (run,), (seen,) = problem.runs, problem.observations
     follower = Follower.of(run, seen.settings, BANDWIDTH_HZ, plan_needs_servo=True)
-    rows = observe(follower.simulate(Plant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings)
+    rows = observe(follower.simulate(SimulatedPlant(ROBOT, BASE, TRUTH)), ROBOT, BASE, seen.settings)
     for pair in PairedRows(problem.parts[0], rows).pairs():
         assert np.array_equal(pair.torque, pair.other_torque)
         # With the truth it is the recording itself, but for the servo: what inertia it is made for is told from other

@@ -12,7 +12,7 @@ from jointbench.dynamics import base_parameters
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, Model, load_model, validate
 from jointbench.identification.friction import FrictionData, FrictionFit, fit_friction, friction_law
-from jointbench.identification.friction.joint_laws import JointLaws, LawRows, Point, PredictedRows
+from jointbench.identification.friction.joint_laws import JointLaws, LawPoint, LawRows, PredictedRows
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.rows import Rows
 from jointbench.recording import Run
@@ -64,7 +64,7 @@ def cramer_rao(run: Run, model: Model, joints: dict[str, Friction], truth: list[
     assert friction is not None
     rows, laws = observe(run, ROBOT, model.base, model.settings), friction.laws
     base = model.base.group(truth_without_friction(ROBOT, joints))[laws.kept]
-    at = Point(base, np.tile(truth, len(laws.laws)))
+    at = LawPoint(base, np.tile(truth, len(laws.laws)))
     information = np.zeros((len(at.all), len(at.all)))
     for block in LawRows(rows, rows, laws, at, np.zeros(laws.n_parameters, dtype=np.bool_)).blocks():
         weighted = (block.regressor / model.fit_rms[:, None])[block.used]
@@ -285,13 +285,13 @@ LAWS = {
 
 
 @pytest.fixture(scope="module")
-def observed() -> tuple[Observations, JointLaws, Point]:
+def observed() -> tuple[Observations, JointLaws, LawPoint]:
     robot = arm(3)
     joints = {name: stribeck(6.0, 4.0, 9.0, 0.2) for name in robot.joint_names}
     base = base_parameters(robot)
     laws = JointLaws(base, {name: friction_law(law) for name, (law, _) in LAWS.items()})
     values = np.concatenate([values for _, values in LAWS.values()])
-    at = Point(base.group(truth_without_friction(robot, joints))[laws.kept], values)
+    at = LawPoint(base.group(truth_without_friction(robot, joints))[laws.kept], values)
     run = law_run(robot, joints, motion_seed=1, noise_seed=1, repeats=1)
     return observe(run, robot, base, FitSettings()), laws, at
 
@@ -300,12 +300,12 @@ def whole(rows: Rows) -> Iterator[tuple[Array, Array]]:
     return ((block.regressor, block.torque) for block in rows.blocks())
 
 
-def predicted(observed: tuple[Observations, JointLaws, Point], at: Point) -> Array:
+def predicted(observed: tuple[Observations, JointLaws, LawPoint], at: LawPoint) -> Array:
     rows, laws, _ = observed
     return np.concatenate([regressor[:, :, 0] for regressor, _ in whole(PredictedRows(rows, rows, laws, at))])
 
 
-def test_at_the_point_itself_nothing_is_approximate(observed: tuple[Observations, JointLaws, Point]) -> None:
+def test_at_the_point_itself_nothing_is_approximate(observed: tuple[Observations, JointLaws, LawPoint]) -> None:
     rows, laws, at = observed
     for held in (np.zeros(laws.n_parameters, dtype=np.bool_), np.arange(laws.n_parameters) % 3 == 1):
         values = np.concatenate([at.base, at.laws[~held]])
@@ -315,14 +315,14 @@ def test_at_the_point_itself_nothing_is_approximate(observed: tuple[Observations
         np.testing.assert_allclose(left, rows.torque[rows.complete] - predicted(observed, at), rtol=0, atol=1e-9)
 
 
-def test_columns_are_the_derivative(observed: tuple[Observations, JointLaws, Point]) -> None:
+def test_columns_are_the_derivative(observed: tuple[Observations, JointLaws, LawPoint]) -> None:
     rows, laws, at = observed
     held = np.zeros(laws.n_parameters, dtype=np.bool_)
     columns = np.concatenate([each for each, _ in whole(LawRows(rows, rows, laws, at, held))])
     for k in range(len(at.all)):
         step = 1e-5 * max(abs(at.all[k]), 0.1)
         ends = [at.all + sign * step * (np.arange(len(at.all)) == k) for sign in (1.0, -1.0)]
-        points = [Point(end[: len(at.base)], end[len(at.base) :]) for end in ends]
+        points = [LawPoint(end[: len(at.base)], end[len(at.base) :]) for end in ends]
         slope = (predicted(observed, points[0]) - predicted(observed, points[1])) / (2.0 * step)
         # Differences err by step² of the third derivative, 1e-10, and by rounding over the step, 1e-8; only at samples
         # where the load crosses zero between the two does its size have no derivative.
@@ -330,7 +330,7 @@ def test_columns_are_the_derivative(observed: tuple[Observations, JointLaws, Poi
         np.testing.assert_allclose(slope, columns[:, :, k], rtol=0, atol=2e-6 * scale, err_msg=str(k))
 
 
-def test_what_a_law_stands_for_has_no_column(observed: tuple[Observations, JointLaws, Point]) -> None:
+def test_what_a_law_stands_for_has_no_column(observed: tuple[Observations, JointLaws, LawPoint]) -> None:
     rows, laws, at = observed
     held = np.zeros(laws.n_parameters, dtype=np.bool_)
     names = np.array(laws.base.leading_names)

@@ -10,7 +10,7 @@ from jointbench.arrays import IDENTITY
 from jointbench.dynamics import StreamingQR, base_parameters, model_columns
 from jointbench.errors import FitError, ImpossibleParameters, PhysicalSolverFailed, ShapeError
 from jointbench.identification.physical import BaseEstimate, physical_parameters
-from jointbench.identification.physical.problem import Problem
+from jointbench.identification.physical.problem import PhysicalProblem
 from jointbench.identification.physical.pseudo_inertia import (
     as_matrix,
     pseudo_inertia,
@@ -191,7 +191,7 @@ def test_a_pendulum_as_by_a_general_optimiser():
 def test_the_optimum_meets_its_conditions():
     """Slope of the cost at each link: a matrix S ⪰ 0 (no way down into what is possible) with S (P' - margin E) = 0."""
     estimate, weight = noisy_case(COBOT, MUCH_NOISE, 0).estimate, 0.01
-    problem = Problem.of(estimate, "uniform")
+    problem = PhysicalProblem.of(estimate, "uniform")
     found = physical_parameters(estimate, prior="uniform", weight=weight)
     x = np.linalg.lstsq(problem.scaling, found.full_parameters)[0].astype(np.float64)
     slope = problem.rows.T @ (problem.rows @ x - problem.values) + weight * problem.prior.gradient(x)

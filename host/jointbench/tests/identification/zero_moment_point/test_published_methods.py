@@ -21,7 +21,11 @@ from jointbench.identification.zero_moment_point import (
     projected_newton,
     published_methods,
 )
-from jointbench.identification.zero_moment_point.bounded_least_squares import Objective, Solution, Value
+from jointbench.identification.zero_moment_point.bounded_least_squares import (
+    BoundedSolution,
+    ObjectiveValue,
+    ZmpObjective,
+)
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate
 from jointbench.identification.zero_moment_point.published_methods import (
     TorqueRows,
@@ -150,7 +154,7 @@ def test_a_robot_that_hardly_moves_is_refused() -> None:
 def test_a_search_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     solve = published_methods.solve
 
-    def endless(*arguments: Any) -> Solution:
+    def endless(*arguments: Any) -> BoundedSolution:
         return replace(solve(*arguments), converged=False)
 
     monkeypatch.setattr(published_methods, "solve", endless)
@@ -181,14 +185,14 @@ def visited() -> list[Array]:
 
 @pytest.fixture(scope="module")
 def newton_estimate(visited: list[Array]) -> ZmpEstimate:
-    value_of = Objective.__call__
+    value_of = ZmpObjective.__call__
 
-    def watched(self: Objective, phi: Array) -> Value:
+    def watched(self: ZmpObjective, phi: Array) -> ObjectiveValue:
         visited.append(phi.copy())
         return value_of(self, phi)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Objective, "__call__", watched)
+        patch.setattr(ZmpObjective, "__call__", watched)
         return projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS)
 
 
@@ -218,10 +222,10 @@ def test_a_step_of_steepest_descent_is_that_of_a_hand(monkeypatch: pytest.Monkey
     stance = stood(0, rotary=False)
     gradients = [np.array([0.1, 0.0, 0.0, 0.0, 1.3, 0.0, 0.0, 0.0]), np.zeros(8)]
 
-    def slope(_: Objective, phi: Array) -> Value:
-        return Value(1.0, gradients.pop(0) / stance.n_samples, np.zeros((8, 8)))
+    def slope(_: ZmpObjective, phi: Array) -> ObjectiveValue:
+        return ObjectiveValue(1.0, gradients.pop(0) / stance.n_samples, np.zeros((8, 8)))
 
-    monkeypatch.setattr(Objective, "__call__", slope)
+    monkeypatch.setattr(ZmpObjective, "__call__", slope)
     start = TRUTH.copy()
     newton_estimate = projected_newton(stance, REDUCED, TOTAL_MASS, start=start)
     moved = [-0.002, 0.0, 0.0, 0.0, -0.024, 0.004, 0.004, 0.004]
@@ -265,11 +269,11 @@ def test_newtons_step_is_taken_whole_where_the_hessian_is_definite(monkeypatch: 
     """Of a bowl about the truth, which is on the plane: one step there, and one that finds nothing to do."""
     shape = np.diag([30.0, 20.0, 10.0, 40.0, 1.0, 2.0, 3.0, 4.0])
 
-    def bowl(_: Objective, phi: Array) -> Value:
+    def bowl(_: ZmpObjective, phi: Array) -> ObjectiveValue:
         off = phi - TRUTH
-        return Value(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
+        return ObjectiveValue(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
 
-    monkeypatch.setattr(Objective, "__call__", bowl)
+    monkeypatch.setattr(ZmpObjective, "__call__", bowl)
     newton_estimate = projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS)
     np.testing.assert_allclose(newton_estimate.values, TRUTH, atol=1e-9)
     assert newton_estimate.iterations == 2
@@ -281,11 +285,11 @@ def test_a_step_that_a_bound_cuts_short_is_not_the_last(monkeypatch: pytest.Monk
     farthest = REDUCED.bounds[3, 1]
     bottom[3] = farthest + 0.02
 
-    def bowl(_: Objective, phi: Array) -> Value:
+    def bowl(_: ZmpObjective, phi: Array) -> ObjectiveValue:
         off = phi - bottom
-        return Value(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
+        return ObjectiveValue(float(off @ shape @ off), 2.0 * shape @ off, 2.0 * shape)
 
-    monkeypatch.setattr(Objective, "__call__", bowl)
+    monkeypatch.setattr(ZmpObjective, "__call__", bowl)
     start = REDUCED.nominal.copy()
     start[3] = farthest - 1e-5
     newton_estimate = projected_newton(stood(0, rotary=False), REDUCED, TOTAL_MASS, start=start)

@@ -15,7 +15,7 @@ from jointbench.identification.zero_moment_point import (
     mean_distance,
     projected_newton,
 )
-from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, Objective, solve, start_of
+from jointbench.identification.zero_moment_point.bounded_least_squares import MassPlane, ZmpObjective, solve, start_of
 from jointbench.identification.zero_moment_point.reduced_parameters import Theory
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
@@ -226,7 +226,7 @@ def differentiated(short_stance: Stance, reduced: ReducedParameters, phi: Array)
 def test_gradient_and_hessian_are_those_of_automatic_differentiation(short_stance: Stance, rotary: str) -> None:
     reduced = ReducedParameters(biped(), "cad" if rotary == "cad" else "none")
     exact = differentiated(short_stance, reduced, POINT)
-    found = Objective(short_stance, reduced)(POINT)
+    found = ZmpObjective(short_stance, reduced)(POINT)
 
     assert found.value == pytest.approx(exact.value, rel=1e-12)
     np.testing.assert_allclose(found.gradient, exact.gradient, rtol=1e-9, atol=1e-12 * np.abs(exact.gradient).max())
@@ -250,7 +250,7 @@ def test_where_all_masses_grow_together_the_point_stays(short_stance: Stance) ->
     both = [mean_distance(short_stance, reduced.standard(each)) for each in (POINT, heavier)]
     # The links of no kind, 6 % of the mass, do not grow with them.
     assert both[0] == pytest.approx(both[1], rel=0.02)
-    assert np.linalg.eigvalsh(Objective(short_stance, reduced)(POINT).hessian)[0] < 0.0
+    assert np.linalg.eigvalsh(ZmpObjective(short_stance, reduced)(POINT).hessian)[0] < 0.0
 
 
 N = 4000
