@@ -25,7 +25,7 @@ IMPLIED = {"fault_transport", "several_boards"}
 def test_the_live_file_says_what_the_bench_has(tmp_path: Path) -> None:
     with virtual_bench(BENCHES / "unix6.toml", out=tmp_path) as live:
         bench = read_live_file(live)
-    assert (bench.clock, bench.limits) == ("virtual", {"position_rad": 0.5, "velocity_rad_s": 1.0})
+    assert (bench.clock, bench.terms.limits) == ("virtual", {"position_rad": 0.5, "velocity_rad_s": 1.0})
     assert bench.features == MEASURED | ASKED | IMPLIED | {"sync"}
     assert len(bench.terms.wires) == 6
 

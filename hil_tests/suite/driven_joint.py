@@ -69,7 +69,7 @@ class DrivenJoint:
             TrajectoryError: what it would break even so.
         """
         bench, motors = self.bench, self.bench.robot.transmission_matrix
-        amplitude = min(amplitude, 0.9 * bench.file.limits.get("position_rad", amplitude / 0.9))
+        amplitude = min(amplitude, 0.9 * bench.file.terms.limits.get("position_rad", amplitude / 0.9))
         index = bench.boards.index(self.board)
         start = motors @ np.array(bench.robot.home)
         start[index] = 2.0 * math.pi * self.position() / self.facts.motor_counts
@@ -81,7 +81,7 @@ class DrivenJoint:
         widest = float(np.min(widest_way(bench, period)[moved] / np.abs(way[moved])))
         stands = np.asarray(np.linalg.solve(motors, start), np.float64)
         wave = Wave(stands, min(amplitude * abs(self.facts.ratio), widest) * way, period)
-        Gate.of_boards(bench.robot, bench.boards, bench.settings, bench.file.limits, stands).check(wave)
+        Gate.of_boards(bench.robot, bench.boards, bench.settings, bench.file.terms.limits, stands).check(wave)
         return trajectory_knots(wave, bench.robot, bench.facts)[index]
 
     def arm(self, knots: NDArray[np.int32] | None = None, repeats: int = 1) -> None:

@@ -19,7 +19,7 @@ def at_rest(bench: Bench, period: float) -> Wave:
 
 def small_wave(bench: Bench, way: float = WAY, period: float = PERIOD) -> Wave:
     """Every joint there and back by `way` [rad], or as far as bench and robot allow, towards its window's middle."""
-    start, way = bench.positions(), min(way, 0.9 * bench.file.limits.get("position_rad", way))
+    start, way = bench.positions(), min(way, 0.9 * bench.file.terms.limits.get("position_rad", way))
     middle = bench.robot.position_limits.mean(axis=1)
     return Wave(start, np.where(start > middle, -1.0, 1.0) * np.minimum(way, widest_way(bench, period)), period)
 

@@ -172,7 +172,7 @@ class Bench:
             BenchFileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
-        settings = settings or default_settings(self.robot, self.file.servos, self.file.limits)
+        settings = settings or default_settings(self.robot, self.file.servos, self.file.terms.limits)
         interval = self.file.sample_every if sample_every is None else sample_every
         if interval > 1:  # what moves faster than the samples would show as slow
             slow = _OF_SAMPLE_RATE / (interval * self.facts[0].tick_period)
@@ -238,11 +238,11 @@ class Bench:
         """
         from jointbench.bench.gate import Gate  # brings the proofs of excitations: only to programs that move
 
-        if stands is None and "position_rad" in self.file.limits:
+        if stands is None and "position_rad" in self.file.terms.limits:
             stands = self.positions()
         if self._stood is None:
             self._stood = stands
-        return Gate.of_boards(self.robot, self.boards, self.settings, self.file.limits, stands, self._stood)
+        return Gate.of_boards(self.robot, self.boards, self.settings, self.file.terms.limits, stands, self._stood)
 
     def move_to(
         self,

@@ -253,11 +253,6 @@ class BenchFile:
         return self.terms.clock
 
     @property
-    def limits(self) -> Mapping[str, float]:
-        """Limits of the bench by name and unit: position_rad, velocity_rad_s, current_A."""
-        return self.terms.limits
-
-    @property
     def features(self) -> frozenset[str]:
         """Features of the bench: those that the file states, and those that follow from its boards and wiring."""
         joints = [board.joint for board in self.boards]

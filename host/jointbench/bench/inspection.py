@@ -91,7 +91,7 @@ def _together(
     plan: Trajectory | None,
 ) -> list[BoardFinding]:
     """Findings of all boards together: the joints' positions, and whether lines, limits and plan suit them."""
-    settings = default_settings(robot, file.servos, file.limits)
+    settings = default_settings(robot, file.servos, file.terms.limits)
     findings = position_findings(drivers, [observed[board.joint] for board in drivers], robot)
     findings += settings_findings(drivers, robot, settings)
     try:
@@ -104,7 +104,7 @@ def _together(
 
     drivers_observed = [observed[board.joint] for board in drivers]
     stands = np.array([joint_angle(drivers, drivers_observed, robot, joint)[-1] for joint in range(len(drivers))])
-    gate = Gate.of_boards(robot, drivers, settings, file.limits, stands)
+    gate = Gate.of_boards(robot, drivers, settings, file.terms.limits, stands)
     refusals = gate.refusals(plan) or ("",)
     length = f"{plan.period:g} s"
     return [*findings, *(BoardFinding("plan", "playable", not why, length, why or length) for why in refusals)]

@@ -41,7 +41,7 @@ def urls(bench: BenchFile) -> list[str]:
 def test_a_real_bench_says_what_it_has(tmp_path: Path) -> None:
     stated = 'features = ["motor", "torque_sensor"]\n[limits]\nposition_rad = 0.5\ncurrent_A = 2\n'
     bench = read_terms(tmp_path, HEAD + stated + SYNC + BOARDS)
-    assert (bench.clock, bench.limits) == ("wall", {"position_rad": 0.5, "current_A": 2.0})
+    assert (bench.clock, bench.terms.limits) == ("wall", {"position_rad": 0.5, "current_A": 2.0})
     assert bench.features == {"motor", "torque_sensor", "sync", "several_boards", "fault_transport"}
     assert bench.terms.wires[0] == Wire("host.sync", "j1.sync")
 
