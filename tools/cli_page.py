@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from jointbench.cli.parser import VerbParser
-from jointbench.cli.verbs import VERBS
+from jointbench.cli.parser import VERBS, VerbParser
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "cli.md"
 _HEAD = """# Command line

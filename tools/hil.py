@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jointbench.checks import Result
-from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
+from jointbench.cli.main import carry_out
 
 
 class SuiteNotRun(Exception):

@@ -15,10 +15,9 @@ import numpy as np
 from jointbench import Model, fit
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
-from jointbench.cli.tables import table
+from jointbench.cli.main import carry_out
 from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import ImportedDataError
 from jointbench.identification.fit import run_settings

@@ -13,8 +13,8 @@ from typing import Any
 
 from hil_tests.virtual_bench.kinds import EMULATED
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
+from jointbench.cli.main import carry_out
 from jointbench.cli.run import WHEN_STOPPED
 from tools.demo import __main__ as verb
 from tools.demo.__main__ import ROBOTS, tell

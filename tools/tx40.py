@@ -10,11 +10,10 @@ from pathlib import Path
 
 from jointbench import FitSettings, Model, Validation, fit, validate
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.judgement import two_errors_sentence
-from jointbench.cli.tables import table
+from jointbench.cli.main import carry_out
 from jointbench.errors import ImportedDataError
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import TwoErrors

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from hil_tests.virtual_bench import BenchError
 from jointbench.checks import Result
-from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
+from jointbench.cli.main import carry_out
 from jointbench.errors import JointbenchError
 from tools.bench import (
     accuracy,

@@ -14,8 +14,7 @@ import numpy as np
 from jointbench import fit
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import base_parameters
 from jointbench.errors import PhysicalSolverFailed
 from jointbench.excitation import Excitation, plan_excitation

@@ -20,8 +20,7 @@ from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.memory_mapping import map_file
 from jointbench.recording import Recorder, open_run
 from jointbench.recording.record_file import RecordKind, read_records

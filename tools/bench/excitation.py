@@ -33,8 +33,7 @@ from scipy.optimize import minimize
 
 from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.excitation import (
     Excitation,

@@ -22,8 +22,7 @@ from typing import Any
 
 from jointbench.bench import FeedClient
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from tools.bench.wire import measure, played, record_boards
 from tools.machine import machine
 

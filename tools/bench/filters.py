@@ -23,8 +23,7 @@ from scipy import signal
 from hil_tests.virtual_bench.errors import QemuMissing
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.signals import (
     ADC_MIDSCALE,
     OVERSAMPLING,

@@ -21,8 +21,7 @@ from hil_tests.virtual_bench.emulated_board import CHECKOUT
 from hil_tests.virtual_bench.qemu import find_qemu, run_program
 from jointbench.bench.flash import build_image
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointwire import State
 from tools.bench.kernel_cost import (
     Kernel,

@@ -15,8 +15,7 @@ from scipy import optimize
 
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.identification.friction import FrictionData, SpeedSweep, friction_law
 from jointbench.identification.friction.variable_projection import (
     parameters_at,

@@ -16,8 +16,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.identification.least_squares import Estimate, joint_weights, least_squares
 from jointbench.identification.rows import MotionRows
 from jointbench.identification.triangles import compress

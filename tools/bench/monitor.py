@@ -25,8 +25,7 @@ from hil_tests.monitor_helpers import monitor as open_monitor
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.errors import JointbenchError
 from jointbench.recording import Recorder
 from tools.bench.peers import BenchmarkFailed

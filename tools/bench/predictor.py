@@ -12,8 +12,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import drive_parameter_names, model_columns
 from jointbench.identification.predictor import Predictor
 from jointbench.robot import Robot, load_robot

@@ -26,8 +26,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import inverse_dynamics, normal_equations, regressor
 from jointbench.robot import Drive, Joint, Link, Robot, modified_dh
 from tools.bench.peers import BenchmarkFailed, pinocchio

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from tools.machine import machine
 
 LIMIT_S = 0.4

@@ -38,8 +38,7 @@ from jointbench.bench.feed_server import Feed
 from jointbench.bench.line import Line
 from jointbench.bench.playback import _Playback, old_objects_set_aside
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
 from jointbench.recording import Recorder, record

@@ -12,8 +12,8 @@ from typing import Any
 from hil_tests.virtual_bench import BenchError
 from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS, UNIX
 from jointbench.checks import Result
-from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
+from jointbench.cli.main import carry_out
 from jointbench.cli.run import WHEN_STOPPED
 from jointbench.errors import JointbenchError
 from tools.demo.story import Stage, Story, paper_text
@@ -70,7 +70,7 @@ def _tell(name: str, stage: Stage, *of: Path | str) -> Story:
     with ExitStack() as told:
         with stage.console.working("loading"):
             # Seconds of imports, SciPy's and Numba's above all.
-            from jointbench.cli.compiling import compiling_told
+            from jointbench.cli.console import compiling_told
 
             module = import_module(f"tools.demo.{name}")
             told.enter_context(compiling_told(stage.console))

@@ -21,7 +21,7 @@ from hil_tests.virtual_bench.friction import MeshRipple
 from jointbench import Excitation, Model, Robot, Run
 from jointbench.arrays import Array
 from jointbench.checks import Check
-from jointbench.cli.tables import table
+from jointbench.cli.console import table
 from jointbench.dynamics import hanging_pose
 from jointbench.excitation import plan_speed_sweep
 from jointbench.identification.friction import (

@@ -18,17 +18,20 @@ from jointbench.arrays import Array
 from jointbench.bench import Bench, Progress, open_bench
 from jointbench.checks import Check
 from jointbench.cli.stance import (
+    HELD,
+    LABELS,
+    PRINTED,
     distances_of,
     drawn,
     estimates_of,
     file_name,
     paper_estimate,
+    parameter_table,
     predictions_of,
     spreads_of,
     stances_of,
     torques_of,
 )
-from jointbench.cli.stance_tables import HELD, LABELS, PRINTED, parameter_table
 from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor, WrongTotalMass
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import (

@@ -9,9 +9,8 @@ from typing import Any
 from jointbench import Excitation, Model, Robot, Run, Validation
 from jointbench.bench import read_bench_file
 from jointbench.checks import Check
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
-from jointbench.cli.tables import table
 from jointbench.cli.validate import validation_fields
 from jointbench.dynamics import base_parameters
 from jointbench.excitation import plan_excitation, random_excitation

@@ -20,8 +20,7 @@ from hil_tests.virtual_bench.kinds import EMULATED, Variant
 from jointbench import Excitation
 from jointbench.bench import Bench, Trajectory, open_bench
 from jointbench.checks import Check
-from jointbench.cli.compiling import compiling_told
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, compiling_told
 from jointbench.cli.run import progress_line
 from jointbench.recording import Recorder, Run, open_run, record
 from tools.demo.story import Plant, Stage

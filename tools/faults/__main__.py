@@ -17,9 +17,8 @@ from typing import Any
 from hil_tests.virtual_bench import BenchError
 from hil_tests.virtual_bench.bench_file import EMULATED, QEMU, UNIX
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
+from jointbench.cli.main import carry_out
 from jointbench.errors import JointbenchError
 from jointbench.testing.requirements import load
 from jointwire import State

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from jointbench.cli.tables import table
+from jointbench.cli.console import table
 from tools.faults.cell import UnknownCell
 from tools.faults.commands import COMMANDS, Store, forked_bench, in_child, one_board, typed
 

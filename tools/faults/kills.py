@@ -19,7 +19,7 @@ from hil_tests.flash_helpers import FailingFiles
 from jointbench.bench.flash import build_image, update
 from jointbench.bench.flash.slots import KEPT
 from jointbench.checks import Check
-from jointbench.cli.tables import table
+from jointbench.cli.console import table
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import write_file
 from jointbench.identification import load_model

@@ -18,9 +18,8 @@ from pathlib import Path
 from hil_tests.virtual_bench.emulated_board import find_interpreter
 from hil_tests.virtual_bench.errors import BenchError
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
+from jointbench.cli.main import carry_out
 from tools.fuzz.decoders import KINDS, VERDICTS, DecoderProcess, Finding, HostAnswer, judge_board, judge_host
 from tools.fuzz.edits import fuzz_edits
 from tools.fuzz.files import fuzz_files

@@ -23,9 +23,8 @@ from typing import Any
 import jointbench as jb
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.main import main as jointbench
-from jointbench.cli.tables import table
 from jointbench.errors import RunChanged
 from tools.docs.example_runs import imported
 

@@ -29,9 +29,8 @@ from random import Random
 from typing import Any
 
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import BUG
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
+from jointbench.cli.main import BUG
 from tools.fuzz.corpus import ROOT, Kind, displaced, make_corpus, mutated, read, read_corpus
 
 HANG_S = 10.0  # of the processor

@@ -11,8 +11,8 @@ from typing import Any
 
 from hil_tests.virtual_bench import BenchError
 from jointbench.checks import Check, Result
-from jointbench.cli.carry_out import carry_out
 from jointbench.cli.console import Console
+from jointbench.cli.main import carry_out
 from jointbench.cli.run import WHEN_STOPPED
 from jointbench.errors import JointbenchError
 from jointbench.recording import new_run_path

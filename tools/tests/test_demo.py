@@ -15,7 +15,7 @@ from hil_tests.virtual_bench.kinds import UNIX
 from jointbench import Model, Validation
 from jointbench.bench import open_bench
 from jointbench.checks import Check
-from jointbench.cli import carry_out
+from jointbench.cli import main as cli_main
 from jointbench.cli.residual import gain_table
 from jointbench.identification import Verdict, fit
 from jointbench.identification.comparison import Comparison, compare
@@ -141,7 +141,7 @@ def said_last(
         return story
 
     times = iter((0.0, 53.0))
-    monkeypatch.setattr(carry_out, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(cli_main, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(verb, "tell", told)
     monkeypatch.setattr(verb, "tell_own", told)
     main([*arguments, "--out", "runs/mine"])

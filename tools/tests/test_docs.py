@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.cli.verbs import VERBS
+from jointbench.cli.parser import VERBS
 from tools.cli_page import PAGE, page
 from tools.docs import commands
 from tools.docs.__main__ import SAME, draw, picture_difference

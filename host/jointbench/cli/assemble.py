@@ -8,8 +8,7 @@ from pathlib import Path
 
 from jointbench.bench import BenchFile, BoardEntry, Connections, read_bench_file
 from jointbench.checks import Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.errors import BadModule
 from jointbench.files import write_file
 from jointbench.robot import Module, assemble, load_robot, module_types

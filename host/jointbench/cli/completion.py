@@ -8,7 +8,7 @@ from typing import Any
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.library import library_descriptions
+from jointbench.cli.list_ import library_descriptions
 from jointbench.extras import need
 
 VERB = "completion"

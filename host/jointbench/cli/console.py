@@ -1,22 +1,63 @@
-"""Where a command speaks: results to standard output, or all of it to standard error when that carries JSON."""
+"""Console of a command: its lines, tables and progress; all on standard error when standard output carries JSON."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import select
 import shutil
 import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from jointbench.cli.colour import alarming, painted, wants_colour
 from jointbench.files import keep_earlier
+
+_RED, _GREEN, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+_WORDS = {
+    _GREEN: r"\bidentified\b|^ *ok\b",
+    _YELLOW: r"\bweak\b|^ *warning\b",
+    _RED: r"\brefused\b|\bFAILED\b|^ *NO\b",
+}
+_VERDICTS = re.compile("|".join(f"(?P<c{i}>{words})" for i, words in enumerate(_WORDS.values())), re.MULTILINE)
+_COLOURS = tuple(_WORDS)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal whose user has not asked for plain text."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str) -> str:
+    r"""The text with its verdict words in colour: what is well, what is doubtful, what is not.
+
+    >>> painted("j1: identified")
+    'j1: \x1b[32midentified\x1b[0m'
+    """
+    return _VERDICTS.sub(lambda found: f"{_COLOURS[(found.lastindex or 1) - 1]}{found[0]}{_PLAIN}", text)
+
+
+def alarming(text: str) -> str:
+    """The text in red."""
+    return f"{_RED}{text}{_PLAIN}"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lines of aligned columns, the heads above a rule."""
+    lines = [list(heads), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    lines.insert(1, ["-" * width for width in widths])
+    texts = [
+        [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        for line in lines
+    ]
+    return "\n".join("  ".join(["", *text]).rstrip() for text in texts)
+
 
 _REDRAW_S = 0.1
 _LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
@@ -161,3 +202,30 @@ def time_text(seconds: float) -> str:
         return f"{whole} s"
     minutes, left = divmod(whole, 60)
     return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+WORDS = "compiling the numerical kernels: on first use only, what is compiled is kept"
+
+
+@contextmanager
+def compiling_told(console: Console) -> Generator[None]:
+    """Say it when the first function is compiled inside the block, and show the name of each; imports Numba.
+
+    Source: https://numba.readthedocs.io/en/stable/developer/event_api.html
+    """
+    from numba.core import event
+
+    class Told(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not Told.said:
+                Told.said = True
+                console.say(WORDS)
+            console.progress(f"compiling {event.data['dispatcher'].py_func.__name__}")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Told()):
+        yield

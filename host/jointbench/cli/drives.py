@@ -8,9 +8,8 @@ from typing import Any, get_args
 import numpy as np
 
 from jointbench.checks import Result
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite
-from jointbench.cli.tables import table
 from jointbench.identification import FitSettings, Verdict
 from jointbench.identification.drives import (
     HARMONIC_PARAMETERS,

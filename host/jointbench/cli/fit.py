@@ -7,9 +7,9 @@ from pathlib import Path
 
 from jointbench.checks import Result
 from jointbench.cli import fit_options
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
+from jointbench.cli.fit_options import friction_fields, friction_table
 from jointbench.cli.fleet import add_fleet_arguments, fit_many, is_fleet
-from jointbench.cli.friction_laws import friction_fields, friction_table
 from jointbench.cli.judgement import (
     by_name,
     finite,
@@ -19,7 +19,6 @@ from jointbench.cli.judgement import (
     two_errors_sentence,
     verdict_fields,
 )
-from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import Model, without_external
 from jointbench.identification import fit as identify
@@ -83,9 +82,7 @@ def words(model: Model) -> list[str]:
         lines.append(two_errors_sentence("with Coulomb and viscous friction", model.memory.plain))
     lines.append(model.whiteness.sentence(joints))
     runs = [f" of {Path(run['run']).name}" for run in model.provenance.get("runs", ())] or [""]
-    lines += [
-        f"delay{run}: {delay.source}, {delay.reason}" for run, delay in zip(runs, model.delays, strict=True)
-    ]
+    lines += [f"delay{run}: {delay.source}, {delay.reason}" for run, delay in zip(runs, model.delays, strict=True)]
     if model.outliers.any():
         n = len(joints)
         listed = ", ".join(

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from jointbench.checks import Result
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import finite
-from jointbench.cli.tables import table
 from jointbench.errors import FleetError, IncomparableModels
 from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.checks import Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.identification import load_model
 from jointbench.identification.friction import (
     METHODS,

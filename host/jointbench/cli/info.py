@@ -8,8 +8,7 @@ from pathlib import Path
 
 from jointbench.bench import BoardClock
 from jointbench.checks import Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import base_parameters
 from jointbench.dynamics.base_words import lengths_of
 from jointbench.dynamics.floating_base import floating_base_parameters

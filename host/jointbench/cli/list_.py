@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
+from pathlib import Path
 
 from serial.tools import list_ports
 
+import jointbench
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.cli.library import library_descriptions
+
+_LIBRARY = Path(jointbench.__file__).parent / "robot" / "library"
+
+
+def library_descriptions() -> dict[str, str]:
+    """The sentence of each robot that comes with the package, by name in alphabetical order."""
+    files = sorted(_LIBRARY.glob("*.toml"))
+    return {path.stem: str(tomllib.loads(path.read_text(encoding="utf-8"))["description"]) for path in files}
+
 
 VERB = "list"
 EXAMPLE = "jointbench list bench.toml"

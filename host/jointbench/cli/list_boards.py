@@ -7,8 +7,7 @@ from typing import Any
 
 from jointbench.bench import Board, BoardEntry, Clock, Connections, read_bench_file
 from jointbench.checks import Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.errors import BoardError
 from jointwire import State, config_crc, schema_hash
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from jointbench.checks import Check, Result
-from jointbench.cli import braille
 from jointbench.cli.console import Console
-from jointbench.cli.interruption import Interruption
 from jointbench.cli.plan_options import (
     ON_ONE_FOOT,
     PLAN,
@@ -23,13 +23,13 @@ from jointbench.cli.plan_options import (
     check_options,
     motion_settings,
     noise_of,
+    plan_words,
     prior_of,
     search_settings,
     support_settings,
     workspace_of,
 )
-from jointbench.cli.plan_tables import plan_text
-from jointbench.cli.plan_words import plan_words
+from jointbench.cli.plan_tables import ALPHABET, Curve, braille_plot, plan_text
 from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
 from jointbench.excitation import (
@@ -49,6 +49,43 @@ from jointbench.results.plan_evidence import PlanEvidence
 from jointbench.results.reports import check_picture, plan_picture
 from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
 from jointbench.sealed import sealed_json
+
+
+class Interruption:
+    """Notices Ctrl-C within a `with` block, and lets it do what it does.
+
+    Outside the main thread, and where the program has a handler of its own, it notices nothing.
+
+    Attributes:
+        happened: whether it was pressed.
+    """
+
+    def __init__(self) -> None:
+        """Not pressed yet."""
+        self.happened: bool = False
+        self._noticing = False
+
+    def __enter__(self) -> Interruption:
+        """Notice from now on."""
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            try:
+                signal.signal(signal.SIGINT, self._notice)
+                self._noticing = True
+            except ValueError:  # not the main thread: signals do not come here anyway
+                pass
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Notice no longer."""
+        if self._noticing:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _notice(self, number: int, frame: FrameType | None) -> None:
+        self.happened = True
+        signal.default_int_handler(number, frame)
+
 
 VERB = "plan"
 EXAMPLE = "jointbench plan cobot6 --out excitation.json"
@@ -151,17 +188,17 @@ def progress_line(console: Console, options: argparse.Namespace) -> Callable[[in
 
 def draw_positions(console: Console, evidence: PlanEvidence) -> None:
     """Each joint's position between its limits over the motion, where the stream has the characters for it."""
-    if not console.can_say(braille.ALPHABET):
+    if not console.can_say(ALPHABET):
         return
     position = evidence.traces[0]
     chosen = np.linspace(0, len(evidence.time) - 1, _INSTANTS).astype(int)
     curves = [
-        braille.Curve(name, position.values[chosen, j], low, high, position.units[j])
+        Curve(name, position.values[chosen, j], low, high, position.units[j])
         for j, (name, (low, high)) in enumerate(zip(evidence.robot.joint_names, position.limits.tolist(), strict=True))
     ]
     height = 3 if len(curves) <= _FEW_JOINTS else 2
     console.say("\npositions between their limits:")
-    console.say(braille.picture(curves, evidence.excitation.duration, height=height))
+    console.say(braille_plot(curves, evidence.excitation.duration, height=height))
 
 
 def draw_picture(console: Console, path: Path, evidence: PlanEvidence) -> Path | None:

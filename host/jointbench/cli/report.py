@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from jointbench.checks import Result
+from jointbench.cli.compare import model_file, own_run
 from jointbench.cli.console import Console
-from jointbench.cli.model_places import model_file, own_run
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
 from jointbench.recording import Run, open_run

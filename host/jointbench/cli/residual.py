@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from jointbench.checks import Result
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite, verdict_fields
-from jointbench.cli.tables import table
 from jointbench.errors import FitError
 from jointbench.identification import load_model
 from jointbench.identification.residual import Mission, Residual, ResidualGain, TimePolynomial, gain_of, mission_of

@@ -49,8 +49,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             with console.working("loading"):
                 # After the first words: SciPy, for the plan, and Numba, for the wire, take seconds to import.
                 from jointbench.bench import open_bench
-                from jointbench.cli.compiling import compiling_told
-                from jointbench.cli.plan_file import read_plan
+                from jointbench.cli.check import read_plan
+                from jointbench.cli.console import compiling_told
                 from jointbench.recording import new_run_path, record
 
                 opened.enter_context(compiling_told(console))

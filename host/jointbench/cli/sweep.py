@@ -7,8 +7,7 @@ import argparse
 import numpy as np
 
 from jointbench.checks import Check, Result
-from jointbench.cli.console import Console
-from jointbench.cli.tables import table
+from jointbench.cli.console import Console, table
 from jointbench.dynamics import hanging_pose
 from jointbench.excitation import Excitation, SpeedStairs, Workspace, plan_speed_sweep, read_workspace
 from jointbench.files import write_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jointbench.checks import Result
-from jointbench.cli.console import Console
+from jointbench.cli.console import Console, table
 from jointbench.cli.fit_options import add_external_argument
 from jointbench.cli.judgement import (
     by_name,
@@ -16,7 +16,6 @@ from jointbench.cli.judgement import (
     two_errors_sentence,
     verdict_fields,
 )
-from jointbench.cli.tables import table
 from jointbench.identification import Validation, load_model, without_external
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run

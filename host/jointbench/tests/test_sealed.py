@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.cli.plan_file import read_plan
+from jointbench.cli.check import read_plan
 from jointbench.errors import ExcitationError, ModelFileError
 from jointbench.excitation import random_excitation
 from jointbench.files import write_file

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.completion import SHELLS
-from jointbench.cli.library import library_descriptions
+from jointbench.cli.list_ import library_descriptions
 from jointbench.cli.main import main
 from jointbench.robot import library_names, load_robot
 

@@ -10,8 +10,7 @@ from io import StringIO
 import pytest
 
 from jointbench.cli import console as console_file
-from jointbench.cli.compiling import WORDS, compiling_told
-from jointbench.cli.console import Console
+from jointbench.cli.console import WORDS, Console, compiling_told
 
 SAYS = """
 import sys, time

@@ -1,17 +1,29 @@
 """`jointbench fit` as its user meets it: what it takes, what it says, where the model is."""
 
+import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from jointbench.cli import fit, fit_options
+from jointbench.cli import fit as verb
+from jointbench.cli import fit_options
+from jointbench.cli.fit_options import asked_friction
+from jointbench.cli.fleet import apart_text, is_fleet
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
-from jointbench.identification import load_model
-from jointbench.recording import Run
+from jointbench.errors import FitError
+from jointbench.excitation import random_excitation
+from jointbench.identification import fit, load_model
+from jointbench.identification.random_effects import Family
+from jointbench.recording import Run, save_samples
+from jointbench.results.summary import parameter_groups, parameter_note
+from jointbench.robot import load_robot
+from jointbench.tests.identification.friction.law_runs import law_run, stribeck
 from jointbench.tests.identification.synthetic import arm, synthetic_run
+from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 ARM = arm(2)
 
@@ -24,7 +36,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         folder = tmp_path / f"run{seed}"
         folder.mkdir()
         runs[str(folder)] = synthetic_run(ARM, motion_seed=seed, noise_seed=seed)
-    monkeypatch.setattr(fit, "open_run", lambda name: runs[name])
+    monkeypatch.setattr(verb, "open_run", lambda name: runs[name])
     return list(runs)
 
 
@@ -77,9 +89,9 @@ def test_several_runs_without_together_are_a_fleet(recorded: list[str], monkeypa
 
     def many(options, console, chosen):
         asked.update(chosen, runs=options.run)
-        return fit.Result("fit")
+        return verb.Result("fit")
 
-    monkeypatch.setattr(fit, "fit_many", many)
+    monkeypatch.setattr(verb, "fit_many", many)
     assert main(["fit", *recorded, "--estimator", "ols", "--torque", "joint"]) == 0
     wanted = {"runs": recorded, "estimator": "ols", "options": {}, "settings": {"torque": "joint"}, "friction": None}
     assert asked == wanted
@@ -110,3 +122,145 @@ def test_an_unknown_option_of_the_estimator_is_one_sentence(recorded: list[str],
 def test_nothing_said_is_nothing_asked():
     options = build_parser().parse_args(["fit", "run"])
     assert fit_options.fit_options(options) == ("wls", {}, {}, None)
+
+
+def asked(*arguments: str) -> object:
+    return asked_friction(build_parser().parse_args(["fit", "run", *arguments]))
+
+
+def test_a_law_for_all_or_one_for_each() -> None:
+    assert asked() is None
+    assert asked("--friction", "choose") == "choose"
+    assert asked("--friction", "j1=stribeck", "--friction", "j2=makkar+load") == {"j1": "stribeck", "j2": "makkar+load"}
+    with pytest.raises(FitError, match="give one law for all joints, or JOINT=LAW for each"):
+        asked("--friction", "stribeck", "--friction", "j2=makkar")
+
+
+def test_a_fit_with_a_law_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+    run = law_run(arm(2), {"j1": stribeck(6.0, 4.0, 9.0, 0.2)}, motion_seed=1, noise_seed=1)
+    monkeypatch.setattr(verb, "open_run", lambda name: run)
+    assert main(["fit", str(tmp_path), "--friction", "j1=stribeck", "--json", "-"]) == 0
+
+    said = capsys.readouterr()
+    law = json.loads(said.out)["friction"]["j1"]
+    assert (law["law"], law["verdict"]) == ("stribeck", "identified")
+    assert law["parameters"]["stribeck_speed"]["value"] == pytest.approx(0.2, rel=0.02)
+    lines = [line.split() for line in said.err.splitlines()]
+    assert ["j1.stribeck_speed", "rad/s"] in [line[:2] for line in lines]
+    assert sum(line[:1] == ["j1.coulomb"] for line in lines) == 1  # the law's, not the base parameter's
+    assert "friction of j1: identified (stribeck; as asked for)" in said.err
+
+    model = load_model(tmp_path / "model.json")
+    rows = next(group.rows for group in parameter_groups(model) if group.name == "j1")
+    assert [row.lumped for row in rows if row.name == "coulomb"] == ["of friction law stribeck"]
+    assert "and the 4 parameters of the joints' friction laws" in parameter_note(model)
+
+
+def test_an_unknown_law_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+    run = law_run(arm(2), {}, motion_seed=1, noise_seed=1, repeats=1)
+    monkeypatch.setattr(verb, "open_run", lambda name: run)
+    assert main(["fit", str(tmp_path), "--friction", "stiction"]) == 2
+    assert "friction law 'stiction' is not known; a law is one of coulomb_viscous" in capsys.readouterr().err
+
+
+UNITS = ("arm1", "arm2", "arm3")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of cobot6, and one that is torn."""
+    robot, folder = load_robot("cobot6"), tmp_path_factory.mktemp("runs")
+    plan = random_excitation(robot, period=PERIOD_S, seed=1)
+    for seed, name in enumerate(UNITS):
+        save_samples(folder / name, recorded_run(robot, plan, seed, name).samples, {"robot": "cobot6"})
+    (folder / "torn").mkdir()
+    (folder / "torn" / "run.toml").write_text("version = ")
+    return folder
+
+
+def fitted(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, dict[str, Any], str]:
+    code = main(["fit", *map(str, arguments), "--json", "-"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out) if said.out else {}, said.err
+
+
+def test_every_run_has_its_model_and_the_torn_one_its_reason(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, found, said = fitted(capsys, f"{folder}/*", "--out", tmp_path, "--csv", tmp_path / "spread.csv")
+
+    assert code == 1  # one has no model
+    assert "3 of 4 runs fitted" in said
+    assert "no model of torn: " in said
+    assert "3 units of cobot6" in said
+    assert found["runs"]["torn"]["failure"].endswith("(at end of document)")
+    assert found["runs"]["torn"]["model"] is None
+    for name in UNITS:
+        assert found["runs"][name]["verdict"] == "identified"
+        assert load_model(found["runs"][name]["model"]).robot.name == "cobot6"
+    (family,) = found["families"]
+    assert family["units"] == list(UNITS)
+    parameter = family["parameters"]["j1.coulomb"]
+    assert parameter["mean"] == pytest.approx(5.0, abs=4.0 * parameter["mean_sigma"] + 0.01)
+    assert sorted(parameter["values"]) == list(UNITS)
+    assert parameter["lowest"] <= parameter["spread"] <= parameter["highest"]
+    with (tmp_path / "spread.csv").open(encoding="utf-8") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert float(rows["j1.coulomb"]["mean"]) == parameter["mean"]
+    assert rows["j1.coulomb"]["robot"] == "cobot6"
+    assert set(rows) == set(family["parameters"])
+
+
+def test_all_well_is_exit_code_zero(folder: Path, capsys: pytest.CaptureFixture[str]):
+    code, found, _ = fitted(capsys, folder / "arm1", folder / "arm2")
+    assert code == 0
+    assert found["runs"]["arm1"]["model"] == str(folder / "arm1" / "model.json")
+    assert (folder / "arm2" / "model.json").is_file()
+
+
+def test_the_settings_reach_every_run(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    _, found, _ = fitted(capsys, folder / "arm1", folder / "arm2", "--out", tmp_path, "--cutoff", "15")
+    assert {load_model(each["model"]).settings.cutoff_Hz for each in found["runs"].values()} == {15.0}
+
+
+def test_what_is_asked_for_wrongly_is_named(folder: Path, capsys: pytest.CaptureFixture[str]):
+    both = ("--jobs", "2", "--scheduler", "tcp://10.0.0.1:8786")
+    code, _, said = fitted(capsys, folder / "arm1", folder / "arm2", *both)
+    assert code == 2
+    assert "--jobs are processes of this machine, --scheduler has its own; leave one out" in said
+    code, _, said = fitted(capsys, folder / "arm1", folder / "arm2", "--jobs", "0")
+    assert code == 2
+    assert "workers = 0 must be at least 1" in said
+    code, _, said = fitted(capsys, f"{folder}/none*")
+    assert code == 2
+    assert "stands for no run" in said
+
+
+def test_why_units_are_not_of_one_family_is_told():
+    large, small = (
+        Family((name,), (fit(synthetic_run(arm(joints), motion_seed=1, noise_seed=1)),))
+        for name, joints in (("large", 3), ("small", 2))
+    )
+    told = apart_text(large, small)
+    assert told.startswith("small not with large: models of robots ")
+    assert "the joints differ (only the first has j3; only the second nothing more)" in told
+    assert apart_text(large, large) == ""
+
+
+def test_one_run_by_its_url(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    code, found, _ = fitted(capsys, f"file://{folder}/arm1", "--out", tmp_path)
+    assert code == 0
+    assert load_model(found["runs"]["arm1"]["model"]).robot.name == "cobot6"
+
+
+@pytest.mark.parametrize("place", ["file:///runs/arm1", "arm1.zip"])
+def test_where_urls_are_not_read_it_is_said(place: str, capsys: pytest.CaptureFixture[str]):
+    code, _, said = fitted(capsys, "--together", place, place)
+    assert code == 2
+    assert "is no directory; only `jointbench fit`, without --together, reads runs from .zip files and URLs" in said
+
+
+def test_what_is_a_fleet():
+    assert [is_fleet(runs) for runs in (["a"], ["file:///a"], ["a", "b"], ["a*"], ["a.zip"], ["s3://a/b"])] == [
+        False, True, True, True, True, True,
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.cli.verbs import VERBS, module_of
+from jointbench.cli.parser import VERBS, module_of
 
 PLAN = ["plan", "cobot6:2", "--random", "--period", "3.2"]
 

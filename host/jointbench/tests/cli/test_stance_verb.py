@@ -1,6 +1,8 @@
 """`jointbench stance`: masses of a biped from the forces under its foot, told, drawn, and refused by name."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointbench import errors
 from jointbench.arrays import Array
 from jointbench.cli import stance
 from jointbench.cli.main import main
+from jointbench.cli.parser import build_parser
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.identification import Verdict
 from jointbench.identification.zero_moment_point import (
@@ -153,3 +157,25 @@ def test_what_is_no_stance_is_refused_by_name(
     assert not found
     assert message in said
     assert not (folder / "stuck" / "estimate.json").exists()
+
+
+PAGE = (Path(__file__).parents[4] / "docs" / "biped.md").read_text(encoding="utf-8")
+
+
+def test_every_error_of_the_page_is_one() -> None:
+    named = re.findall(r"`((?:[A-Z][a-z]+){2,}|StanceError)`", PAGE[PAGE.index("## Refusals") :])
+
+    assert {"StuckFootSensor", "FootOffGround", "RobotFell", "WrongTotalMass", "StanceError"} <= set(named)
+    assert all(issubclass(getattr(errors, name), errors.StanceError) for name in named)
+
+
+@pytest.mark.parametrize("line", [line for line in PAGE.splitlines() if line.startswith("jointbench ")])
+def test_every_command_of_the_page_parses(line: str) -> None:
+    assert build_parser().parse_args(shlex.split(line, comments=True)[1:]).verb == line.split()[1]
+
+
+def test_the_program_of_the_page_names_what_there_is() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    imports = [line for line in program.splitlines() if line.startswith(("import", "from"))]
+
+    exec("\n".join(imports), {})

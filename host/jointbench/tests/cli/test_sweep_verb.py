@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from jointbench.cli.check import read_plan
 from jointbench.cli.main import main
-from jointbench.cli.plan_file import read_plan
 from jointbench.excitation import SpeedStairs
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import jointbench as jb
 from jointbench.cli import export as verb
-from jointbench.cli.carry_out import carry_out
+from jointbench.cli.main import carry_out
 from jointbench.dynamics import drive_columns, inverse_dynamics
 from jointbench.errors import ExportError, ImpossibleParameters, PhysicalSolverFailed
 from jointbench.identification import Model, fit

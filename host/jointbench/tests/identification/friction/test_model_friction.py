@@ -11,7 +11,7 @@ import pytest
 
 import jointbench as jb
 from jointbench.arrays import Array
-from jointbench.cli.friction_laws import friction_fields, friction_table
+from jointbench.cli.fit_options import friction_fields, friction_table
 from jointbench.dynamics import base_parameters
 from jointbench.errors import IncomparableModels
 from jointbench.identification import Model, compare, load_model
