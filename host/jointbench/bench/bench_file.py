@@ -24,6 +24,9 @@ LIMITS = {
 EMULATED = ("unix:", "qemu:", "rp2040:")  # of a bench file that a virtual bench is started from
 HOST = "host"  # as one end of a wire: where SYNC pulses may come from
 _SEEDS_APART = 256  # lines of one seed differ by their lowest node, which is less
+VERSION = 1
+SIM_LOG = "bench.log"
+"""What a virtual bench leaves in its folder."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +194,6 @@ def _check_profile(table: Table, url: str) -> None:
         parse_fault_url(url)
     except FaultUrlError as error:
         table.fault(str(error))
-
-
-VERSION = 1
-SIM_LOG = "bench.log"
-"""What a virtual bench leaves in its folder."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ from jointwire import (
     trajectory_crc,
 )
 
+_KNOTS_PER_FRAME = (MAX_BODY - 4) // 8
+_KNOTS_OVERHEAD = 32  # bytes of a KNOTS frame beside its knots: header, body's head, CRC, COBS, delimiter
+_DRIVING = (State.ARMED, State.RUNNING)
+_DIFFERENCES = 3  # of two schemas, shown in an error
+
 
 def cached_schema(schema_hash: int, fetch: Callable[[], bytes]) -> Schema:
     """The schema with this hash: this host's own, one kept before, or one fetched from a board now.
@@ -84,12 +89,6 @@ def _keep(schema: Schema) -> None:
 
 def _path(schema_hash: int) -> Path:
     return user_cache_path("jointbench") / "schemas" / f"{schema_hash:08x}.json"
-
-
-_KNOTS_PER_FRAME = (MAX_BODY - 4) // 8
-_KNOTS_OVERHEAD = 32  # bytes of a KNOTS frame beside its knots: header, body's head, CRC, COBS, delimiter
-_DRIVING = (State.ARMED, State.RUNNING)
-_DIFFERENCES = 3  # of two schemas, shown in an error
 
 
 class Board:

@@ -18,6 +18,8 @@ _POLL_US = 1000  # between looks at ports that cannot be waited on
 
 _Arrival = tuple[Port, bytes, int]
 """Bytes that came at a port, and when [µs]."""
+# Wall time, as a last resort against a bench that hangs: a wait of a second takes it well under one second.
+_BENCH_TIMEOUT_S = 60.0
 
 
 class Clock(Protocol):
@@ -125,10 +127,6 @@ def deliver_due(ports: Sequence[Port], now_us: int) -> bool:
         if (due_us := port.next_due_us) is not None and due_us <= now_us:
             was_given = port.deliver(b"", now_us) or was_given
     return was_given
-
-
-# Wall time, as a last resort against a bench that hangs: a wait of a second takes it well under one second.
-_BENCH_TIMEOUT_S = 60.0
 
 
 class LockstepClock:

@@ -64,6 +64,21 @@ _REFUSALS_OF: dict[tuple[MessageType, Refusal], str] = {
     (MessageType.CONFIRM, Refusal.BAD_CONFIG): "it runs another image than that; flash it again",
     (MessageType.DICT, Refusal.INCOMPLETE): "its schema.bin cannot be read (error {value}); copy its firmware anew",
 }
+_BY_ID = {register.id: register for register in REGISTERS}
+_STATES = frozenset(State)
+# Bits of a board's pins, and what each says when it is low.
+_PINS = {1: "stop is open", 2: "the power stage reports a fault", 4: "limit_low is reached", 8: "limit_high is reached"}
+CLEARING = "clear the fault (`jointbench run --clear`, or bench.clear())"
+_OF_PINS = frozenset({Trip.STOP_PIN, Trip.FAULT_PIN, Trip.LIMIT_PIN})
+LINE_NAME = "Jointbench line"
+"""The line's interface, as the firmware names it (boards/drivers/rp2_usb_line.py)."""
+ANSWER_TIMEOUT_US = 100_000
+RETRANSMISSIONS = 3
+# Of requests that take a board longer than answering: it writes its flash, and may have to erase it first.
+_TIMEOUTS_US = {MessageType.SAVE: 1_000_000, MessageType.CONFIRM: 1_000_000}
+_SHOWN = 60  # bytes of what came instead of a frame
+# 2^32 / golden ratio: times that differ little give numbers that differ much (Knuth, TAOCP 3, sec. 6.4).
+_SPREAD = 0x9E3779B1
 
 
 def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageType | None = None) -> str:
@@ -79,7 +94,6 @@ def refusal_text(refusal: int, value: int, allowed: str = "", request: MessageTy
     return text
 
 
-_BY_ID = {register.id: register for register in REGISTERS}
 # Fields of a request that its refusal repeats.
 _REQUESTED = {
     MessageType.WRITE: " {name} = {value}",
@@ -97,17 +111,10 @@ def request_refusal(kind: MessageType, fields: Mapping[str, Any], refusal: int, 
     return f"refused {kind.name}{requested}: {reason}"
 
 
-_STATES = frozenset(State)
-# Bits of a board's pins, and what each says when it is low.
-_PINS = {1: "stop is open", 2: "the power stage reports a fault", 4: "limit_low is reached", 8: "limit_high is reached"}
-
-
 def pins_text(pins: int) -> str:
     """Describe the pins of a board that are low."""
     return ", ".join(text for bit, text in _PINS.items() if pins & bit) or "none"
 
-
-CLEARING = "clear the fault (`jointbench run --clear`, or bench.clear())"
 
 # Of each trip: what happened, the register whose unit and limit it has, what to do.
 TRIPS: dict[Trip, tuple[str, str | None, str]] = {
@@ -168,9 +175,6 @@ TRIPS: dict[Trip, tuple[str, str | None, str]] = {
 }  # fmt: skip
 
 
-_OF_PINS = frozenset({Trip.STOP_PIN, Trip.FAULT_PIN, Trip.LIMIT_PIN})
-
-
 def fault_text(trip: int, value: int, limit: int, tick: int) -> str:
     """A FAULT frame in words: what, value, limit, when, and what to do next."""
     what, register, advice = TRIPS[Trip(trip)]
@@ -202,10 +206,6 @@ def state_text(state: int) -> str:
     return State(state).name if state in _STATES else f"{state}"
 
 
-LINE_NAME = "Jointbench line"
-"""The line's interface, as the firmware names it (boards/drivers/rp2_usb_line.py)."""
-
-
 def line_beside(url: str) -> str | None:
     """Return the port that is the line of the board whose console is at another one.
 
@@ -228,14 +228,6 @@ def _device(location: str) -> str:
     """USB location of a port's device, without the port's interface: 1-2 of 1-2:1.0."""
     return location.partition(":")[0]
 
-
-ANSWER_TIMEOUT_US = 100_000
-RETRANSMISSIONS = 3
-# Of requests that take a board longer than answering: it writes its flash, and may have to erase it first.
-_TIMEOUTS_US = {MessageType.SAVE: 1_000_000, MessageType.CONFIRM: 1_000_000}
-_SHOWN = 60  # bytes of what came instead of a frame
-# 2^32 / golden ratio: times that differ little give numbers that differ much (Knuth, TAOCP 3, sec. 6.4).
-_SPREAD = 0x9E3779B1
 
 ChunkListener = Callable[[int, int, Chunk], None]
 """Called with the clock's time [µs], the board's node, and what came."""

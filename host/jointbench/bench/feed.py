@@ -19,6 +19,11 @@ from jointbench.bench.fault import is_fault_url, parse_fault_url
 from jointbench.bench.port_lock import lock_facts, this_program
 from jointbench.errors import FeedError
 
+VERSION = 1
+PATIENCE_S = 5.0  # a feed comes 25 times a second
+_CONNECTING_S = 30.0  # a watcher greets its boards before it serves their feed: twelve on a busy computer take a while
+_LOOK_S = 0.05
+
 
 def private_folder() -> Path:
     """The folder, made if need be: `jointbench` in $XDG_RUNTIME_DIR, else `jointbench-UID` among temporary files.
@@ -57,12 +62,6 @@ def is_private(folder: Path) -> bool:
 def _names() -> tuple[str, str]:
     """Names of the folder: in one that is the user's own, and among those of all users."""
     return "jointbench", f"jointbench-{os.geteuid()}"
-
-
-VERSION = 1
-PATIENCE_S = 5.0  # a feed comes 25 times a second
-_CONNECTING_S = 30.0  # a watcher greets its boards before it serves their feed: twelve on a busy computer take a while
-_LOOK_S = 0.05
 
 
 class FeedClient:

@@ -13,7 +13,6 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
-from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -33,6 +32,18 @@ GOODBYE_S = 0.5
 LONGEST_LINE = 4096  # of a client
 MOST_UNREAD = 65536  # bytes: a client that lets more wait is hung up on
 _numbers = count(1)
+_NOTHING_MOVES = "{holder} holds the bench and moves nothing{motors}. The next motion that it begins is refused"
+_OFF = ": as its boards last said, their motors are off"
+_MAY_DRIVE = ", but {joints} did not confirm that the motor is off: switch the power off"
+_STOPPED = "stopped by {who}; motors are off"
+_REFUSED = (
+    "stopped by {who} before this motion began: motors stay off. Begin it again if it may go on; Bench.connect() takes "
+    "note of such a stop beforehand"
+)
+_NOTED = "{holder} has taken note of the stop that was asked for while nothing moved: it may move the bench again"
+_HANGS = "{holder} has not looked for {patience:g} s. Boards that hear nothing of it switch their motors off themselves"
+_MOVES = "{holder} moves the bench; end that first, or ask it to stop"
+STOP_PATIENCE_S = 2.0
 
 
 class Source(Protocol):
@@ -233,7 +244,7 @@ def _listen() -> tuple[socket.socket, Path]:
         with contextlib.suppress(OSError):
             if not _is_served(path):
                 path.unlink()
-    path = folder / f"{getpid()}-{next(_numbers)}.sock"
+    path = folder / f"{os.getpid()}-{next(_numbers)}.sock"
     # What does not listen yet would be taken for a dead program's. Its name is the longer one: if it fits, both do.
     unready = path.with_suffix(".unready")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -267,18 +278,6 @@ def _is_served(path: Path) -> bool:
 
 
 _log = logging.getLogger(__name__)
-_NOTHING_MOVES = "{holder} holds the bench and moves nothing{motors}. The next motion that it begins is refused"
-_OFF = ": as its boards last said, their motors are off"
-_MAY_DRIVE = ", but {joints} did not confirm that the motor is off: switch the power off"
-_STOPPED = "stopped by {who}; motors are off"
-_REFUSED = (
-    "stopped by {who} before this motion began: motors stay off. Begin it again if it may go on; Bench.connect() takes "
-    "note of such a stop beforehand"
-)
-_NOTED = "{holder} has taken note of the stop that was asked for while nothing moved: it may move the bench again"
-_HANGS = "{holder} has not looked for {patience:g} s. Boards that hear nothing of it switch their motors off themselves"
-_MOVES = "{holder} moves the bench; end that first, or ask it to stop"
-STOP_PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,16 @@ from jointwire.bodies import Status
 
 _STATUS_US = 2_500_000  # boards send one each second; two may be lost
 _PAUSE_US = 40_000  # between two PINGs to a board: far more often than crystals change
+SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it
+MOST_LOST = 0.001  # of samples, as in a valid run
+CURRENT_AT_REST = 0.03  # of the drive's limit; the firmware takes no zero that is farther off than a tenth of the range
+ENCODERS_APART = 0.06  # [rad] at the joint: where a servo would trip for not following
+MOVED = 0.05  # [rad]; a joint that was turned by hand so far shows whether its encoders count the same way
+COUNTS_NOT = 0.1  # of what the link has turned; a motor encoder that shows less does not count
+LEAST_SUPPLY = 1.0  # [V]; below it the motor's supply is off
+COLDEST = -25.0  # [degC]; a sensor that is cut off shows less
+ON_ITS_STOP = 0.02  # [rad] beyond its window
+_CELSIUS = 273.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +152,6 @@ def _wait(listeners: Sequence[_Ear], clock: Clock, what: str) -> None:
         and (remaining_us := deadline - clock.now_us()) > 0
     ):
         clock.wait(remaining_us)
-
-
-SLOWEST_TRIP = 0.1  # [s]; the link's time-out is half a second, and PINGs come four times in it
-MOST_LOST = 0.001  # of samples, as in a valid run
-CURRENT_AT_REST = 0.03  # of the drive's limit; the firmware takes no zero that is farther off than a tenth of the range
-ENCODERS_APART = 0.06  # [rad] at the joint: where a servo would trip for not following
-MOVED = 0.05  # [rad]; a joint that was turned by hand so far shows whether its encoders count the same way
-COUNTS_NOT = 0.1  # of what the link has turned; a motor encoder that shows less does not count
-LEAST_SUPPLY = 1.0  # [V]; below it the motor's supply is off
-COLDEST = -25.0  # [degC]; a sensor that is cut off shows less
-ON_ITS_STOP = 0.02  # [rad] beyond its window
-_CELSIUS = 273.15
 
 
 @dataclass(frozen=True)

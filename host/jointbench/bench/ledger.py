@@ -12,6 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 DEFAULT_LOSS_LIMIT = 0.001
+_HEADS = (
+    "joint", "frames sent =", "received +", "damaged +", "vanished", "samples taken =", "received +", "damaged +",
+    "vanished +", "dropped", "ticks missed", "closes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,12 +162,6 @@ class Ledger:
     def from_dict(values: Mapping[str, Any]) -> Ledger:
         """The ledger that `to_dict` gave these values for."""
         return Ledger(tuple(BoardLedger(**board) for board in values["boards"]), values["limit"])
-
-
-_HEADS = (
-    "joint", "frames sent =", "received +", "damaged +", "vanished", "samples taken =", "received +", "damaged +",
-    "vanished +", "dropped", "ticks missed", "closes",
-)  # fmt: skip
 
 
 def _cells(board: BoardLedger) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ SCHEMES = ("serial", "socket", "rfc2217", "hwgrep", "loop", "fault")
 """What may stand before the colon of a port's URL; pyserial knows others, of which one writes files."""
 
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
+_WRITE_TIMEOUT_S = 2.0  # a port that takes no bytes for this long has nobody at its other end
+NEVER = 2**63  # [µs]
 
 
 def refused_scheme(url: str) -> str:
@@ -95,9 +97,6 @@ def _send_at_once(descriptor: int) -> None:
     """A request is small and waits for its answer: TCP must not wait for more of it."""
     with socket.socket(fileno=os.dup(descriptor)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-_WRITE_TIMEOUT_S = 2.0  # a port that takes no bytes for this long has nobody at its other end
 
 
 class Port:
@@ -263,9 +262,6 @@ def _nobody(data: bytes, time_us: int) -> None:
 def _at_start() -> int:
     """Return the time before there is a clock."""
     return 0
-
-
-NEVER = 2**63  # [µs]
 
 
 class Member(Protocol):

@@ -15,6 +15,19 @@ from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
 from jointbench.robot import CORNERS, Foot, Robot
 from jointwire import ChannelKind, Frame, decode_samples, divider, stack_samples
 
+# Before it moves: samples of which it is told how the robot stands, and the share of its weight by the robot's file
+# that its foot must carry. Files are off by what they are to be corrected by; a foot in the air carries nothing.
+STANDING_SAMPLES = 24
+LEAST_CARRIED, MOST_CARRIED = 0.5, 1.5
+# While it moves: a robot that tips stands on an edge of its sole, where only tipping ends; one that jumps, slips off or
+# is held carries little. A foot that knocks on the ground does either for some hundredths of a second.
+SOLE_EDGE = 0.05  # of the sole's shorter side
+LEAST_FOOT_FORCE = 0.5  # of the forces' sum before it moved
+TIPPING_TIME = 0.1  # [s]
+_NEGATIVE = -0.02  # of that sum: no ground pulls, but zeros may be off
+_RANGE = 1 << 15  # counts of a sensor
+_VARIES = 4  # counts by which a corner must vary for another that does not vary at all to be stuck
+
 
 class Peaks:
     """Collects the DATA of a bench's boards, and says what was largest in it.
@@ -75,20 +88,6 @@ def _due(frame: Frame, every: int) -> NDArray[np.int64]:
     within = np.arange(frame.body.count)
     within = within[(frame.body.first_tick + within) % every == 0]
     return within + frame.body.play_tick if frame.body.play_tick >= 0 else np.full(len(within), -1)
-
-
-# Before it moves: samples of which it is told how the robot stands, and the share of its weight by the robot's file
-# that its foot must carry. Files are off by what they are to be corrected by; a foot in the air carries nothing.
-STANDING_SAMPLES = 24
-LEAST_CARRIED, MOST_CARRIED = 0.5, 1.5
-# While it moves: a robot that tips stands on an edge of its sole, where only tipping ends; one that jumps, slips off or
-# is held carries little. A foot that knocks on the ground does either for some hundredths of a second.
-SOLE_EDGE = 0.05  # of the sole's shorter side
-LEAST_FOOT_FORCE = 0.5  # of the forces' sum before it moved
-TIPPING_TIME = 0.1  # [s]
-_NEGATIVE = -0.02  # of that sum: no ground pulls, but zeros may be off
-_RANGE = 1 << 15  # counts of a sensor
-_VARIES = 4  # counts by which a corner must vary for another that does not vary at all to be stuck
 
 
 class FallWatch:

@@ -19,6 +19,9 @@ from typing import Any, cast
 
 from jointbench.errors import PortInUse
 
+_TRIES = 10  # a file that its holder removes while we open it is made anew
+_MOST_BYTES = 4096
+
 
 def program_name() -> str:
     """Its name, of the command line with the verb: "jointbench run"."""
@@ -31,10 +34,6 @@ def program_name() -> str:
 def this_program() -> str:
     """Name and process: "jointbench run (process 4711)"."""
     return f"{program_name()} (process {os.getpid()})"
-
-
-_TRIES = 10  # a file that its holder removes while we open it is made anew
-_MOST_BYTES = 4096
 
 
 class PortLock:

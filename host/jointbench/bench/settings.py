@@ -19,6 +19,20 @@ from jointbench.robot import DriveTrain, Robot
 from jointbench.signals import butterworth_sections
 from jointwire import BRIDGE_CHANNELS, BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
 
+BANDWIDTH = 65.0  # [rad/s], ten hertz: several times what excitations move at, well below gear resonances
+DAMPING_RATIO = 0.7
+# The servo must beat friction, too: a joint gives its full torque at this error at the latest [rad].
+FULL_TORQUE_ERROR = 0.04
+# Beyond planned motion, so that noise and overshoot do not trip a sound joint, and a runaway one soon does.
+VELOCITY_MARGIN = 1.3
+FOLLOWING_LIMIT = 0.06  # [rad]
+_POSES = 64
+SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))  # ticks
+_UNSTREAMED = 1 << CHANNEL_BY_NAME["motor_velocity"].bit  # with it a block of 64 ticks would not fit a frame
+_SLOW = (ChannelKind.BUS_VOLTAGE, ChannelKind.TEMPERATURE)  # they change slowly, and keep their own pace
+COEFFICIENTS = ("b0", "b1", "b2", "a1", "a2")
+_ABSOLUTE_ZERO = -273.15  # [degC]
+
 
 @dataclass(frozen=True)
 class JointSettings:
@@ -80,16 +94,6 @@ class ServoOverride:
     damping: float | None = None
 
 
-BANDWIDTH = 65.0  # [rad/s], ten hertz: several times what excitations move at, well below gear resonances
-DAMPING_RATIO = 0.7
-# The servo must beat friction, too: a joint gives its full torque at this error at the latest [rad].
-FULL_TORQUE_ERROR = 0.04
-# Beyond planned motion, so that noise and overshoot do not trip a sound joint, and a runaway one soon does.
-VELOCITY_MARGIN = 1.3
-FOLLOWING_LIMIT = 0.06  # [rad]
-_POSES = 64
-
-
 def default_settings(
     robot: Robot, overrides: Mapping[str, ServoOverride] | None = None, limits: Mapping[str, float] | None = None
 ) -> tuple[JointSettings, ...]:
@@ -141,11 +145,6 @@ def _largest_inertia(robot: Robot) -> Array:
     return diagonal.max(axis=0)
 
 
-SAMPLE_EVERY = tuple(1 << exponent for exponent in range(HIGHEST_DIVIDER + 1))  # ticks
-_UNSTREAMED = 1 << CHANNEL_BY_NAME["motor_velocity"].bit  # with it a block of 64 ticks would not fit a frame
-_SLOW = (ChannelKind.BUS_VOLTAGE, ChannelKind.TEMPERATURE)  # they change slowly, and keep their own pace
-
-
 def stream_registers(facts: Facts, sample_every: int) -> dict[RegisterName, int]:
     """Raw register values for what a board streams: all that it has, in blocks as long as they may be.
 
@@ -176,9 +175,6 @@ def stream_registers(facts: Facts, sample_every: int) -> dict[RegisterName, int]
     return raw
 
 
-COEFFICIENTS = ("b0", "b1", "b2", "a1", "a2")
-
-
 def butterworth_registers(cutoff_hz: float, tick_period: float, order: int = 2) -> dict[RegisterName, int]:
     """Butterworth low-pass as the registers filter.1.b0 ... filter.2.a2, Q27; its gain at rest is exactly one.
 
@@ -196,9 +192,6 @@ def butterworth_registers(cutoff_hz: float, tick_period: float, order: int = 2) 
         for number, section in enumerate(sections, 1)
         for name, value in zip(COEFFICIENTS, section, strict=True)
     }
-
-
-_ABSOLUTE_ZERO = -273.15  # [degC]
 
 
 @dataclass(frozen=True)

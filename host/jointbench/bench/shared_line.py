@@ -25,6 +25,8 @@ QUIET_US = 40_000
 _TRANSMIT_BUFFER = 4096  # [bytes] of a board that has not been greeted yet
 BITS = 10  # of a byte on the line, with start and stop
 _MARGIN = 1.5  # boards hand their bytes to the line tick by tick, and it need not be full in each
+# The rest is silence between words: boards answer in their next tick, and adapters take their time.
+USABLE = 0.9
 
 
 @dataclass
@@ -130,10 +132,6 @@ class SharedLine(Line):
                 self._turn = None
             case _:
                 pass
-
-
-# The rest is silence between words: boards answer in their next tick, and adapters take their time.
-USABLE = 0.9
 
 
 def check_load(entries: Iterable[BoardEntry], facts: Iterable[Facts]) -> None:

@@ -20,6 +20,8 @@ LARGEST_BLOCK = 64  # samples a frame holds at most: the upper bound of register
 _STREAMING = (State.ARMED, State.RUNNING)
 _SEQUENCES = 1 << 16
 _HALF = 1 << 31
+# How many frames may overtake another. A number further back is that of a board that started again.
+_WINDOW = 128
 
 
 @dataclass(frozen=True)
@@ -198,10 +200,6 @@ def _contradiction(sent: int, unexplained_frames: int, taken: int, unexplained: 
 def _since(counter: int, before: int) -> int:
     """Difference of two 32-bit counters, negative for one that fell."""
     return (counter - before + _HALF & 0xFFFFFFFF) - _HALF
-
-
-# How many frames may overtake another. A number further back is that of a board that started again.
-_WINDOW = 128
 
 
 @dataclass(frozen=True)

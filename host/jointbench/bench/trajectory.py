@@ -16,6 +16,11 @@ from jointbench.robot import Robot
 
 _STILL = 1e-6  # [rad]; a joint that is asked to move less is asked to stay
 THERE = 0.005  # [rad]; a joint this near to a pose is there: ten times nearer than the boards ask of a start
+# Of s(u) = 10 u³ - 15 u⁴ + 6 u⁵ (Flash & Hogan, J. Neuroscience 5(7), 1985): the largest s' and |s''| on [0, 1].
+_PEAK_VELOCITY = 15.0 / 8.0
+_PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
+MOST_REPEATS = 65535  # 16 bits of a LOAD
+_WHOLE = 1e-6  # of a knot step: far below a microsecond, far above rounding of a period in seconds
 
 
 def check_driven(q: Array, robot: Robot, facts: Sequence[Facts]) -> None:
@@ -63,11 +68,6 @@ def pose_within_reach(robot: Robot, facts: Sequence[Facts], start: Array, pose: 
     return goal
 
 
-# Of s(u) = 10 u³ - 15 u⁴ + 6 u⁵ (Flash & Hogan, J. Neuroscience 5(7), 1985): the largest s' and |s''| on [0, 1].
-_PEAK_VELOCITY = 15.0 / 8.0
-_PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
-
-
 @dataclass(frozen=True, eq=False)
 class PointToPoint:
     """A minimum-jerk quintic of all joints together.
@@ -108,10 +108,6 @@ def plan_move(robot: Robot, start: Array, goal: Array, step: float, speed: float
     # 1e-9: a period that is whole but for rounding must not grow by a step; at least one step for no way at all.
     steps = max(int(np.ceil(shortest / step - 1e-9)), 1)
     return PointToPoint(np.asarray(start, dtype=float), np.asarray(goal, dtype=float), steps * step)
-
-
-MOST_REPEATS = 65535  # 16 bits of a LOAD
-_WHOLE = 1e-6  # of a knot step: far below a microsecond, far above rounding of a period in seconds
 
 
 class Trajectory(Protocol):

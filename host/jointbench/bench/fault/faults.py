@@ -27,6 +27,7 @@ from jointbench.bench.fault.kinds import (
 
 # A frame longer than this goes on as one: a stream without delimiters must neither wait for ever nor fill the memory.
 LONGEST_FRAME = 4096
+DIRECTIONS = ("rx", "tx")
 
 
 class Direction:
@@ -118,9 +119,6 @@ class Direction:
 
 def _pieces(data: bytes) -> list[bytes]:
     return [data[start : start + LONGEST_FRAME] for start in range(0, len(data), LONGEST_FRAME)]
-
-
-DIRECTIONS = ("rx", "tx")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
 
+NEVER = 1 << 62
+_BITS = 10  # of a byte on the wire: start, eight data bits from the lowest, stop
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -43,9 +46,6 @@ KINDS: dict[str, Kind] = {
     "reset": Kind("frame", "the line breaks in it, loses what is under way and is dead for `for`", {"for": "300ms"}),
     "stall": Kind("time", "nothing passes for `for`, then all that waited", {"for": "300ms"}),
 }
-
-
-NEVER = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,6 @@ class Trigger:
         if rate >= 1.0:
             return 1
         return 1 + int(math.log(1.0 - self._random.random()) / math.log1p(-rate))
-
-
-_BITS = 10  # of a byte on the wire: start, eight data bits from the lowest, stop
 
 
 class ByteFault(ABC):

@@ -26,6 +26,11 @@ ARCHITECTURES = (
     None, "x86", "x64", "armv6", "armv6m", "armv7m", "armv7em", "armv7emsp", "armv7emdp", "xtensa", "xtensawin",
     "rv32imc", "rv64imc",
 )  # fmt: skip
+_FOLDER = 0x4000  # in a file's mode
+_PATIENCE = 1.0  # [s] for bytes that are under way on the port
+_PROMPT = 4.0  # [s] for a prompt to come
+_TRIES = 3
+_TROUBLE = (TransportError, OSError, ValueError, SyntaxError, struct.error)  # what mpremote lets through
 
 
 @dataclass(frozen=True)
@@ -173,11 +178,6 @@ i = sys.implementation
 version = '.'.join(str(n) for n in i.version[:3])
 print((i.name, version, sys.platform, getattr(i, '_machine', ''), getattr(i, '_mpy', 0), uid))
 """
-_FOLDER = 0x4000  # in a file's mode
-_PATIENCE = 1.0  # [s] for bytes that are under way on the port
-_PROMPT = 4.0  # [s] for a prompt to come
-_TRIES = 3
-_TROUBLE = (TransportError, OSError, ValueError, SyntaxError, struct.error)  # what mpremote lets through
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,11 @@ NEW_SIGNATURES = "manifest.new"  # until it is renamed
 _DIGITS = 64
 _OTHERS = 0o077  # in a file's mode
 _HOW = 'make one: python -c "import secrets; print(secrets.token_hex(32))"'
+_HEADER = 2  # an .mpy begins with "M" and its version; the low two bits of the third byte are the sub-version
+_FORM = '"safe_outputs" must be a list of ["pin", PIN, LEVEL] and ["mem32", ADDRESS, VALUE]'
+MANIFEST = "manifest.json"
+POINTER = "slot.json"
+VERSION = 1  # of manifest and config.json
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,6 @@ def read_key(path: Path) -> Key:
     return Key(bytes.fromhex(text))
 
 
-_HEADER = 2  # an .mpy begins with "M" and its version; the low two bits of the third byte are the sub-version
-
-
 class Compiler:
     """mpy-cross for one architecture. `abi` is the version and sub-version of what it makes.
 
@@ -142,9 +144,6 @@ class Compiler:
         return made.read_bytes()
 
 
-_FORM = '"safe_outputs" must be a list of ["pin", PIN, LEVEL] and ["mem32", ADDRESS, VALUE]'
-
-
 def boot_file(config: Mapping[str, Any], kind: Kind) -> bytes:
     """The statements for a board with this config.json, one line each.
 
@@ -190,9 +189,6 @@ def find_firmware() -> Path:
 
 
 FIRMWARE = find_firmware()
-MANIFEST = "manifest.json"
-POINTER = "slot.json"
-VERSION = 1  # of manifest and config.json
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from jointbench.errors import FlashFailed
 
 StepDone = Callable[[int, int, str], None]
 """Called before each step with its number, how many there are, and what it does."""
+_BLOCK = 4096  # of flash: what a file or folder takes at least
+_SPARE = 16 * _BLOCK  # for folders, slot.json, settings and what the file system needs for itself
 
 
 @dataclass(frozen=True)
@@ -189,10 +191,6 @@ class FlashReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
         return {**asdict(self), "backup": str(self.backup) if self.backup else None, "ok": self.ok}
-
-
-_BLOCK = 4096  # of flash: what a file or folder takes at least
-_SPARE = 16 * _BLOCK  # for folders, slot.json, settings and what the file system needs for itself
 
 
 @dataclass(frozen=True)

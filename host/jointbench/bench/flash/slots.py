@@ -20,6 +20,13 @@ from jointwire import BY_NAME
 
 SLOTS = ("a", "b")
 NEW_POINTER = "slot.new"
+KEPT = (
+    "config.json", "settings.json", "settings.old", "partner.json", "partner.old", "slot.json", "boot.py", "main.py"
+)  # fmt: skip
+"""What is copied to the host before anything is written."""
+_FACTS = frozenset(register.name for register in BY_NAME.values() if register.access in ("ro", "persist"))
+_MODULE_NAME = re.compile(r"[!-~]{1,16}")
+_EXAMPLE = '{"node": 1, "facts": {"encoder.motor_counts": 4096}}'
 
 
 @dataclass(frozen=True)
@@ -139,16 +146,6 @@ def _unsigned(files: BoardFiles, name: str, key: Key, hashes: Mapping[str, bytes
     if strangers := [path for path in code if path.removeprefix(f"{name}/") not in hashes]:
         return f"it holds {strangers[0]}, which its manifest does not name"
     return ""
-
-
-KEPT = (
-    "config.json", "settings.json", "settings.old", "partner.json", "partner.old", "slot.json", "boot.py", "main.py"
-)  # fmt: skip
-"""What is copied to the host before anything is written."""
-
-_FACTS = frozenset(register.name for register in BY_NAME.values() if register.access in ("ro", "persist"))
-_MODULE_NAME = re.compile(r"[!-~]{1,16}")
-_EXAMPLE = '{"node": 1, "facts": {"encoder.motor_counts": 4096}}'
 
 
 def read_config(files: BoardFiles, given: Path | None, *nodes: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from jointwire import Feature
 HELLO_TIMEOUT = 10.0  # [s] of the target's time for a board that starts anew; a real one's port may be gone as long
 _FIRST_HELLO = 2.0  # [s] for a board that may just be starting; one at its prompt is waited for in vain
 _REOPEN = 0.2  # [s] between looks for a port that has gone with its board's reset
+_OUR_KEYS = ("version", "safe_outputs")
 
 
 @dataclass(frozen=True)
@@ -309,9 +310,6 @@ def _unknown_keys(config: Mapping[str, Any], image: Image, options: FlashOptions
     code = b"".join(sources_of(image.board, options.firmware).values())
     extra = [key for key in config if key not in _OUR_KEYS and f'"{key}'.encode() not in code]
     return (f"config.json keeps {', '.join(extra)}, which this firmware does not know",) if extra else ()
-
-
-_OUR_KEYS = ("version", "safe_outputs")
 
 
 def _try_out(line: BenchFile, entry: BoardEntry, image: Image, started: bool) -> tuple[Identity | None, Outcome]:

@@ -20,6 +20,10 @@ from jointwire import Chunk, Frame
 
 _TURN_US = 40_000
 _PING_TURNS = 25  # a second: only the clock figures need them
+_TROUBLES = (JointbenchError, OSError, RuntimeError)  # the latter two where the machine has no more files or threads
+_LOOK_S = 0.1  # between two looks for a feed
+_RETRY_S = 1.0  # after a bench could not be watched
+_TAKER_S = 3.0  # who asked for the ports has them, and a feed, by then
 
 
 def watch(bench_file: str | Path, until: threading.Event) -> None:
@@ -87,12 +91,6 @@ class _Watch:
             self._tally.add(chunk.content)
         else:
             self._tally.add_noise(node)
-
-
-_TROUBLES = (JointbenchError, OSError, RuntimeError)  # the latter two where the machine has no more files or threads
-_LOOK_S = 0.1  # between two looks for a feed
-_RETRY_S = 1.0  # after a bench could not be watched
-_TAKER_S = 3.0  # who asked for the ports has them, and a feed, by then
 
 
 class Attachment:

@@ -10,9 +10,7 @@ import json
 import os
 import secrets
 import signal
-from asyncio import Future
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,17 +28,18 @@ from jointbench.bench.feed import private_folder
 from jointbench.bench.monitor.attachment import Attachment
 from jointbench.errors import MonitorError
 
-_KEPT = (
-    "link",
-    "about",
-    "state",
-)  # the newest of each is what a page that has just been opened must know, in this order
+_KEPT = ("link", "about", "state")  # the newest of each is what a newly opened page must know, in this order
+HOST = "127.0.0.1"
+_NAMES = (HOST, "localhost")
+_LONGEST = 1024  # bytes of a request on the web socket; a page's have some twenty
+_PING_S = 10.0
+_AT_THE_END_S = 1.0  # for pages to be told
 
 
 class Page(Protocol):
     """One open page."""
 
-    def write_message(self, message: str) -> Future[None]:
+    def write_message(self, message: str) -> asyncio.Future[None]:
         """Send it text; done when it is on its way."""
         ...
 
@@ -58,7 +57,7 @@ class Audience:
         self.states: int = 0
         self.stops: int = 0
         self._ask = ask
-        self._pages: dict[Page, Future[None] | None] = {}
+        self._pages: dict[Page, asyncio.Future[None] | None] = {}
         self._newest: dict[str, str] = {}
 
     def join(self, page: Page) -> None:
@@ -97,15 +96,11 @@ class Audience:
             sent.add_done_callback(_pass_over_a_page_that_closed)
 
 
-def _pass_over_a_page_that_closed(sent: Future[None]) -> None:
+def _pass_over_a_page_that_closed(sent: asyncio.Future[None]) -> None:
     """A page may close while text is on its way to it; an error that nobody looks at, asyncio prints."""
     error = None if sent.cancelled() else sent.exception()
     if error is not None and not isinstance(error, WebSocketClosedError):
         raise error
-
-
-HOST = "127.0.0.1"
-_NAMES = (HOST, "localhost")
 
 
 @dataclass(frozen=True)
@@ -205,7 +200,7 @@ def door(url: str) -> str:
 
 def _read(path: Path) -> Access:
     """Address that was written there; port 0, which is any, where none was."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         about = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(about["port"], int) and len(about["token"]) == len(secrets.token_urlsafe(24)):
             return Access(about["port"], about["token"])
@@ -217,7 +212,7 @@ def _write(path: Path, access: Access) -> None:
 
 
 def _write_for_us(path: Path, text: str) -> None:
-    with suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError):
         path.unlink()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as stream:
@@ -225,8 +220,6 @@ def _write_for_us(path: Path, text: str) -> None:
 
 
 STATIC = Path(__file__).parent / "static"
-_LONGEST = 1024  # bytes of a request on the web socket; a page's have some twenty
-_PING_S = 10.0
 
 
 class Guarded(RequestHandler):
@@ -335,9 +328,6 @@ def application(access: Access, audience: Audience) -> Application:
         websocket_ping_interval=_PING_S,
         websocket_max_message_size=_LONGEST,
     )
-
-
-_AT_THE_END_S = 1.0  # for pages to be told
 
 
 @dataclass(frozen=True)
