@@ -52,20 +52,22 @@ class DelayData:
         self.n_parameters = n_parameters
         self.step = step
         joints = range(stretches[0].used.shape[1])
-        self.joints: list[JointRows] = [self._gathered(j, [each.joints[j] for each in stretches]) for j in joints]
-        self.rates: list[JointRows] = [self._gathered(j, [each.rates[j] for each in stretches]) for j in joints]
+        self.joints: list[JointRows] = [self._gathered(j, [stretch.joints[j] for stretch in stretches]) for j in joints]
+        self.rates: list[JointRows] = [self._gathered(j, [stretch.rates[j] for stretch in stretches]) for j in joints]
         self.triangles: list[Array] = [cast(Array, np.linalg.qr(rows.columns.T, mode="r")) for rows in self.joints]
 
     def torque(self, delay: Array) -> list[Array]:
         """Torque of each joint's used rows, taken `delay` [s] earlier."""
-        earlier = [each.torque.earlier(delay / self.step) for each in self.stretches]
+        earlier = [stretch.torque.earlier(delay / self.step) for stretch in self.stretches]
         return [
-            np.concatenate([torque[each.used[:, j], j] for torque, each in zip(earlier, self.stretches, strict=True)])
+            np.concatenate(
+                [torque[stretch.used[:, j], j] for torque, stretch in zip(earlier, self.stretches, strict=True)]
+            )
             for j in range(len(self.joints))
         ]
 
     def _gathered(self, joint: int, parts: list[JointRows]) -> JointRows:
-        used = [each.used[:, joint] for each in self.stretches]
+        used = [stretch.used[:, joint] for stretch in self.stretches]
         columns = [part.columns[:, which] for part, which in zip(parts, used, strict=True)]
         return JointRows(parts[0].parameters, np.concatenate(columns, axis=1))
 

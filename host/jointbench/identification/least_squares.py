@@ -212,7 +212,7 @@ def expected_share(parts: Sequence[Rows], weights: Array, solution: Solution, wi
         for start in range(0, len(block.torque) if joints else 0, width):
             number += 1
             if number % every == 0:
-                v = np.hstack([each[:, start : start + width] for each in joints])
+                v = np.hstack([joint[:, start : start + width] for joint in joints])
                 squares = np.sum(v**2, axis=0)
                 products = v @ v.T if v.shape[0] < v.shape[1] else v.T @ v
                 found += float(np.sum(squares + squares**2) - np.sum(products**2))

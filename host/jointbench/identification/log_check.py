@@ -384,5 +384,5 @@ def check_log(run: Run) -> LogCheck:
         *check_mixed_up(signals, left_out),
     ]
     if "board" in run.provenance:
-        findings = [replace(each, advice=_AT_THE_BOARDS.get(each.name, each.advice)) for each in findings]
+        findings = [replace(finding, advice=_AT_THE_BOARDS.get(finding.name, finding.advice)) for finding in findings]
     return LogCheck(tuple(findings), tuple(left_out))

@@ -283,7 +283,7 @@ def _mixed_up_finding(
     words = {"both": "position and torque together", "torque": name}
     which = words.get(mix_up.of, mix_up.of)
     table = "position" if mix_up.of == "position" else "torque" if torque.from_motors else "joint_torque"
-    doubt = f" (or in {' or '.join(words.get(each, each) for each in others)}: this motion does not tell)" * bool(
+    doubt = f" (or in {' or '.join(words.get(other, other) for other in others)}: this motion does not tell)" * bool(
         others
     )
     what, advice = {

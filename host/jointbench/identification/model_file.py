@@ -108,7 +108,7 @@ def frozen(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def robot_values(robot: Robot) -> dict[str, Any]:
     """All fields of a robot, with compensations by their kind and names."""
-    compensations = [_compensation_values(each) for each in robot.compensations]
+    compensations = [_compensation_values(compensation) for compensation in robot.compensations]
     return dataclasses.asdict(dataclasses.replace(robot, compensations=())) | {"compensations": compensations}
 
 
@@ -123,7 +123,7 @@ def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] 
         ModelFileError: such a function is not given.
         KeyError, TypeError, ValueError: the values are not a robot's.
     """
-    own = {each.name: each for each in compensations}
+    own = {compensation.name: compensation for compensation in compensations}
     parts: dict[str, Any] = {
         "joints": tuple(_joint(joint) for joint in values["joints"]),
         "drives": tuple(Drive(**drive) for drive in values["drives"]),

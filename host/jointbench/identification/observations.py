@@ -260,7 +260,7 @@ def observe(run: Run, robot: Robot, base: BaseParameters, settings: FitSettings)
     )
     delay = _known_delay(robot, settings, signals) or _estimated_delay(run, filtered, parts, settings)
     common = bool(np.all(delay.seconds == delay.seconds[0]))
-    decided = float(delay.seconds[0]) if common else tuple(float(each) for each in delay.seconds)
+    decided = float(delay.seconds[0]) if common else tuple(float(seconds) for seconds in delay.seconds)
     settings = dataclasses.replace(settings, delay=decided)
     return Observations(filtered, stretches, signals.noise, settings, delay, signals.outliers)
 

@@ -267,7 +267,7 @@ class ParallelFilter:
     @cached_property
     def board_memory(self) -> int:
         """Memory of the boards' filters, in samples."""
-        return max((each.memory for each in self.signals.board_filters), default=0)
+        return max((board_filter.memory for board_filter in self.signals.board_filters), default=0)
 
 
 _MOTION_HARMONICS = 10.0

@@ -380,7 +380,7 @@ def _residuals(parts: Sequence[Rows], plain: Triangles, parameters: Array) -> li
 
 def _scales(residuals: list[Array], plain: Triangles) -> Array:
     """Sigma of each group by the median, for the freedom that its rows have left; 0 of one without rows."""
-    medians = np.array([np.median(np.abs(each)) if len(each) else 0.0 for each in residuals])
+    medians = np.array([np.median(np.abs(residual)) if len(residual) else 0.0 for residual in residuals])
     _, freedom = solve(plain, _inverse(medians)).variances(plain, _inverse(medians))
     share = np.divide(freedom, plain.counts, out=np.ones_like(freedom), where=plain.counts > 0)
     return medians / _NORMAL / np.sqrt(share)

@@ -134,7 +134,7 @@ def stairs_friction(run: Run, stairs: SpeedStairs, torque: Array, valid: NDArray
             ticks = [begin + round(start / period) + part for start in (there, back)]
             if ticks[0][-1] >= len(place) or ticks[1][-1] >= len(place):
                 continue  # cut off
-            up, down = (place[each] for each in ticks)
+            up, down = (place[tick] for tick in ticks)
             both = np.concatenate([up, down])
             if (both >= 0).all() and valid[both].all():
                 speeds = (_slope(samples.motor_position[up], period), _slope(samples.motor_position[down], period))

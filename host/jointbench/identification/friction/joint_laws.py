@@ -96,7 +96,7 @@ class JointLaws:
     def is_shape(self) -> NDArray[np.bool_]:
         """Which parameters the torque is not linear in, shape (n_parameters,)."""
         counts = [(len(law.coefficients), len(law.shapes)) for law in self.laws.values()]
-        return np.concatenate([np.repeat([False, True], each) for each in counts]).astype(np.bool_)
+        return np.concatenate([np.repeat([False, True], count) for count in counts]).astype(np.bool_)
 
     @cached_property
     def replaced(self) -> dict[str, str]:

@@ -261,10 +261,10 @@ def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) 
 def _apart(best: Array, others: Array, law: Law) -> Array:
     """Those whose shapes differ from the best's and from each other's."""
     found = [best]
-    for each in others:
-        shapes = [law.split(one)[1] for one in (each, *found)]
+    for other in others:
+        shapes = [law.split(one)[1] for one in (other, *found)]
         if all(np.any(np.abs(np.log(shapes[0] / shape)) > _SAME) for shape in shapes[1:]):
-            found.append(each)
+            found.append(other)
     return np.array(found[1 : 1 + _MOST_OTHERS]).reshape(-1, len(best))
 
 

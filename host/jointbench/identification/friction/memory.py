@@ -172,9 +172,9 @@ class FrictionWithMemory:
         load = carriers.load and bool(table[:, 1].any())
         return FrictionWithMemory(
             Carriers(
-                tuple(each for each, used in zip(carriers.widths, rows[:n], strict=True) if used),
-                tuple(each for each, used in zip(carriers.thresholds, rows[n:], strict=True) if used),
-                tuple(each for each, used in zip(carriers.stribeck_speeds, rises, strict=True) if used),
+                tuple(width for width, used in zip(carriers.widths, rows[:n], strict=True) if used),
+                tuple(threshold for threshold, used in zip(carriers.thresholds, rows[n:], strict=True) if used),
+                tuple(speed for speed, used in zip(carriers.stribeck_speeds, rises, strict=True) if used),
                 load,
             ),
             table[rows][:, np.concatenate([[True], [load] * carriers.load, rises]).astype(np.bool_)].ravel(),
@@ -232,7 +232,7 @@ def fit_with_memory(carriers: Carriers, free: Array, columns: Array, torque: Arr
     )
     name, which = families[simplest_within_one_standard_error(squares)]
     p, w = _solve(_stacked(triangles), n_free, which)
-    rms = {family: float(np.sqrt(np.mean(each))) for (family, _), each in zip(families, squares, strict=True)}
+    rms = {family: float(np.sqrt(np.mean(square))) for (family, _), square in zip(families, squares, strict=True)}
     return MemoryFit(p, FrictionWithMemory(carriers, w, name, rms))
 
 

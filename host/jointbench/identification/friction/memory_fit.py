@@ -256,10 +256,10 @@ class _FamilySearch:
         whole, counts = grams.sum(axis=0), np.sum([table.counts for table in own], axis=0)
         solutions = [[_solved(whole - gram, count, which) for gram in grams] for _, which in families]
         squares = np.array(
-            [[v @ gram @ v / n for v, gram, n in zip(each, grams, counts, strict=True)] for each in solutions]
+            [[v @ gram @ v / n for v, gram, n in zip(solution, grams, counts, strict=True)] for solution in solutions]
         )
         best = simplest_within_one_standard_error(squares)
-        rms = {name: float(np.sqrt(each.mean())) for (name, _), each in zip(families, squares, strict=True)}
+        rms = {name: float(np.sqrt(square.mean())) for (name, _), square in zip(families, squares, strict=True)}
         every = np.array([*solutions[best], _solved(whole, count, families[best][1])])
         weights = every[:, count + len(group) : -1].reshape(len(every), len(group), width)
         for used in np.any(weights > 0.0, axis=0):

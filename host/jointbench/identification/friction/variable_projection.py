@@ -49,7 +49,7 @@ def solve_bounded(columns: Array, values: Array, bounds: Array) -> tuple[Array, 
 
 def _best_of_sets(normal: Array, right: Array, size: Array, bounds: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Hold each set of coefficients at each combination of their bounds; nan stands for free."""
-    held = np.array(list(product(*([np.nan, *each[np.isfinite(each)]] for each in bounds))))
+    held = np.array(list(product(*([np.nan, *bound[np.isfinite(bound)]] for bound in bounds))))
     free = np.isnan(held)
     at = np.where(free, 0.0, held)[:, None] * size
     target = right / size - (normal @ at[..., None])[..., 0]

@@ -139,7 +139,7 @@ def judge_stance(
     motion = float(np.sqrt(np.mean(np.sum((stance.measured - stance.measured.mean(axis=0)) ** 2, axis=1))))
     relative = float(np.sqrt(np.mean(np.sum(residual**2, axis=1)))) / motion if motion > 0.0 else np.inf
     figures = f"{1e3 * distance:.2f} mm off on average, {relative:.1%} of the zero-moment point's motion"
-    refused = [each.name for each in parameter_verdicts if each.word == "refused"]
+    refused = [verdict.name for verdict in parameter_verdicts if verdict.word == "refused"]
     if not converged:
         return Verdict("stance", "refused", f"the solver did not converge; {figures}")
     if relative > POOR_RELATIVE_ERROR:

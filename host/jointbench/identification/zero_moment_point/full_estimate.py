@@ -374,7 +374,7 @@ def _rows(stance: Stance, bodies: FullBodies) -> JoinedRows:
     used = np.ones(values.shape, dtype=np.bool_)
     starts = np.flatnonzero(starting_rows(stance.time, stance.sample_period))
     pieces = np.split(np.arange(stance.n_samples), starts[1:])
-    return JoinedRows(tuple(RowsInMemory(regressor[each], values[each], used[each]) for each in pieces))
+    return JoinedRows(tuple(RowsInMemory(regressor[piece], values[piece], used[piece]) for piece in pieces))
 
 
 def _known(bodies: FullBodies, thought: ParameterPrior, k: int, total_mass: float) -> Array:

@@ -92,11 +92,11 @@ def joint_torque_estimate(
     if not given:
         raise FitError("no run is given to fit; give one or more")
     rows = [each if isinstance(each, TorqueRows) else TorqueRows.of(each, reduced.robot, settings) for each in given]
-    base, recordings = rows[0].base, [each.observations for each in rows]
+    base, recordings = rows[0].base, [row.observations for row in rows]
     count = sum(sum(observations.n_fitted) for observations in recordings)
     if count <= base.rank:
         raise FitError(
-            f"{', '.join(str(each.path) for each in rows)} gives {count} rows of joints away from rest for links and "
+            f"{', '.join(str(row.path) for row in rows)} gives {count} rows of joints away from rest for links and "
             f"drives with {base.rank} parameters; record motion"
         )
     return estimate_of_torques(fitted_rows(recordings, base), base, reduced, total_mass)
@@ -347,10 +347,10 @@ def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> Zm
     first = estimates[0]
     if len(estimates) == 1:
         return first
-    values = np.array([each.values for each in estimates])
+    values = np.array([estimate.values for estimate in estimates])
     mean, covariance = values.mean(axis=0), np.diag(values.var(axis=0, ddof=1))
     verdicts = judge_reduced(reduced, mean, covariance)
-    lost = [each for each in estimates if not each.converged]
+    lost = [estimate for estimate in estimates if not estimate.converged]
     worst = max(estimates, key=lambda each: _WORDS.index(each.verdict.word))
     return replace(
         first,
@@ -359,8 +359,8 @@ def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> Zm
         standard_parameters=reduced.standard(mean),
         parameter_verdicts=verdicts,
         verdict=worst.verdict,
-        samples=sum(each.samples for each in estimates),
-        iterations=max(each.iterations for each in estimates),
+        samples=sum(estimate.samples for estimate in estimates),
+        iterations=max(estimate.iterations for estimate in estimates),
         converged=not lost,
         trace=max(estimates, key=lambda each: each.iterations).trace,
         notes=(

@@ -110,7 +110,7 @@ def joined(stances: Sequence[Stance]) -> Stance:
                 )
     if any(other.robot != first.robot for other in stances[1:]):
         raise StanceError("stances to join are of different robots; fit them one by one")
-    rows: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in stances]) for name in _OF_ROWS}
+    rows: dict[str, Any] = {name: np.concatenate([getattr(stance, name) for stance in stances]) for name in _OF_ROWS}
     return Stance(**{field.name: rows.get(field.name, getattr(first, field.name)) for field in fields(Stance)})
 
 

@@ -51,11 +51,11 @@ def test_equal_robots_are_called_different_as_often_as_it_says():
     """Pairs of runs of one robot on different motions."""
     models = [identified(seed) for seed in range(40)]
     comparisons = [compare(*pair) for pair in zip(models[::2], models[1::2], strict=True)]
-    p_values = np.array([each.p_value for each in comparisons])
+    p_values = np.array([comparison.p_value for comparison in comparisons])
     # 20 pairs: at most one in a hundred is expected below 1 %, and three of them are seen once in a thousand times.
     assert np.sum(p_values < 0.01) <= 2
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.2)  # of a uniform one 0.5 with a standard error of 0.065
-    assert all(each.answer == "same" for each in comparisons if each.p_value > 0.01)
+    assert all(comparison.answer == "same" for comparison in comparisons if comparison.p_value > 0.01)
 
 
 def test_a_changed_friction_is_named_and_only_it(model: Model):
@@ -292,11 +292,11 @@ def motion() -> Motion:
 @pytest.mark.slow
 def test_equal_laws_are_called_different_as_often_as_it_says() -> None:
     comparisons = [compare(identified_with_law(seed), identified_with_law(seed + 1)) for seed in range(0, 16, 2)]
-    p_values = np.array([each.p_value for each in comparisons])
+    p_values = np.array([comparison.p_value for comparison in comparisons])
     # Eight pairs: at most one in a hundred is expected below 1 %, and two of them are seen once in 400 times.
     assert np.sum(p_values < 0.01) <= 1
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.3)  # of a uniform one 0.5 with a standard error of 0.1
-    assert all(each.answer == "same" for each in comparisons if each.p_value > 0.01)
+    assert all(comparison.answer == "same" for comparison in comparisons if comparison.p_value > 0.01)
 
 
 def test_a_changed_law_is_named_and_only_it() -> None:

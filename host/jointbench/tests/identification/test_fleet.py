@@ -48,8 +48,8 @@ def make_run(directory: Path, parameters: Array, seed: int) -> Path:
 def make_fleet(folder: Path, n_units: int) -> Array:
     """Runs unit00, unit01, … in a folder, and their true parameters."""
     parameters = true_parameters(n_units)
-    for k, each in enumerate(parameters):
-        make_run(folder / f"unit{k:02d}", each, k)
+    for k, parameter in enumerate(parameters):
+        make_run(folder / f"unit{k:02d}", parameter, k)
     return parameters
 
 
@@ -204,7 +204,7 @@ def test_the_unit_that_is_not_like_the_others_is_named(fleet: Fleet):
     members = list(fleet.members)
     members[5] = dataclasses.replace(members[5], model=dataclasses.replace(odd, parameters=changed))
     outliers = Fleet(tuple(members)).families[0].outliers
-    assert [(each.unit, each.parameter) for each in outliers] == [("unit05", "j3.viscous")]
+    assert [(outlier.unit, outlier.parameter) for outlier in outliers] == [("unit05", "j3.viscous")]
     assert str(outliers[0]).startswith("unit05: j3.viscous = ")
 
 

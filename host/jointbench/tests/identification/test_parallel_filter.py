@@ -105,17 +105,17 @@ def test_every_sample_and_every_row_is_in_one_stretch():
     low_pass = LowPass(20.0, 1e-3)
     parts = [slice(7, 5003), slice(5100, 5100 + 2 * low_pass.settling + 27)]
     stretches = cut(parts, low_pass, most=600)
-    samples = np.concatenate([np.arange(each.own.start, each.own.stop) for each in stretches])
+    samples = np.concatenate([np.arange(stretch.own.start, stretch.own.stop) for stretch in stretches])
     np.testing.assert_array_equal(samples, np.concatenate([np.arange(part.start, part.stop) for part in parts]))
-    rows = np.concatenate([np.arange(each.rows.start, each.rows.stop) for each in stretches])
+    rows = np.concatenate([np.arange(stretch.rows.start, stretch.rows.stop) for stretch in stretches])
     grid = np.arange(0, parts[-1].stop, low_pass.stride)
     away = [(grid >= part.start + low_pass.settling) & (grid < part.stop - low_pass.settling) for part in parts]
     np.testing.assert_array_equal(rows, np.flatnonzero(away[0] | away[1]))
-    for each in stretches:
-        span = each.around(50)
-        assert each.part.start <= span.start <= each.own.start
-        rows = np.arange(each.rows.start, each.rows.stop)
-        np.testing.assert_array_equal(each.places(span) + span.start, each.stride * rows)
+    for stretch in stretches:
+        span = stretch.around(50)
+        assert stretch.part.start <= span.start <= stretch.own.start
+        rows = np.arange(stretch.rows.start, stretch.rows.stop)
+        np.testing.assert_array_equal(stretch.places(span) + span.start, stretch.stride * rows)
 
 
 def test_chosen_stretches_lie_evenly():

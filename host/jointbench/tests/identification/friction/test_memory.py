@@ -283,7 +283,7 @@ def test_stops_are_the_same_wherever_a_log_is_cut(run: Run):
     ]
     assert len(pieces[0].stretches) == 1 < len(pieces[1].stretches)
     whole, cut_up = (
-        np.concatenate([block[0] for block in MemoryColumns(each, axes).blocks()], axis=1) for each in pieces
+        np.concatenate([block[0] for block in MemoryColumns(piece, axes).blocks()], axis=1) for piece in pieces
     )
     np.testing.assert_allclose(cut_up, whole, atol=1e-9)
 
@@ -348,7 +348,7 @@ def test_c_carries_the_stops(model: Model, kind: str, share: float, tmp_path: Pa
     options = [f"-D{name.upper()}_FLOAT"] if kind == "float" else []
     path = compiled(tmp_path / "model.c", tmp_path / "model.so", "-shared", "-fPIC", *options)
     library = ctypes.CDLL(str(path))
-    arrays = [np.ascontiguousarray(each, dtype=np.dtype(kind[0])) for each in moves]
+    arrays = [np.ascontiguousarray(move, dtype=np.dtype(kind[0])) for move in moves]
     tau = np.full_like(arrays[0], np.nan)
     library.torques(len(tau), *(ctypes.c_void_p(each.ctypes.data) for each in (*arrays, tau)))
     wanted = model.predict(*moves)

@@ -53,7 +53,7 @@ def test_an_impossible_estimate_becomes_possible_and_no_farther_from_it_than_the
     assert not found.unchanged
     assert (eigenvalues(found.standard_parameters) > 0.0).all()
     assert found.smallest_eigenvalues.min() >= 0.5 * found.margin
-    signed = [not each.endswith(".offset") for each in case.estimate.base.full_names[len(found.standard_parameters) :]]
+    signed = [not name.endswith(".offset") for name in case.estimate.base.full_names[len(found.standard_parameters) :]]
     # Rounding of the interior-point method: 1e-7 of the unit of friction.
     assert (found.drive_parameters[signed] >= -1e-6).all()
     assert found.distance < case.estimate.distance(case.estimate.base.group(case.truth))
