@@ -75,27 +75,27 @@ class DelayData:
 class Projection:
     """Weighted rows with what the parameters explain taken out."""
 
-    def __init__(self, data: DelayData, weight: Array, each: bool) -> None:
+    def __init__(self, data: DelayData, weight: Array, per_joint: bool) -> None:
         self._data, self._weight = data, weight
-        self._groups = np.arange(len(weight)) if each else np.zeros(len(weight), dtype=np.intp)
+        self._groups = np.arange(len(weight)) if per_joint else np.zeros(len(weight), dtype=np.intp)
         stack = np.zeros((sum(map(len, data.triangles)), data.n_parameters))
         row = 0
-        for rows, triangle, own in zip(data.joints, data.triangles, weight, strict=True):
-            stack[row : row + len(triangle), rows.parameters] = own * triangle
+        for rows, triangle, w in zip(data.joints, data.triangles, weight, strict=True):
+            stack[row : row + len(triangle), rows.parameters] = w * triangle
             row += len(triangle)
         scale = np.linalg.norm(stack, axis=0)
         scale[scale == 0.0] = 1.0
         _, s, vt = np.linalg.svd(stack / scale, full_matrices=False)
-        told = s > 1e-10 * s[0]  # directions that the motion does not excite explain nothing
-        self._inverse = vt[told].T / s[told] / scale[:, None]
+        excited = s > 1e-10 * s[0]  # directions that the motion does not excite explain nothing
+        self._inverse = vt[excited].T / s[excited] / scale[:, None]
 
     def weights(self, torque: list[Array]) -> Array:
         """One over the deviation of each joint's residual, 1 where there is none."""
-        left = [
-            float(np.mean(part**2)) / own**2 if len(part) else 0.0
-            for part, own in zip(self._residual(self._weighted(torque)), self._weight, strict=True)
+        mean_squares = [
+            float(np.mean(part**2)) / w**2 if len(part) else 0.0
+            for part, w in zip(self._residual(self._weighted(torque)), self._weight, strict=True)
         ]
-        return np.array([1.0 / np.sqrt(square) if square > 0.0 else 1.0 for square in left])
+        return np.array([1.0 / np.sqrt(square) if square > 0.0 else 1.0 for square in mean_squares])
 
     def parameters(self, torque: list[Array]) -> Array:
         """The parameters that explain most, shape (n_parameters,)."""
@@ -103,60 +103,60 @@ class Projection:
 
     def squares(self, torque: list[Array]) -> float:
         """Sum of all joints' squared residuals [(N·m)²], as weighted least squares leave them."""
-        left = self._residual(self._weighted(torque))
-        return sum(float(np.sum((part / own) ** 2)) for part, own in zip(left, self._weight, strict=True))
+        residuals = self._residual(self._weighted(torque))
+        return sum(float(np.sum((part / w) ** 2)) for part, w in zip(residuals, self._weight, strict=True))
 
     def scan(self, limit: float) -> Array:
         """Best delay, the same for all joints, of a grid over the whole range."""
         delays = np.linspace(-limit, limit, _SCAN_STEPS + 1)
         costs: list[float] = []
         for delay in delays:
-            left = self._residual(self._weighted(self._data.torque(np.full(len(self._weight), delay))))
-            costs.append(sum(float(part @ part) for part in left))
+            residuals = self._residual(self._weighted(self._data.torque(np.full(len(self._weight), delay))))
+            costs.append(sum(float(part @ part) for part in residuals))
         return np.full(len(self._weight), delays[int(np.argmin(costs))])
 
     def newton_step(self, torque: list[Array]) -> Array:
         """Gauss-Newton step of the delays, one for all joints or one for each."""
         values = self._weighted(torque)
         parameters = self._inverse @ self._explained(values)
-        slope = [
-            own * (parameters[rows.parameters] @ rows.columns)
-            for own, rows in zip(self._weight, self._data.rates, strict=True)
+        rates = [
+            w * (parameters[rows.parameters] @ rows.columns)
+            for w, rows in zip(self._weight, self._data.rates, strict=True)
         ]
         columns: list[Array] = []
         for group in range(self._groups.max() + 1):
-            own = [part if self._groups[j] == group else 0.0 * part for j, part in enumerate(slope)]
-            columns.append(np.concatenate(self._residual(own)))
+            group_rates = [part if self._groups[j] == group else 0.0 * part for j, part in enumerate(rates)]
+            columns.append(np.concatenate(self._residual(group_rates)))
         step = np.linalg.lstsq(np.stack(columns, axis=1), np.concatenate(self._residual(values)))[0]
         return np.asarray(step, dtype=np.float64)
 
     def _weighted(self, torque: list[Array]) -> list[Array]:
-        return [own * part for own, part in zip(self._weight, torque, strict=True)]
+        return [w * part for w, part in zip(self._weight, torque, strict=True)]
 
     def _explained(self, values: list[Array]) -> Array:
         """Weighted values along the directions that parameters explain, shape (n_told,)."""
         products = np.zeros(self._data.n_parameters)
-        for own, rows, part in zip(self._weight, self._data.joints, values, strict=True):
-            products[rows.parameters] += own * (rows.columns @ part)
+        for w, rows, part in zip(self._weight, self._data.joints, values, strict=True):
+            products[rows.parameters] += w * (rows.columns @ part)
         return self._inverse.T @ products
 
     def _residual(self, values: list[Array]) -> list[Array]:
         """Part of the weighted values that no parameters explain."""
         parameters = self._inverse @ self._explained(values)
         return [
-            part - own * (parameters[rows.parameters] @ rows.columns)
-            for own, rows, part in zip(self._weight, self._data.joints, values, strict=True)
+            part - w * (parameters[rows.parameters] @ rows.columns)
+            for w, rows, part in zip(self._weight, self._data.joints, values, strict=True)
         ]
 
 
 @dataclass(frozen=True)
-class WithSlopes:
+class RowsWithDelay:
     """The rows with the delays as further parameters: what a second of delay changes, of all joints or of each."""
 
     data: DelayData
     delay_samples: Array
     parameters: Array
-    each: bool
+    per_joint: bool
 
     @property
     def n_joints(self) -> int:
@@ -166,7 +166,7 @@ class WithSlopes:
     @property
     def n_parameters(self) -> int:
         """Columns, those of the delays the last of them."""
-        return self.data.n_parameters + (self.n_joints if self.each else 1)
+        return self.data.n_parameters + (self.n_joints if self.per_joint else 1)
 
     def blocks(self) -> Iterator[Block]:
         """A block for each stretch; what lies between them is a gap."""
@@ -175,7 +175,7 @@ class WithSlopes:
             joints: list[JointRows] = []
             for j, (rows, rates) in enumerate(zip(stretch.joints, stretch.rates, strict=True)):
                 slope = self.parameters[rates.parameters] @ rates.columns
-                which = np.append(rows.parameters, first + (j if self.each else 0))
+                which = np.append(rows.parameters, first + (j if self.per_joint else 0))
                 joints.append(JointRows(which, np.vstack([rows.columns, slope])))
             torque = stretch.torque.earlier(self.delay_samples)
             complete = np.asarray(stretch.used.any(axis=1))
@@ -249,7 +249,7 @@ def given_delay(seconds: Array, reason: str) -> Delay:
 
 
 def estimate_delay(
-    stretches: Sequence[DelayRows], n_parameters: int, *, limit: float, step: float, each: bool
+    stretches: Sequence[DelayRows], n_parameters: int, *, limit: float, step: float, per_joint: bool
 ) -> Delay:
     """Estimate parameters and delay together from torque rows, and keep the delay.
 
@@ -263,7 +263,7 @@ def estimate_delay(
         n_parameters: columns of the whole regressor.
         limit: largest |delay| [s].
         step: sample period [s].
-        each: whether each joint has a delay of its own; a joint without rows gets no estimate, sigma nan.
+        per_joint: whether each joint has a delay of its own; a joint without rows gets no estimate, sigma nan.
 
     Returns:
         The delay; its source is "not told" where the range holds no minimum or the motion says nothing.
@@ -276,8 +276,8 @@ def estimate_delay(
         return _untold(joints, f"{count} rows are too few to tell a delay")
     delay, weight, explained = np.zeros(joints), np.ones(joints), 0.0
     for number in range(_PASSES):
-        weight = Projection(data, weight, each).weights(data.torque(delay))
-        fitted = Projection(data, weight, each)
+        weight = Projection(data, weight, per_joint).weights(data.torque(delay))
+        fitted = Projection(data, weight, per_joint)
         if number == 0:
             delay = fitted.scan(limit)
         for _ in range(_NEWTON_STEPS):
@@ -285,33 +285,32 @@ def estimate_delay(
             delay = np.clip(delay + change, -limit, limit)
             if np.abs(change).max() < _CLOSE * step:
                 break
-        without, left = (fitted.squares(data.torque(d)) for d in (0.0 * delay, delay))
-        explained = 1.0 - left / without if without > 0.0 else 0.0
-    found = _judged(data, delay, limit, each)
-    return dataclasses.replace(found, explained=explained)
+        without, with_delay = (fitted.squares(data.torque(d)) for d in (0.0 * delay, delay))
+        explained = 1.0 - with_delay / without if without > 0.0 else 0.0
+    return dataclasses.replace(_judged(data, delay, limit, per_joint), explained=explained)
 
 
-def _judged(data: DelayData, delay: Array, limit: float, each: bool) -> Delay:
+def _judged(data: DelayData, delay: Array, limit: float, per_joint: bool) -> Delay:
     """One more step, as a fit with the delay among its parameters, which also tells its deviation."""
     joints, p = len(data.joints), data.n_parameters
     samples = delay / data.step
-    weight = Projection(data, np.ones(joints), each).weights(data.torque(delay))
-    parameters = Projection(data, weight, each).parameters(data.torque(delay))
-    estimate = least_squares([WithSlopes(data, samples, parameters, each)])
+    weight = Projection(data, np.ones(joints), per_joint).weights(data.torque(delay))
+    parameters = Projection(data, weight, per_joint).parameters(data.torque(delay))
+    estimate = least_squares([RowsWithDelay(data, samples, parameters, per_joint)])
     sigma = np.broadcast_to(np.sqrt(np.diag(estimate.covariance)[p:]), (joints,)).copy()
     delay = delay + np.broadcast_to(estimate.parameters[p:], (joints,))
     resting = np.array([rows.columns.shape[1] == 0 for rows in data.joints])
-    told = resting | ((np.abs(delay) < limit) & (sigma < limit))
-    if resting.all() or not told.all():
-        worst = int(np.argmin(told))
-        found = f"joint {worst + 1}: {1e3 * delay[worst]:.3g} ± {1e3 * sigma[worst]:.2g} ms"
+    determined = resting | ((np.abs(delay) < limit) & (sigma < limit))
+    if resting.all() or not determined.all():
+        worst = int(np.argmin(determined))
+        joint = f"joint {worst + 1}: {1e3 * delay[worst]:.3g} ± {1e3 * sigma[worst]:.2g} ms"
         return _untold(
-            joints, f"the torque's error has no clear minimum over delays up to ±{1e3 * limit:.3g} ms ({found})"
+            joints, f"the torque's error has no clear minimum over delays up to ±{1e3 * limit:.3g} ms ({joint})"
         )
-    if each:
+    if per_joint:
         delay, sigma = np.where(resting, 0.0, delay), np.where(resting, np.nan, sigma)
     figures = ", ".join(
-        f"{1e3 * d:.3f} ± {1e3 * s:.2g}" for d, s in list(zip(delay, sigma, strict=True))[: joints if each else 1]
+        f"{1e3 * d:.3f} ± {1e3 * s:.2g}" for d, s in list(zip(delay, sigma, strict=True))[: joints if per_joint else 1]
     )
     return Delay(delay, sigma, "estimated", f"motion recorded {figures} ms after the torque")
 

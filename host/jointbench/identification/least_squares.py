@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.identification.rows import Block, Rows, RowsInMemory, ahead
+from jointbench.identification.rows import Block, Rows, RowsInMemory, prefetch
 from jointbench.identification.triangles import (
     GroupRows,
     Solution,
@@ -240,7 +240,7 @@ class _Terms:
             yield from self._kept
             return
         kept, size = list[ConsecutiveTerms](), 0
-        for stretch in ahead(self._computed()):
+        for stretch in prefetch(self._computed()):
             size += stretch.terms.nbytes // 2
             if size <= _KEPT_BYTES:
                 kept.append(stretch._replace(terms=stretch.terms.astype(np.float32)))

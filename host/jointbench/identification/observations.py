@@ -312,8 +312,8 @@ def _estimated_delay(run: Run, filtered: ParallelFilter, parts: Sequence[slice],
         found, torque = filtered.columns(stretch, threshold, guard, rates=True), filtered.torque(stretch, limit)
         within = torque.reaches(np.array([limit])) & torque.reaches(np.array([-limit]))
         rows.append(DelayRows(found.joints, found.rates, torque, found.moving & within[:, None]))
-    each = settings.delay == "estimate_per_joint"
-    delay = estimate_delay(rows, filtered.base.rank, limit=limit * h, step=h, each=each)
+    per_joint = settings.delay == "estimate_per_joint"
+    delay = estimate_delay(rows, filtered.base.rank, limit=limit * h, step=h, per_joint=per_joint)
     if settings.delay is None:
         return delay.if_clear(low_pass.cutoff_Hz)
     if delay.source == "not told":

@@ -172,15 +172,15 @@ class PredictedTorqueRows(ChangedRows):
 T = TypeVar("T")
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items in the same order, the next one made by another thread.
+def prefetch(items: Iterator[T]) -> Iterator[T]:
+    """Yield the same items in the same order, the next one made by another thread.
 
     That pays where making them holds no lock of the interpreter, as compiled kernels and products of matrices do.
     """
-    with ThreadPoolExecutor(1, "jointbench-ahead") as other:
-        coming = other.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = other.submit(next, items, None)
+    with ThreadPoolExecutor(1, "jointbench-prefetch") as executor:
+        next_item = executor.submit(next, items, None)
+        while (item := next_item.result()) is not None:
+            next_item = executor.submit(next, items, None)
             yield item
 
 
@@ -256,7 +256,7 @@ class MotionRows:
 
     def blocks(self) -> Iterator[Block]:
         """All rows in order of time, computed anew: the next block while one is used, where there is a second core."""
-        return ahead(self._computed())
+        return prefetch(self._computed())
 
     def _computed(self) -> Iterator[Block]:
         modelled = np.asarray(self.base.robot.modelled)
