@@ -1,4 +1,4 @@
-"""Hearing what boards measure and how they answer while every motor is off: nothing of theirs is changed by it."""
+"""Fitness of boards to be moved: each is listened to while every motor is off, and judged by what it measures."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def listen(boards: Sequence[Board], clock: Clock, seconds: float) -> dict[str, O
     return {board.joint: observed[board.joint] for board in boards if board.joint in observed}
 
 
-class _Ear:
+class _Listener:
     """Takes what comes from one board."""
 
     def __init__(self, board: Board) -> None:
@@ -114,7 +114,7 @@ class _Ear:
 
 
 def _listen_together(boards: Sequence[Board], clock: Clock, seconds: float) -> dict[str, Observation]:
-    listeners = [_Ear(board) for board in boards]
+    listeners = [_Listener(board) for board in boards]
     try:
         _stream(listeners, 0)
         _wait(listeners, clock, "opened")
@@ -137,14 +137,14 @@ def _listen_together(boards: Sequence[Board], clock: Clock, seconds: float) -> d
     return {listener.board.joint: listener.observed() for listener in listeners if not listener.board.why_lost}
 
 
-def _stream(listeners: Sequence[_Ear], on: int) -> None:
+def _stream(listeners: Sequence[_Listener], on: int) -> None:
     """Let all boards stream, or none; one that does not do it is heard by its silence."""
     for listener in listeners:
         with suppress(BoardError):
             listener.board.write_register("stream.always", on)
 
 
-def _wait(listeners: Sequence[_Ear], clock: Clock, what: str) -> None:
+def _wait(listeners: Sequence[_Listener], clock: Clock, what: str) -> None:
     """Wait for the STATUS of each board that opens or closes its account."""
     deadline = clock.now_us() + _STATUS_US
     while (

@@ -172,11 +172,11 @@ class _Playback:
     pinged_us: int | None = None
     dither: random.Random = field(default_factory=lambda: random.Random(0))
     samples: int = 0
+    peaks: Peaks | None = None
 
     def __post_init__(self) -> None:
-        """Choose the boards that drive, and collect the peaks of all."""
+        """Choose the boards that drive."""
         self.drivers = [board for board in self.bench.boards if board.has_motor]
-        self.peaks = Peaks(self.bench.robot, self.bench.facts)
 
     def load(self, trajectory: Trajectory, repeats: int) -> None:
         """Everything that can be done while the motors are off."""
@@ -224,6 +224,7 @@ class _Playback:
         """Arm all boards that drive and start them at the same moment, while those that only measure stream already."""
         bench, tick_us = self.bench, self.bench.facts[0].tick_period * 1e6
         if self.progress:
+            self.peaks = Peaks(bench.robot, bench.facts)
             for index, board in enumerate(bench.all_boards):
                 board.on_data = partial(self._note, index)
         exchanges = self._exchanges(1 if bench.clock.common_ticks else PINGS)
@@ -373,7 +374,7 @@ class _Playback:
         self.samples += frame.body.count
         if self.falls and self.bench.all_boards[index] is self.falls.board:
             self.falls.add(frame)
-        if index < len(self.bench.boards):
+        if self.peaks and index < len(self.bench.boards):
             self.peaks.add(index, frame)
 
     def _report(self, now_us: int) -> None:
@@ -390,7 +391,7 @@ class _Playback:
                 samples=self.samples,
                 rate=self.samples / running if running > 0.0 else 0.0,
                 frames_lost=self.recorder.tally.frames_lost if self.recorder else None,
-                peak_torque=self.peaks.take(),
+                peak_torque=self.peaks.take() if self.peaks else {},
                 sole_margin=self.falls.take_nearest() if self.falls else None,
             )
         )
