@@ -24,7 +24,7 @@ import time
 import tty
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,22 @@ import numpy as np
 
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.arrays import Array
-from jointbench.bench import Board, BoardEntry, Clock, Facts, Ledger, Port, Progress, WallClock, open_bench
+from jointbench.bench import (
+    Bench,
+    Board,
+    BoardEntry,
+    Clock,
+    Facts,
+    Ledger,
+    Port,
+    Progress,
+    Subscriber,
+    WallClock,
+    open_bench,
+)
 from jointbench.bench.feed_server import Feed
 from jointbench.bench.line import Line
+from jointbench.bench.motion_watch import Peaks
 from jointbench.bench.playback import _Playback, old_objects_set_aside
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
@@ -145,6 +158,8 @@ class _Boards:
     name: str = "played"
     foot_facts: tuple[Facts, ...] = ()
     lines: tuple[Line, ...] = ()
+    subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
+    publish = Bench.publish
 
     @property
     def all_boards(self) -> tuple[Board, ...]:
@@ -153,12 +168,17 @@ class _Boards:
 
 
 @contextlib.contextmanager
-def _feed_of(bench: Any, look_on: LookOn | None) -> Iterator[Feed | None]:
+def _looked_at(bench: Any, look_on: LookOn | None) -> Iterator[None]:
     if look_on is None:
-        yield None
+        yield
         return
-    with contextlib.closing(Feed(bench)) as feed, look_on(feed.server.path):
-        yield feed
+    feed = Feed(bench)
+    bench.subscribers.append(feed)
+    try:
+        with look_on(feed.server.path):
+            yield
+    finally:
+        bench.publish("closed")
 
 
 def measure(
@@ -194,9 +214,10 @@ def measure(
             facts = Facts({name: register.default for name, register in BY_NAME.items()})
             twice = _Robot(robot.drives * BENCHES, robot.joints * BENCHES)
             bench: Any = _Boards(boards, clock, (facts,) * len(boards), twice)
-            with _feed_of(bench, look_on) as feed:
+            with _looked_at(bench, look_on):
                 duration_us = round(1e6 * MOTION_S)
-                playback = _Playback(bench, recorder, note, interrupt, feed=feed, duration_us=duration_us)
+                playback = _Playback(bench, recorder, note, interrupt, duration_us=duration_us)
+                playback.peaks = Peaks(bench.robot, bench.facts)
                 for index, board in enumerate(boards):
                     board.listen(recorder.chunk)
                     board.on_data = partial(playback._note, index) if peaks else partial(_count, playback)
