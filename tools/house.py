@@ -26,7 +26,8 @@ PRODUCT = ("jointwire", "jointbench")  # packages whose modules, importers and f
 SOURCES = {"host": ROOT / "host", "protocol": ROOT / "protocol"}
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("cli", "testing"),
+    ("testing",),
+    ("cli",),
     ("results",),
     ("identification",),
     ("recording", "excitation", "bench"),

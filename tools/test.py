@@ -1,4 +1,4 @@
-"""Check the whole tree: ruff, pyright beside the tests, with --slow every one.
+"""Check the whole tree: ruff, who imports whom, pyright beside the tests, with --slow every one.
 
 Further arguments go to pytest.
 """
@@ -33,6 +33,7 @@ def checks(arguments: list[str]) -> dict[str, list[str]]:
     """Return the command behind each check, in the order they run: the quick ones first."""
     return {
         "ruff": [*PYTHON, "ruff", "check"],
+        "imports": [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"],
         "warm-up": [*PYTHON, "tools.warm_up"],
         "pytest": [*PYTHON, "pytest", *PARALLEL, *chosen(arguments)],
     }
