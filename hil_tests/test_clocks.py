@@ -9,9 +9,8 @@ from scipy.interpolate import CubicSpline
 from hil_tests.link_helpers import HERE, wave
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import BoardClock, board_clock, open_bench
-from jointbench.recording import Recorder, Run, open_run
+from jointbench.recording import Recorder, Run, decode_recording, open_run
 from jointbench.recording.board_record import BoardRecord
-from jointbench.recording.decode import decode_recording
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
 from jointbench.testing.measured import Measured
 from tools.truth import read_truth

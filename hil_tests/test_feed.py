@@ -25,8 +25,7 @@ from jointbench.bench.feed_server import Feed
 from jointbench.bench.monitor.attachment import watch
 from jointbench.bench.port_lock import this_program
 from jointbench.errors import BoardError, BoardSilent, FeedError, StopAsked
-from jointbench.recording import Recorder, open_run
-from jointbench.recording.record_file import read_records
+from jointbench.recording import Recorder, open_run, read_records
 from jointwire import MessageType, decode_frame, decode_samples
 
 STOP_US = 100_000

@@ -16,8 +16,7 @@ import pytest
 from hil_tests.link_helpers import COBOT
 from hil_tests.virtual_bench.start import virtual_bench
 from jointbench.errors import RunError
-from jointbench.recording import examine, open_run
-from jointbench.recording.record_file import read_records
+from jointbench.recording import examine, open_run, read_records
 from jointbench.testing.measured import Measured
 from jointwire import MessageType, decode_frame
 

@@ -21,9 +21,7 @@ from jointbench.cli.main import carry_out
 from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import ImportedDataError
 from jointbench.identification.fit import run_settings
-from jointbench.recording import Run, import_csv
-from jointbench.recording.log_table import read_csv_table
-from jointbench.recording.mapping import LogFile
+from jointbench.recording import LogFile, Run, import_csv, read_csv_table
 from jointbench.signals import LowPass, smooth_motion
 
 WITHOUT_SENSORS = ("RecordTrajectory_quadratic", "Trajectory1")

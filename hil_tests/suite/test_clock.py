@@ -10,7 +10,7 @@ from hil_tests.link_helpers import ask_bench
 from hil_tests.suite.motions import at_rest, record
 from jointbench.arrays import Array
 from jointbench.bench import Bench, Board, Exchange, board_clock, tie_by_pulses
-from jointbench.recording.decode import decode_recording
+from jointbench.recording import decode_recording
 from jointbench.testing import deterministic, functional, needs
 
 PINGS = 80  # to each board

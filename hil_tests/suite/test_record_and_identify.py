@@ -9,7 +9,7 @@ import numpy as np
 from hil_tests.suite.motions import record, small_wave
 from jointbench.bench import Bench
 from jointbench.identification import FitSettings, fit
-from jointbench.recording.doctor import examine
+from jointbench.recording import examine
 from jointbench.testing import functional, needs, realtime
 
 # What a board with "sim_joint" in its config.json and no values there computes with, at the motor: its torque constant

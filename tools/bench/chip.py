@@ -22,8 +22,7 @@ from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.memory_mapping import map_file
-from jointbench.recording import Recorder, open_run
-from jointbench.recording.record_file import RecordKind, read_records
+from jointbench.recording import Recorder, RecordKind, open_run, read_records
 from jointwire import Frame, FrameError, MessageType, State, decode_frame
 
 PERIOD, WAY = 1.024, 0.03  # of the wave that is played over and over [s], [rad]

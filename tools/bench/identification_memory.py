@@ -20,9 +20,7 @@ from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.dynamics.model_columns import drive_parameter_names
 from jointbench.identification.rows import MotionRows
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
-from jointbench.recording import Samples, save_samples
-from jointbench.recording.record_file import Record, RecordKind, RecordWriter
-from jointbench.recording.run_directory import FRAMES, create_run_directory
+from jointbench.recording import FRAMES, Record, RecordKind, RecordWriter, Samples, create_run_directory, save_samples
 from jointbench.robot import Robot, load_robot
 from jointwire import CHANNELS, REGISTERS, MessageType, State, encode_frame, schema_hash
 from jointwire.framing import HEAD

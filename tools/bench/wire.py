@@ -54,9 +54,7 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
-from jointbench.recording import Recorder, record
-from jointbench.recording.record_file import Record, RecordKind, scan_records
-from jointbench.recording.run_directory import FRAMES
+from jointbench.recording import FRAMES, Record, Recorder, RecordKind, record, scan_records
 from jointbench.robot import Drive, Joint, load_robot
 from jointbench.stopping import SafeInterrupt
 from jointwire import BODIES, BY_NAME, Frame, FrameReader, MessageType, decode_frame, encode_frame

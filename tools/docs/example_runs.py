@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import jointbench as jb
-from jointbench.recording.proposal import propose_mapping
+from jointbench.recording import propose_mapping
 from tools.docs.example_log import write_log
 
 

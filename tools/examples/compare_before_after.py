@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import jointbench as jb
-from jointbench.recording.proposal import propose_mapping
+from jointbench.recording import propose_mapping
 from tools.docs.example_log import write_log
 
 PAYLOAD_KG = 0.5

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import jointbench as jb
-from jointbench.recording.proposal import propose_mapping
+from jointbench.recording import propose_mapping
 
 
 def main(urdf: str, log: str, other: str, out: str = "runs/own_log") -> int:

@@ -23,9 +23,7 @@ from jointbench.cli.console import table
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import write_file
 from jointbench.identification import load_model
-from jointbench.recording import open_run
-from jointbench.recording.record_file import read_records
-from jointbench.recording.run_directory import FRAMES, read_provenance
+from jointbench.recording import FRAMES, open_run, read_provenance, read_records
 from jointbench.testing.requirements import load
 from jointwire import MessageType, State, decode_frame
 from tools.faults.commands import COMMANDS, Store, forked_bench, in_child, one_board, typed

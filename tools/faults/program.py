@@ -25,7 +25,7 @@ from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.files import write_file
-from jointbench.recording.run_directory import read_result
+from jointbench.recording import read_result
 from jointbench.robot import load_robot
 from jointbench.sealed import sealed_json
 from jointbench.stopping import STOPPING, exit_code

@@ -14,9 +14,7 @@ from typing import Any
 import jointbench
 from hil_tests.flash_helpers import FailingFiles
 from jointbench.bench.flash import update
-from jointbench.recording import Recorder, record_file
-from jointbench.recording.record_file import read_records
-from jointbench.recording.run_directory import FRAMES, read_provenance
+from jointbench.recording import FRAMES, Recorder, read_provenance, read_records, record_file
 from jointwire import FrameReader, MessageType, decode_frame
 from tools.faults.commands import COMMANDS, Store, forked_bench, in_child, one_board, typed
 from tools.faults.disk import WriteLog, contents

@@ -8,10 +8,7 @@ from typing import Any
 
 from jointbench.bench import DEFAULT_LOSS_LIMIT, BoardLedger, Ledger
 from jointbench.errors import BoardFault
-from jointbench.recording import examine, open_run
-from jointbench.recording.contents import read_contents
-from jointbench.recording.record_file import RecordKind
-from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, read_result
+from jointbench.recording import EVENTS, FRAMES, RESULT, RecordKind, examine, open_run, read_contents, read_result
 from jointwire import State, Trip, own_schema
 from tools.faults.cell import DRIVEN, Cell
 from tools.faults.subject import CLAMP_MA, LEAST_DRIVEN, REPEATS

@@ -22,8 +22,7 @@ from jointbench.bench.flash.slots import given_config
 from jointbench.cli.main import main
 from jointbench.errors import JointbenchError
 from jointbench.excitation import read_workspace
-from jointbench.recording import save_samples
-from jointbench.recording.samples import Samples
+from jointbench.recording import Samples, save_samples
 from jointbench.results import convert
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run

@@ -17,7 +17,7 @@ from jointbench.checks import Check
 from jointbench.cli.console import Console
 from jointbench.cli.run import progress_line
 from jointbench.errors import JointbenchError
-from jointbench.recording.run_directory import RESULT
+from jointbench.recording import RESULT
 from jointbench.testing.requirements import Requirements
 from tools.load.lockstep import PERIOD_S, Processes, Session, lost_by_cause, play, wave, write_variation
 

@@ -19,8 +19,7 @@ from jointbench.bench.fault.faults import DIRECTIONS
 from jointbench.bench.fault.kinds import KINDS
 from jointbench.bench.gate import Gate
 from jointbench.files import keep_earlier, write_file
-from jointbench.recording import record_file
-from jointbench.recording.run_directory import FRAMES, create_run_directory
+from jointbench.recording import FRAMES, create_run_directory, record_file
 from jointbench.stopping import SafeInterrupt
 from jointbench.testing.requirements import load
 from jointwire import State, Trip

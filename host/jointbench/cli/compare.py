@@ -16,8 +16,7 @@ from jointbench.identification import Model, load_model
 from jointbench.identification.comparison import LEVEL, Comparison, check_comparable, compare
 from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
 from jointbench.identification.observations import observe
-from jointbench.recording import open_run
-from jointbench.recording.run_directory import PROVENANCE
+from jointbench.recording import PROVENANCE, open_run
 from jointbench.signals import Motion
 
 _MODEL = "model.json"

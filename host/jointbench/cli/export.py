@@ -12,8 +12,7 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import ExportError
 from jointbench.identification import Model, load_model
-from jointbench.results.export import BODIES, SUFFIXES, export, own_urdf
-from jointbench.results.full_model import FullModel
+from jointbench.results import BODIES, SUFFIXES, FullModel, export, own_urdf
 from jointbench.robot import Robot, load_robot
 
 VERB = "export"

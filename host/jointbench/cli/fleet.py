@@ -19,7 +19,7 @@ from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
 from jointbench.identification.random_effects import Family, Spread
-from jointbench.recording.run_url import is_pattern, local_directory
+from jointbench.recording import is_pattern, local_directory
 from jointbench.robot import load_robot
 
 _MANY = 20

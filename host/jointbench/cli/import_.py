@@ -10,11 +10,8 @@ from jointbench.cli.console import Console
 from jointbench.errors import FitError, MappingError
 from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings
-from jointbench.recording import import_csv
-from jointbench.recording.import_csv import mapping_and_folder
-from jointbench.recording.read_log import is_bag
-from jointbench.results import import_converted
-from jointbench.results.conversion import ENDINGS
+from jointbench.recording import import_csv, is_bag, mapping_and_folder
+from jointbench.results import ENDINGS, import_converted
 
 VERB = "import"
 EXAMPLE = (
@@ -111,7 +108,7 @@ def _check_settings(options: argparse.Namespace) -> None:
 
 
 def _propose(options: argparse.Namespace, console: Console) -> Result:
-    from jointbench.recording.proposal import propose_mapping
+    from jointbench.recording import propose_mapping
 
     path = Path(options.propose)
     if path.exists():

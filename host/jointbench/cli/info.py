@@ -12,8 +12,7 @@ from jointbench.cli.console import Console, table
 from jointbench.dynamics import base_parameters
 from jointbench.dynamics.base_words import lengths_of
 from jointbench.dynamics.floating_base import floating_base_parameters
-from jointbench.recording import Run, open_run
-from jointbench.recording.contents import injected_faults
+from jointbench.recording import Run, injected_faults, open_run
 from jointbench.robot import Link, Robot, load_robot
 
 VERB = "info"

@@ -45,8 +45,7 @@ from jointbench.excitation import (
     support_workspace,
 )
 from jointbench.files import write_file
-from jointbench.results.plan_evidence import PlanEvidence
-from jointbench.results.reports import check_picture, plan_picture
+from jointbench.results import PlanEvidence, check_picture, plan_picture
 from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
 from jointbench.sealed import sealed_json
 

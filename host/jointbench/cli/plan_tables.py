@@ -11,8 +11,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.cli.console import table
-from jointbench.results.digits import percent
-from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
+from jointbench.results import PlanEvidence, SupportEvidence, Trace, percent, plain
 
 _BLANK = 0x2800
 _DOT_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

@@ -11,9 +11,7 @@ from jointbench.cli.console import Console
 from jointbench.errors import FitError
 from jointbench.identification import Model, load_model, validate
 from jointbench.recording import Run, open_run
-from jointbench.results import ComparisonEvidence, write_comparison, write_report
-from jointbench.results.evidence import Evidence, fitted_runs
-from jointbench.results.summary import headline
+from jointbench.results import ComparisonEvidence, Evidence, fitted_runs, headline, write_comparison, write_report
 
 VERB = "report"
 EXAMPLE = "jointbench report model.json FIT_RUN VERIFICATION_RUN --out report.html"

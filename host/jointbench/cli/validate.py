@@ -19,8 +19,7 @@ from jointbench.cli.judgement import (
 from jointbench.identification import Validation, load_model, without_external
 from jointbench.identification import validate as judge
 from jointbench.recording import open_run
-from jointbench.results.evidence import Evidence
-from jointbench.results.summary import headline
+from jointbench.results import Evidence, headline
 
 VERB = "validate"
 EXAMPLE = "jointbench validate model.json runs/2026-05-04T101700Z-cobot6-verification"

@@ -30,7 +30,7 @@ from jointbench.identification.observations import (
 from jointbench.identification.rows import Rows, felt_by_sensor
 from jointbench.identification.settings import FitSettings, provenance_of_all
 from jointbench.identification.whiteness import Whiteness, WhitenessSums
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 
 Settings = FitSettings | Mapping[str, Any] | None

@@ -14,7 +14,7 @@ from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.model import Model
 from jointbench.identification.random_effects import Family
-from jointbench.recording.run_url import expand, local_directory, local_run, run_name
+from jointbench.recording import expand, local_directory, local_run, run_name
 from jointbench.robot import Robot
 
 MODEL = "model.json"
@@ -174,7 +174,7 @@ def _untold(fit: Callable[[], _Result], told: object) -> _Result:
 def _fit_one(url: str, robot: Robot | None, options: Mapping[str, Any]) -> _Result:
     """Model of a run, or why there is none; whatever is wrong with a run is no reason to lose the others."""
     from jointbench.identification.fit import fit
-    from jointbench.recording.run import open_run
+    from jointbench.recording import open_run
 
     try:
         with local_run(url) as directory:

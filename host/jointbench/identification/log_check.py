@@ -14,7 +14,7 @@ from jointbench.arrays import Array
 from jointbench.errors import LogCheckError
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.signals import valid_spans
 
 _MARGIN = 0.05

@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 from jointbench.arrays import Array
 from jointbench.dynamics import compensation_columns, inverse_dynamics
 from jointbench.errors import LogCheckError
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
 

@@ -29,7 +29,7 @@ from jointbench.identification.judgement import (
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.whiteness import Whiteness
-from jointbench.recording.seal import edit_sentence
+from jointbench.recording import edit_sentence
 from jointbench.robot import Robot
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from jointbench.identification.recorded_signals import RecordedSignals, recorded
 from jointbench.identification.rows import AtSensor, Block, ChangedRows, JointRows, Rows, WithoutMotorSide
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import AppendBuffer, read_rows
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, valid_spans
 

@@ -14,9 +14,8 @@ from jointbench.dynamics.external import Wrench, external_torques
 from jointbench.errors import FitError, RobotFileError, ShapeError
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
+from jointbench.recording import Run, Samples
 from jointbench.recording.log_table import MOST
-from jointbench.recording.run import Run
-from jointbench.recording.samples import Samples
 from jointbench.robot import Robot
 from jointbench.signals import (
     BoardFilter,

@@ -19,7 +19,7 @@ from jointbench.errors import FitError
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 from jointbench.signals import Motion
 

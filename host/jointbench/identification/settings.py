@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from jointbench.errors import FitError
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 
 POSITIONS = ("motor", "link")
 TORQUES = ("motor", "joint")

@@ -29,7 +29,7 @@ from jointbench.identification.observations import Observations, observe
 from jointbench.identification.rows import Rows
 from jointbench.identification.settings import FitSettings, provenance
 from jointbench.identification.whiteness import Whiteness, whiteness
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,24 +1,83 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
+from jointbench.recording.contents import injected_faults, read_contents
+from jointbench.recording.decode import decode_recording
 from jointbench.recording.doctor import Diagnosis, Finding, examine
-from jointbench.recording.import_csv import import_csv
-from jointbench.recording.mapping import mapping_names
+from jointbench.recording.import_csv import import_csv, mapping_and_folder
+from jointbench.recording.log_table import is_bag, open_parquet, read_csv_table
+from jointbench.recording.mapping import LogFile, mapping_names
+from jointbench.recording.proposal import propose_mapping
+from jointbench.recording.record_file import Record, RecordKind, RecordWriter, read_records, scan_records
 from jointbench.recording.recorder import Recorder, new_run_path, record
-from jointbench.recording.run import Run, accept, open_run, save_samples
+from jointbench.recording.run import Run, accept, boards_of, open_run, save_samples
+from jointbench.recording.run_directory import (
+    CONVERTED,
+    EVENTS,
+    FRAMES,
+    MAPPING,
+    PROVENANCE,
+    RESULT,
+    ROBOT,
+    ROBOT_URDF,
+    SCHEMA,
+    create_run_directory,
+    read_provenance,
+    read_result,
+    schema_said,
+    toml_text,
+)
+from jointbench.recording.run_url import expand, is_pattern, local_directory, local_run, run_name
 from jointbench.recording.samples import Samples
+from jointbench.recording.seal import edit_sentence, file_sha256
 
 __all__ = [
+    "CONVERTED",
+    "EVENTS",
+    "FRAMES",
+    "MAPPING",
+    "PROVENANCE",
+    "RESULT",
+    "ROBOT",
+    "ROBOT_URDF",
+    "SCHEMA",
     "Diagnosis",
     "Finding",
+    "LogFile",
+    "Record",
+    "RecordKind",
+    "RecordWriter",
     "Recorder",
     "Run",
     "Samples",
     "accept",
+    "boards_of",
+    "create_run_directory",
+    "decode_recording",
+    "edit_sentence",
     "examine",
+    "expand",
+    "file_sha256",
     "import_csv",
+    "injected_faults",
+    "is_bag",
+    "is_pattern",
+    "local_directory",
+    "local_run",
+    "mapping_and_folder",
     "mapping_names",
     "new_run_path",
+    "open_parquet",
     "open_run",
+    "propose_mapping",
+    "read_contents",
+    "read_csv_table",
+    "read_provenance",
+    "read_records",
+    "read_result",
     "record",
+    "run_name",
     "save_samples",
+    "scan_records",
+    "schema_said",
+    "toml_text",
 ]

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics import model_parameter_names
 from jointbench.errors import ImportedDataError, MappingError, SignalError
-from jointbench.recording.log_table import LogTable
+from jointbench.recording.log_table import LogTable, is_log, read_log
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
-from jointbench.recording.read_log import is_log, read_log
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples
 from jointbench.recording.run_directory import MAPPING

@@ -1,27 +1,51 @@
 """Results of an identification for people and other programs: reports, plots, exported models, converted runs."""
 
-from jointbench.results.conversion import FORMATS, convert, import_converted, is_converted
-from jointbench.results.evidence import ComparisonEvidence, PressureModel
-from jointbench.results.export import export
+from jointbench.results.content import Fact, ledger_table
+from jointbench.results.conversion import ENDINGS, FORMATS, convert, import_converted, is_converted
+from jointbench.results.digits import NOT_A_NUMBER, count, percent
+from jointbench.results.evidence import ComparisonEvidence, Evidence, PressureModel, fitted_runs
+from jointbench.results.export import BODIES, SUFFIXES, export, own_urdf
 from jointbench.results.full_model import FullModel
+from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
 from jointbench.results.reports import (
+    check_picture,
     key_picture,
+    plan_picture,
     residual_picture,
     stance_picture,
     write_comparison,
     write_report,
 )
+from jointbench.results.summary import headline
 
 __all__ = [
+    "BODIES",
+    "ENDINGS",
     "FORMATS",
+    "NOT_A_NUMBER",
+    "SUFFIXES",
     "ComparisonEvidence",
+    "Evidence",
+    "Fact",
     "FullModel",
+    "PlanEvidence",
     "PressureModel",
+    "SupportEvidence",
+    "Trace",
+    "check_picture",
     "convert",
+    "count",
     "export",
+    "fitted_runs",
+    "headline",
     "import_converted",
     "is_converted",
     "key_picture",
+    "ledger_table",
+    "own_urdf",
+    "percent",
+    "plain",
+    "plan_picture",
     "residual_picture",
     "stance_picture",
     "write_comparison",

@@ -14,11 +14,20 @@ from typing import Any
 from jointbench.errors import ExportError, ImportedDataError
 from jointbench.files import write_file
 from jointbench.foreign import foreign_code, toml_values
-from jointbench.recording.recorder import new_run_path
-from jointbench.recording.run import Run, open_run, save_samples
-from jointbench.recording.run_directory import CONVERTED, EVENTS, MAPPING, PROVENANCE, ROBOT, ROBOT_URDF
-from jointbench.recording.samples import Samples
-from jointbench.recording.seal import file_sha256
+from jointbench.recording import (
+    CONVERTED,
+    EVENTS,
+    MAPPING,
+    PROVENANCE,
+    ROBOT,
+    ROBOT_URDF,
+    Run,
+    Samples,
+    file_sha256,
+    new_run_path,
+    open_run,
+    save_samples,
+)
 from jointbench.results.converted_run import About, about_run, samples_sha256
 from jointbench.results.mcap import is_own_mcap, read_own_mcap, write_mcap
 from jointbench.results.rerun_file import write_rerun

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import json_values, text_of
 from jointbench.memory_mapping import chunks, read_rows, scratch_array
-from jointbench.recording.run import Run
-from jointbench.recording.run_directory import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA
-from jointbench.recording.samples import Samples
+from jointbench.recording import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA, Run, Samples
 from jointbench.robot import CORNERS, Robot
 from jointbench.signals import BoardFilter
 

@@ -19,7 +19,7 @@ from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.friction.law import FORMS
 from jointbench.identification.predictor import leading_parameters
-from jointbench.recording.run_directory import toml_text
+from jointbench.recording import toml_text
 from jointbench.results.c_header import c_header_text
 from jointbench.results.digits import parameter_unit, torque_unit
 from jointbench.results.full_model import FullModel

@@ -29,10 +29,7 @@ from jointbench.extras import need
 from jointbench.files import replacing
 from jointbench.foreign import json_values, regular_file, text_of
 from jointbench.memory_mapping import chunks, map_file
-from jointbench.recording.record_file import RecordKind, read_records
-from jointbench.recording.run import Run
-from jointbench.recording.run_directory import EVENTS, FRAMES, schema_said
-from jointbench.recording.samples import Samples
+from jointbench.recording import EVENTS, FRAMES, RecordKind, Run, Samples, read_records, schema_said
 from jointbench.results.converted_run import QUANTITIES, About, about_text, empty_fields, read_about, rows_of
 from jointwire import FrameError, MessageType, decode_frame
 

@@ -12,7 +12,7 @@ from jointbench.arrays import Array
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.memory_mapping import chunks
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.results.converted_run import About, Column, rows_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.foreign import json_values, regular_file, text_of
 from jointbench.memory_mapping import chunks, release_pages
-from jointbench.recording.run import Run
-from jointbench.recording.samples import Samples
+from jointbench.recording import Run, Samples
 from jointbench.results.converted_run import About, Column, about_text, empty_fields, read_about, rows_of
 
 _DATATYPES = {"float64": "double", "int64": "long", "bool": "boolean"}
@@ -151,7 +150,7 @@ def is_own_parquet(path: Path) -> bool:
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    from jointbench.recording.read_log import open_parquet
+    from jointbench.recording import open_parquet
 
     if path.suffix.lower() != ".parquet":
         return False
@@ -165,7 +164,7 @@ def read_own_parquet(path: Path) -> tuple[About, Samples]:
     Raises:
         ImportedDataError: it is damaged, or another program has changed its columns.
     """
-    from jointbench.recording.read_log import open_parquet
+    from jointbench.recording import open_parquet
 
     with open_parquet(path) as file:
         about = read_about(file.schema_arrow.metadata[_PARQUET_ABOUT], path.name)

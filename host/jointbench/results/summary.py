@@ -1,8 +1,11 @@
 """Summary of a model: the verdict in a sentence, its numbers, its parameters, and notes on what the pictures show."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +18,9 @@ from jointbench.recording import Run
 from jointbench.results.content import Fact, FitFact, JointRow, ParameterGroup, ParameterRow
 from jointbench.results.digits import column, count, fixed, parameter_unit, percent, typeset, value_and_sigma
 from jointbench.results.evidence import Evidence
-from jointbench.results.joint_panels import FrictionCurve
+
+if TYPE_CHECKING:
+    from jointbench.results.joint_panels import FrictionCurve
 
 
 def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import jinja2
 
 from jointbench.bench import Ledger
-from jointbench.results.content import Fact, ledger_table
-from jointbench.results.digits import NOT_A_NUMBER, count, percent
+from jointbench.results import NOT_A_NUMBER, Fact, count, ledger_table, percent
 from jointbench.testing.record import Record
 from jointbench.testing.summary import Summary
 

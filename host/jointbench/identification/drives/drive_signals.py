@@ -16,7 +16,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
 from jointbench.identification.settings import FitSettings
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 from jointbench.signals import BoardFilter, LowPass, bandwidth, moving_mask, rest_threshold, smooth_motion, valid_spans
 

@@ -28,7 +28,7 @@ from jointbench.identification.triangles import (
     group_rows,
     solve,
 )
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 
 

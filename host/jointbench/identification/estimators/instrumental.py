@@ -42,7 +42,7 @@ from jointbench.identification.least_squares import (
 from jointbench.identification.observations import observe
 from jointbench.identification.rows import Rows
 from jointbench.identification.triangles import Triangles, compress, solve
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 
 INSTRUMENTS = ("simulated", "planned", "periods")
 

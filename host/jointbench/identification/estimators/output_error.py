@@ -25,7 +25,7 @@ from jointbench.identification.least_squares import Estimate, least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.settings import FitSettings
-from jointbench.recording.run import Run, boards_of
+from jointbench.recording import Run, boards_of
 from jointbench.signals import LowPass, interpolate_samples, smooth_motion, valid_spans
 
 BENCH_BANDWIDTH_HZ = 10.0

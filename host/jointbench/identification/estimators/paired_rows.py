@@ -15,7 +15,7 @@ from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.settings import FitSettings
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 
 
 class Chosen:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ImportedDataError
 from jointbench.foreign import regular_file
-from jointbench.recording.log_table import read_csv_table
-from jointbench.recording.mapping import LogFile
+from jointbench.recording import LogFile, read_csv_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from jointbench.dynamics import inverse_dynamics, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData, combine_directions, steady_strokes
 from jointbench.identification.model import Model
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.signals import LowPass, Motion, moving_mask, rest_threshold, smooth_motion, valid_spans
 
 if TYPE_CHECKING:

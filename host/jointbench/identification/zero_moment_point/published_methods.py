@@ -32,7 +32,7 @@ from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, ju
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters, Theory
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
-from jointbench.recording.run import Run
+from jointbench.recording import Run
 from jointbench.robot import Robot
 
 _PASSES = 4

@@ -13,8 +13,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.cli.main import main
 from jointbench.identification.log_check import check_log
-from jointbench.recording import Run, open_run
-from jointbench.recording.proposal import propose_mapping
+from jointbench.recording import Run, open_run, propose_mapping
 from jointbench.tests.identification.log_check.logs import data_folder, position_of, simulated_log, torque_of, turned
 
 

@@ -292,3 +292,7 @@ def test_nothing_heavy_is_imported(tmp_path: Path, arguments: tuple[str, ...]) -
 
 def test_a_verb_that_needs_numpy_is_told_by_this(tmp_path: Path) -> None:
     assert "numpy" in imported(tmp_path, "info", "cobot6")
+
+
+def test_judging_a_model_needs_nothing_that_draws(tmp_path: Path) -> None:
+    assert imported(tmp_path, "validate", "--help") & {"matplotlib", "jinja2"} == set()

@@ -18,8 +18,8 @@ from rosbags.typesys import Stores, get_typestore
 from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError, MissingExtra
 from jointbench.recording import import_csv
+from jointbench.recording.log_table import read_parquet_table
 from jointbench.recording.mapping import LogFile
-from jointbench.recording.read_log import read_parquet_table
 from jointbench.robot import load_robot
 
 ROWS = 200

@@ -11,8 +11,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.dynamics import inverse_dynamics
-from jointbench.recording import Run, Samples, import_csv
-from jointbench.recording.proposal import propose_mapping
+from jointbench.recording import Run, Samples, import_csv, propose_mapping
 from jointbench.robot import Robot, load_robot
 
 SHARED = Path(__file__).parents[6] / "shared" / "data"
