@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hil_tests.virtual_bench.bench import Stop
 from hil_tests.virtual_bench.errors import BenchError
 from hil_tests.virtual_bench.kinds import EMULATED, PLANT_KINDS, VARIANTS
+from hil_tests.virtual_bench.start import Stop
 from jointbench.cli.console import Console
 
 if TYPE_CHECKING:
