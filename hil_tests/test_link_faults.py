@@ -1,25 +1,41 @@
-"""Boards that are broken, strange or gone: a clear error, motors off, and nothing lost that was recorded."""
+"""Boards that are broken or gone, a recorder that is killed, a full disk: a clear error, motors off, nothing lost."""
 
+from __future__ import annotations
+
+import json
 import os
 import random
 import re
+import resource
 import signal
+import subprocess
+import sys
 import tomllib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hil_tests.link_helpers import COBOT, bench_with_program, inject, record_wave, ripple, variation, wave
+from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
 from jointbench.bench import Bench, open_bench
-from jointbench.errors import BenchLost, BoardFault, BoardLost, BoardSilent, ConfigurationDiffers, JointbenchError
-from jointbench.recording import open_run
+from jointbench.errors import (
+    BenchLost,
+    BoardFault,
+    BoardLost,
+    BoardSilent,
+    ConfigurationDiffers,
+    JointbenchError,
+    RunError,
+)
+from jointbench.recording import Recorder, examine, open_run, read_records
 from jointbench.testing.measured import Measured
-from jointwire import State
+from jointwire import MessageType, State, decode_frame
 
 ATTEMPTS = 5
 SEED = 10
@@ -253,3 +269,204 @@ def test_by_the_wall_clock_the_motion_is_played_and_counted(tmp_path: Path, meas
 
 def _parent_of(pid: int) -> int:
     return int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+KILLS, KILL_SEED = 20, 3
+MOTION_US = 1_800_000  # of the motion recorded, from its first sample
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A run whose recorder was killed.
+
+    Attributes:
+        path: of the run.
+        received: how much the process said that it had received and written.
+        time_us: the clock's time that it said last.
+    """
+
+    path: Path
+    received: int
+    time_us: int
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Killed]]:
+    """Twenty runs of six boards on one bench, each killed at a random moment after its first sample."""
+    folder, rng = tmp_path_factory.mktemp("killed"), np.random.default_rng(KILL_SEED)
+    with virtual_bench(COBOT, out=folder / "sim") as live:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hil_tests.recorder_to_kill", str(live)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )  # fmt: skip
+        try:
+            yield [_kill(process, folder / f"run{k}", int(rng.integers(MOTION_US))) for k in range(KILLS)]
+        finally:
+            process.communicate()
+
+
+def _kill(process: subprocess.Popen[str], path: Path, after_us: int) -> Killed:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(path, file=process.stdin)
+    pid, first_us, killed, said = 0, 0, False, {"received": 0, "time": 0}
+    for line in process.stdout:
+        word, number = line.split()
+        if word == "pid":
+            pid = int(number)
+        elif word == "ended":
+            assert (killed, number) == (True, "-9"), line
+            break
+        else:
+            said[word] = int(number)
+            first_us = first_us or said["time"]
+            if not killed and first_us and said["time"] - first_us >= after_us:
+                os.kill(pid, signal.SIGKILL)
+                killed = True
+    return Killed(path, said["received"], said["time"])
+
+
+@pytest.mark.slow
+def test_every_run_is_readable_and_lacks_next_to_nothing(killed: list[Killed], measured: Measured) -> None:
+    """Held against what the process had received, and against the clock's time when it was killed."""
+    assert len(killed) == KILLS
+    losses_us: list[int] = []
+    for each in killed:
+        records = list(read_records((each.path / "frames.bin").read_bytes(), []))
+        run = open_run(each.path)
+        assert run.samples.valid.any()
+        assert run.samples.joint_names == ("j1", "j2", "j3", "j4", "j5", "j6")
+        assert len(records) >= each.received
+        losses_us.append(each.time_us - records[-1].time_us)
+    measured("recording.killed_loss", np.array(losses_us) / 1000.0, "ms")
+
+
+@pytest.mark.slow
+def test_the_doctor_says_that_the_recorder_was_killed(killed: list[Killed]) -> None:
+    for each in killed:
+        diagnosis = examine(each.path)
+        wrong = {finding.name for finding in diagnosis.findings if not finding.ok}
+        assert {"result.json", "ledger"} <= wrong <= {"result.json", "ledger", "end of frames.bin"}, diagnosis.text()
+        assert "the recorder was killed" in diagnosis.text()
+
+
+@pytest.mark.slow
+def test_torn_at_any_byte_the_doctor_names_it_and_the_run_opens(killed: list[Killed]) -> None:
+    """As a power cut may leave it: any of the bytes of the last records, none of them twice."""
+    rng = np.random.default_rng(KILL_SEED)
+    for each in killed:
+        path = each.path / "frames.bin"
+        whole = path.read_bytes()
+        records = list(read_records(whole, []))
+        ends = np.cumsum([record.size for record in records])
+        cut = int(rng.integers(ends[-4] + 1, ends[-1]))
+        kept = int(np.searchsorted(ends, cut, side="right"))
+        path.write_bytes(whole[:cut])
+        end = next(finding for finding in examine(each.path).findings if finding.name == "end of frames.bin")
+        if cut == ends[kept - 1]:
+            assert end.ok
+        else:
+            assert not end.ok
+            assert f"{cut - ends[kept - 1]} bytes are left out" in end.what
+            assert f"from byte {ends[kept - 1]}" in end.where
+        frames = [decode_frame(record.payload) for record in records[:kept]]
+        if len({frame.node for frame in frames if frame.type is MessageType.DATA}) == 6:
+            assert open_run(each.path).samples.valid.any()
+        else:
+            with pytest.raises(RunError, match="it ended before their first block came"):
+                open_run(each.path)
+        path.write_bytes(whole)
+
+
+ROOM = 20_000  # bytes of frames.bin: some half a second of two boards
+
+
+@contextmanager
+def no_file_grows_past(size: int) -> Iterator[None]:
+    """Have the operating system refuse to let any file of this process grow further, as a full disk does."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
+def test_motors_stop_and_the_run_stays_readable(tmp_path: Path) -> None:
+    with virtual_bench(COBOT, modules=2, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        bench.move_to(bench.robot.home)
+        recorder = Recorder(tmp_path / "run", bench.provenance(repeats=3))
+        with (
+            no_file_grows_past(ROOM),
+            pytest.raises(RunError, match=r"recording stopped: .*frames\.bin cannot be written: File too large"),
+        ):
+            bench.play(wave(bench), 3, recorder)
+        for board in bench.boards:
+            board.hello()
+            assert not board.is_driving
+    assert ROOM - 2000 < (tmp_path / "run" / "frames.bin").stat().st_size <= ROOM
+    run = open_run(tmp_path / "run")
+    assert run.samples.valid.any()
+    assert any("stopped by RunError: recording stopped" in warning for warning in run.warnings)
+    findings = {finding.name: finding for finding in examine(tmp_path / "run").findings}
+    assert findings["frames.bin"].ok
+    assert findings["end of frames.bin"].ok
+    assert not findings["result.json"].ok
+
+
+pytest_plugins = ["pytester"]
+
+BENCH = f"""
+version = 1
+name = "two"
+robot = "cobot6:2"
+plant = {json.dumps(str(COBOT6_PLANT))}
+board = [{{ node = 1, joint = "j1", url = "unix:" }}, {{ node = 2, joint = "j2", url = "unix:" }}]
+"""
+
+TESTS = """
+import os, signal, tomllib
+from jointbench.bench import open_bench
+from jointbench.testing import functional, needs
+
+@functional
+@needs("several_boards")
+def test_whole(live_bench):
+    with open_bench(live_bench) as bench:
+        bench.connect()
+
+@functional
+def test_deadly(live_bench):
+    pids = {board["joint"]: board["pid"] for board in tomllib.loads(live_bench.read_text())["board"]}
+    os.kill(pids["j2"], signal.SIGKILL)
+
+@functional
+def test_next(live_bench): ...
+
+@functional
+def test_last(live_bench): ...
+"""
+
+
+@pytest.mark.slow
+def test_a_dead_board_ends_one_test_and_is_the_reason_why_others_do_not_run(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    bench = tmp_path / "two.toml"
+    bench.write_text(BENCH)
+    pytester.makeconftest("from hil_tests.conftest import pytest_jointbench_start")
+    pytester.makepyfile(test_two=TESTS)
+    where = (f"--bench={bench}", "--bench-out=out", "--require=functional")
+    plugins = ("-p", "jointbench.testing.plugin", "-p", "no:cacheprovider", "-rs")
+    result = pytester.runpytest_inprocess(*plugins, *where)
+    result.assert_outcomes(passed=2, errors=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "the required tier functional skipped 1 of 4 tests: test_two.py::test_last (board j2 (node 2) is broken *",
+            "SKIPPED *: board j2 (node 2) is broken since test_two.py::test_next: its process has ended: *",
+        ]
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED

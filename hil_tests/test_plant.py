@@ -1,7 +1,9 @@
-"""The plant's physics against closed forms, conservation laws and an independent integrator."""
+"""The plant's physics against closed forms, conservation laws and an independent integrator; its variants and draws."""
 
 import dataclasses
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,14 +23,23 @@ from hil_tests.pendulum import (
     pendulum_truth,
     seconds,
 )
+from hil_tests.test_plant_feet import ROBOT
+from hil_tests.test_plant_feet import TRUTH as PLANT_DRAWN_TRUTH
+from hil_tests.test_plant_sensors import still
+from hil_tests.virtual_bench.bench_file import read_bench_file
+from hil_tests.virtual_bench.drive import Windings
 from hil_tests.virtual_bench.errors import BenchFileError
-from hil_tests.virtual_bench.friction import PreslidingFriction
+from hil_tests.virtual_bench.friction import RANGES, PreslidingFriction, Unmodelled
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Plant
-from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
+from hil_tests.virtual_bench.plant_file import PlantFile, PowerTruth, Scatter, read_plant_file
+from hil_tests.virtual_bench.plant_variants import in_variant, plant_of_seed
+from hil_tests.virtual_bench.sensors import FootSensors, Sensors
 from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.arrays import Array
+from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.robot import Coupling, Robot, load_robot
+from jointwire import JOINT_BOARD_CHANNELS
 
 COBOT6 = load_robot("cobot6")
 REACHING = (0.4, -0.6, 0.9, -1.2, 0.7, 0.3)  # far from upright, so that gravity matters
@@ -325,3 +336,264 @@ def test_prismatic_joints_and_more_drives_than_joints_are_refused_by_name() -> N
     twice = dataclasses.replace(robot, couplings=(Coupling("both", ("swing",), ((RATIO,), (RATIO,)), (beside,)),))
     with pytest.raises(BenchFileError, match="robot 'pendulum' has 2 motors for 1 joints"):
         Plant(twice, pendulum_truth(), "ideal")
+
+
+TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)
+
+
+def speed_after(truth: PlantFile, current: float, ticks: int = 20) -> float:
+    """Of a joint without gravity that is driven by a constant current [rad/s]."""
+    plant = Plant(pendulum_robot(gravity=False), truth, "harmonic")
+    motions = drive_open(plant, np.full((ticks, 1), current))
+    return float((motions[-1].link_position - motions[-2].link_position)[0] / 1e-3)
+
+
+def test_of_a_lost_torque_the_rest_arrives() -> None:
+    """Without friction speed goes by the torque that arrives."""
+    lossy = pendulum_truth(joint={"lost_torque": 0.8})
+    assert speed_after(lossy, 5.0) == pytest.approx(speed_after(pendulum_truth(), 1.0), rel=0.02)
+    assert RATIO * TORQUE_CONSTANT == 10.0
+
+
+def test_the_published_plant_has_the_papers_numbers_and_light_links() -> None:
+    published = in_variant(TRUTH, COBOT6, "published")
+    for part, of_file, drive in zip(published.joints, TRUTH.joints, COBOT6.drives, strict=True):
+        assert of_file.published is not None
+        a1, a2, a3, a4 = of_file.published
+        assert (part.lost_torque, part.coulomb, part.viscous, part.stribeck, part.load_friction) == (a1, a2, a3, 0, 0)
+        assert part.rotor_inertia * drive.ratio**2 == pytest.approx(a4)
+        assert part.link.physical_fault is None
+    Plant(COBOT6, published, "harmonic")  # its friction is not too steep for the step
+
+
+def test_a_plant_without_published_parameters_says_so() -> None:
+    joints = tuple(dataclasses.replace(joint, published=None) for joint in TRUTH.joints)
+    with pytest.raises(BenchFileError, match="no published parameters"):
+        in_variant(dataclasses.replace(TRUTH, joints=joints), COBOT6, "published")
+
+
+def test_a_frictionless_plant_loses_nothing() -> None:
+    bare = in_variant(TRUTH, COBOT6, "frictionless")
+    plant = Plant(COBOT6, bare, "harmonic")
+    assert not plant._friction.torque(np.full(6, 0.3), np.full(6, 1e-3)).any()  # pyright: ignore[reportPrivateUsage]
+
+
+def effects(seed: int = 1) -> Unmodelled:
+    """Of two joints with Coulomb friction of 1 and 4 N·m."""
+    return Unmodelled(np.array([1.0, 4.0]), np.array([100.0, 50.0]), seed)
+
+
+def test_effects_are_drawn_within_their_ranges_and_otherwise_for_another_seed() -> None:
+    for name, (low, high) in RANGES.items():
+        drawn = np.array([effects(seed).drawn[name] for seed in range(20)])
+        assert ((drawn >= low) & (drawn <= high)).all()
+        assert len(np.unique(drawn)) == drawn.size
+    assert np.array_equal(effects().drawn["swell"], effects().drawn["swell"])
+
+
+def test_friction_swells_once_and_twice_a_turn_and_falls_as_it_warms() -> None:
+    some = effects()
+    turn = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
+    rub = np.array([some.rub(np.ones(2), np.full(2, q), 0.0) for q in turn])
+    swell = some.drawn["swell"]
+    spectrum = 2.0 * np.abs(np.fft.rfft(rub, axis=0)) / len(turn)
+    np.testing.assert_allclose(spectrum[1], swell, rtol=1e-9)
+    np.testing.assert_allclose(spectrum[2], swell / 2.0, rtol=1e-9)
+    assert rub.max() <= some.largest_swell
+    warm = some.rub(np.ones(2), np.zeros(2), 1e6) / some.rub(np.ones(2), np.zeros(2), 0.0)
+    np.testing.assert_allclose(warm, 1.0 - some.drawn["drop"], rtol=1e-9)
+
+
+def test_gears_ripple_twice_and_four_times_a_turn_of_the_motor_and_motors_thirty_times() -> None:
+    """The first joint's motor turns 100 times as far; its turn is 2π / 100 of the joint."""
+    some = effects()
+    turn = np.linspace(0.0, 2.0 * np.pi / 100.0, 400, endpoint=False)
+    driven = np.array([some.drive(np.full(2, 10.0), np.full(2, q)) for q in turn])[:, 0]
+    spectrum = 2.0 * np.abs(np.fft.rfft(driven)) / len(turn)
+    np.testing.assert_allclose(spectrum[2], some.drawn["gear_ripple"][0], rtol=1e-9)
+    np.testing.assert_allclose(spectrum[4], some.drawn["gear_ripple"][0] / 2.0, rtol=1e-9)
+    np.testing.assert_allclose(spectrum[30], 10.0 * some.drawn["motor_ripple"][0], rtol=1e-9)
+
+
+def test_a_plant_with_effects_moves_otherwise() -> None:
+    rubbing = {"coulomb": 2.0, "stribeck_velocity": 0.05}
+    plain = pendulum_truth(joint=rubbing)
+    rippled = dataclasses.replace(plain, unmodelled=3)
+    assert speed_after(plain, 5.0) != speed_after(rippled, 5.0)
+    assert speed_after(rippled, 5.0) != speed_after(dataclasses.replace(plain, unmodelled=4), 5.0)
+
+
+BENCHES = Path(__file__).resolve().parent / "benches"
+FILE = replace(
+    PLANT_DRAWN_TRUTH, scatter=Scatter(mass=0.05, inertia=0.1, center=5e-3, rotor=0.05, friction=0.1, cable_pull=0.5)
+)
+
+
+def phi(plant: PlantFile) -> Array:
+    """The eight parameters; refuses links of a kind that differ, or lie off their axis."""
+    assert plant.base_link is not None
+    blocks = [plant.base_link.standard_parameters, *(joint.link.standard_parameters for joint in plant.joints)]
+    return ReducedParameters(ROBOT).of_parameters(np.concatenate([block for block in blocks if block is not None]))
+
+
+def test_a_seed_draws_a_robot_whose_links_of_a_kind_are_alike() -> None:
+    drawn = np.array([phi(plant_of_seed(FILE, ROBOT, seed)) for seed in range(40)])
+    off = (drawn - phi(FILE)) / np.concatenate([np.full(4, 5e-3), 0.05 * phi(FILE)[4:]])
+    assert (off.std(axis=0) > 0.7).all()
+    assert (off.std(axis=0) < 1.3).all()
+    assert (np.abs(off.mean(axis=0)) < 0.5).all()
+    assert np.array_equal(phi(plant_of_seed(FILE, ROBOT, 7)), drawn[7])
+
+
+def test_friction_motors_and_cables_are_drawn_too_and_small_links_are_not() -> None:
+    one, other = (plant_of_seed(FILE, ROBOT, seed) for seed in (1, 2))
+    for name in ("coulomb", "viscous", "stribeck", "rotor_inertia"):
+        values = [[getattr(joint, name) for joint in plant.joints] for plant in (FILE, one, other)]
+        assert len({tuple(row) for row in values}) == 3
+    assert one.joints[0].viscous / FILE.joints[0].viscous == pytest.approx(
+        one.joints[0].coulomb / FILE.joints[0].coulomb
+    )
+    assert one.feet[0].cable_pull != other.feet[0].cable_pull
+    assert one.joints[0].link == FILE.joints[0].link  # of no kind
+
+
+def test_a_file_that_says_nothing_describes_one_robot() -> None:
+    assert plant_of_seed(replace(FILE, scatter=Scatter()), ROBOT, 3) is not None
+    assert plant_of_seed(replace(FILE, scatter=Scatter()), ROBOT, 3).joints == FILE.joints
+
+
+def cells(**settings: float) -> FootSensors:
+    """Of one foot, without noise and gain errors."""
+    assert PLANT_DRAWN_TRUTH.sensors.force is not None
+    exact = replace(
+        PLANT_DRAWN_TRUTH.sensors.force, noise=1e-9, gain_spread=0.0, offset_spread=0.0, step=4e-3, **settings
+    )
+    return FootSensors(exact, 1, np.random.default_rng(0), np.random.default_rng(0))
+
+
+def test_a_cell_reads_less_on_the_way_up_than_on_the_way_down() -> None:
+    sensors = cells(hysteresis_width=0.4, hysteresis_reach=30.0, drift=0.0, warming=1.0, range=1000.0)
+    way = np.concatenate([np.linspace(0.0, 100.0, 100), np.linspace(100.0, 0.0, 100)[1:]])
+    first, *_ = (sensors.read(np.full((1, 4), force)) for force in way)  # once round, to forget how it began
+    read = np.array([4e-3 * sensors.read(np.full((1, 4), force))[0] for force in way])
+    width = read[::-1][:100] - read[:100]
+    assert first.shape == (1, 4)
+    assert (width[50] > 0.0).all()
+    assert (width.max(axis=0) <= 0.6 + 8e-3).all()
+    assert width[50].std() > 0.01  # each cell has its own
+
+
+def test_a_cells_zero_goes_with_the_warmth() -> None:
+    sensors = cells(hysteresis_width=0.0, drift=0.2, warming=0.5, range=1000.0)
+    read = np.array([4e-3 * sensors.read(np.full((1, 4), 10.0))[0] for _ in range(3000)])
+    moved = read - read[0]
+    assert (np.abs(moved[-1]) > 0.01).any()
+    np.testing.assert_allclose(moved[500] / moved[-1], -np.expm1(-1.0), rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["cobot6", "gorobot2", "modular7", "nursing_arm", "nursing_dual", "rehab_arm"])
+def test_every_demo_has_a_plant_of_each_seed(name: str) -> None:
+    bench = read_bench_file(BENCHES / f"{name}.toml")
+    plants = [plant_of_seed(bench.plant, bench.robot, seed) for seed in (0, 1, 1)]
+    assert plants[1] == plants[2]
+    if name in ("gorobot2", "nursing_arm", "nursing_dual"):
+        assert plants[0] != plants[1]
+    for plant in plants:
+        assert all(not joint.link.physical_fault for joint in plant.joints)
+
+
+POWER = PowerTruth(
+    supply=48.0,
+    source_resistance=0.1,
+    winding_resistance=0.5,
+    winding_thermal_resistance=2.0,
+    winding_time_constant=60.0,
+    ambient=22.0,
+)
+
+
+def pendulum(**joint: float) -> tuple[Plant, PlantFile]:
+    truth = dataclasses.replace(pendulum_truth(joint=joint), power=POWER)
+    return Plant(pendulum_robot(gravity=False), truth, "ideal"), truth
+
+
+def test_windings_warm_up_exponentially_to_their_steady_temperature() -> None:
+    windings = Windings(POWER, 2)
+    loss = np.array([10.0, 0.0])
+    currents = np.tile(np.sqrt(loss / POWER.winding_resistance), (4, 1))
+    for _ in range(seconds(60.0)):
+        assert windings.advance(currents) == pytest.approx(10.0, rel=1e-12)
+    # After one time constant 1 - 1/e of 20 K; the recurrence is exact but for rounding in 60 000 steps.
+    np.testing.assert_allclose(windings.temperature, [22.0 + 20.0 * (1.0 - math.exp(-1.0)), 22.0], rtol=1e-10)
+
+
+def test_a_current_heats_by_its_square() -> None:
+    plant, _ = pendulum(viscous=5.0)
+    motions = drive_open(plant, np.full((seconds(0.5), 1), -3.0))
+    rise = motions[-1].temperature[0] - POWER.ambient
+    loss = POWER.winding_resistance * 3.0**2
+    expected = POWER.winding_thermal_resistance * loss * (1.0 - math.exp(-0.5 / POWER.winding_time_constant))
+    # The current reaches its command with a lag of 0.3 ms: a loss of 1.5 lags (twice one, less half of one) of 500 ms.
+    assert rise == pytest.approx(expected, rel=1.5 * 0.3 / 500 + 1e-4)
+    assert rise < expected
+
+
+def test_a_running_motor_draws_its_losses_and_its_work_from_the_supply() -> None:
+    viscous, current = 4.0, 1.0
+    plant, _ = pendulum(viscous=viscous)
+    motion = drive_open(plant, np.full((seconds(3.0), 1), current))[-1]
+    speed = RATIO * TORQUE_CONSTANT * current / viscous
+    power = POWER.winding_resistance * current**2 + viscous * speed**2
+    # At a steady speed all work goes into friction.
+    sag = POWER.source_resistance * power / POWER.supply
+    assert POWER.supply - motion.bus_voltage == pytest.approx(sag, rel=1e-4)
+
+
+def test_a_braking_motor_gives_back() -> None:
+    plant, _ = pendulum(viscous=4.0)
+    drive_open(plant, np.full((seconds(1.0), 1), 1.0))
+    braking = drive_open(plant, np.full((3, 1), -1.0))[-1]
+    assert braking.bus_voltage > POWER.supply
+
+
+def test_a_standing_robot_draws_nothing_and_has_the_temperature_of_the_air() -> None:
+    motion = Plant(COBOT6, TRUTH, "harmonic").standing()
+    assert motion.bus_voltage == TRUTH.power.supply
+    np.testing.assert_array_equal(motion.temperature, TRUTH.power.ambient)
+
+
+def test_facts_read_voltage_and_temperature() -> None:
+    sensors = Sensors(COBOT6, TRUTH, "harmonic", seed=2)
+    facts = sensors.facts(0)
+    readings = [sensors.read(still(temperature=61.25, bus_voltage=47.3)) for _ in range(4000)]
+    volts = np.array([reading.bus_voltage for reading in readings]) * facts["voltage.scale"] * 1e-6
+    kelvin = np.array([reading.temperature for reading in readings]) - facts["temperature.zero"]
+    kelvin = kelvin * facts["temperature.scale"] * 1e-6
+    # Five standard errors of 4000 readings.
+    np.testing.assert_allclose(volts.mean(axis=0), 47.3, rtol=0, atol=5 * TRUTH.sensors.bus_voltage_noise / 63)
+    np.testing.assert_allclose(
+        kelvin.mean(axis=0), 61.25 + 273.15, rtol=0, atol=5 * TRUTH.sensors.temperature_noise / 63
+    )
+    # The rms of 4000 readings is known to 1.1 %; each board has noise of its own.
+    np.testing.assert_allclose(volts.std(axis=0), TRUTH.sensors.bus_voltage_noise, rtol=0.06)
+    np.testing.assert_allclose(kelvin.std(axis=0), TRUTH.sensors.temperature_noise, rtol=0.06)
+    assert abs(np.corrcoef(volts[:, 0], volts[:, 1])[0, 1]) < 5 / 63
+    assert facts["board.channels"] == JOINT_BOARD_CHANNELS
+
+
+@pytest.mark.parametrize("supply", [12.0, 24.0, 48.0, 80.0])
+def test_a_supply_a_quarter_higher_still_fits_sixteen_bits(supply: float) -> None:
+    truth = dataclasses.replace(TRUTH, power=dataclasses.replace(TRUTH.power, supply=supply))
+    sensors = Sensors(COBOT6, truth, "harmonic", seed=2)
+    counts = sensors.read(still(bus_voltage=1.25 * supply)).bus_voltage
+    assert counts.max() < 2**15 + 5 * truth.sensors.bus_voltage_noise / (sensors.facts(0)["voltage.scale"] * 1e-6)
+    assert sensors.facts(0)["voltage.scale"] * 1e-6 < 1.25 * supply / (2**15 - 1) + 1e-3  # in whole millivolts
+
+
+def test_one_tick_of_the_plant_is_one_of_the_windings() -> None:
+    plant, _ = pendulum()
+    before = plant.standing().temperature[0]
+    (motion,) = drive_open(plant, np.full((1, 1), 5.0))
+    loss = POWER.winding_resistance * float((motion.current**2).mean())
+    part = 1.0 - math.exp(-TICK / POWER.winding_time_constant)
+    assert motion.temperature[0] - before == pytest.approx(part * POWER.winding_thermal_resistance * loss, rel=1e-9)

@@ -1,19 +1,36 @@
-"""The plant of a robot on its feet: it stands, its forces are those of mechanics, and it falls when it is shoved."""
+"""A robot on its feet: the plant's forces and falls, its boards' sensors, and what a stance makes of them."""
 
+import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hil_tests.virtual_bench.bench_file import read_bench_file
 from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.model import TICK, PlantKind, cable_of
 from hil_tests.virtual_bench.plant import Motion
 from hil_tests.virtual_bench.plant_file import PlantFile, read_plant_file
+from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.standing_plant import StandingPlant
+from hil_tests.virtual_bench.truth import true_parameters
 from jointbench.arrays import Array
+from jointbench.dynamics import floating_standard_parameters
 from jointbench.dynamics.floating_base import FreeBaseMotion, floating_inverse_dynamics
+from jointbench.excitation import plan_single_support
+from jointbench.identification.zero_moment_point import stance_of_run
+from jointbench.recording import Run
 from jointbench.robot import Robot, load_robot
+from jointbench.tests.identification.zero_moment_point.simulated_stance import (
+    EVERY,
+    PERIOD_S,
+    Sway,
+    readings,
+    simulated_run,
+)
+from jointwire import BY_NAME
 
 PLANT = Path(__file__).resolve().parent / "virtual_bench" / "plants" / "gorobot2.toml"
 ROBOT = load_robot("gorobot2")
@@ -220,3 +237,184 @@ def test_mean_torque_of_a_tick_is_that_of_its_instants() -> None:
 def test_what_cannot_stand_is_refused(robot: Robot, truth: PlantFile, words: str) -> None:
     with pytest.raises(BenchFileError, match=words):
         StandingPlant(robot, truth, "ideal")
+
+
+BENCH = Path(__file__).resolve().parent / "benches" / "gorobot2.toml"
+STANDING = StandingPlant(ROBOT, TRUTH, "ideal").standing()
+assert TRUTH.sensors.force is not None
+FORCE = replace(TRUTH.sensors.force, hysteresis_width=0.0, drift=0.0)
+STEADY = replace(TRUTH, sensors=replace(TRUTH.sensors, force=FORCE))
+"""Without what moves a cell's zero: loops and warmth."""
+
+
+def counts(sensors: Sensors, ticks: int) -> np.ndarray:
+    return np.array([sensors.read(STANDING).foot_force for _ in range(ticks)])
+
+
+def test_counts_are_gain_times_force_and_zero() -> None:
+    sensors = Sensors(ROBOT, STEADY, "harmonic", seed=1)
+    assert sensors.feet is not None
+    told = true_parameters(ROBOT, STEADY, "harmonic", sensors)
+    ticks = 4000
+    read = counts(sensors, ticks)
+    for k, foot in enumerate(ROBOT.feet):
+        facts, truth = sensors.feet.facts(k), told[foot.name]
+        scale = facts["force.scale"] * BY_NAME["force.scale"].scale
+        zeros = [facts[f"force.zero_{corner}"] for corner in range(1, 5)]
+        force = (read[:, k] - zeros) * scale
+        expected = np.array(truth["gain"]) * STANDING.foot_force[k] + truth["zero_error"]
+        sigma = FORCE.noise / np.sqrt(ticks)
+        np.testing.assert_allclose(force.mean(axis=0), expected, rtol=0, atol=4 * sigma)
+        # 4 sigma of a standard deviation out of so many samples.
+        np.testing.assert_allclose(force.std(axis=0), FORCE.noise, rtol=4 / np.sqrt(2 * ticks))
+        assert np.abs(np.array(truth["gain"]) - 1.0).max() <= FORCE.gain_spread
+        assert np.abs(truth["zero_error"]).max() < 4 * FORCE.zero_calibration
+
+
+def test_a_cell_saturates() -> None:
+    sensors = Sensors(ROBOT, TRUTH, "harmonic", seed=1)
+    assert sensors.feet is not None
+    top = sensors.feet.read(np.array([[1e4] * 4, [-1e4] * 4]))
+    assert set(top[0]) == {round(FORCE.range / FORCE.step)}
+    assert set(top[1]) == {-round(FORCE.range / FORCE.step)}
+
+
+def test_noise_has_a_seed_of_its_own() -> None:
+    """Benches of one seed have the same boards; with another noise seed they are the same on another day."""
+    same, again, other = (Sensors(ROBOT, TRUTH, "harmonic", 7, noise) for noise in (None, 7, 8))
+    assert same.feet is not None
+    assert other.feet is not None
+    np.testing.assert_array_equal(same.feet.gain, other.feet.gain)
+    assert same.facts(3) == other.facts(3)
+    for sensors in (same, again, other):
+        sensors.read(STANDING)
+    first, second, third = (sensors.read(STANDING) for sensors in (same, again, other))
+    np.testing.assert_array_equal(first.foot_force, second.foot_force)
+    np.testing.assert_array_equal(first.adc, second.adc)
+    assert (first.foot_force != third.foot_force).any()
+    assert (first.adc != third.adc).any()
+
+
+def test_truth_tells_the_whole_robot() -> None:
+    told = true_parameters(ROBOT, TRUTH, "ideal", Sensors(ROBOT, TRUTH, "ideal", seed=0))
+    masses = [each["standard_parameters"][0] for each in told.values() if "standard_parameters" in each]
+    assert sum(masses) == pytest.approx(TOTAL_MASS, rel=1e-12)
+    assert told["base"]["total_mass"] == pytest.approx(TOTAL_MASS, rel=1e-12)
+    assert told["l_foot"]["cable_pull"] == list(TRUTH.feet[1].cable_pull)
+
+
+def test_the_truth_is_a_biped_that_eight_parameters_describe() -> None:
+    """Left = right, centres of mass on the axes of the robot's link kinds, and small links as drawn."""
+    assert TRUTH.base_link is not None
+    true = {joint.link.name: truth.link for joint, truth in zip(ROBOT.joints, TRUTH.joints, strict=True)}
+    true["r_foot"] = TRUTH.base_link
+    for kind in ROBOT.link_kinds:
+        along = []
+        for axis in kind.links:
+            link = true.pop(axis.link)
+            from_start = np.array(link.center_of_mass) - axis.start
+            along.append((float(from_start @ np.array(axis.direction)), link.mass))
+            assert np.linalg.norm(np.cross(from_start, axis.direction)) < 1e-6  # [m]
+        assert np.ptp(np.array(along, dtype=float), axis=0).max() < 1e-6
+    for joint in ROBOT.joints:
+        if joint.link.name in true:
+            assert true[joint.link.name].mass == joint.link.mass
+            assert true[joint.link.name].center_of_mass == joint.link.center_of_mass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "words"),
+    [
+        ('foot = "r_foot"', 'foot = "paw"', "foot = 'paw': robot 'gorobot2' has r_foot, l_foot"),
+        ("sample_every = 8", "sample_every = 0", "sample_every = 0 must be a whole number of at least 1"),
+        ("sample_every = 8", "sample_every = 3", "sample_every = 3 must be one of 1, 2, 4, 8, 16, 32, 64 ticks"),
+        ("node = 14", "node = 13", "node 13 has two boards"),
+    ],
+)
+def test_a_wrong_bench_file_is_refused(tmp_path: Path, wrong: str, right: str, words: str) -> None:
+    text = BENCH.read_text(encoding="utf-8")
+    assert wrong in text
+    file = tmp_path / "bench.toml"
+    file.write_text(text.replace(wrong, right).replace("../virtual_bench/plants", str(PLANT.parent)), encoding="utf-8")
+    with pytest.raises(BenchFileError, match=words):
+        read_bench_file(file)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "words"),
+    [
+        ("[[feet]]", "[[paws]]", "describes the feet none, but robot 'gorobot2' has r_foot, l_foot"),
+        ("[floor]", "[ceiling]", "'floor' is missing"),
+        ("force_step_N", "force_stop_N", "'force_step_N' is missing"),
+        ("cable_pull_N = [-0.5, -0.6, 0.6]", "cable_pull_N = [1.0]", "cable_pull_N"),
+    ],
+)
+def test_a_wrong_plant_file_is_refused(tmp_path: Path, wrong: str, right: str, words: str) -> None:
+    text = PLANT.read_text(encoding="utf-8")
+    assert wrong in text
+    file = tmp_path / "plant.toml"
+    file.write_text(text.replace(wrong, right), encoding="utf-8")
+    with pytest.raises(BenchFileError, match=re.escape(words)):
+        read_plant_file(file, ROBOT)
+
+
+def test_the_bench_has_a_line_for_each_leg() -> None:
+    bench = read_bench_file(BENCH)
+    assert [[board.joint[0] for board in line] for line in bench.lines] == [["r"] * 7, ["l"] * 7]
+    assert [board.joint for board in bench.boards if board.on_foot] == [foot.name for foot in ROBOT.feet]
+    assert tuple(board.joint for board in bench.boards if not board.on_foot) == ROBOT.joint_names
+
+
+SECONDS = 20.0
+WEIGHT_N = 9.81 * TOTAL_MASS
+
+
+@lru_cache(maxsize=1)
+def played() -> Playing:
+    """A planned motion on gears that bend and a floor that gives, sensors without errors."""
+    motion = plan_single_support(ROBOT, duration=SECONDS, seed=3)
+    q, _, _ = motion.evaluate(TICK * np.arange(round(SECONDS / TICK), dtype=np.float64))
+    return Playing(StandingPlant(ROBOT, TRUTH, "harmonic"), q)
+
+
+def recorded(noise: float) -> Run:
+    """What boards send of each eighth tick."""
+    sent = slice(EVERY - 1, None, EVERY)
+    position, force = played().position[sent], played().force[sent]
+    time = PERIOD_S * np.arange(len(position), dtype=np.float64)
+    support, swing = (readings(force[:, foot], np.zeros(8), foot, noise) for foot in (0, 1))
+    motion = Sway(time, position, np.zeros_like(position), np.zeros_like(position))
+    return simulated_run(ROBOT, motion, support, swing, counts=TRUTH.sensors.link_encoder_counts)
+
+
+@pytest.mark.slow
+def test_the_true_parameters_explain_the_plant_but_for_give_and_delay() -> None:
+    known = [link.standard_parameters for link in LINKS]
+    true = np.concatenate([each for each in known if each is not None])
+    stance = stance_of_run(recorded(noise=0.5), TOTAL_MASS)
+    values = stance.columns @ true
+    pulls = np.concatenate([np.zeros(8), *(foot.cable_pull for foot in TRUTH.feet), np.zeros(2)])
+    error = stance.measured - values[:, :2] / values[:, 2:] - stance.nuisance_columns @ pulls
+    # The base rocks, and forces are means over the tick that positions end: some tenths of a millimetre.
+    assert 1e3 * np.hypot(*error.T).mean() < 0.4
+    moving = stance.nuisance_columns[:, :, -2:].reshape(-1, 2)
+    (give, delay), *_ = np.linalg.lstsq(moving * [1e-6, 1e-3], error.ravel())
+    left = error - (moving @ [1e-6 * give, 1e-3 * delay]).reshape(error.shape)
+    # Of the sensors' noise of 0.5 N, 2 of 62 Hz pass, 0.07 mm of it; a third more for encoders and an uneven give.
+    assert 1e3 * np.hypot(*left.T).mean() < 0.1
+    # A corner sinks by 20 µm under a quarter of the weight. Contacts here are springs between accelerations, so what
+    # they give to a motion depends on the mass that they meet.
+    assert 0.5 < give / (20.0 / (WEIGHT_N / 4.0)) < 2.0
+    # Half a tick of the forces' mean, a step of the plant's integration at most; noise makes 0.1 ms of doubt.
+    assert 0.3 < delay < 1.2
+    assert stance.vertical_force.mean() == pytest.approx(WEIGHT_N, rel=0.01)  # the cables lift 1.3 N
+
+
+@pytest.mark.slow
+def test_the_robot_file_does_not_explain_it() -> None:
+    """Its centres of mass are off by centimetres."""
+    nominal = floating_standard_parameters(ROBOT)
+    assert nominal is not None
+    stance = stance_of_run(recorded(noise=0.5), TOTAL_MASS)
+    values = stance.columns @ nominal
+    assert 1e3 * np.hypot(*(stance.measured - values[:, :2] / values[:, 2:]).T).mean() > 20.0

@@ -1,11 +1,14 @@
-"""The sensors' integers: what they resolve, how noisy and how wrong they are, and that the facts read them right."""
+"""The sensors' integers, the edges of encoders, and the response of a board's filter."""
 
 import dataclasses
 import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hil_tests.link_helpers import COBOT, record_wave
 from hil_tests.pendulum import (
     ARM_INERTIA,
     COBOT6_PLANT,
@@ -19,11 +22,14 @@ from hil_tests.pendulum import (
     pendulum_robot,
     pendulum_truth,
 )
+from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.model import TICK, PlantKind
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
-from hil_tests.virtual_bench.sensors import Sensors
+from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes, Sensors
 from hil_tests.virtual_bench.truth import true_parameters
+from jointbench.bench import Bench, open_bench
+from jointbench.recording import Samples
 from jointbench.robot import load_robot
 
 COBOT6 = load_robot("cobot6")
@@ -157,3 +163,100 @@ def test_torque_and_motion_are_of_the_same_instant() -> None:
     np.testing.assert_allclose(fit[:4], expected, rtol=1e-4, atol=1e-3)
     # Delay [s]: sixteen samples of the current's lag stand for their mean to 1 µs; a fit feels delays from 100 µs on.
     assert abs(fit[4]) < 3e-6
+
+
+PER_TICK = round(CAPTURE_CLOCK * TICK)
+SPEEDS = np.array([0.3, -0.3, 1.0, -7.25, 900.125, 0.0])  # counts a tick
+
+
+@pytest.mark.parametrize("first", [0, 2**31 - 5, 10**9])
+def test_an_edge_comes_when_a_whole_count_is_passed(first: int) -> None:
+    edges = EdgeTimes(len(SPEEDS))
+    start, before = 0.4 + np.zeros(len(SPEEDS)), np.zeros(len(SPEEDS), dtype=np.int64)
+    last = start
+    for k in range(60):
+        exact = start + SPEEDS * k
+        found = edges.at(first + k, exact).astype(np.int64)
+        moved = np.floor(exact) != np.floor(last)
+        np.testing.assert_array_equal(found[~moved], before[~moved])  # without an edge the last one's time stays
+        # Where the motor was at that time: a whole count, to a count of the clock, and no later whole one since.
+        ago = (((first + k) * PER_TICK - found[moved]) % 2**32) / PER_TICK
+        assert ago.size == 0 or (ago.min() >= 0.0 and ago.max() <= 1.0)
+        place = exact[moved] - SPEEDS[moved] * ago
+        assert np.abs(place - np.rint(place)).max(initial=0.0) <= np.abs(SPEEDS).max() / PER_TICK
+        assert np.abs(exact[moved] - place).max(initial=0.0) <= 1.0 + np.abs(SPEEDS).max() / PER_TICK
+        before, last = found, exact
+
+
+def test_counts_over_time_between_edges_are_the_speed() -> None:
+    edges, last = EdgeTimes(1), None
+    for k in range(200):
+        exact = np.array([0.25 + 12.7 * k])
+        time = int(edges.at(k, exact)[0])
+        if last is not None and k > 2:
+            speed = (int(exact[0]) - last[0]) / (time - last[1]) * PER_TICK
+            assert speed == pytest.approx(12.7, rel=2.1 / PER_TICK)  # each time is cut to a count of the clock
+        last = int(exact[0]), time
+
+
+QUICK = {"cutoff_hz": 300.0, "filter_order": 2, "cic_order": 1}
+SLOW = {"cutoff_hz": 12.0, "filter_order": 4, "cic_order": 2}
+PERIOD = 1024
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    out = tmp_path_factory.mktemp("sim")
+    with virtual_bench(COBOT, plant="ideal", seed=5, out=out) as path, open_bench(path) as bench:
+        bench.connect()
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def quick(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    return _record(bench, tmp_path_factory.mktemp("quick"), QUICK)
+
+
+@pytest.fixture(scope="module")
+def slow(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    """The same motion behind a slow filter."""
+    return _record(bench, tmp_path_factory.mktemp("slow"), SLOW)
+
+
+def _record(bench: Bench, folder: Path, settings: dict) -> Samples:
+    bench.configure(**settings)
+    bench.move_to(bench.robot.home)
+    return record_wave(bench, folder / "run", repeats=3).samples
+
+
+def lag(quick: Samples, slow: Samples, channel: str) -> np.ndarray:
+    """Delay [s] by joint that the stated filters leave unexplained.
+
+    Each recording goes through the other's filter, so that both hold the motion behind both filters. Where the one
+    that is stated of the slow recording has less delay than the one that ran, what went through it comes earlier.
+    """
+    behind_both = []
+    for samples, other in ((quick, slow), (slow, quick)):
+        assert other.board_filters is not None
+        values = getattr(samples, channel)[samples.play_tick >= 0]
+        filtered = [each.apply(column) for each, column in zip(other.board_filters, values.T, strict=True)]
+        behind_both.append(np.column_stack(filtered)[PERIOD:])  # the first period still settles
+    early, late = behind_both
+    slope = np.gradient(late, slow.sample_period, axis=0)
+    return np.sum(slope * (early - late), axis=0) / np.sum(slope**2, axis=0)
+
+
+@pytest.mark.parametrize("channel", ["motor_current", "joint_torque"])
+def test_a_board_filters_as_its_registers_say(quick: Samples, slow: Samples, channel: str) -> None:
+    assert slow.board_filters is not None
+    ran = slow.board_filters[0]
+    assert len(ran.sections) == 2
+    assert ran.cic_order == 2
+    # The smallest mistake is the decimator's order, 0.53 ms: half of it tells. The wrist's two last joints carry so
+    # little that their sensors' noise hides it.
+    tolerance = 0.25e-3
+    assert lag(quick, slow, channel)[:4] == pytest.approx(0.0, abs=tolerance)
+    for part in ({"cic_order": 1}, {"sections": ran.sections[:1]}, {"sections": ran.sections[1:]}):
+        wrong = dataclasses.replace(ran, **part)
+        stated = dataclasses.replace(slow, board_filters=(wrong,) * slow.n_joints)
+        assert lag(quick, stated, channel)[:4] == pytest.approx(ran.delay - wrong.delay, abs=tolerance), part

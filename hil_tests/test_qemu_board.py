@@ -1,18 +1,26 @@
-"""One QEMU board, tick by tick: its mailbox, its prompt, its resets, and what becomes of one that misbehaves."""
+"""QEMU boards: mailbox, prompt and resets, their stopwatch, and a bench of them beside unix boards."""
 
+import contextlib
+import dataclasses
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from hil_tests.link_helpers import COBOT, record_wave
 from hil_tests.need_qemu import need_qemu
-from hil_tests.small_bench import PROGRAMS, is_running
-from hil_tests.virtual_bench import qemu, qemu_board
+from hil_tests.raw_client import RawClient
+from hil_tests.small_bench import PROGRAMS, is_running, write_bench_file
+from hil_tests.virtual_bench import BenchError, qemu, qemu_board, virtual_bench
 from hil_tests.virtual_bench.bench_file import QEMU, BoardEntry
 from hil_tests.virtual_bench.board import MAGIC, TICK_IN, BoardClock, Patience
 from hil_tests.virtual_bench.emulators import Emulators
@@ -20,6 +28,10 @@ from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, ProgramFa
 from hil_tests.virtual_bench.mailbox import read_flash, write_flash
 from hil_tests.virtual_bench.qemu import STDOUT, run_program
 from hil_tests.virtual_bench.qemu_board import QemuBoard
+from hil_tests.virtual_bench.start import BOARD_NAME
+from jointbench.bench import Connections, open_bench, read_bench_file
+from jointbench.recording import Run
+from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR, Chunk, Frame, FrameReader, MessageType, encode_frame
 
 ECHO = (PROGRAMS / "echo.py").read_text(encoding="utf-8")
 # A program that sends at each tick how the board was reset.
@@ -286,3 +298,234 @@ def test_a_missing_qemu_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("JOINTBENCH_QEMU", str(tmp_path / "nowhere"))
     with pytest.raises(QemuMissing, match=r"no qemu-system-arm at .*nowhere; ./run setup .* or set JOINTBENCH_QEMU"):
         run_program("", {})
+
+
+CLOCKS_A_US = 25  # of the board's core, which is said to do an instruction a clock
+TURNS = (0, 0, 10_000, 1_000_000)  # the first time names are still looked up
+# In each of its first ticks it works through a loop of two instructions, then it tells how long that took.
+WORK = f"""
+import struct, micropython
+from board import Board
+@micropython.asm_thumb
+def work(r0):
+    label(AGAIN)
+    sub(r0, r0, 1)
+    bne(AGAIN)
+board = Board()
+took = []
+def answer():
+    board.wait_tick()
+    board.outputs[:4] = board.inputs[:4]
+for turns in {TURNS}:
+    answer()
+    begun = board.stopwatch_us()
+    work(turns + 1)
+    took.append(board.stopwatch_us() - begun)
+while True:
+    answer()
+    struct.pack_into("<4I", board.outgoing, board.OUTGOING_AT, *took)
+    board.send(4 * len(took))
+"""
+
+
+def told(folder: Path) -> list[int]:
+    """What a board with WORK tells."""
+    program = folder / "work.py"
+    folder.mkdir()
+    program.write_text(WORK, encoding="utf-8")
+    entry = BoardEntry(1, "j1", QEMU, 0, program, None, None, BoardClock())
+    board = Emulators().start(entry, folder / "board", {"node": 1, "uid": "00", "facts": {}})
+    data = b""
+    try:
+        for tick in range(1, len(TURNS) + 2):
+            message = np.zeros((), TICK_IN)
+            message["tick"] = tick
+            board.send_tick(message.tobytes())
+            _, _, data = board.receive_tick(tick)
+    finally:
+        board.close()
+    return np.frombuffer(data, "<u4").tolist()
+
+
+def test_it_counts_instructions(tmp_path: Path) -> None:
+    need_qemu()
+    first, second = told(tmp_path / "one"), told(tmp_path / "two")
+    assert first == second
+    _, alone, *worked = first
+    # A look at the stopwatch makes objects, and finding room for them takes some hundred instructions more or less.
+    for turns, took in zip(TURNS[2:], worked, strict=True):
+        assert took - alone == pytest.approx(2 * turns / CLOCKS_A_US, abs=10)
+
+
+def test_where_instructions_are_not_counted_it_stands_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_qemu()
+    monkeypatch.setattr("hil_tests.virtual_bench.qemu_board._INSTRUCTION_TIME", None)
+    assert told(tmp_path / "one") == [0] * len(TURNS)
+
+
+def statuses(folder: Path) -> list[tuple[int, int]]:
+    """Longest tick and longest pause to collect memory [us] by each STATUS, over two seconds of ECHOs."""
+    folder.mkdir()
+    found: list[tuple[int, int]] = []
+
+    def listen(time_us: int, node: int, chunk: Chunk) -> None:
+        if isinstance(chunk.content, Frame) and chunk.content.type is MessageType.STATUS:
+            found.append((chunk.content.body.longest_tick_us, chunk.content.body.longest_gc_us))
+
+    with (
+        virtual_bench(write_bench_file(folder, None), out=folder / "sim", board="qemu:") as live,
+        contextlib.closing(Connections(read_bench_file(live))) as connections,
+    ):
+        board, clock = connections.boards["j1"], connections.clock
+        board.hello()
+        board.listen(listen)
+        end_us = clock.now_us() + 2_200_000
+        while clock.now_us() < end_us:
+            board.client.echo(b"which takes memory")
+            clock.wait(10_000)
+    return found
+
+
+def test_status_tells_the_longest_tick_and_pause(tmp_path: Path) -> None:
+    """A tick with a pause in it is no shorter than the pause; each STATUS tells the longest since the one before."""
+    need_qemu()
+    found = statuses(tmp_path / "one")
+    assert len(found) >= 2
+    pauses = [pause_us for _, pause_us in found]
+    assert pauses == sorted(pauses)
+    assert max(tick_us for tick_us, _ in found) >= pauses[-1] > 0
+
+
+@pytest.mark.slow
+def test_status_tells_the_same_in_every_run(tmp_path: Path) -> None:
+    need_qemu()
+    assert statuses(tmp_path / "one") == statuses(tmp_path / "two")
+
+
+@pytest.fixture
+def needs_qemu() -> None:
+    need_qemu()
+
+
+def recorded(folder: Path, board: str) -> Run:
+    """A short motion of six boards, on joints whose seed is always the same."""
+    with virtual_bench(COBOT, seed=6, out=folder / "sim", board=board) as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        return record_wave(bench, folder / "run")
+
+
+def ask(client: RawClient, kind: MessageType, **fields: Any) -> Frame:
+    """Send the first board a request, and return its answer."""
+    client.write(1, encode_frame(kind, 1, 1, **fields))
+    return answer(client.pass_time(50_000)[1])
+
+
+def answer(data: bytes) -> Frame:
+    """The first answer among bytes; a console's words may follow it."""
+    for chunk in FrameReader().feed(data):
+        if isinstance(chunk.content, Frame) and chunk.content.type >= MessageType.ACK:
+            return chunk.content
+    raise AssertionError(f"no answer in {data!r}")
+
+
+def hello(client: RawClient) -> Any:
+    """What the first board says of itself."""
+    return ask(client, MessageType.HELLO, major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR).body
+
+
+def mpremote(port: str, *words: str) -> str:
+    """What mpremote prints, at a board's port."""
+    command = [sys.executable, "-m", "mpremote", "connect", port, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("needs_qemu")
+@pytest.mark.slow
+def test_six_boards_record_the_motion_that_unix_boards_record(tmp_path: Path) -> None:
+    """A closed loop of two kinds of processors: a single bit that they compute differently would grow."""
+    ours, theirs = (recorded(tmp_path / name, f"{name}:") for name in ("qemu", "unix"))
+    for run in (ours, theirs):
+        assert run.ledger is not None
+        assert run.ledger.samples_lost == 0, run.ledger.text()
+    for field in dataclasses.fields(ours.samples):
+        one, other = (getattr(run.samples, field.name) for run in (ours, theirs))
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other, field.name)
+        else:
+            assert one == other, field.name
+    playing = ours.samples.play_tick >= 0
+    assert playing.sum() == 1024
+    assert np.ptp(ours.samples.motor_position[playing], axis=0).min() > 0.09
+
+
+@pytest.mark.usefixtures("needs_qemu")
+@pytest.mark.parametrize("lines", [120, pytest.param(2000, marks=pytest.mark.slow)])
+def test_mpremote_finds_the_raw_repl_where_the_boards_line_was(tmp_path: Path, lines: int) -> None:
+    """It copies a file of some lines, and of 70 kB: more than a terminal holds at once."""
+    source = tmp_path / "module.py"
+    source.write_text("ANSWER = 42\n" + lines * "# a line of thirty-five letters ...\n")
+    with virtual_bench(write_bench_file(tmp_path, None), out=tmp_path / "sim", board="qemu:") as live:
+        with RawClient(live) as client:
+            port = client.bench["board"][0]["url"]
+            assert hello(client).reset_cause == 1  # power on
+            assert ask(client, MessageType.REPL).type is MessageType.ACK
+            assert client.dead == {}
+        assert mpremote(port, "eval", "6*7").strip() == "42"
+        mpremote(port, "fs", "cp", str(source), ":module.py")
+        assert mpremote(port, "fs", "cat", ":module.py") == source.read_text()
+        assert mpremote(port, "exec", "import module; print(module.ANSWER)").strip() == "42"
+
+
+@pytest.mark.usefixtures("needs_qemu")
+def test_mpremote_resets_the_board_at_the_prompt(tmp_path: Path) -> None:
+    with virtual_bench(write_bench_file(tmp_path, None), out=tmp_path / "sim", board="qemu:") as live:
+        with RawClient(live) as client:
+            port = client.bench["board"][0]["url"]
+            assert ask(client, MessageType.REPL).type is MessageType.ACK
+        mpremote(port, "reset")
+        with RawClient(live) as client:  # what it finds is a board that has started again, at its first tick
+            body = hello(client)
+            assert body.reset_cause == 2
+            assert client.dead == {}
+            assert ask(client, MessageType.REPL).type is MessageType.ACK
+        mpremote(port, "soft-reset")  # into the raw REPL, as on any board: no program runs
+        assert mpremote(port, "eval", "1+1").strip() == "2"
+
+
+@pytest.mark.usefixtures("needs_qemu")
+def test_by_the_wall_clock_mpremote_needs_no_client_either(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("print('the program ends')\n")
+    bench = write_bench_file(tmp_path, str(tmp_path / "ends.py"))
+    with virtual_bench(bench, realtime=True, out=tmp_path / "sim", board="qemu:") as live:
+        port = tomllib.loads(live.read_text(encoding="utf-8"))["board"][0]["url"]
+        assert mpremote(port, "eval", "6*7").strip() == "42"
+
+
+@pytest.mark.usefixtures("needs_qemu")
+def test_an_emulator_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    message = "board = 'qmu:' is no emulator of boards; there are 'unix:', 'qemu:mps2-an385', 'qemu:'"
+    with pytest.raises(BenchError, match=message), virtual_bench(COBOT, out=tmp_path, board="qmu:"):
+        pass
+
+
+@pytest.mark.usefixtures("needs_qemu")
+def test_a_bench_without_qemu_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOINTBENCH_QEMU_FIRMWARE", str(tmp_path / "nowhere"))
+    message = r"no image of MicroPython for it at .*nowhere; ./run setup fetches .* or set JOINTBENCH_QEMU_FIRMWARE"
+    with pytest.raises(BenchError, match=message), virtual_bench(COBOT, out=tmp_path / "sim", board="qemu:"):
+        pass
+
+
+@pytest.mark.usefixtures("needs_qemu")
+def test_boards_of_both_kinds_sit_on_one_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(BOARD_NAME, raising=False)  # --board would put all boards on one kind
+    bench = write_bench_file(tmp_path, None, None)
+    bench.write_text(bench.read_text().replace('joint = "j2"\nurl = "unix:"', 'joint = "j2"\nurl = "qemu:"'))
+    with virtual_bench(bench, out=tmp_path / "sim") as live, RawClient(live) as client:
+        for node in (1, 2):
+            client.write(node, encode_frame(MessageType.HELLO, node, 1, major=1, minor=0))
+        received = client.pass_time(5_000)
+    assert [answer(received[node]).body.board.rstrip(b"\0") for node in (1, 2)] == [b"unix", b"mps2"]

@@ -1,7 +1,10 @@
-"""Benches with chips: found, read, armed and moved by the same host; and what happens at their pins, tick by tick."""
+"""Benches with chips: found, armed, moved and flashed by the same host; their pins and power stages tick by tick."""
 
+import dataclasses
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,23 +14,39 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from hil_tests.flash_helpers import changed_firmware
 from hil_tests.link_helpers import inject, record_wave, wave
-from hil_tests.pendulum import COBOT6_PLANT
+from hil_tests.pendulum import COBOT6_PLANT, RATIO, TORQUE_CONSTANT, pendulum_robot, pendulum_truth, seconds
 from hil_tests.raw_client import RawClient
 from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
-from hil_tests.test_safety_pair import last_driven, outputs
+from hil_tests.test_safety import last_driven, outputs
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.bench_file import RP2040, read_bench_file
 from hil_tests.virtual_bench.board import BoardClock
 from hil_tests.virtual_bench.cohort import PinCohort, Seat
+from hil_tests.virtual_bench.drive import Bridges, Drives
 from hil_tests.virtual_bench.errors import BenchFileError, ControlError
 from hil_tests.virtual_bench.hardware_faults import HardwareFaults, Injection
-from hil_tests.virtual_bench.rp2040.board import Rp2040Board
+from hil_tests.virtual_bench.model import TICK
+from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, Plant
+from hil_tests.virtual_bench.plant_file import PowerTruth
+from hil_tests.virtual_bench.rp2040.board import Rp2040Board, find_rp2040
+from hil_tests.virtual_bench.rp2040.flash import (
+    SECTOR,
+    FlashWrite,
+    flash_after_cut,
+    read_flash,
+    read_flash_log,
+    write_flash,
+)
 from hil_tests.virtual_bench.rp2040.wiring import board_config, channels_missing, read_wiring
 from hil_tests.virtual_bench.sensors import Readings
 from jointbench.bench import open_bench
+from jointbench.bench.flash import build_image, factory_files
 from jointbench.errors import BenchLost, BoardFault
+from jointbench.testing.measured import Measured
 from jointwire import BY_NAME, CHANNEL_BY_NAME, Frame, FrameReader, MessageType, Trip, encode_frame
+from tools.faults.chip_cuts import Cut, boot_chip, cut_power, take_down_update
 
 LINK_COUNTS = 524288
 PAIR = f"""version = 1
@@ -335,3 +354,142 @@ def test_what_strikes_one_motor_of_a_chip_takes_both(tmp_path: Path) -> None:
         partner.hello()
         assert partner.fault is not None
         assert (Trip(partner.fault.trip), partner.fault.value) == (Trip.PARTNER, Trip.ENCODER_JUMP)
+
+
+ON = np.array([True])
+RP2040_BRIDGES_POWER = PowerTruth(
+    supply=48.0, source_resistance=0.0, winding_resistance=0.5, winding_thermal_resistance=2.0,
+    winding_time_constant=60.0, ambient=22.0, winding_inductance=1e-3,
+)  # fmt: skip
+LAG = 1e-3 / 0.5
+INSTANTS = TICK * (np.arange(OVERSAMPLES) + 0.5) / OVERSAMPLES
+
+
+def driven(duty: float, ticks: int, **joint: float) -> tuple[Plant, list[Motion]]:
+    """A pendulum without gravity after ticks at one duty."""
+    truth = dataclasses.replace(pendulum_truth(joint=joint), power=RP2040_BRIDGES_POWER)
+    plant = Plant(pendulum_robot(gravity=False), truth, "ideal", ON)
+    return plant, [plant.advance(ON, np.array([duty])) for _ in range(ticks)]
+
+
+def test_the_current_of_a_motor_that_cannot_turn_rises_exactly_with_its_winding() -> None:
+    _, motions = driven(0.01, 5, rotor_inertia=1e6)
+    currents = np.concatenate([motion.current[:, 0] for motion in motions])
+    times = np.concatenate([k * TICK + INSTANTS for k in range(5)])
+    np.testing.assert_allclose(currents, 0.48 / 0.5 * -np.expm1(-times / LAG), rtol=1e-9)
+
+
+def test_a_free_motor_runs_at_the_speed_whose_back_emf_is_its_voltage() -> None:
+    plant, motions = driven(0.05, seconds(1.0))
+    speed = (plant.motor_position[0] - motions[-101].motor_position[0]) / (100 * TICK)
+    assert speed == pytest.approx(0.05 * 48.0 / (RATIO * TORQUE_CONSTANT), rel=1e-3)
+    assert abs(motions[-1].current).max() < 0.05
+
+
+def test_a_motor_starts_as_winding_and_inertia_let_it() -> None:
+    """J dw/dt = k i, L di/dt = u - R i - k w: the plant holds w for a tick, so it is late by half of one."""
+    inertia, back_emf, voltage = 50.0, RATIO * TORQUE_CONSTANT, 2.4
+    plant, motions = driven(0.05, seconds(0.5), rotor_inertia=(inertia - arm_inertia()) / RATIO**2)
+    # Far slower than the winding: w goes to u / k with the time constant J R / k².
+    constant = inertia * RP2040_BRIDGES_POWER.winding_resistance / back_emf**2
+    velocity = (plant.motor_position[0] - motions[-2].motor_position[0]) / TICK
+    expected = voltage / back_emf * -math.expm1(-(0.5 - LAG - TICK / 2) / constant)
+    assert velocity == pytest.approx(expected, rel=5e-3)
+
+
+def arm_inertia() -> float:
+    """What turns besides the rotor."""
+    robot = pendulum_robot()
+    link = robot.joints[0].link
+    assert link.mass is not None
+    assert link.center_of_mass is not None
+    assert link.inertia_about_center_of_mass is not None
+    return link.inertia_about_center_of_mass[1][1] + link.mass * link.center_of_mass[0] ** 2
+
+
+def test_a_drive_with_a_current_loop_beside_a_bridge_does_what_it_did_alone() -> None:
+    back_emf, limit = np.array([10.0, 10.0]), np.array([8.0, 8.0])
+    bridges = Bridges(np.array([False, True]), back_emf, RP2040_BRIDGES_POWER)
+    both = Drives(back_emf, limit, np.ones(2), bridges.lags(3e-4), 300.0, bridges.by_voltage)
+    alone = Drives(back_emf[:1], limit[:1], np.ones(1), 3e-4, 300.0)
+    position = np.zeros(2)
+    for tick, command in enumerate((3.0, 20.0, -1.0)):
+        steady = bridges.steady_currents(np.array([command, 0.5]), 48.0, np.zeros(2))
+        both.begin_tick(tick * TICK, np.array([True, True]), steady, position)
+        alone.begin_tick(tick * TICK, ON, np.array([command]), position[:1])
+        times = tick * TICK + INSTANTS
+        np.testing.assert_allclose(both.currents_at(times)[:, :1], alone.currents_at(times), rtol=1e-14)
+        for time in times:
+            assert both.torque_at(time)[0] == pytest.approx(alone.torque_at(time)[0], rel=1e-14)
+        mean, mean_alone = both.mean_torque(times[0], 4e-4), alone.mean_torque(times[0], 4e-4)
+        assert mean[0] == pytest.approx(mean_alone[0], rel=1e-14)
+    # The bridge has no limit of its own: 48 A it would be, with a lag of 2 ms after 3 ms.
+    assert both.currents_at(np.array([3 * TICK]))[0, 1] == pytest.approx(-48.0 * math.expm1(-3 * TICK / LAG))
+
+
+def test_a_bridge_that_is_not_enabled_gives_no_current() -> None:
+    plant, _ = driven(0.05, 20)
+    motion = plant.advance(np.array([False]), np.array([0.05]))
+    assert not motion.current.any()
+
+
+TORN = ("half", "bits")
+
+
+@pytest.mark.slow
+def test_a_chip_is_flashed_and_starts_a_whole_image_after_cuts(tmp_path: Path, measured: Measured) -> None:
+    """By mpremote's raw REPL over its UART; `./run faults --cuts rp2040` cuts at every write."""
+    need_rp2040()
+    update = take_down_update(tmp_path, is_used=False)
+    assert update.new != update.old
+    erases = sum(write.data is None for write in update.writes)
+    assert erases > 53  # a sector at least for each file
+    assert len(update.writes) - erases > 400  # 100 kB in pages of 256 bytes
+    # Some amid the files; and one of the last erases, which are those of the pointer's renames.
+    last = max(number for number, write in enumerate(update.writes) if write.data is None)
+    cuts = [Cut(len(update.writes) // 2, "bits"), Cut(last, "half")]
+    verdicts = cut_power(cuts, update, tmp_path / "cuts")
+    bad = [verdict for verdict in verdicts if verdict.problem]
+    measured("flash.chip_cuts", len(bad))
+    assert not bad
+    assert verdicts[0].image == update.old
+    assert verdicts[0].booted
+
+
+@pytest.mark.slow
+def test_a_trial_that_does_not_come_up_ends_by_itself(tmp_path: Path) -> None:
+    need_rp2040()
+    firmware = changed_firmware(tmp_path / "broken", "raise ValueError('no good')")
+    good = build_image("rp2", architecture="armv6m")
+    broken = build_image("rp2", architecture="armv6m", firmware=firmware)
+    config = board_config({"node": 1, "uid": "0123456789abcdef", "facts": FACTS}, read_wiring(None), POWER, 921600)
+    files = factory_files(good, config) | broken.in_slot("b")
+    files["slot.json"] = json.dumps({"slot": "a", "trial": "b"}).encode()
+    memory = tmp_path / "memory.bin"
+    write_flash(memory, find_rp2040().firmware, files)
+    boot = boot_chip(memory.read_bytes(), config, tmp_path)
+    assert (boot.problem, boot.image, boot.resets) == ("", good.sha256, 1)
+    memory.write_bytes(boot.memory)
+    files = read_flash(memory)
+    assert json.loads(files["slot.json"]) == {"slot": "a"}
+    assert b"ValueError: no good" in files["trial.log"]
+
+
+def test_a_cut_leaves_a_write_done_to_some_of_its_bits(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    before, page = rng.randbytes(2 * SECTOR), rng.randbytes(256)
+    writes = [FlashWrite(SECTOR, None), FlashWrite(SECTOR + 256, page)]
+    log = tmp_path / "flash.bin.log"
+    log.write_text(f"erase {SECTOR}\nprogram {SECTOR + 256} {page.hex()}\n")
+    assert read_flash_log(log) == writes
+    erased, done = (flash_after_cut(before, writes, number, "before") for number in (1, 2))
+    assert erased == before[:SECTOR] + b"\xff" * SECTOR
+    assert done == erased[: SECTOR + 256] + page + erased[SECTOR + 512 :]
+    for how in TORN:
+        torn = flash_after_cut(before, writes, 0, how)
+        assert torn not in (before, erased)
+        assert all(old | now == now for old, now in zip(before, torn, strict=True))  # an erase clears no bit
+        torn = flash_after_cut(before, writes, 1, how)
+        assert torn not in (erased, done)
+        assert all(new & now == new for new, now in zip(done, torn, strict=True))  # none is cleared that shall be set
+        assert torn == flash_after_cut(before, writes, 1, how)

@@ -1,19 +1,23 @@
-"""Faults strike a chip in motion: ENABLE is low in time, and the host is told rightly why."""
+"""Faults strike a chip in motion, a program hangs, pins are pulled: ENABLE falls in time, and the host is told why."""
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hil_tests.safety_rig import stream
 from hil_tests.suite.driven_joint import KEEP_ALIVE_US, DrivenJoint
+from hil_tests.test_brake import BRAKE, ENGAGE, HELD, LOAD, OPEN, give, sag_of
 from hil_tests.test_rp2040_bench import bench_file
-from hil_tests.test_rp2040_board import need_rp2040
+from hil_tests.test_rp2040_board import StartChip, need_rp2040
+from hil_tests.test_rp2040_board import start_chip as start_chip  # a fixture
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import LockstepClock, open_bench
-from jointwire import MessageType, Refusal, State, Trip, stack_samples
+from jointbench.testing.measured import Measured
+from jointwire import MessageType, Refusal, State, Trip, encode_frame, stack_samples
 
-pytestmark = pytest.mark.slow
 SUPPLY_MIN = 40_000  # mV
 STUCK_CURRENT, STUCK_TIME = 300, 50  # mA, ms: what friction alone takes
 NOISE = b"\x55" * 80  # for a tick at the line's speed; no frame has such a checksum
@@ -58,6 +62,7 @@ def ticks_with_power(joint: DrivenJoint) -> int:
     return on.index(False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cause", ["cable cut", "host killed", "storm on the line"])
 def test_a_line_without_frames_takes_the_power_after_its_timeout(moving: DrivenJoint, cause: str) -> None:
     if cause == "cable cut":
@@ -72,6 +77,7 @@ def test_a_line_without_frames_takes_the_power_after_its_timeout(moving: DrivenJ
     assert Trip(moving.fault(300).trip) is Trip.LINK_LOSS
 
 
+@pytest.mark.slow
 def test_a_cut_encoder_wire_is_an_encoder_that_stands(moving: DrivenJoint) -> None:
     moving.inject("encoder_wire_cut")
     moving.run(300)
@@ -79,6 +85,7 @@ def test_a_cut_encoder_wire_is_an_encoder_that_stands(moving: DrivenJoint) -> No
     assert Trip(moving.fault(300).trip) is Trip.ENCODER_STUCK
 
 
+@pytest.mark.slow
 def test_a_link_encoder_on_i2c_is_read_within_the_turn(moving: DrivenJoint) -> None:
     moving.data.clear()
     moving.run_until(State.DONE, within=1000)
@@ -91,6 +98,7 @@ def test_a_link_encoder_on_i2c_is_read_within_the_turn(moving: DrivenJoint) -> N
     np.testing.assert_allclose((link - link[0]) / counts, turned, atol=3 / counts)
 
 
+@pytest.mark.slow
 def test_a_link_encoder_that_does_not_answer_is_a_fault_of_hardware(moving: DrivenJoint) -> None:
     shown = moving.inject("link_wire_cut")
     moving.run(20)
@@ -100,6 +108,7 @@ def test_a_link_encoder_that_does_not_answer_is_a_fault_of_hardware(moving: Driv
     assert Trip(moving.fault(300).trip) is Trip.HARDWARE
 
 
+@pytest.mark.slow
 def test_a_supply_that_sags_takes_the_power_at_once(moving: DrivenJoint) -> None:
     moving.inject("supply", voltage_mV=20_000)
     moving.run(20)
@@ -107,6 +116,7 @@ def test_a_supply_that_sags_takes_the_power_at_once(moving: DrivenJoint) -> None
     assert Trip(moving.fault(300).trip) is Trip.SUPPLY
 
 
+@pytest.mark.slow
 def test_flash_is_not_written_in_motion(moving: DrivenJoint) -> None:
     identity = moving.board.identity
     assert identity is not None
@@ -119,6 +129,7 @@ def test_flash_is_not_written_in_motion(moving: DrivenJoint) -> None:
     assert sum(on) > 100
 
 
+@pytest.mark.slow
 def test_a_brown_out_takes_the_power_and_leaves_it_off(moving: DrivenJoint) -> None:
     clock = moving.bench.clock
     assert isinstance(clock, LockstepClock)
@@ -130,3 +141,194 @@ def test_a_brown_out_takes_the_power_and_leaves_it_off(moving: DrivenJoint) -> N
     assert moving.board.state is State.DISARMED
     assert moving.board.identity is not None
     assert moving.board.identity.reset_cause == "POWER_ON"
+
+
+LETS_GO_MS = 4.0  # after the last kick, by rp2_heartbeat.py
+# The firmware, but for an ECHO: it is served by a loop without an end.
+HANGING = """
+from board import Board
+board = Board()
+board.disable()
+from jointboard import app, requests, wire
+def hang(_, count):
+    while True:
+        pass
+requests.HANDLERS[wire.MESSAGE_ECHO] = hang
+app.run(board)
+"""
+
+
+@pytest.mark.slow
+def test_enable_falls_after_the_last_kick_whatever_the_processor_does(start_chip: StartChip) -> None:
+    chip = start_chip(
+        """
+from drivers.rp2_heartbeat import Heartbeat
+enable = Heartbeat(22, 1, 1000)
+say("begin")
+time.sleep_ms(20)
+enable.value(1)
+time.sleep_us(3000)
+enable.value(1)
+machine.disable_irq()
+while True:
+    pass
+""",
+        drivers=("rp2_heartbeat", "rp2_chip"),
+    )
+    chip.until("begin")
+    chip.run(40)
+    (begun, high), (ended, low) = chip.changes[-2:]
+    assert (high, low) == (True, False)
+    assert ended - begun == pytest.approx((3.0 + LETS_GO_MS) * 1e6, abs=0.1e6)  # to call the driver takes some 10 us
+    chip.run(50)
+    assert chip.changes[-1] == (ended, False)
+
+
+@pytest.mark.slow
+def test_a_stop_takes_the_power_as_it_is_heard(tmp_path: Path) -> None:
+    need_rp2040()
+    with virtual_bench(bench_file(tmp_path), seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        joint, board = DrivenJoint(bench, bench.boards[0]), bench.boards[0]
+        joint.play(100)
+        joint.outputs()
+        board.line.send(board.node, encode_frame(MessageType.STOP, board.node, 77))
+        joint.be_silent(20)
+        on = [enable for enable, _ in joint.outputs().values()]
+        assert sum(on) <= 2  # its bytes are on the line for 0.2 ms, and are looked at once a tick
+        assert not any(on[2:])
+        board.hello()
+        assert board.state is State.LOADED
+
+
+@pytest.mark.slow
+def test_a_firmware_that_hangs_in_motion_lets_the_motor_go_and_comes_back_by_its_watchdog(tmp_path: Path) -> None:
+    need_rp2040()
+    (tmp_path / "hanging.py").write_text(HANGING)
+    path = bench_file(tmp_path, f"program = {json.dumps('hanging.py')}")
+    with virtual_bench(path, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        joint = DrivenJoint(bench, bench.boards[0])
+        joint.arm()
+        joint.outputs()
+        joint.run(20)
+        assert all(enable for enable, _ in list(joint.outputs().values())[-10:])
+        board = bench.boards[0]
+        board.line.send(board.node, encode_frame(MessageType.ECHO, board.node, 77, count=0, data=b""))
+        joint.be_silent(20)
+        on = [enable for enable, _ in joint.outputs().values()]
+        last = max(k for k, enable in enumerate(on) if enable)
+        assert last <= LETS_GO_MS + 2  # a tick until the ECHO is there, one that is begun
+        assert not any(on[last + 1 :])
+        joint.be_silent(4000)  # the watchdog bites after 1 s; the chip takes 2 s to start
+        board.hello()
+        assert board.state is State.DISARMED
+        assert board.identity is not None
+        assert board.identity.reset_cause.lower() == "watchdog"
+
+
+GUARD_NS = 30e3  # 16 us of looking, and some instructions at 1 MHz
+PINS = {"stop": 10, "fault": 11, "limit_low": 12, "limit_high": 13}
+
+
+@pytest.mark.slow
+def test_the_guard_takes_enable_whatever_the_processor_does(start_chip: StartChip) -> None:
+    """Stop and fault each, also for a moment only; noise of 10 us does nothing."""
+    chip = start_chip(
+        """
+from drivers.rp2_heartbeat import Heartbeat
+from drivers.rp2_guard import Guard
+enable = Heartbeat(22, 1, 1000)
+for number in (10, 11):
+    Pin(number, Pin.IN)
+guard = Guard([10, 11, None, None], {"pins": {"enable": 22}}, 1)
+say("begin")
+while True:
+    enable.value(1)
+    if line.any():
+        letter = line.read(1)
+        if letter == b"?":
+            say(guard.take())
+        if letter == b"0":
+            enable.value(0)
+            time.sleep_ms(1)
+""",
+        {"pins": {"enable": 22, "sync": 14, **PINS}},
+        drivers=("rp2_heartbeat", "rp2_guard", "rp2_chip", "safety_pins", "errors"),
+    )
+    chip.until("begin")
+    chip.run(5)
+    assert chip.changes[-1][1]
+    count = len(chip.changes)
+    noise = chip.time_ns + 100_000
+    chip.run(2, levels=[[noise, PINS["stop"], False], [noise + 10_000, PINS["stop"], True]])
+    assert len(chip.changes) == count
+    taken = []
+    for name, bit in (("stop", 1), ("fault", 2)):
+        at = chip.time_ns + 300_000
+        chip.run(3, levels=[[at, PINS[name], False], [at + 30_000, PINS[name], True]])
+        fallen, level = chip.changes[-1]
+        taken.append(fallen - at)
+        assert not level  # though it is kicked on and on
+        chip.said = b""
+        chip.run(line=[[chip.time_ns, b"?0".hex()]])
+        assert chip.until("\n")[0] == str(bit)
+        chip.run(5)
+        assert chip.changes[-1][1]
+    assert max(taken) < GUARD_NS
+
+
+def hold_a_load_until_the_brake_does(joint: DrivenJoint, measured: Measured) -> None:
+    """HALT a loaded motor that holds: power stays until the brake has engaged, and the joint where it is."""
+    joint.write(limit__following=60000, stream__always=1)
+    joint.arm()
+    joint.run(30)
+    joint.inject("push", torque_Nm=LOAD / 3)
+    joint.data.clear()
+    joint.run(400)  # its integral carries the load by then
+    joint.outputs()
+    before = stream(joint.data, "motor_position")[-130:]
+    joint.board.halt()
+    joint.data.clear()
+    joint.run(170)
+    told = [enable for enable, _ in joint.outputs().values()]
+    assert sorted(told, reverse=True) == told
+    assert set(told) == {OPEN, HELD, 0}
+    assert told.count(HELD) > ENGAGE
+    measured("safety.brake_sag", sag_of(before, stream(joint.data, "motor_position")) - give(LOAD / 3))
+    joint.heal()
+    joint.write(stream__always=0)
+    joint.bench.configure()
+
+
+@pytest.mark.slow
+def test_stop_and_fault_of_a_moving_motor_take_enable_and_are_named(tmp_path: Path, measured: Measured) -> None:
+    """The firmware in its kernels. A pin changes 0.3 ms into a tick, so off at its end is off within 0.7 ms."""
+    need_rp2040()
+    (tmp_path / "wiring.json").write_text(
+        json.dumps({"pins": {"enable": 22, "sync": 14, "brake": 9, **PINS}, "link_encoder": None, "brake": BRAKE})
+    )
+    path = bench_file(tmp_path, 'wiring = "wiring.json"')
+    with virtual_bench(path, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
+        bench.connect()
+        bench.configure()
+        joint, board = DrivenJoint(bench, bench.boards[0]), bench.boards[0]
+        hold_a_load_until_the_brake_does(joint, measured)
+        for pins, trip in ((1, Trip.STOP_PIN), (2, Trip.FAULT_PIN)):
+            joint.play(100)
+            joint.outputs()
+            joint.run(5)
+            assert all(enable for enable, _ in joint.outputs().values())
+            shown = joint.inject("pins_low", pins=pins)
+            joint.be_silent(20)
+            on = [tick for tick, (enable, _) in joint.outputs().items() if enable & 1 and tick >= shown]
+            measured("safety.pins_of_a_chip", 0.7 if not on else max(on) - shown + 1.7)
+            fault = joint.fault(within=1100)
+            assert (Trip(fault.trip), fault.value, board.state) == (trip, pins, State.FAULT)
+            assert joint.refusal(MessageType.CLEAR) is Refusal.OK
+            board.upload(joint.swing(), 1)
+            assert joint.refusal(MessageType.ARM, **joint.arming()) is Refusal.PINS
+            joint.heal()
+            joint.be_silent(2)

@@ -1,18 +1,29 @@
-"""Lines with a speed, and lines that boards share: who hears what, and what becomes of bytes that meet."""
+"""Lines of a bench: their speed, who hears whom, delays, and every byte unchanged.
+
+The firmware sends back what an ECHO carries, so each frame here crosses the line, the board's decoder and its encoder
+twice; a board of a few lines that sends back whatever comes shows the same of bytes that are no frames.
+"""
 
 import functools
 import tomllib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hil_tests.raw_client import RawClient
 from hil_tests.small_bench import write_bench_file
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
-from jointwire import BY_NAME, Frame, FrameReader, MessageType, encode_frame
+from hil_tests.virtual_bench.serial_link import NEVER, Delay, Wire
+from jointbench.testing.measured import Measured
+from jointwire import BY_NAME, MAX_BODY, PROTOCOL_MAJOR, PROTOCOL_MINOR, Frame, FrameReader, MessageType, encode_frame
 
 BUS = Path(__file__).parent / "benches" / "cobot6_bus.toml"
 BenchWriter = Callable[..., Path]
@@ -215,3 +226,253 @@ def test_three_streaming_boards_fit_on_a_line_and_nothing_is_lost(tmp_path: Path
     for node, seen in ticks.items():
         assert seen == list(range(seen[0], seen[0] + len(seen))), node
         assert len(seen) > 1_250  # 1.5 s but for the start, and for what waits in the board at the end
+
+
+BAUD = 1_000_000  # a byte in 10 µs
+MESSAGE = bytes(range(1, 101))
+
+
+def wire(*stations: int, seed: int = 0) -> Wire:
+    return Wire(BAUD, stations or (0, 1, 2), np.random.default_rng(seed))
+
+
+def test_bytes_come_one_after_the_other_at_the_speed_of_the_wire() -> None:
+    line = wire()
+    line.send(0, MESSAGE, 1_000)
+    assert line.hear(1, 1_009) == b""
+    assert line.hear(1, 1_010) == MESSAGE[:1]
+    assert line.hear(1, 1_509) == MESSAGE[1:50]
+    assert line.hear(1, 5_000) == MESSAGE[50:]
+    assert line.hear(2, 5_000) == MESSAGE  # every other station hears it
+    assert line.hear(0, 5_000) == b""  # and nobody itself
+
+
+def test_a_station_sends_one_thing_after_the_other() -> None:
+    line = wire()
+    line.send(0, MESSAGE, 0)
+    line.send(0, b"more", 20)
+    assert line.hear(1, 1_039) == MESSAGE + b"mor"
+    assert line.hear(1, 1_040) == b"e"
+
+
+def test_a_station_takes_no_more_than_it_asks_for() -> None:
+    line = wire()
+    line.send(0, MESSAGE, 0)
+    assert line.hear(1, 10_000, most=30) == MESSAGE[:30]
+    assert line.hear(1, 10_000, most=512) == MESSAGE[30:]
+
+
+def test_bytes_that_meet_are_garbled_for_everybody_and_the_others_are_not() -> None:
+    line = wire(0, 1, 2, 3)
+    line.send(0, b"A" * 60, 0)
+    line.send(1, b"B" * 60, 400)  # bytes 40 to 59 of the first meet the first 20 of the second
+    heard = {station: line.hear(station, 10_000) for station in range(4)}
+    met = heard[2][40:60]
+    assert heard[2] == b"A" * 40 + met + b"B" * 40
+    assert heard[3] == heard[2]
+    assert heard[0] == met + b"B" * 40  # what the others sent, and the garble of both
+    assert heard[1] == b"A" * 40 + met
+    assert b"A" not in met  # the lowest station's byte is always changed
+
+
+def test_collisions_come_from_the_seed() -> None:
+    def garble(seed: int) -> bytes:
+        line = wire(seed=seed)
+        line.send(0, MESSAGE, 0)
+        line.send(1, MESSAGE, 0)
+        return line.hear(2, 10_000)
+
+    assert garble(3) == garble(3)
+    assert garble(3) != garble(4)
+
+
+def test_a_gap_of_one_byte_is_no_collision() -> None:
+    line = wire()
+    line.send(0, b"A" * 10, 0)
+    line.send(1, b"B" * 10, 100)
+    assert line.hear(2, 10_000) == b"A" * 10 + b"B" * 10
+
+
+def test_what_a_slow_wire_cannot_carry_is_lost_and_not_piled_up() -> None:
+    line = wire(0, 1)
+    for millisecond in range(2_000):
+        line.send(0, bytes(512), 1_000 * millisecond)
+    total = sum(len(line.hear(1, 1_000 * millisecond)) for millisecond in range(3_000))
+    assert total == pytest.approx(2_000 * 100 + 65_536, rel=0.01)  # all it carried, and what waited at the end
+
+
+def test_cleared_wires_are_silent() -> None:
+    line = wire()
+    line.send(0, MESSAGE, 0)
+    line.hear(1, 500)
+    line.clear()
+    assert line.hear(1, 10_000) == line.hear(2, 10_000) == b""
+    line.send(0, b"new", 10_000)
+    assert line.hear(2, 11_000) == b"new"
+
+
+@given(
+    sends=st.lists(st.tuples(st.integers(0, 2), st.binary(min_size=1, max_size=30), st.integers(0, 400)), max_size=12),
+    pauses=st.lists(st.integers(1, 300), max_size=20),
+)
+def test_when_one_listens_changes_nothing(sends: list[tuple[int, bytes, int]], pauses: list[int]) -> None:
+    """However often stations listen in between, they hear the same."""
+    time_us, often, once = 0, wire(), wire()
+    heard = {station: b"" for station in range(3)}
+    for station, data, pause in sends:
+        time_us += pause
+        often.send(station, data, time_us)
+        once.send(station, data, time_us)
+        for listener in heard:
+            heard[listener] += often.hear(listener, time_us)
+    for pause in pauses:
+        time_us += pause
+        heard[2] += often.hear(2, time_us)
+    for listener in heard:
+        heard[listener] += often.hear(listener, 10**6)
+        assert heard[listener] == once.hear(listener, 10**6)
+
+
+# Delays
+
+
+def test_transfers_take_the_latency_and_up_to_the_jitter_and_keep_their_order() -> None:
+    adapter = Delay(125, 875, np.random.default_rng(1))
+    for k in range(2_000):
+        adapter.send(k.to_bytes(2, "big"), 2_000 * k)
+    arrived = list(adapter.arrived(10**9))
+    delays = np.array([due - 2_000 * k for k, (due, _) in enumerate(arrived)])
+    assert [int.from_bytes(data, "big") for _, data in arrived] == list(range(2_000))
+    assert delays.min() >= 125
+    assert delays.max() <= 1_000
+    # Uniform: mean 562.5, its standard error 253 / sqrt(2000) = 5.7; five of them.
+    assert abs(delays.mean() - 562.5) < 28
+    assert adapter.next_us == NEVER
+
+
+@given(st.lists(st.integers(0, 300), min_size=2, max_size=30))
+def test_a_transfer_never_overtakes_another(pauses: list[int]) -> None:
+    adapter, time_us = Delay(100, 1_000, np.random.default_rng(5)), 0
+    for k, pause in enumerate(pauses):
+        time_us += pause
+        adapter.send(bytes((k,)), time_us)
+    due = [when for when, _ in adapter.arrived(10**9)]
+    assert due == sorted(due)
+
+
+def test_bytes_are_there_when_they_are_due_and_not_before() -> None:
+    adapter = Delay(300, 0, np.random.default_rng(0))
+    adapter.send(b"now", 1_000)
+    assert adapter.next_us == 1_300
+    assert list(adapter.arrived(1_299)) == []
+    assert list(adapter.arrived(1_300)) == [(1_300, b"now")]
+
+
+LONGEST = MAX_BODY - 2  # an ECHO's data, behind their count
+MIRROR = """
+from board import Board
+board = Board()
+board.disable()
+try:
+    while True:
+        count = board.wait_tick()
+        board.outputs[:4] = board.inputs[:4]
+        start, at = board.INCOMING_AT, board.OUTGOING_AT
+        board.outgoing[at : at + count] = board.incoming[start : start + count]
+        board.send(count)
+except EOFError:
+    pass
+"""
+SHARED = 'line = "bus"\nbaud = 921600'
+
+
+class TransparencyWire:
+    """Requests to one board, answered one by one."""
+
+    def __init__(self, client: RawClient, port: int, node: int, shared: bool) -> None:
+        self._client, self._port, self._node, self._shared = client, port, node, shared
+        self._reader = FrameReader()
+        self._sequence = 1000 * node
+
+    def ask(self, kind: MessageType, answer: MessageType, **fields) -> Frame:
+        """The answer to a request, which must come at the first try; on a shared line, after the board's YIELD."""
+        self._sequence += 1
+        self._client.write(self._node, encode_frame(kind, self._node, self._sequence, **fields))
+        found, done = None, False
+        deadline = self._client.time_us + 200_000
+        while not done and self._client.time_us < deadline:
+            for chunk in self._reader.feed(self._client.wait(deadline - self._client.time_us)[self._port]):
+                frame = chunk.content
+                assert isinstance(frame, Frame), (kind, fields, chunk)
+                found = frame if frame.type is answer else found
+                done = frame.type is (MessageType.YIELD if self._shared else answer)
+        assert self._client.dead == {}
+        assert found is not None, (kind, fields)
+        return found
+
+    def say(self, data: bytes) -> None:
+        """Send bytes that need no answer."""
+        self._client.write(self._node, data)
+
+    def hello(self):
+        return self.ask(MessageType.HELLO, MessageType.HELLO_ACK, major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR).body
+
+    def echo(self, data: bytes) -> bytes:
+        return bytes(self.ask(MessageType.ECHO, MessageType.ECHO_REPLY, count=len(data), data=data).body.data)
+
+
+def bytes_differing(one: bytes, other: bytes) -> int:
+    """How many bytes two answers do not have in common, place by place; those that only one has count."""
+    return sum(a != b for a, b in zip_longest(one, other))
+
+
+@contextmanager
+def line(folder: Path, shared: bool) -> Generator[list[TransparencyWire]]:
+    """The boards of a line: one on a port of its own, or two that share one."""
+    boards = (SHARED, SHARED) if shared else ()
+    path = write_bench_file(folder, *([None, None] if shared else [None]), boards=boards)
+    with virtual_bench(path, plant="ideal", out=folder / "sim") as live, RawClient(live) as client:
+        yield [TransparencyWire(client, 1, node, shared) for node in ((1, 2) if shared else (1,))]
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["port", "bus"])
+@pytest.mark.slow
+def test_frames_of_every_length_with_every_byte_cross_unchanged(
+    tmp_path: Path, shared: bool, measured: Measured
+) -> None:
+    with line(tmp_path, shared) as wires:
+        before, wrong = [wire.hello() for wire in wires], 0
+        for length in range(LONGEST + 1):
+            data = bytes((length + place) & 0xFF for place in range(length))
+            wrong += bytes_differing(wires[length % len(wires)].echo(data), data)
+        measured("line.echo_wrong", wrong, "bytes")
+        after = [wire.hello() for wire in wires]
+        for first, last in zip(before, after, strict=True):
+            assert last.tick > first.tick  # nothing has restarted it
+            assert last.state == first.state
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["port", "bus"])
+@pytest.mark.parametrize("byte", [0x00, 0x03, 0x04, 0x0A, 0x0D, 0x11, 0x13, 0x1A, 0x7F, 0xFF])
+def test_no_byte_is_a_command(tmp_path: Path, shared: bool, byte: int) -> None:
+    """Delimiters, Ctrl-C (0x03), end of file, line ends, XON, XOFF, suspend: as data, and between frames."""
+    with line(tmp_path, shared) as wires:
+        before = wires[0].hello()
+        for length in (1, 253, 254, 255, LONGEST):
+            assert wires[0].echo(bytes([byte]) * length) == bytes([byte]) * length
+        wires[0].say(bytes([byte]) * 100 + b"\0")
+        assert wires[0].hello().tick > before.tick
+
+
+def test_bytes_that_are_no_frames_cross_a_port_in_every_length(tmp_path: Path) -> None:
+    (tmp_path / "mirror.py").write_text(MIRROR)
+    path = write_bench_file(tmp_path, str(tmp_path / "mirror.py"))
+    with virtual_bench(path, plant="ideal", out=tmp_path / "sim") as live, RawClient(live) as client:
+        for length in range(1, 1101):
+            data, came = bytes((7 * length + place) & 0xFF for place in range(length)), b""
+            client.write(1, data)
+            deadline = client.time_us + 50_000
+            while len(came) < length and client.time_us < deadline:
+                came += client.wait(deadline - client.time_us)[1]
+            assert came == data
+        assert client.dead == {}

@@ -60,7 +60,7 @@ ASSUMED = (
     "5.2 %.",
     "What a hand pushes with (the paper's τ_ext) is in the model (`jb.external_torques`, -Jᵀ f) and can be in the "
     "plant (the fault `pull` at the hand); in the paper's experiments, and in these recordings, nobody touches the "
-    "arm. How well the model tells such a force is a test: `hil_tests/test_pulled_hand.py`.",
+    "arm. How well the model tells such a force is a test: `hil_tests/test_robots.py`.",
 )
 PRINTED_RMSE = {"j1": "14.372 N·m", "j6": "3.152 N·m"}
 PRINTED_PARAMETERS = 36
