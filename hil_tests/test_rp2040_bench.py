@@ -19,7 +19,7 @@ from hil_tests.link_helpers import inject, record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT, RATIO, TORQUE_CONSTANT, pendulum_robot, pendulum_truth, seconds
 from hil_tests.raw_client import RawClient
 from hil_tests.test_rp2040_board import FACTS, POWER, need_rp2040
-from hil_tests.test_safety import last_driven, outputs
+from hil_tests.test_safety_pair import last_driven, outputs
 from hil_tests.virtual_bench import BenchError, virtual_bench
 from hil_tests.virtual_bench.bench_file import RP2040, read_bench_file
 from hil_tests.virtual_bench.board import BoardClock

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hil_tests.link_helpers import COBOT, COBOT_BUS, bench_with_program, record_wave, ripple, variation, wave
-from hil_tests.test_safety import PAIR, write_pair
+from hil_tests.test_safety_pair import PAIR, write_pair
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, BoardLedger, open_bench
 from jointbench.bench.conversation import RETRANSMISSIONS

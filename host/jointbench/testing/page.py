@@ -41,7 +41,7 @@ class Matrix(NamedTuple):
 def page_html(summary: Summary) -> str:
     """Return the page as HTML text that refers to nothing outside itself."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"outcome": lambda outcome: _OUTCOMES.get(outcome, outcome), "fingerprint": fingerprint}
+    environment.filters |= {"outcome": _outcome, "fingerprint": fingerprint}
     css = _template("results", "report.css") + _template("testing", "hil.css")
     return environment.from_string(_template("testing", "hil.html")).render(
         css=css,
@@ -62,6 +62,10 @@ def page_html(summary: Summary) -> str:
         ],
         provenance=_provenance(summary),
     )
+
+
+def _outcome(outcome: str) -> str:
+    return _OUTCOMES.get(outcome, outcome)
 
 
 def _template(package: str, name: str) -> str:
