@@ -16,6 +16,12 @@ from jointbench.excitation import Excitation
 from jointbench.foreign import json_values, text_of
 from jointbench.sealed import is_sealed, what_changed
 
+VERB = "check"
+EXAMPLE = "jointbench check bench.toml --plan excitation.json"
+WHEN_STOPPED = "no motor was switched on"
+
+_COLUMNS = ("firmware", "state", "link", "clock", "current", "position", "supply", "temperature")
+
 
 def read_plan(path: str) -> Excitation:
     """The excitation that `plan` wrote.
@@ -38,13 +44,6 @@ def read_plan(path: str) -> Excitation:
         return Excitation.from_dict(values)
     except ExcitationError as error:
         raise ExcitationError(f"plan {path}: {error}; make one anew with `jointbench plan`") from error
-
-
-VERB = "check"
-EXAMPLE = "jointbench check bench.toml --plan excitation.json"
-WHEN_STOPPED = "no motor was switched on"
-
-_COLUMNS = ("firmware", "state", "link", "clock", "current", "position", "supply", "temperature")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,9 @@ from jointbench.signals import Motion
 
 _MODEL = "model.json"
 
+VERB = "compare"
+EXAMPLE = "jointbench compare runs/before runs/after"
+
 
 def model_file(given: Path) -> Path:
     """A model's file: as given, or the one in a run directory.
@@ -44,10 +47,6 @@ def own_run(place: Path, model: Model) -> Path | None:
         if (folder / PROVENANCE).is_file() and open_run(folder).sha256 in fitted:
             return folder
     return None
-
-
-VERB = "compare"
-EXAMPLE = "jointbench compare runs/before runs/after"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +92,7 @@ def motion_of(source: str | Path, model: Model) -> Motion:
 
 
 def comparison_fields(comparison: Comparison) -> dict[str, object]:
-    """What a comparison tells in JSON."""
+    """Return what a comparison tells in JSON."""
     return {
         "verdict": comparison.answer,
         "verdict_reason": comparison.reason,

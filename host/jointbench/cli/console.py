@@ -27,9 +27,16 @@ _WORDS = {
 _VERDICTS = re.compile("|".join(f"(?P<c{i}>{words})" for i, words in enumerate(_WORDS.values())), re.MULTILINE)
 _COLOURS = tuple(_WORDS)
 
+_REDRAW_S = 0.1
+_LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
+_SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
+_SOON = 0.02  # share of the work from which on the time that is left is guessed
+
+WORDS = "compiling the numerical kernels: on first use only, what is compiled is kept"
+
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal whose user has not asked for plain text."""
+    """Return whether a stream is a terminal whose user has not asked for plain text."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -57,12 +64,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for line in lines
     ]
     return "\n".join("  ".join(["", *text]).rstrip() for text in texts)
-
-
-_REDRAW_S = 0.1
-_LINE_S = 5.0  # where nothing can be redrawn: from one line of progress to the next
-_SILENCE_S = 1.0  # of work that tells of itself: from then on somebody tells for it
-_SOON = 0.02  # share of the work from which on the time that is left is guessed
 
 
 class Console:
@@ -96,7 +97,7 @@ class Console:
             self.say(f"the one before is kept as {kept}")
 
     def can_say(self, text: str) -> bool:
-        """Whether the stream has all characters of a text."""
+        """Return whether the stream has all characters of a text."""
         try:
             text.encode(self.stream.encoding or "ascii")
         except UnicodeEncodeError:
@@ -179,7 +180,7 @@ def _print(text: str, stream: TextIO, end: str = "\n") -> None:
 
 
 def _is_unread(stream: TextIO) -> bool:
-    """Whether a stream is a pipe or a connection whose other end is gone; of a terminal SIGHUP tells."""
+    """Return whether a stream is a pipe or a connection whose other end is gone; of a terminal SIGHUP tells."""
     try:
         mode = os.fstat(descriptor := stream.fileno()).st_mode
     except (OSError, ValueError):  # it is none of the system's
@@ -202,9 +203,6 @@ def time_text(seconds: float) -> str:
         return f"{whole} s"
     minutes, left = divmod(whole, 60)
     return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-WORDS = "compiling the numerical kernels: on first use only, what is compiled is kept"
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def _opened(name: str, console: Console) -> Run:
 
 
 def _signals(opened: Run) -> DriveSignals:
-    """By the encoders of the links, where there are some: those of the motors are ahead by the gears' twist."""
+    """Return the signals by the link encoders, where there are some: the motors' are ahead by the gears' twist."""
     side = "motor" if opened.samples.link_position is None else "link"
     return drive_signals(opened, opened.robot, FitSettings(position=side))
 

@@ -65,7 +65,7 @@ def _full(what: Model | Robot, console: Console) -> FullModel:
 
 
 def _zeros(robot: Robot, given: list[float] | None) -> Array:
-    """In SI."""
+    """Return the zeros in SI."""
     values = np.zeros(robot.n_joints) if given is None else np.array(given)
     if len(values) != robot.n_joints:
         raise ExportError(f"--zeros has {len(values)} numbers; robot {robot.name!r} has {robot.n_joints} joints")

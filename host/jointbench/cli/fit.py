@@ -74,7 +74,7 @@ def _opened(name: str, console: Console) -> Run:
 
 
 def words(model: Model) -> list[str]:
-    """What a model says about itself, line by line."""
+    """Return what a model says about itself, line by line."""
     joints = model.robot.joint_names
     lines = [f"  {verdict}" for verdict in model.joint_verdicts]
     lines.append(two_errors_sentence("together", TwoErrors(model.error_all, model.error)))
@@ -97,7 +97,7 @@ def words(model: Model) -> list[str]:
 
 
 def fit_fields(model: Model) -> dict[str, object]:
-    """What a fit tells in JSON."""
+    """Return what a fit tells in JSON."""
     joints = model.robot.joint_names
     return {
         "estimator": {"name": model.estimator, "options": model.options, "figures": model.figures},
@@ -130,7 +130,7 @@ def fit_fields(model: Model) -> dict[str, object]:
 
 
 def memory_fields(model: Model) -> dict[str, object] | None:
-    """What friction with memory is made of, and what it errs beside Coulomb and viscous friction, in JSON."""
+    """Return what friction with memory is made of, and what it errs beside Coulomb and viscous friction, in JSON."""
     memory, joints = model.memory, model.robot.joint_names
     if memory is None:
         return None

@@ -28,7 +28,7 @@ def add_friction_argument(group: argparse._ArgumentGroup) -> None:  # pyright: i
 
 
 def asked_friction(options: argparse.Namespace) -> str | dict[str, str] | None:
-    """As `fit` takes it.
+    """Return the laws as `fit` takes them.
 
     Raises:
         FitError: laws for all joints and for single ones, or several for all.
@@ -59,7 +59,7 @@ def friction_table(friction: ModelFriction) -> str:
 
 
 def friction_fields(friction: ModelFriction | None) -> dict[str, Any]:
-    """What the laws tell in JSON, by joint; empty where there are none."""
+    """Return what the laws tell in JSON, by joint; empty where there are none."""
     if friction is None:
         return {}
     return {
@@ -138,7 +138,7 @@ class FitOptions(NamedTuple):
 
 
 def fit_options(options: argparse.Namespace) -> FitOptions:
-    """What was asked for."""
+    """Return the options that were asked for."""
     names = ("cutoff_Hz", "delay", "torque", "position", "interval")
     settings = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return FitOptions(options.estimator, dict(options.option), settings, asked_friction(options))

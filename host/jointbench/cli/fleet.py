@@ -27,7 +27,7 @@ _MANY = 20
 
 
 def is_fleet(runs: Sequence[str]) -> bool:
-    """Whether names of runs mean several, or one that is not simply a folder."""
+    """Return whether names of runs mean several, or one that is not simply a folder."""
     return len(runs) > 1 or is_pattern(runs[0]) or local_directory(runs[0]) is None or "://" in runs[0]
 
 
@@ -73,7 +73,7 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
 
 
 def members_text(fleet: Fleet) -> str:
-    """How many runs were fitted, and what is wrong with those that were not."""
+    """Return how many runs were fitted, and what is wrong with those that were not."""
     lines = [f"{len(fleet.fitted)} of {len(fleet.members)} runs fitted{', stopped by Ctrl-C' * fleet.interrupted}"]
     lines += [f"  no model of {member.name}: {member.failure}" for member in fleet.failed]
     for member in fleet.fitted:
@@ -117,7 +117,7 @@ def _row(spread: Spread) -> list[str]:
 
 
 def fleet_fields(fleet: Fleet) -> dict[str, object]:
-    """What a fleet tells in JSON."""
+    """Return what a fleet tells in JSON."""
     return {
         "interrupted": fleet.interrupted,
         "runs": {

@@ -32,7 +32,7 @@ EXAMPLE = "jointbench friction runs/2026-05-04T101500Z-cobot6-sweep"
 
 @dataclass(frozen=True)
 class _Source:
-    """What friction is of, how it came about in words, and whether the run it is from may be used."""
+    """Source of friction: its joints, how it came about in words, and whether its run may be used."""
 
     joints: Mapping[str, tuple[FrictionData, bool]]
     told_by: str
@@ -124,7 +124,7 @@ def parameter_table(fit: FrictionFit, slides: bool = False) -> str:
 
 
 def _fields(compared: LawComparison, slides: bool) -> dict[str, Any]:
-    """What a joint's friction tells in JSON."""
+    """Return what a joint's friction tells in JSON."""
     return {
         "best": compared.best_fit.law.name,
         "chosen_by": compared.by,

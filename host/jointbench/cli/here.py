@@ -19,10 +19,13 @@ _PLACES = ("", "*/", "runs/*/", "runs/*/*/")
 _BENCHES = ("*.toml", "runs/*.toml", "runs/*/*.toml", "runs/*/*/bench.toml")
 _HEAD = 300  # characters of a plan that tell it from other JSON
 
+_RUN_BENCH = "hil_tests/benches/unix6.toml"
+"""Where it is, the folder is a checkout, which has emulated boards."""
+
 
 @dataclass(frozen=True)
 class Found:
-    """What there is, the newest of each kind last; paths as they would be typed in the folder.
+    """Things in a folder, the newest of each kind last; paths as they would be typed there.
 
     Attributes:
         ports: serial ports on USB, where boards are, with what they say of themselves.
@@ -81,7 +84,7 @@ def _bench_ports(path: Path) -> list[str]:
 
 
 def _is_there(port: str) -> bool:
-    """Whether a port is a device of this machine, or a URL of another."""
+    """Return whether a port is a device of this machine, or a URL of another."""
     return "://" in port or Path(port).exists()
 
 
@@ -89,10 +92,6 @@ def _is_plan(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         head = file.read(_HEAD)
     return '"family"' in head and head.lstrip().startswith("{")
-
-
-_RUN_BENCH = "hil_tests/benches/unix6.toml"
-"""Where it is, the folder is a checkout, which has emulated boards."""
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
@@ -115,7 +114,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 
 def next_command(found: Found, folder: Path) -> tuple[str, str]:
-    """What to type, and why: the step after the newest thing that there is."""
+    """Return what to type, and why: the step after the newest thing that there is."""
     newest, bench = found.newest, found.benches[-1] if found.benches else "BENCH"
     if newest is None:
         return _first_command(found, folder)

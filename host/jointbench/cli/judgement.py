@@ -22,7 +22,7 @@ def verdict_fields(whole: Verdict, joints: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def residual_fields(names: Sequence[str], whiteness: Whiteness) -> dict[str, Any]:
-    """How far each joint's residual is noise."""
+    """Return how far each joint's residual is noise."""
     shares, p_values = whiteness.predictable.tolist(), whiteness.p_value.tolist()
     return {
         "residuals": {
@@ -33,7 +33,7 @@ def residual_fields(names: Sequence[str], whiteness: Whiteness) -> dict[str, Any
 
 
 def information_fields(names: Sequence[str], information: TorqueInformation) -> dict[str, Any]:
-    """How much each joint's torque varies beside its noise."""
+    """Return how much each joint's torque varies beside its noise."""
     return {
         "torque_variation": by_name(names, information.variation),
         "torque_noise": by_name(names, information.noise),

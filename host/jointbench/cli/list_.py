@@ -14,15 +14,14 @@ from jointbench.cli.console import Console
 
 _LIBRARY = Path(jointbench.__file__).parent / "robot" / "library"
 
+VERB = "list"
+EXAMPLE = "jointbench list bench.toml"
+
 
 def library_descriptions() -> dict[str, str]:
     """The sentence of each robot that comes with the package, by name in alphabetical order."""
     files = sorted(_LIBRARY.glob("*.toml"))
     return {path.stem: str(tomllib.loads(path.read_text(encoding="utf-8"))["description"]) for path in files}
-
-
-VERB = "list"
-EXAMPLE = "jointbench list bench.toml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

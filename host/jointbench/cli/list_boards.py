@@ -31,7 +31,7 @@ def list_boards(path: str, console: Console) -> Result:
 
 
 def _ask(entry: BoardEntry, connections: Connections) -> dict[str, Any]:
-    """What a board says of itself, as far as it does; `trouble` in words, empty where it has none."""
+    """Return what a board says of itself, as far as it does; `trouble` in words, empty where it has none."""
     said: dict[str, Any] = {"joint": entry.joint, "node": entry.node, "url": entry.url, "trouble": ""}
     try:
         if entry.joint in connections.unopened:

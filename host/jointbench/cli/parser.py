@@ -38,9 +38,13 @@ VERBS: Mapping[str, str] = {
 }
 """Module by verb, in the order in which a robot meets them."""
 
+DESCRIPTION = (
+    "Identify the dynamics of a robot from its joint boards. Without a verb: what is here, and what to do next."
+)
+
 
 def sentence(verb: str) -> str:
-    """What a verb does: the first line of its file, which is not imported for it."""
+    """Return what a verb does: the first line of its file, which is not imported for it."""
     with Path(__file__).with_name(f"{VERBS[verb]}.py").open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')
 
@@ -48,11 +52,6 @@ def sentence(verb: str) -> str:
 def module_of(verb: str) -> ModuleType:
     """A verb's file, imported: it has VERB, EXAMPLE, add_arguments, run and perhaps WHEN_STOPPED."""
     return import_module(f"jointbench.cli.{VERBS[verb]}")
-
-
-DESCRIPTION = (
-    "Identify the dynamics of a robot from its joint boards. Without a verb: what is here, and what to do next."
-)
 
 
 class Parser(argparse.ArgumentParser):

@@ -49,6 +49,16 @@ from jointbench.results import PlanEvidence, check_picture, plan_picture
 from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
 from jointbench.sealed import sealed_json
 
+VERB = "plan"
+EXAMPLE = "jointbench plan cobot6 --out excitation.json"
+WRITES = ("out", "picture")
+
+__all__ = ["EXAMPLE", "VERB", "WRITES", "add_arguments", "run"]
+
+_INSTANTS = 601
+_BAR = 20
+_FEW_JOINTS = 8
+
 
 class Interruption:
     """Notices Ctrl-C within a `with` block, and lets it do what it does.
@@ -84,17 +94,6 @@ class Interruption:
     def _notice(self, number: int, frame: FrameType | None) -> None:
         self.happened = True
         signal.default_int_handler(number, frame)
-
-
-VERB = "plan"
-EXAMPLE = "jointbench plan cobot6 --out excitation.json"
-WRITES = ("out", "picture")
-
-__all__ = ["EXAMPLE", "VERB", "WRITES", "add_arguments", "run"]
-
-_INSTANTS = 601
-_BAR = 20
-_FEW_JOINTS = 8
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:
@@ -226,7 +225,7 @@ def plan_checks(evidence: PlanEvidence) -> tuple[Check, ...]:
 
 
 def plan_fields(evidence: PlanEvidence) -> dict[str, object]:
-    """What a plan tells in JSON."""
+    """Return what a plan tells in JSON."""
     plan, certificate = evidence.excitation, evidence.certificate
     return {
         "family": plan.family,

@@ -172,18 +172,18 @@ def _check_place(flag: str, file: str) -> None:
 
 
 def motion_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of the motion, for a planner; what is not said is left to it."""
+    """Return what is said of the motion, for a planner; what is not said is left to it."""
     return {"period": DEFAULT_PERIOD} | _said(options, ("family", "harmonics", "period", "ramp", "periods", "points"))
 
 
 def support_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of a motion on one foot, for its planner."""
+    """Return what is said of a motion on one foot, for its planner."""
     duration = {} if options.period is None else {"duration": options.period}
     return duration | _said(options, ("pace", "margin", "zmp_offset"))
 
 
 def search_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of the search and of what it is for."""
+    """Return what is said of the search and of what it is for."""
     return _said(options, ("samples", *_OF_THE_SEARCH))
 
 
@@ -192,7 +192,7 @@ def _said(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]
 
 
 def workspace_of(options: argparse.Namespace) -> Workspace:
-    """Where the robot may move: not into itself nor the floor, as far as its capsules tell, whatever else is said.
+    """Return where the robot may move: never into itself nor the floor, as far as its capsules tell.
 
     Raises:
         ExcitationError: the table is given twice.

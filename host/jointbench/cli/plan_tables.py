@@ -22,6 +22,15 @@ ALPHABET = chr(_BLANK + 0xFF) + "┤│└─−°"
 
 _LEAST_WIDTH = 20
 
+_NONE = "–"
+_MOST_DISTANCES = 6
+_MOST_WEAK = 8
+_NOTHING = 1e-6
+"""Share of a limit below which a peak is rounding."""
+
+_WIDTH = 100
+"""Of sentences, in characters."""
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -86,16 +95,6 @@ def braille(values: Array, low: float, high: float, width: int, height: int) -> 
     return ["".join(map(chr, line)).replace(chr(_BLANK), " ") for line in codes.tolist()]
 
 
-_NONE = "–"
-_MOST_DISTANCES = 6
-_MOST_WEAK = 8
-_NOTHING = 1e-6
-"""Share of a limit below which a peak is rounding."""
-
-_WIDTH = 100
-"""Of sentences, in characters."""
-
-
 def plan_text(evidence: PlanEvidence) -> str:
     """All of it, in parts with a blank line between."""
     return "\n\n".join("\n".join(part) for part in _parts(evidence))
@@ -115,7 +114,7 @@ def _parts(evidence: PlanEvidence) -> Iterator[list[str]]:
 
 
 def _position_table(evidence: PlanEvidence) -> str:
-    """From where to where each joint goes, how much of its range and speeds it visits, how often it turns round."""
+    """Return where each joint goes from and to, how much of range and speeds it visits, how often it turns round."""
     position = evidence.traces[0]
     rows = [
         (
@@ -150,7 +149,7 @@ def _distances_table(distances: Mapping[str, float]) -> str:
 
 
 def _foreseen_table(support: SupportEvidence) -> str:
-    """What the file says of each parameter, and how well the foot's forces will tell it."""
+    """Return what the file says of each parameter, and how well the foot's forces will tell it."""
     rows = [
         (name, f"{value:.4g}", f"{sigma:.2g}", f"{share:.1%}")
         for name, value, sigma, share in zip(

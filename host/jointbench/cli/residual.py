@@ -78,7 +78,7 @@ def missions_of(runs: Sequence[Run], model: str | Path | None = None) -> tuple[M
 
 
 def gains_of(residual: Residual, missions: Sequence[Mission]) -> dict[str, ResidualGain]:
-    """What a residual gains on each mission, by its name."""
+    """Return what a residual gains on each mission, by its name."""
     return {mission.name: gain_of(residual, mission) for mission in missions}
 
 
@@ -96,7 +96,7 @@ def gain_fields(
     by_state: Mapping[str, ResidualGain],
     by_time: Mapping[str, ResidualGain],
 ) -> dict[str, Any]:
-    """What is told of each mission in JSON."""
+    """Return what is told of each mission in JSON."""
     fields: dict[str, Any] = {}
     for mission in missions:
         gain, names = by_state[mission.name], mission.robot.joint_names

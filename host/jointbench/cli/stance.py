@@ -51,6 +51,15 @@ LABELS = {
 PRINTED = {NOMINAL: 33.8e-3, "torque": 12.4e-3, "paper": 4.6e-3}
 """Mean distances on a fresh run that Wu & Gao (2021) print [m]."""
 
+VERB = "stance"
+EXAMPLE = "jointbench stance runs/1 runs/2 runs/3 --verify runs/fresh --total-mass 28.1 --method all"
+WRITES = ("out",)
+
+METHODS = ("torque", "paper", "ours")
+"""In the order in which they are told: that which counts last."""
+
+_PICTURE = "stance.png"
+
 
 def parameter_table(estimates: Mapping[str, ZmpEstimate]) -> str:
     """Each parameter by the robot's file and each estimate ± σ, and the word on the last one."""
@@ -64,7 +73,7 @@ def parameter_table(estimates: Mapping[str, ZmpEstimate]) -> str:
 
 
 def spread_table(names: Sequence[str], spreads: Mapping[str, Array]) -> str:
-    """How far estimates of single runs differ (standard deviation), by method."""
+    """Return how far estimates of single runs differ (standard deviation), by method."""
     heads = ["spread over runs", *(LABELS[method] for method in spreads)]
     return table(heads, _in_units(names, list(spreads.values())))
 
@@ -90,7 +99,7 @@ def distance_table(corrected: Mapping[str, float], as_calibrated: Mapping[str, f
 
 
 def words(estimates: Mapping[str, ZmpEstimate]) -> list[str]:
-    """What each estimate says of itself: verdict, what is refused or weak and why, iterations, notes."""
+    """Return what each estimate says of itself: verdict, what is refused or weak and why, iterations, notes."""
     said: list[str] = []
     for method, estimate in estimates.items():
         end = "converged" if estimate.converged else "did not converge"
@@ -104,7 +113,7 @@ def words(estimates: Mapping[str, ZmpEstimate]) -> list[str]:
 
 
 def estimate_fields(estimate: ZmpEstimate) -> dict[str, Any]:
-    """What an estimate tells in JSON."""
+    """Return what an estimate tells in JSON."""
     nuisance = zip(estimate.nuisance_names, estimate.nuisance_values, estimate.nuisance_sigma, strict=True)
     return {
         "parameters": _parameters(estimate),
@@ -133,7 +142,7 @@ def full_table(full: FullStanceEstimate) -> str:
 
 
 def full_fields(full: FullStanceEstimate) -> dict[str, Any]:
-    """What the full estimate tells in JSON."""
+    """Return what the full estimate tells in JSON."""
     return {
         "parameters": _parameters(full),
         "verdict": full.verdict.word,
@@ -158,14 +167,6 @@ def _parameters(estimate: ZmpEstimate | FullStanceEstimate) -> dict[str, dict[st
             estimate.names, estimate.values.tolist(), sigmas, estimate.parameter_verdicts, strict=True
         )
     }
-
-
-VERB = "stance"
-EXAMPLE = "jointbench stance runs/1 runs/2 runs/3 --verify runs/fresh --total-mass 28.1 --method all"
-WRITES = ("out",)
-
-METHODS = ("torque", "paper", "ours")
-"""In the order in which they are told: that which counts last."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -241,9 +242,6 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result("stance", fields=fields, refused=chosen.verdict.word == "refused")
 
 
-_PICTURE = "stance.png"
-
-
 def support_foot(robot: Robot) -> str:
     """The foot that is the robot's base.
 
@@ -260,7 +258,7 @@ def support_foot(robot: Robot) -> str:
 def stances_of(
     runs: Sequence[Run], total_mass: float, foot: str, told: Callable[[str], None]
 ) -> tuple[dict[str, str], list[Stance]]:
-    """How the foot stood in each run, in words by the run's path, and a stance of each.
+    """Return how the foot stood in each run, in words by the run's path, and a stance of each.
 
     Args:
         runs: of one robot.
@@ -356,7 +354,7 @@ def file_parameters(robot: Robot) -> Array:
 def drawn(
     stance: Stance, estimates: Mapping[str, ZmpEstimate], truth: Mapping[str, float] | None = None
 ) -> tuple[Array, tuple[PressureModel, ...], PressureModel]:
-    """What a picture of a stance shows: measured points, models, and that beside which parameters are drawn.
+    """Return what a picture of a stance shows: measured points, models, and that beside which parameters are drawn.
 
     Args:
         stance: what the models are held against, its sensors corrected as the last estimate tells.
@@ -386,7 +384,7 @@ def drawn(
 
 
 def file_name(method: str) -> str:
-    """Of a method's estimate."""
+    """Return the file name of a method's estimate."""
     return "estimate.json" if method == "ours" else f"estimate_{method}.json"
 
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 
 def _rows(robot: Robot, sweep: Excitation) -> list[list[str]]:
-    """Where each joint goes, and what it leaves of its limits."""
+    """Return where each joint goes, and what it leaves of its limits."""
     positions = np.degrees(sweep.evaluate(sweep.basis.grid(0.1))[0])
     return [
         [name, f"{own.min():.1f}", f"{own.max():.1f}", f"{margins.smallest:.1%}"]

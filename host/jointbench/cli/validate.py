@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 
 def validation_fields(validation: Validation) -> dict[str, object]:
-    """What a validation tells in JSON."""
+    """Return what a validation tells in JSON."""
     names = validation.joint_names
     return {
         "verification_rms": by_name(names, validation.rms),

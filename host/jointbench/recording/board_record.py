@@ -1,4 +1,4 @@
-"""What one board sent: its samples by tick, and notes on its clock."""
+"""Record of one board: its samples by tick, and notes on its clock."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Ticks:
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
-        """Where blocks begin among all ticks, and the end, shape (n_blocks + 1,)."""
+        """Index of the first tick of each block, and the end, shape (n_blocks + 1,)."""
         return np.concatenate([[0], np.cumsum(read_rows(self.counts, slice(None)))])
 
     def _heads(self, blocks: slice) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -144,7 +144,7 @@ class Packed(Sequence[_Item]):
     """Items of some whole numbers each, as few bytes as they need: boards say thousands of them in an hour."""
 
     def __init__(self, width: int, make: Callable[..., _Item]) -> None:
-        """None yet; `make` puts an item together from its `width` numbers."""
+        """Start without items; `make` puts one together from its `width` numbers."""
         self._width, self._make = width, make
         self._numbers = array("q")
 
@@ -181,7 +181,7 @@ def _stamps() -> Packed[tuple[int, int]]:
 
 @dataclass
 class ClockNotes:
-    """What one board says of its clock, frame by frame; ticks are continued past their 32 bits.
+    """A board's notes on its clock, frame by frame; ticks are continued past their 32 bits.
 
     Attributes:
         exchanges: answered PINGs.
@@ -240,7 +240,7 @@ class ClockNotes:
 
 
 class LateSample(NamedTuple):
-    """What a board took `late_us` after a tick, raw, by channel."""
+    """A sample taken `late_us` after its tick, raw, by channel."""
 
     tick: int
     late_us: int
@@ -249,7 +249,7 @@ class LateSample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoardRecord:
-    """What one board sent during a run; ticks are continued past their 32 bits.
+    """Everything that one board sent during a run; ticks are continued past their 32 bits.
 
     Attributes:
         ticks: of which a sample came, in the order they came.

@@ -18,10 +18,12 @@ from jointbench.recording.timeline import BoardFacts
 from jointbench.robot import Drive, Robot
 from jointwire import BY_NAME, FrameError, decode_frame
 
+_SENSORS = (("motor_encoder", "motor_position"), ("link_encoder", "link_position"), ("torque_sensor", "joint_torque"))
+
 
 @dataclass
 class Contents:
-    """What one pass over a frames.bin found.
+    """Contents of a frames.bin, found in one pass.
 
     Attributes:
         n_bytes: of the file.
@@ -95,7 +97,7 @@ def _count(record: Record, position: int, schema: int, tally: Tally, contents: C
 
 @dataclass(frozen=True)
 class InjectedFaults:
-    """What one line of a run suffered.
+    """Faults that one line of a run suffered.
 
     Attributes:
         joints: whose boards are on it.
@@ -107,7 +109,7 @@ class InjectedFaults:
 
     @property
     def text(self) -> str:
-        """In words, such as "j3: rx.drop 12 times, tx.lose never"."""
+        """Sentence such as "j3: rx.drop 12 times, tx.lose never"."""
         times = {0: "never", 1: "once"}
         struck = ", ".join(f"{name} {times.get(count, f'{count} times')}" for name, count in self.counts.items())
         return f"{', '.join(self.joints)}: {struck}"
@@ -142,9 +144,6 @@ def _of_event(line: str, joints: Mapping[int, str]) -> InjectedFaults | None:
         return InjectedFaults(tuple(joints.get(int(node), f"node {node}") for node in nodes), counts)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-_SENSORS = (("motor_encoder", "motor_position"), ("link_encoder", "link_position"), ("torque_sensor", "joint_torque"))
 
 
 def disagreements(robot: Robot, boards: Sequence[BoardFacts], provenance: Mapping[str, Any]) -> list[str]:

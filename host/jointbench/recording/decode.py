@@ -1,4 +1,4 @@
-"""From recorded bytes to each board's samples, still in raw counts on the board's own ticks."""
+"""Decoding of recorded bytes to each board's samples, still in raw counts on the board's own ticks."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _note(reason: str, node: int, warnings: list[str]) -> bool:
 
 
 class _Heard:
-    """What a board is heard to say, frame by frame, its blocks put away batch by batch."""
+    """One board's frames as they are read, its blocks put away batch by batch."""
 
     def __init__(self, joint: str, warnings: list[str]) -> None:
         self._joint, self._warnings = joint, warnings

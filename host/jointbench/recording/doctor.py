@@ -1,4 +1,4 @@
-"""What a doctor has to say of a run: each finding, the verdict, what is still usable, and what to do next."""
+"""Examination of a run: findings, the verdict, what is still usable, and what to do next."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ from jointbench.recording.seal import MEASURED, Seal, advice, check_seal, edit_s
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US, doubtful_clocks
 from jointwire import Schema, SchemaError, own_schema
 
+_SHOWN = 8  # places named one by one
+
+_STOPPED = re.compile(r"stopped by (Ctrl-C|SIGTERM|SIGHUP|StopAsked|KeyboardInterrupt)\b")
+"""Outcomes of runs that somebody ended, which is no damage."""
+
+_AGAIN = "record the motion again; this run stays as it is."
+_COPY = "take the file from a copy, if there is one: nothing here can make up for it."
+_OPEN = "open it with the release named in run.toml; if that is this one, take run.toml from a copy."
+_CORRECT = "find out which is right: correct the robot file (and note it with `jointbench accept`), or the board's own."
+_LEFT_OUT = "nothing needs repair: whoever opens the run leaves the torn end out."
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -72,7 +83,7 @@ class Diagnosis:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return all(finding.ok for finding in self.findings)
 
     @property
@@ -85,7 +96,7 @@ class Diagnosis:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to do, each thing once."""
+        """Advice, each thing once."""
         return tuple(dict.fromkeys(finding.advice for finding in self.findings if finding.advice))
 
     def text(self) -> str:
@@ -108,18 +119,6 @@ class Diagnosis:
             "usable": self.usable,
             "advice": list(self.advice),
         }
-
-
-_SHOWN = 8  # places named one by one
-
-_STOPPED = re.compile(r"stopped by (Ctrl-C|SIGTERM|SIGHUP|StopAsked|KeyboardInterrupt)\b")
-"""Outcomes of runs that somebody ended, which is no damage."""
-
-_AGAIN = "record the motion again; this run stays as it is."
-_COPY = "take the file from a copy, if there is one: nothing here can make up for it."
-_OPEN = "open it with the release named in run.toml; if that is this one, take run.toml from a copy."
-_CORRECT = "find out which is right: correct the robot file (and note it with `jointbench accept`), or the board's own."
-_LEFT_OUT = "nothing needs repair: whoever opens the run leaves the torn end out."
 
 
 def examine(run: str | Path) -> Diagnosis:
@@ -157,7 +156,7 @@ def examine(run: str | Path) -> Diagnosis:
 def _examine_recording(
     path: Path, provenance: Mapping[str, Any] | None, result: Mapping[str, Any] | None
 ) -> tuple[list[Finding], dict[str, str]]:
-    """What is found in a recording's own files, and the SHA-256 of those that were read for it."""
+    """Return what is found in a recording's own files, and the SHA-256 of those that were read for it."""
     schema, schema_finding = _check_schema(path, provenance)
     findings = [schema_finding]
     try:
@@ -263,7 +262,7 @@ def _check_frames(contents: Contents) -> Finding:
 
 
 def _check_result(path: Path, provenance: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Finding | None]:
-    """What result.json says, and what is to be said of it: nothing of an import made before imports had one."""
+    """Return what result.json says, and what is to be said of it: nothing of an import made before imports had one."""
     try:
         result = read_result(path)
         if result is None and (path / SAMPLES).is_file():
@@ -316,7 +315,7 @@ def _check_files(
 
 
 def _check_boards(path: Path, provenance: dict[str, Any]) -> list[Finding]:
-    """What boards reported against the robot file; nothing where one of them cannot be read, which is said there."""
+    """Compare what boards reported with the robot file; nothing where one cannot be read, which is said there."""
     try:
         robot = read_robot(path, str(provenance.get("robot", "")))
         boards, _ = boards_of(path, provenance)
@@ -399,7 +398,7 @@ def _check_samples(path: Path) -> Finding:
 
 
 def _driven(path: Path, n_joints: int) -> NDArray[np.bool_]:
-    """Of which joints torque and current must be known: not of passive ones."""
+    """Return the joints whose torque and current must be known: passive ones are not among them."""
     try:
         modelled = read_robot(path).modelled
     except (JointbenchError, OSError):  # told where the robot file is looked at

@@ -1,4 +1,4 @@
-"""The even grid of times that samples stand on, and what a log puts on its places."""
+"""A run imported from somebody's log by its mapping: rows put on an even grid of times, values in SI units."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TimeGrid:
         return placed
 
     def place_known(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which places hold a row that is known, of a mask of the rows."""
+        """Return which places hold a row that is known, of a mask of the rows."""
         placed = np.zeros(self.length, dtype=np.bool_)
         placed[self.places] = known
         return placed
@@ -88,7 +88,7 @@ class UnevenTimes:
         return resample(self.rows, values, self.known, sample_period=self.sample_period).values
 
     def place_known(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which places values can be interpolated to; `known` must be that of the grid."""
+        """Return which places values can be interpolated to; `known` must be that of the grid."""
         assert np.array_equal(known, self.known)
         return self.covered
 
@@ -285,7 +285,7 @@ def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Ma
 
 
 def _holds(folder: Path, path: str) -> bool:
-    """Whether this file is in a folder: then it is a folder of logs, however much it looks like a bag."""
+    """Return whether this file is in a folder: then it is a folder of logs, however much it looks like a bag."""
     whole = Path(os.path.realpath(folder / path))
     return whole.exists() and whole.is_relative_to(os.path.realpath(folder))
 
@@ -337,7 +337,7 @@ def _row_range(mapping: Mapping, tables: tuple[LogTable, ...]) -> tuple[int, int
 def _grid(
     mapping: Mapping, tables: tuple[LogTable, ...], first: int, end: int
 ) -> tuple[TimeGrid | UnevenTimes, NDArray[np.bool_]]:
-    """Where the rows taken stand in time, and which of them are not known to be wrong."""
+    """Return where the rows taken stand in time, and which of them are not known to be wrong."""
     known = np.ones(len(tables[0].values), dtype=np.bool_)
     for start, stop in mapping.invalid_rows:
         known[start:stop] = False

@@ -57,6 +57,17 @@ _BRACKETED = {"m": "m", "a": "A", "s": "s", "n": "N"}
 _BRACKETS = re.compile(r"[\[(]([^\])]*)[\])]")
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[µ°]\w*")
 
+LOOKED_AT = 20_000
+"""Rows that are looked at: enough to tell units and order."""
+
+_FEWEST = 20
+"""Rows below which nothing is told."""
+
+_MOSTLY = 0.5
+"""Share of numbers from which on a column is one of numbers, with gaps, rather than of words."""
+
+_DELIMITERS = (",", ";", "\t", "|")
+
 
 @dataclass(frozen=True)
 class ColumnName:
@@ -152,7 +163,7 @@ def _quantity(found: list[Quantity]) -> Quantity:
 
 
 def _name_tokens(joint: str) -> list[str]:
-    """What tells a joint's name from others: without "joint" and the like."""
+    """Return the words that tell a joint's name from others: without "joint" and the like."""
     return [token for token in tokens(joint) if token not in _FILLING]
 
 
@@ -174,18 +185,6 @@ def _without(words: list[str], name: list[str]) -> list[str]:
     place = _place(words, name)
     assert place is not None
     return words[:place] + words[place + len(name) :]
-
-
-LOOKED_AT = 20_000
-"""Rows that are looked at: enough to tell units and order."""
-
-_FEWEST = 20
-"""Rows below which nothing is told."""
-
-_MOSTLY = 0.5
-"""Share of numbers from which on a column is one of numbers, with gaps, rather than of words."""
-
-_DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,12 +308,12 @@ class ColumnSet:
 
     @property
     def quantity(self) -> Quantity:
-        """What it seems to be."""
+        """Quantity that it seems to be."""
         return self.said.quantity
 
     @property
     def varies(self) -> bool:
-        """Whether any column of numbers changes."""
+        """True if any column of numbers changes."""
         return bool(np.any(self.values.max(axis=0) > self.values.min(axis=0)))
 
     @property

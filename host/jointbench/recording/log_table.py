@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 MOST = 1e30
 """Beyond what any unit of position, time, current or torque makes; its square is a number yet."""
 
+JOINT_STATE = "sensor_msgs/msg/JointState"
+TIMES = ("stamp", "log_time")
+"""Columns of every topic: by the message's own header, and by whoever recorded it [s from the first]."""
+
+_OF_JOINTS = ("position", "velocity", "effort")
+
+BAGS = (".mcap", ".db3", ".bag")
+PARQUET = (".parquet", ".pq")
+_BAG_FOLDER = "metadata.yaml"
+
 
 @dataclass(frozen=True, eq=False)
 class LogTable:
@@ -195,13 +205,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
-TIMES = ("stamp", "log_time")
-"""Columns of every topic: by the message's own header, and by whoever recorded it [s from the first]."""
-
-_OF_JOINTS = ("position", "velocity", "effort")
 
 
 def read_bag_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
@@ -385,7 +388,7 @@ def _is_moments(column: Any) -> bool:
 
 
 def _column_numbers(column: Any, file: str, name: str) -> Array:
-    """Of an Arrow array, whatever its kind of number."""
+    """Return the numbers of an Arrow array, whatever their kind."""
     if _is_moments(column):
         moments = np.asarray(column)
         first = next(iter(moments[~np.isnat(moments)]), np.timedelta64("NaT"))
@@ -398,18 +401,13 @@ def _column_numbers(column: Any, file: str, name: str) -> Array:
     return np.asarray(column, dtype=np.float64)
 
 
-BAGS = (".mcap", ".db3", ".bag")
-PARQUET = (".parquet", ".pq")
-_BAG_FOLDER = "metadata.yaml"
-
-
 def is_bag(path: Path) -> bool:
-    """Whether it is a bag: a file of one, or the folder of a rosbag2."""
+    """Return whether it is a bag: a file of one, or the folder of a rosbag2."""
     return path.suffix.lower() in BAGS or (path / _BAG_FOLDER).is_file()
 
 
 def is_log(path: Path) -> bool:
-    """Whether it is one log rather than a folder of them."""
+    """Return whether it is one log rather than a folder of them."""
     return path.is_file() or is_bag(path)
 
 

@@ -86,7 +86,7 @@ class LogFile:
 
     @property
     def label(self) -> str:
-        """What a channel calls it by."""
+        """Name that a channel goes by."""
         return self.path if self.topic is None else f"{self.path}:{self.topic}"
 
 
@@ -112,7 +112,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Where the time of each row stands, its unit in seconds, and whether to interpolate where times are uneven."""
+    """The column of time: its unit in seconds, and whether to interpolate where times are uneven."""
 
     file: int
     column: str

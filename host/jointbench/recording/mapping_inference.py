@@ -15,14 +15,33 @@ from jointbench.recording.log_columns import ColumnSet, CsvColumns
 from jointbench.recording.mapping import CURRENT_UNITS, POSITION_UNITS, TO_FILL_IN, TORQUE_UNITS, VELOCITY_UNITS
 from jointbench.robot import Robot
 
+State = Literal["read", "guessed", "to fill in"]
+
+_MARGIN = 0.05
+"""Share of its range by which a joint may be beyond its limits."""
+
+_USED = 0.05
+"""Share of the robot's ranges that a motion must use for a unit to be likely."""
+
+_AGREEING = 0.1
+"""How near the factor between velocities and positions' differences must be to that of a unit."""
+
+_LEFT = 0.02
+"""Share of a column's power that may be something else where it is the velocity of another one."""
+
+_WIDTH = 9
+"""Rows that are averaged before velocities are compared."""
+
+_ANGLES, _LENGTHS = ("rad", "deg"), ("m", "mm")
+
+_MOST_AMPERES = 100.0
+"""Currents beyond are in mA: the drives of robots do not take so many amperes."""
+
 
 def wrapped(text: str, before: str = "# ") -> list[str]:
     """A text as lines of comment."""
     return textwrap.wrap(text, 118, initial_indent=before, subsequent_indent="# " + " " * (len(before) - 2),
                          break_long_words=False, break_on_hyphens=False)  # fmt: skip
-
-
-State = Literal["read", "guessed", "to fill in"]
 
 
 @dataclass(frozen=True)
@@ -78,12 +97,12 @@ class Proposal:
 
     @property
     def to_fill_in(self) -> tuple[Entry, ...]:
-        """What nobody but the log's owner knows."""
+        """Entries that nobody but the log's owner knows."""
         return tuple(entry for entry in self.entries if entry.state == "to fill in")
 
     @property
     def guesses(self) -> tuple[Entry, ...]:
-        """What may be otherwise."""
+        """Entries that may be otherwise."""
         return tuple(entry for entry in self.entries if entry.state == "guessed")
 
     def lines(self) -> Iterator[str]:
@@ -126,24 +145,6 @@ def columns_entries(
     """The columns of a channel, after the file they are in where there are several."""
     entry = Entry(table, "columns", list(names), why, state)
     return [entry] if file.label is None else [Entry(table, "file", file.label), entry]
-
-
-_MARGIN = 0.05
-"""Share of its range by which a joint may be beyond its limits."""
-
-_USED = 0.05
-"""Share of the robot's ranges that a motion must use for a unit to be likely."""
-
-_AGREEING = 0.1
-"""How near the factor between velocities and positions' differences must be to that of a unit."""
-
-_LEFT = 0.02
-"""Share of a column's power that may be something else where it is the velocity of another one."""
-
-_WIDTH = 9
-"""Rows that are averaged before velocities are compared."""
-
-_ANGLES, _LENGTHS = ("rad", "deg"), ("m", "mm")
 
 
 def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Array | None]:
@@ -217,7 +218,7 @@ def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | 
 
 
 def velocity_among(position: ColumnSet, unknown: Sequence[ColumnSet]) -> ColumnSet | None:
-    """Of columns that no name explains, those that follow the differences of positions."""
+    """Find columns that follow the differences of positions among those that no name explains."""
     moving = np.ptp(position.values, axis=0) > 0.0
     if not moving.any():
         return None
@@ -274,10 +275,6 @@ def _short(units: Sequence[str]) -> str:
 
 def _short_value(units: Sequence[str]) -> str | list[str]:
     return units[0] if len(set(units)) == 1 else list(units)
-
-
-_MOST_AMPERES = 100.0
-"""Currents beyond are in mA: the drives of robots do not take so many amperes."""
 
 
 def guess_torques(robot: Robot, sets: Sequence[ColumnSet]) -> tuple[list[Entry], list[ColumnSet]]:

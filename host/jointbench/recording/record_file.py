@@ -32,7 +32,7 @@ _FSYNC_S = 0.05  # with the time that a disk takes, less than 100 ms of the wall
 
 
 class RecordKind(IntEnum):
-    """What a payload is."""
+    """Kinds of payloads."""
 
     FRAME = 0  # one frame as received, still COBS-encoded, without its delimiter
     NOISE = 1  # bytes that were no frame
@@ -227,7 +227,7 @@ def read_records(data: FileBytes, warnings: list[str]) -> Iterator[Record]:
 
 
 def _end_of_record(data: FileBytes, position: int, most: int = 1 << 32) -> int | None:
-    """Where the record at this byte ends, None if there is no whole one of at most that size whose CRC holds."""
+    """Return where the record at this byte ends, None if there is no whole one of at most that size whose CRC holds."""
     body = position + _HEADER.size
     if body > len(data):
         return None

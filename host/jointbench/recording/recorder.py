@@ -69,7 +69,7 @@ class Recorder:
 
     @property
     def tally(self) -> Tally:
-        """What was written, counted."""
+        """Count of what was written."""
         self._count_all()
         return self._tally
 
@@ -166,7 +166,7 @@ class Recorder:
             raise self._stop(RESULT, trouble) from trouble
 
     def _clocks(self) -> dict[str, dict[str, float]]:
-        """What a reader must know of the clocks of the boards that answered a PING, by joint."""
+        """Return what a reader must know of the clocks of the boards that answered a PING, by joint."""
         heard = {self._joints[node]: notes for node, notes in self._clock_notes.items() if notes.exchanges}
         return {joint: clock.to_dict() for joint, clock in clocks_of(heard, self._tick_period_us).items()}
 
@@ -214,7 +214,7 @@ class Recorder:
 
 
 def _tick_period_us(provenance: Mapping[str, Any]) -> int:
-    """Of boards with clocks of their own; 0 where all count the same ticks, or nothing is said of it."""
+    """Return the tick period of boards with clocks of their own; 0 where all count the same ticks, or none is said."""
     registers = provenance["board"][0].get("registers")
     if "clock" not in provenance or not registers or common_ticks(provenance):
         return 0

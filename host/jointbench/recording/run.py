@@ -97,12 +97,12 @@ class Run:
 
     @property
     def is_valid(self) -> bool:
-        """Whether its samples may be used: an import, or a recording whose ledger closes within the limit."""
+        """True if its samples may be used: an import, or a recording whose ledger closes within the limit."""
         return self.ledger is None or self.ledger.is_valid
 
     @property
     def start_skew(self) -> float:
-        """How far apart the first and the last board began to play [samples], 0 where none did."""
+        """Time between the first and the last board that began to play [samples], 0 where none did."""
         return max(self.starts.values(), default=0.0) - min(self.starts.values(), default=0.0)
 
 
@@ -260,7 +260,7 @@ def _read_recording(
 
 
 def _schema(directory: Path) -> Schema | None:
-    """What schema.json says the frames were made with, None where there is none.
+    """Return what schema.json says the frames were made with, None where there is none.
 
     Raises:
         RunError: this release would read those frames wrongly, or not at all.

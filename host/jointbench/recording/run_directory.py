@@ -22,6 +22,24 @@ from jointbench.robot import Robot, chain_of, library_names, load_robot, split_r
 from jointbench.robot.urdf import read_urdf
 from jointbench.sealed import is_sealed, what_changed
 
+VERSION = 1
+PROVENANCE, SCHEMA = "run.toml", "schema.json"
+ROBOT, ROBOT_URDF = "robot.toml", "robot.urdf"
+FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
+MAPPING = "mapping.toml"
+CONVERTED = "converted.json"
+"""What is still known of the recording whose samples came back from another program's format."""
+
+IMPORTED = "imported"
+"""Outcome of a run that another program recorded."""
+
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before the first mark of an XML file."""
+
+_RESULT_ENTRIES = {
+    "outcome": str, "records": int, "first_us": int | None, "last_us": int | None, "frames_sha256": str, "ledger": dict,
+}  # fmt: skip
+
 
 def toml_text(values: Mapping[str, Any]) -> str:
     """TOML of nested mappings, lists, strings, numbers, booleans and arrays; keys whose value is None are left out.
@@ -54,25 +72,6 @@ def _plain(value: Any, path: str) -> Any:
             return [_plain(item, path) for item in cast(list[Any], value)]
         case _:
             raise RunError(f"{path} = {value!r} cannot be written to run.toml; use text, numbers, lists or tables")
-
-
-VERSION = 1
-PROVENANCE, SCHEMA = "run.toml", "schema.json"
-ROBOT, ROBOT_URDF = "robot.toml", "robot.urdf"
-FRAMES, EVENTS, RESULT, SAMPLES = "frames.bin", "events.jsonl", "result.json", "samples.npz"
-MAPPING = "mapping.toml"
-CONVERTED = "converted.json"
-"""What is still known of the recording whose samples came back from another program's format."""
-
-IMPORTED = "imported"
-"""Outcome of a run that another program recorded."""
-
-_BLANK = b"\xef\xbb\xbf \t\r\n"
-"""What may stand before the first mark of an XML file."""
-
-_RESULT_ENTRIES = {
-    "outcome": str, "records": int, "first_us": int | None, "last_us": int | None, "frames_sha256": str, "ledger": dict,
-}  # fmt: skip
 
 
 def create_run_directory(
@@ -213,7 +212,7 @@ def read_converted(path: Path) -> tuple[Ledger | None, tuple[str, ...], str | No
 
 
 def common_ticks(provenance: Mapping[str, Any]) -> bool:
-    """Whether all boards of a run count the same ticks, as those of a virtual bench mostly do.
+    """Return whether all boards of a run count the same ticks, as those of a virtual bench mostly do.
 
     Raises:
         KeyError: nothing is said of it, nor of the clock.

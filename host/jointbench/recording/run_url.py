@@ -29,7 +29,7 @@ def local_directory(url: str | Path) -> Path | None:
 
 
 def is_pattern(url: str | Path) -> bool:
-    """Whether a name has wildcards, and is not that of a folder that is there.
+    """Return whether a name has wildcards, and is not that of a folder that is there.
 
     >>> is_pattern("s3://bucket/arm*"), is_pattern("runs/arm7")
     (True, False)
@@ -39,7 +39,7 @@ def is_pattern(url: str | Path) -> bool:
 
 
 def run_name(url: str | Path) -> str:
-    """What to call a run by: the last part of its URL.
+    """Return what to call a run by: the last part of its URL.
 
     >>> run_name("s3://bucket/arm7/"), run_name("zip://arm7::logs.zip"), run_name("logs/arm7.zip")
     ('arm7', 'arm7', 'arm7')

@@ -30,6 +30,11 @@ _ZIP64 = 20  # bytes that zipfile itself adds to what is extra
 _PADDING = struct.Struct("<HH")  # kind and length of an extra field; 0xD935 is the kind others align by
 _PADDING_KIND = 0xD935
 
+_PER_JOINT = (
+    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
+    "joint_velocity",
+)  # fmt: skip
+
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as `numpy.savez` would, uncompressed, each where a processor likes to read it.
@@ -107,15 +112,9 @@ def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any
     return shape, in_columns, kind
 
 
-_PER_JOINT = (
-    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
-    "joint_velocity",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What was measured, one row a sampling period, one column a joint.
+    """Measured samples, one row a sampling period, one column a joint.
 
     Boards that count the same ticks share the rows as they are, and nothing is interpolated. Where boards have clocks
     of their own (`Run.clocks` names them), the rows are the ticks of the first joint's board, untouched; the samples

@@ -65,7 +65,7 @@ class Change:
 
     @property
     def what(self) -> str:
-        """Which values are different: all that there is room for."""
+        """The values that are different: all that there is room for."""
         shown = [_of_value(*value) for value in self.values[:_SHOWN]]
         more = [f"and {len(self.values) - _SHOWN} more"] if len(self.values) > _SHOWN else []
         return "; ".join([*shown, *more])
@@ -91,7 +91,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Seal:
-    """What result.json says of a run's files, held against the files.
+    """The seal in result.json, held against the run's files.
 
     Attributes:
         made: how the run came to be: "recorded" or "imported".
@@ -170,7 +170,7 @@ def refuse_changes(directory: Path, seal: Seal) -> None:
 
 
 def advice(directory: Path, changes: Iterable[Change]) -> str:
-    """What to do about files that were changed."""
+    """Return what to do about files that were changed."""
     measured = [change.file for change in changes if change.file in MEASURED]
     if measured:
         return (
@@ -206,7 +206,7 @@ def _own_files(directory: Path) -> list[str]:
 
 
 def _noted(path: Path, sha256: str | None) -> dict[str, Any]:
-    """What is kept of a file: its SHA-256 and, where it has some, its values by name."""
+    """Return the entry of a file: its SHA-256 and, where it has some, its values by name."""
     entry = {"sha256": sha256 or file_sha256(path)}
     if path.suffix not in _READERS:
         return entry
@@ -269,7 +269,7 @@ def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[tuple
 
 
 def _whole_tables(there: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """What only one of two has: by value, or all of a table of which the other has nothing."""
+    """Return what only one of two has: by value, or all of a table of which the other has nothing."""
     known = {prefix for name in other for prefix in _prefixes(name)}
     tables: dict[str, list[str]] = {}
     for name in there:

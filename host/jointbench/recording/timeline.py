@@ -1,4 +1,4 @@
-"""Samples that a board took after their ticks: each is put where it was taken, and read off again at its tick."""
+"""The common timeline of a run: samples of all boards in SI units, late ones read off at their ticks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ _REACH = 2
 
 _TOGETHER = 1 << 16
 """Ticks whose late samples are looked at together."""
+
+RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %
+_WORD = 1 << 32
+_CHANNELS = {channel.name: channel for channel in CHANNELS}
+_SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
+# A channel that one joint with a motor lacks is none; joints without a motor may lack them all but one position.
+_OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")
+_OF_ANY = ("bus_voltage", "temperature")
+_MEASURED = (
+    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
+    "foot_force",
+)  # fmt: skip
 
 
 def put_in_place(record: BoardRecord, tick_period_us: float) -> BoardRecord:
@@ -84,19 +96,6 @@ def _read_off(track: Track, ticks: NDArray[np.int64], places: Array, taken: Arra
     return ticks, at_nodes[before] + share * (taken - at_nodes[before])
 
 
-RESIDUAL_LIMIT_US = 200.0  # a fifth of a tick: the error of a torque at 10 Hz by it is about 1 %
-_WORD = 1 << 32
-_CHANNELS = {channel.name: channel for channel in CHANNELS}
-_SAME_TICK = 1e-6  # ticks; what a float makes of a day of microseconds
-# A channel that one joint with a motor lacks is none; joints without a motor may lack them all but one position.
-_OF_ALL = ("motor_position", "link_position", "motor_current", "joint_torque")
-_OF_ANY = ("bus_voltage", "temperature")
-_MEASURED = (
-    "motor_position", "link_position", "motor_current", "motor_torque", "joint_torque", "bus_voltage", "temperature",
-    "foot_force",
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class BoardFacts(Facts):
     """A board as run.toml knows it: its registers, raw, and its joint, or its foot."""
@@ -106,7 +105,7 @@ class BoardFacts(Facts):
 
     @property
     def filter(self) -> BoardFilter:
-        """What the board does to current and torque, with the coefficients that it computes with."""
+        """The board's filter of current and torque, with the coefficients that it computes with."""
         return BoardFilter(
             sections=tuple(self._section(number) for number in (1, 2)),
             cic_order=self.registers["adc.cic_order"],
@@ -129,7 +128,7 @@ class BoardFacts(Facts):
 
 @dataclass(frozen=True)
 class Timeline:
-    """What `assemble` makes of a run.
+    """Samples of a run on its common timeline, with the clocks behind it.
 
     Attributes:
         samples: all joints on one timeline.
@@ -146,7 +145,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Where the rows of the timeline lie on one board's ticks: row r at `first` + r, or in between, by two clocks."""
+    """Rows of the timeline on one board's ticks: row r at `first` + r, or in between, by two clocks."""
 
     count: int
     first: int
@@ -181,7 +180,7 @@ class _Rows:
         return values
 
     def sampled(self, ticks: Ticks, part: slice) -> NDArray[np.bool_]:
-        """In which of some rows the board sampled."""
+        """Return in which of some rows the board sampled."""
         return np.isfinite(self.take(Track(ticks, np.broadcast_to(1.0, len(ticks))), part))
 
 
@@ -337,7 +336,7 @@ class _Playing(NamedTuple):
 def _playing(
     boards: Sequence[tuple[BoardFacts, BoardRecord]], clocks: Sequence[BoardClock], rows: Sequence[_Rows]
 ) -> _Playing:
-    """Which rows the trajectory was played in: boards start together, so one origin holds for all."""
+    """Return which rows the trajectory was played in: boards start together, so one origin holds for all."""
     origins: list[tuple[str, float]] = []
     for index, (fact, record) in enumerate(boards):
         for tick in record.played:
@@ -377,7 +376,7 @@ def _streamed(
 
 
 def _forces(feet: Sequence[tuple[BoardFacts, BoardRecord]], rows: Sequence[_Rows], part: slice) -> Array:
-    """At the corners of feet in some rows [N], NaN where they are missing, shape (rows, feet, corners)."""
+    """Return the forces at the corners of feet in some rows [N], NaN where missing, shape (rows, feet, corners)."""
     corners = [
         [fact.scaled(name, row.take(record.channels[name], part)) for name in FOOT_CHANNELS]
         for (fact, record), row in zip(feet, rows, strict=True)
@@ -440,5 +439,5 @@ def _to_si(
 
 
 def _whole(known: NDArray[np.bool_], mixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where all that is mixed into a joint is known."""
+    """Return where all that is mixed into a joint is known."""
     return (~known).astype(int) @ mixed.T.astype(int) == 0

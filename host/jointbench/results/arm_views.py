@@ -28,7 +28,7 @@ _SWEPT, _POSE = "#e6edf3", "#a9bccb"
 
 @dataclass(frozen=True, eq=False)
 class ArmPoses:
-    """Where a robot is at several instants, home first.
+    """Poses of a robot at several instants, home first.
 
     Attributes:
         robot: the robot.
@@ -48,7 +48,7 @@ class ArmPoses:
 
     @cached_property
     def sticks(self) -> Array:
-        """What stands for bodies: from each link's parent to it, and from the last ones to their tips.
+        """Lines that stand for bodies: from each link's parent to it, and from the last ones to their tips.
 
         Shape (n_poses, n_sticks, 2, 3); the first n_links are those of the links.
         """
@@ -88,7 +88,7 @@ class ArmPoses:
         return [i for i in range(self.robot.n_links) if i not in carriers]
 
     def _tip(self, link: int) -> Array:
-        """What is known to be farthest out on a link: end of a capsule, frame, centre of mass; or its origin."""
+        """Return what is known to be farthest out on a link: end of a capsule, frame, centre of mass; or its origin."""
         robot = self.robot
         ends = [end for capsule in robot.capsules if capsule.joint == link for end in (capsule.start, capsule.end)]
         ends += [frame.origin for frame in robot.frames if frame.joint == link]

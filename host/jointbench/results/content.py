@@ -10,6 +10,15 @@ from jointbench.results.digits import count, fixed, typeset
 Answer = Literal["yes", "weak", "no"]
 """Whether to use the model: yes, with care, or no."""
 
+LEDGER_HEADS = (
+    "board", "frames sent", "received", "damaged", "vanished", "samples taken", "received", "in damaged frames",
+    "in vanished frames", "dropped on board", "ticks missed", "closes",
+)  # fmt: skip
+
+CLOCK_HEADS = (
+    "board", "offset [s]", "drift [ppm]", "residual [µs]", "bound to the host [µs]", "PINGs answered", "SYNC pulses",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -75,7 +84,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class RunTable:
-    """What there is to say of one run, board by board; no heads and rows where there is nothing to list.
+    """Table on one run, board by board; no heads and rows where there is nothing to list.
 
     Attributes:
         run: which of the runs it is.
@@ -141,12 +150,6 @@ class Content:
     commands: tuple[str, ...]
 
 
-LEDGER_HEADS = (
-    "board", "frames sent", "received", "damaged", "vanished", "samples taken", "received", "in damaged frames",
-    "in vanished frames", "dropped on board", "ticks missed", "closes",
-)  # fmt: skip
-
-
 def ledger_table(title: str, ledger: Ledger | None) -> RunTable:
     """Return the ledger of a run, or the reason why it has none."""
     if ledger is None:
@@ -167,11 +170,6 @@ def _numbers(board: BoardLedger) -> tuple[int | None, ...]:
 
 def _count(number: int | None) -> str:
     return "unknown" if number is None else count(number)
-
-
-CLOCK_HEADS = (
-    "board", "offset [s]", "drift [ppm]", "residual [µs]", "bound to the host [µs]", "PINGs answered", "SYNC pulses",
-)  # fmt: skip
 
 
 def clock_table(title: str, run: Run) -> RunTable:

@@ -56,6 +56,13 @@ _WRITERS: dict[str, Callable[[Run, About, Path], tuple[Path, ...]]] = {
     "rerun": write_rerun,
 }
 
+_READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[About, Samples]]], ...] = (
+    (is_own_csv, read_own_csv),
+    (is_own_parquet, read_own_parquet),
+    (is_own_mcap, read_own_mcap),
+)
+ENDINGS = (".csv", ".parquet", ".mcap")
+
 
 def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None = None) -> tuple[Path, ...]:
     """Write a run in another program's format; nothing is interpolated, and what is missing stays missing.
@@ -110,16 +117,8 @@ def _named(path: Path, to: str | None) -> str:
     return name
 
 
-_READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[About, Samples]]], ...] = (
-    (is_own_csv, read_own_csv),
-    (is_own_parquet, read_own_parquet),
-    (is_own_mcap, read_own_mcap),
-)
-ENDINGS = (".csv", ".parquet", ".mcap")
-
-
 def is_converted(path: str | Path) -> bool:
-    """Whether `convert` wrote this file, so that it can become a run without a mapping.
+    """Return whether `convert` wrote this file, so that it can become a run without a mapping.
 
     Raises:
         MissingExtra: its format needs a package that is not installed.
@@ -199,7 +198,7 @@ def _made(about: About, samples: Samples, source: Path, directory: Path | None) 
 
 
 def _provenance(about: About, source: Path) -> dict[str, Any]:
-    """What run.toml said, but for what is said afresh."""
+    """Return what run.toml said, but for what is said afresh."""
     try:
         values = toml_values(about.files[PROVENANCE])
         return {key: value for key, value in values.items() if key not in ("version", "jointbench", "sealed")}

@@ -1,4 +1,4 @@
-"""Samples as the columns of a table: one for each quantity of each joint and foot, with its unit in its name."""
+"""A converted run: samples as columns of a table with their units, and all that makes the same run again."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ _PRISMATIC = _REVOLUTE | {
 }  # fmt: skip
 QUANTITIES = tuple(_REVOLUTE)
 """Fields of `Samples` that have a column for each joint."""
+
+FORMAT = "jointbench run"
+VERSION = 1
+KEPT = (PROVENANCE, ROBOT, ROBOT_URDF, SCHEMA, EVENTS, RESULT, MAPPING)
+"""Files of a run directory that go with its samples; frames.bin stays behind, its hash goes."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,6 @@ def _column(name: str, unit: str, field: str, *place: int) -> Column:
 def _spelled(unit: str) -> Iterator[str]:
     """A unit in letters that any program takes in a column's name."""
     yield from unit.replace("·", "").replace("/", "_")
-
-
-FORMAT = "jointbench run"
-VERSION = 1
-KEPT = (PROVENANCE, ROBOT, ROBOT_URDF, SCHEMA, EVENTS, RESULT, MAPPING)
-"""Files of a run directory that go with its samples; frames.bin stays behind, its hash goes."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ _OF_COMPENSATION = {
     "prismatic": {"stiffness": "N/m", "preload": "N", "sine": "N", "cosine": "N"},
 }
 
+NOT_A_NUMBER = "–"
+"""What stands where there is no number."""
+
 
 def torque_unit(robot: Robot, joint: int) -> str:
     """Unit of a joint's torque."""
@@ -38,10 +41,6 @@ def parameter_unit(robot: Robot, name: str) -> str:
     return _OF_DRIVE[kind].get(quantity) or _OF_LINK.get(quantity, "kg·m²")
 
 
-NOT_A_NUMBER = "–"
-"""What stands where there is no number."""
-
-
 def fixed(value: float, decimals: int) -> str:
     """Return a value with this many decimals and a true minus sign; a dash for what is not finite."""
     if not math.isfinite(value):
@@ -50,7 +49,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def decimals_for(value: float, digits: int) -> int:
-    """How many decimals show this many significant digits of a value: 0.0432 to two digits needs 3."""
+    """Return how many decimals show this many significant digits of a value: 0.0432 to two digits needs 3."""
     if value == 0.0 or not math.isfinite(value):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -24,7 +24,7 @@ from jointbench.signals import Motion
 
 
 def fitted_runs(model: Model) -> list[dict[str, Any]]:
-    """What a model says of each run it was fitted to: "run", "sha256", "settings"."""
+    """Return what a model says of each run it was fitted to: "run", "sha256", "settings"."""
     several = model.provenance.get("runs")
     return list(several) if several else [{"settings": model.settings.to_dict(), **model.provenance}]
 
@@ -49,7 +49,7 @@ class Evidence:
 
     @property
     def answer(self) -> Answer:
-        """Whether to use the model: no where a joint is refused or a run is invalid, weak where a joint is weak."""
+        """Verdict on using the model: no where a joint is refused or a run is invalid, weak where a joint is weak."""
         words = {self.model.verdict.word, self.validation.verdict.word}
         if "refused" in words or self.invalid_runs:
             return "no"
@@ -62,7 +62,7 @@ class Evidence:
 
     @property
     def invalid_runs(self) -> tuple[str, ...]:
-        """Which run may not be used, and why: its ledger does not close, or too much was lost."""
+        """Runs that may not be used, and why: a ledger does not close, or too much was lost."""
         return tuple(
             f"the {name.lower()} is {run.ledger.verdict}"
             for name, run in self.runs
@@ -71,7 +71,7 @@ class Evidence:
 
     @property
     def held_out(self) -> bool:
-        """Whether no sample of the verification was also fitted."""
+        """True if no sample of the verification was also fitted."""
         time = self.validation.time[self.validation.complete]
         for run in fitted_runs(self.model):
             if run["sha256"] != self.verification_run.sha256:
@@ -83,7 +83,7 @@ class Evidence:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a careful reader must know before the numbers."""
+        """Sentences that a careful reader must know before the numbers."""
         found = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
         own = [run for run in fitted_runs(self.model) if run["sha256"] == self.fit_run.sha256]
         if any(list(run.get("edits", ())) != list(self.fit_run.edits) for run in own):
@@ -181,7 +181,7 @@ def provenance_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
 
 
 def reproduce_commands(evidence: Evidence) -> tuple[str, ...]:
-    """What to type to get the report again from the recordings."""
+    """Return what to type to get the report again from the recordings."""
     model = evidence.model
     fit_run, verification_run = (shlex.quote(str(run.path)) for _, run in evidence.runs)
     fitted = [shlex.quote(str(run["run"])) for run in fitted_runs(model)]

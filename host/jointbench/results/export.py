@@ -30,6 +30,18 @@ from jointbench.robot import PARAMETER_NAMES, Joint, Robot
 FORMAT = "jointbench export"
 VERSION = 1
 
+SUFFIXES = {
+    ".urdf": "links with inertia, joints with limits and friction",
+    ".xml": "MJCF for MuJoCo",
+    ".mjcf": "the same",
+    ".h": "C99 that computes the torques",
+    ".json": "everything, with units",
+    ".toml": "the same",
+}
+
+BODIES = (".urdf", ".xml", ".mjcf")
+"""Kinds that hold bodies, and so only what bodies can have."""
+
 
 def plain_tables(robot: Robot, full: FullModel | None, model: Model | None) -> dict[str, Any]:
     """All that is known of a robot's dynamics.
@@ -254,19 +266,6 @@ def _known(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [math.nan if item is None else _known(item) for item in cast(list[Any], value)]
     return value
-
-
-SUFFIXES = {
-    ".urdf": "links with inertia, joints with limits and friction",
-    ".xml": "MJCF for MuJoCo",
-    ".mjcf": "the same",
-    ".h": "C99 that computes the torques",
-    ".json": "everything, with units",
-    ".toml": "the same",
-}
-
-BODIES = (".urdf", ".xml", ".mjcf")
-"""Kinds that hold bodies, and so only what bodies can have."""
 
 
 def export(

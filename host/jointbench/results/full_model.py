@@ -27,7 +27,7 @@ _MAGNITUDES = ("rotor_inertia", "viscous", "coulomb")
 
 
 class JointDrive(NamedTuple):
-    """What a drive does at its joint, None where that is not known; units as of `drive_columns`."""
+    """Drive parameters at its joint, None where not known; units as of `drive_columns`."""
 
     rotor_inertia: float | None = None
     viscous: float | None = None
@@ -147,7 +147,7 @@ class FullModel:
 
     @cached_property
     def drives(self) -> tuple[JointDrive, ...]:
-        """Of each independent joint; nothing is known of a passive one's. Next to a friction law where there is one.
+        """Drives of the independent joints, next to a friction law where there is one; a passive joint's is unknown.
 
         Raises:
             ExportError: a rotor's inertia or a friction is below zero.
@@ -162,7 +162,7 @@ class FullModel:
 
     @property
     def without_memory(self) -> str:
-        """What a file says that cannot carry the state of friction with memory; nothing where the model has none."""
+        """Note of a file that cannot carry the state of friction with memory; nothing where there is none."""
         if self.fitted is None or self.fitted.memory is None:
             return ""
         own, plain = self.fitted, self.fitted.coulomb_viscous
@@ -176,7 +176,7 @@ class FullModel:
 
     @property
     def unsaid(self) -> tuple[str, ...]:
-        """What is left out in files that know links, Coulomb and viscous friction alone."""
+        """Parameters that files of links, Coulomb and viscous friction leave out."""
         known = dict(zip(compensation_parameter_names(self.robot), self.compensation_parameters.tolist(), strict=True))
         beside = tuple(
             f"compensation {each.name} ({each.kind}) at {', '.join(each.joints)} with "
@@ -196,7 +196,7 @@ class FullModel:
 
     @cached_property
     def shared_motors(self) -> tuple[SharedMotor, ...]:
-        """Of the couplings.
+        """Motors of the couplings.
 
         Raises:
             ExportError: a rotor's inertia or a friction is below zero.

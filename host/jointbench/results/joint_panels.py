@@ -40,6 +40,24 @@ from jointbench.robot import Robot
 _INSTANTS = 1001
 """Points of a planned motion played once: more than a panel has pixels."""
 
+_SEGMENTS = 4
+"""Of a record without overlap: more would say less of slow motion, fewer would leave the line ragged."""
+_SHORTEST, _LONGEST = 64, 1024
+"""Rows of a segment."""
+
+_DEPTH = 1e-5
+"""What a panel shows at least: five decades below the torque's peak are noise of rounding."""
+_STEPS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
+"""Marks of a decade, the most first."""
+
+_CLASSES = 40
+"""Of equal width from the fastest speed one way to the fastest the other."""
+_FEWEST = 5
+"""Rows of a class below which its spread says nothing."""
+_POINTS = 60
+"""Of a curve in each direction."""
+_PLAIN = "Coulomb and viscous"
+
 
 def shown_rows(validation: Validation) -> slice:
     """Rows from the first to the last complete one."""
@@ -118,12 +136,6 @@ def panel_of(figure: Figure, identity: str, joint: str, note: str, what: str) ->
     return Panel(joint, note, inline_svg(figure, identity, html.escape(f"{joint}: {what}; {note}")))
 
 
-_SEGMENTS = 4
-"""Of a record without overlap: more would say less of slow motion, fewer would leave the line ragged."""
-_SHORTEST, _LONGEST = 64, 1024
-"""Rows of a segment."""
-
-
 @dataclass(frozen=True, eq=False)
 class Spectra:
     """Root of each joint's power density; nan where no row counts.
@@ -164,12 +176,6 @@ def _density(values: Array, counted: NDArray[np.bool_], rate: float) -> tuple[Ar
     share = counted.mean(axis=0)
     power = np.divide(power, share, out=np.full_like(power, np.nan), where=share > 0.0)
     return frequency[1:], np.sqrt(power[1:])
-
-
-_DEPTH = 1e-5
-"""What a panel shows at least: five decades below the torque's peak are noise of rounding."""
-_STEPS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
-"""Marks of a decade, the most first."""
 
 
 def spectrum_panels(model: Model, validation: Validation) -> tuple[Panel, ...]:
@@ -238,15 +244,6 @@ def _round(low: float, high: float, steps: tuple[float, ...], every: int = 1) ->
 def _decades(low: float, high: float) -> list[float]:
     """Every second decade, for ranges that have many."""
     return _round(low, high, (1.0,), every=2)
-
-
-_CLASSES = 40
-"""Of equal width from the fastest speed one way to the fastest the other."""
-_FEWEST = 5
-"""Rows of a class below which its spread says nothing."""
-_POINTS = 60
-"""Of a curve in each direction."""
-_PLAIN = "Coulomb and viscous"
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,6 +58,18 @@ _COMMENTS = {
 _CDR = np.frombuffer(b"\0\1\0\0", "V4")[0]
 """Stands before a message: little-endian."""
 
+_BAD = ("fault", "lost", "silent", "fell", "reset", "refused", "stopped", "failed")
+
+OWN = "jointbench.json"
+_SECOND = 1_000_000_000
+_LEVELS = {"INFO": 20, "ERROR": 40}
+
+_Pack = tuple[str, str, int, bytes]
+"""Topic, kind, size of a message, and the bytes of a message for each row."""
+
+_TOGETHER = 4096
+"""Messages of a topic that are put away together."""
+
 
 @cache
 def message_types() -> Typestore:
@@ -115,9 +127,6 @@ def header(time_ns: int) -> Any:
     return message_types().types["std_msgs/msg/Header"](stamp=stamp(time_ns), frame_id="")
 
 
-_BAD = ("fault", "lost", "silent", "fell", "reset", "refused", "stopped", "failed")
-
-
 @dataclass(frozen=True)
 class Event:
     """Something that happened: when [s, by the time of the samples], on which line of events.jsonl, and what."""
@@ -128,7 +137,7 @@ class Event:
 
     @property
     def is_bad(self) -> bool:
-        """Whether its words speak of something that should not be."""
+        """True if its words speak of something that should not be."""
         return any(word in self.text.lower() for word in _BAD)
 
 
@@ -170,11 +179,6 @@ def _host_time_of_sample_0(run: Run) -> int | None:
         if frame.type is MessageType.DATA:
             return record.time_us - round((frame.body.count - 1) * run.samples.sample_period * 1e6)
     return None
-
-
-OWN = "jointbench.json"
-_SECOND = 1_000_000_000
-_LEVELS = {"INFO": 20, "ERROR": 40}
 
 
 def write_mcap(run: Run, about: About, path: Path) -> tuple[Path, ...]:
@@ -255,10 +259,6 @@ def _say_joint_state(channels: _Channels, about: About, one: dict[str, Any], now
         channels.say("/joint_states", JOINT_STATE, now, header=header(now), name=names, **values)
 
 
-_Pack = tuple[str, str, int, bytes]
-"""Topic, kind, size of a message, and the bytes of a message for each row."""
-
-
 def _joints(about: About, rows: dict[str, Any], times: NDArray[np.int64]) -> Iterator[_Pack]:
     for place, joint in enumerate(about.joint_names):
         messages = records(JOINT, times)
@@ -290,7 +290,7 @@ def _say_event(channels: _Channels, event: Event, zero: int) -> None:
 
 
 def _metadata(run: Run, about: About, zero: int) -> dict[str, str]:
-    """What a person looks for first, as text."""
+    """Return what a person looks for first, as text."""
     return {
         "run": about.run,
         "robot": run.robot.name,
@@ -304,12 +304,8 @@ def _metadata(run: Run, about: About, zero: int) -> dict[str, str]:
     }
 
 
-_TOGETHER = 4096
-"""Messages of a topic that are put away together."""
-
-
 def is_own_mcap(path: Path) -> bool:
-    """Whether a run of ours was written there.
+    """Return whether a run of ours was written there.
 
     Raises:
         MissingExtra: mcap is not installed.
@@ -389,7 +385,7 @@ def _attachments(path: Path) -> dict[str, str]:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """What a damaged file makes the reader raise."""
+    """Return the errors that a damaged file makes the reader raise."""
     from mcap.exceptions import McapError
     from zstandard import ZstdError
 

@@ -48,7 +48,7 @@ def mjcf_text(model: FullModel) -> str:
 
 
 def _compiler(model: FullModel) -> list[str]:
-    """How the file is read; MuJoCo wants a body of all that moves, and gets next to none where there is none."""
+    """Return how the file is read; MuJoCo wants a body of all that moves, and gets next to none where there is none."""
     usual = 'angle="radian" autolimits="true" inertiafromgeom="false"'
     empty = [link.name for link in model.links if link.mass is None]
     if not empty:

@@ -48,6 +48,22 @@ from jointbench.results.summary import (
     torque_note,
 )
 
+_ROW = 20.0
+"""Height of a parameter's row [SVG units]."""
+_NAMES = 112.0
+"""Room for their names, left of the axis [SVG units]."""
+_LINEAR = 3.0
+"""σ up to which the axis is linear, and beyond which it is logarithmic: differences of 2 σ and of 200 both show."""
+_AXIS_MARKS = (0.0, 2.0, 10.0, 100.0, 1000.0)
+
+_MARKS = {"same": "yes", "different": "no", "cannot tell": "weak"}
+_LEADS = {
+    "same": "A and B say the same",
+    "different": "A and B differ by more than their error bars",
+    "cannot tell": "A and B are not seen to differ",
+}
+_UNTOLD = "not told by both"
+
 
 def render(template: str, content: object) -> str:
     """Return a page of the look that all reports share."""
@@ -126,7 +142,7 @@ class SideRow:
 
     @property
     def same(self) -> bool:
-        """Whether both say the same."""
+        """True if both say the same."""
         return self.a == self.b
 
 
@@ -170,15 +186,6 @@ class ComparisonContent:
     bars: tuple[Panel, ...]
     sides: tuple[SideRow, ...]
     command: str
-
-
-_ROW = 20.0
-"""Height of a parameter's row [SVG units]."""
-_NAMES = 112.0
-"""Room for their names, left of the axis [SVG units]."""
-_LINEAR = 3.0
-"""σ up to which the axis is linear, and beyond which it is logarithmic: differences of 2 σ and of 200 both show."""
-_AXIS_MARKS = (0.0, 2.0, 10.0, 100.0, 1000.0)
 
 
 def trace_panels(evidence: ComparisonEvidence) -> tuple[Panel, ...]:
@@ -242,15 +249,6 @@ def difference_panel(names: tuple[str, ...], in_sigma: Array, differ: NDArray[np
     axes.set_xticks(marks, [*labels[:-1], f"{labels[-1]} σ"], minor=False)
     axes.xaxis.set_minor_locator(NullLocator())
     return figure
-
-
-_MARKS = {"same": "yes", "different": "no", "cannot tell": "weak"}
-_LEADS = {
-    "same": "A and B say the same",
-    "different": "A and B differ by more than their error bars",
-    "cannot tell": "A and B are not seen to differ",
-}
-_UNTOLD = "not told by both"
 
 
 def comparison_html(evidence: ComparisonEvidence) -> str:
@@ -327,7 +325,7 @@ def _facts(evidence: ComparisonEvidence) -> tuple[Fact, ...]:
 
 
 def _warnings(evidence: ComparisonEvidence) -> tuple[str, ...]:
-    """What a careful reader must know before the numbers."""
+    """Return what a careful reader must know before the numbers."""
     warnings: list[str] = []
     if evidence.comparison.same_data:
         warnings.append(
@@ -380,7 +378,7 @@ def _torques(evidence: ComparisonEvidence) -> tuple[TorquePair, ...]:
 
 
 def _sides(evidence: ComparisonEvidence) -> tuple[SideRow, ...]:
-    """What can be said of both models beside their numbers."""
+    """Return what can be said of both models beside their numbers."""
     a, b = (dict(_told(model)) for model in evidence.models)
     return tuple(SideRow(name, a.get(name, NOT_A_NUMBER), b.get(name, NOT_A_NUMBER)) for name in a | b)
 

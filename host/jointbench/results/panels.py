@@ -16,6 +16,18 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 
+WIDTH = 360.0
+"""Width of a panel [SVG units, a pixel each where the page gives it its own width]."""
+
+TEXT = 12.5
+"""Height of its letters [SVG units]: twelve pixels on a phone that is 390 pixels wide."""
+
+BINS = 360
+"""Groups of samples along the time axis: about one a pixel."""
+
+_ROUND = MaxNLocator(5, steps=[1, 2, 5, 10])
+"""Finds the round values along a horizontal axis."""
+
 
 @dataclass(frozen=True)
 class Palette:
@@ -133,19 +145,6 @@ def thin(time: Array, values: Array, bins: int) -> tuple[Array, Array]:
         else:
             kept.append(int(group[0]))
     return time[kept], values[kept]
-
-
-WIDTH = 360.0
-"""Width of a panel [SVG units, a pixel each where the page gives it its own width]."""
-
-TEXT = 12.5
-"""Height of its letters [SVG units]: twelve pixels on a phone that is 390 pixels wide."""
-
-BINS = 360
-"""Groups of samples along the time axis: about one a pixel."""
-
-_ROUND = MaxNLocator(5, steps=[1, 2, 5, 10])
-"""Finds the round values along a horizontal axis."""
 
 
 def torque_panel(time: Array, measured: Array, predicted: Array, unit: str) -> Figure:

@@ -31,6 +31,21 @@ BINS = 700
 RESOLUTION = 200
 """Dots per inch: 2000 pixels across."""
 
+MISSION_ROW_HEIGHT, MISSION_HEAD, MISSION_FOOT = 1.6, 0.85, 0.5
+"""Inches."""
+MISSION_BINS = 500
+"""As `BINS`, of a panel."""
+
+STANCE_BINS = 600
+"""As `BINS`."""
+_SOLE_HEIGHT, _TIME_HEIGHT, _BOTTOM_HEIGHT, _HEAD, _FOOT = 2.9, 1.25, 2.45, 0.95, 0.5
+_LEFT, _RIGHT = 0.075, 0.98
+_OTHERS = (PALETTE.muted, "#009e73", PALETTE.limit, "#cc79a7")
+"""Of models beside the one that counts; green and pink are those of Okabe & Ito."""
+_MM = 1e3
+_SHOWN_S = 20.0
+"""How much of the paths is drawn on the soles: more of them is a tangle."""
+
 
 def torques_png(model: Model, validation: Validation) -> bytes:
     """Return the picture as a PNG file; the same model gives the same bytes."""
@@ -68,12 +83,6 @@ def torques_figure(model: Model, validation: Validation) -> Figure:
     anchor = (0.985, line)
     figure.legend(handles=pair, loc="center right", bbox_to_anchor=anchor, ncols=2, frameon=False, fontsize=10)
     return figure
-
-
-MISSION_ROW_HEIGHT, MISSION_HEAD, MISSION_FOOT = 1.6, 0.85, 0.5
-"""Inches."""
-MISSION_BINS = 500
-"""As `BINS`, of a panel."""
 
 
 def residual_png(missions: Sequence[Mission], state: Residual, polynomial: Residual) -> bytes:
@@ -140,17 +149,6 @@ def _draw(axes: Axes, mission: Mission, joint: int, by_state: np.ndarray, by_tim
     axes.set_ylim(low, high)
 
 
-STANCE_BINS = 600
-"""As `BINS`."""
-_SOLE_HEIGHT, _TIME_HEIGHT, _BOTTOM_HEIGHT, _HEAD, _FOOT = 2.9, 1.25, 2.45, 0.95, 0.5
-_LEFT, _RIGHT = 0.075, 0.98
-_OTHERS = (PALETTE.muted, "#009e73", PALETTE.limit, "#cc79a7")
-"""Of models beside the one that counts; green and pink are those of Okabe & Ito."""
-_MM = 1e3
-_SHOWN_S = 20.0
-"""How much of the paths is drawn on the soles: more of them is a tangle."""
-
-
 def stance_png(stance: Stance, measured: Array, models: Sequence[PressureModel], reference: PressureModel) -> bytes:
     """Return the picture as a PNG file; the same stance gives the same bytes."""
     buffer = io.BytesIO()
@@ -175,7 +173,7 @@ def stance_figure(stance: Stance, measured: Array, models: Sequence[PressureMode
     colours = [*_OTHERS[: len(models) - 1], PALETTE.predicted]
 
     def rows(top: float, bottom: float) -> dict[str, float]:
-        """Where a block of panels is, by its distances from the upper edge in inches."""
+        """Rectangle of a block of panels, by its distances from the upper edge in inches."""
         return {"left": _LEFT, "right": _RIGHT, "top": 1.0 - top / height, "bottom": 1.0 - bottom / height}
 
     top = _HEAD
@@ -306,7 +304,7 @@ def _draw_distances(axes: Axes, models: Sequence[PressureModel], colours: Sequen
 def _draw_parameters(
     axes: Axes, models: Sequence[PressureModel], colours: Sequence[str], reference: PressureModel
 ) -> None:
-    """How far each parameter is from the reference's, in per cent of that, ± 2 σ; longer error bars leave the panel."""
+    """Draw each parameter's distance from the reference's, in per cent of that, ± 2 σ; longer bars leave the panel."""
     names = list(reference.parameters)
     shown = [(model, colour) for model, colour in zip(models, colours, strict=True) if model.parameters]
     places, farthest = np.arange(len(names), dtype=np.float64), 0.0

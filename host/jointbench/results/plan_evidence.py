@@ -1,4 +1,4 @@
-"""What the joints do over a plan, each quantity between its limits, in the units that a person reads."""
+"""Evidence on a plan: each quantity between its limits over the motion, and how a motion on one foot stands."""
 
 from __future__ import annotations
 
@@ -36,6 +36,16 @@ _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _TURNING = ("°", "°/s", "°/s²", "°/s³")
 _SLIDING = ("mm", "mm/s", "mm/s²", "mm/s³")
 _MM = 1e3
+
+NOISE = 1.5e-3
+"""What a sample of the measured zero-moment point is taken to be off, one sigma [m]: more than sensors' noise, as a
+model's small faults come beside it."""
+
+SAMPLE_PERIOD = 0.05
+"""Of the measured zero-moment point [s]."""
+
+_STEP = 1e-4
+"""Share of a parameter by which it is changed for a slope: rounding is 1e-12 of that, curvature 1e-8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +89,12 @@ class Trace:
         return (self.highest - self.lowest) / (high - low) if self.name == "position" else self.peak / high
 
     def says(self, joint: int) -> bool:
-        """Whether anything is said of a joint."""
+        """True if anything is said of a joint."""
         return not bool(np.isnan(self.limits[joint, 1]))
 
     @property
     def unit(self) -> str:
-        """At the head of a column of all joints."""
+        """Unit at the head of a column of all joints."""
         return " or ".join(dict.fromkeys(self.units))
 
 
@@ -120,7 +130,7 @@ def plan_traces(robot: Robot, motion: Motion, limits: Sequence[Limit]) -> tuple[
 
 
 def _torque(robot: Robot, motion: Motion, limit: TorqueLimit) -> Trace:
-    """What the limit predicts: its upward and downward usage differ by twice the torque, and add up to Coulomb's."""
+    """Return the torque of the limit: upward and downward usage differ by twice the torque, and add up to Coulomb's."""
     usage = limit.usage(motion)
     upwards, downwards = np.split(usage, 2, axis=1)
     said = np.where(robot.modelled, 1.0, np.nan)
@@ -134,20 +144,9 @@ def _torque(robot: Robot, motion: Motion, limit: TorqueLimit) -> Trace:
     )
 
 
-NOISE = 1.5e-3
-"""What a sample of the measured zero-moment point is taken to be off, one sigma [m]: more than sensors' noise, as a
-model's small faults come beside it."""
-
-SAMPLE_PERIOD = 0.05
-"""Of the measured zero-moment point [s]."""
-
-_STEP = 1e-4
-"""Share of a parameter by which it is changed for a slope: rounding is 1e-12 of that, curvature 1e-8."""
-
-
 @dataclass(frozen=True, eq=False)
 class SupportEvidence:
-    """How a planned motion stands, and how well the foot's forces alone will tell the links' parameters.
+    """Balance of a planned motion, and how well the foot's forces alone will tell the links' parameters.
 
     Attributes:
         support: what it keeps to.
@@ -193,7 +192,7 @@ class SupportEvidence:
 
     @property
     def answer(self) -> str:
-        """How it stands, in one sentence."""
+        """Sentence on how it stands."""
         support = self.support
         lengthwise, sideways = (f"{1e3 * each:g}" for each in support.margin)
         return (
@@ -204,7 +203,7 @@ class SupportEvidence:
 
     @property
     def told(self) -> str:
-        """What the motion tells, in one sentence."""
+        """Sentence on what the motion tells."""
         return (
             f"least σ of each parameter from the foot's forces alone, {len(self.balance.points)} samples with "
             f"{1e3 * NOISE:g} mm of noise"
@@ -295,7 +294,7 @@ class PlanEvidence:
 
     @property
     def answer(self) -> str:
-        """Whether every limit is kept between samples too, in one sentence."""
+        """Sentence on whether every limit is kept between samples too."""
         certificate = self.certificate
         if not certificate.feasible:
             return f"not feasible: {'; '.join(certificate.violations)}"

@@ -1,4 +1,4 @@
-"""Two panels of a plan on one foot: the predicted zero-moment point on the sole, and what the foot will tell."""
+"""The figure of a plan: quantities between their limits, views of the arm, and the sole where it stands on a foot."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ from jointbench.results.panels import PALETTE, mark_time, mark_vertical, thin
 from jointbench.results.plan_evidence import PlanEvidence, SupportEvidence, Trace, plain
 
 _MM = 1e3
+
+WIDTH, RESOLUTION = 13.0, 130
+"""Inches and dots an inch: 1690 pixels across."""
+
+_HEAD, _ROW, _FOOT = 1.5, 0.92, 4.6
+"""Inches: of the words on top, of each joint, and of what stands below the joints."""
+
+_BINS = 300
+_POSES = 400
+_MOST_WEAK = 12
+_SHORT = 4
+"""Letters of a joint's name that there is room for beside its row."""
 
 
 def draw_sole(axes: Axes, evidence: SupportEvidence) -> None:
@@ -65,19 +77,6 @@ def draw_foreseen(axes: Axes, evidence: SupportEvidence) -> None:
 def _sized(name: str, value: float) -> str:
     """A length in millimetres, a mass in kilograms."""
     return f"{_MM * value:.3g} mm" if name.startswith("lc") else f"{value:.3g} kg"
-
-
-WIDTH, RESOLUTION = 13.0, 130
-"""Inches and dots an inch: 1690 pixels across."""
-
-_HEAD, _ROW, _FOOT = 1.5, 0.92, 4.6
-"""Inches: of the words on top, of each joint, and of what stands below the joints."""
-
-_BINS = 300
-_POSES = 400
-_MOST_WEAK = 12
-_SHORT = 4
-"""Letters of a joint's name that there is room for beside its row."""
 
 
 def plan_figure(evidence: PlanEvidence) -> Figure:
@@ -276,7 +275,7 @@ def _poses(evidence: PlanEvidence) -> ArmPoses:
 
 
 def _key(poses: ArmPoses) -> str:
-    """What the colours of the views mean."""
+    """Return what the colours of the views mean."""
     ways = ", ".join(dict.fromkeys(name for name, _ in poses.points))
     words = ["black: home", "grey: other poses", f"orange: way of {ways}"]
     if poses.robot.capsules:

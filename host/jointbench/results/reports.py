@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jointbench.results.evidence import ComparisonEvidence, PressureModel
     from jointbench.results.plan_evidence import PlanEvidence
 
+FORMATS = (".png", ".svg", ".pdf")
+
 
 def write_report(
     path: str | Path,
@@ -161,9 +163,6 @@ def _write(path: Path, content: bytes) -> Path:
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
     return write_file(path, content)
-
-
-FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: str | Path) -> None:

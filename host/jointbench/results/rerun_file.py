@@ -61,7 +61,7 @@ def write_rerun(run: Run, about: About, path: Path) -> tuple[Path, ...]:
 
 
 def entity(column: Column, about: About) -> str:
-    """Where the series of a column is."""
+    """Return where the series of a column is."""
     if column.field == "foot_force":
         foot = about.foot_names[column.place[0]]
         return f"feet/{foot}/{column.name.removeprefix(f'{foot}.')}"

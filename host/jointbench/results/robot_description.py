@@ -12,6 +12,12 @@ import numpy as np
 from jointbench.arrays import Array, Vector3
 from jointbench.robot import Capsule, Joint, Robot
 
+_THIN = 0.02
+"""Radius of a link of unknown room, as a share of the robot's longest distance between joints."""
+
+_SMALLEST = 0.005
+"""The same at least [m]."""
+
 
 def numbers(values: Iterable[float]) -> str:
     """The values with all their digits, a space between them.
@@ -65,13 +71,6 @@ def base_name(robot: Robot) -> str:
     root = [frame for frame in still if np.array_equal(frame.rotation, np.eye(3)) and not any(frame.origin)]
     taken = {joint.link.name for joint in robot.joints} | {frame.name for frame in robot.frames}
     return root[0].name if root else next(name for name in ("base", "base_link", "world_base") if name not in taken)
-
-
-_THIN = 0.02
-"""Radius of a link of unknown room, as a share of the robot's longest distance between joints."""
-
-_SMALLEST = 0.005
-"""The same at least [m]."""
 
 
 def moving_urdf(robot: Robot) -> str:
@@ -134,7 +133,7 @@ def _visual(origin: Array, angles: Array, shape: str) -> str:
 
 
 def _sticks(robot: Robot) -> tuple[Capsule, ...]:
-    """From the origin of each link, or of the base, to the joints on it."""
+    """Return capsules from the origin of each link, or of the base, to the joints on it."""
     longest = max((float(np.linalg.norm(joint.origin)) for joint in robot.joints), default=0.0)
     radius = max(_THIN * longest, _SMALLEST)
     nowhere: Vector3 = (0.0, 0.0, 0.0)

@@ -23,6 +23,8 @@ _DATATYPES = {"float64": "double", "int64": "long", "bool": "boolean"}
 _CSV_ABOUT = "jointbench:about"
 _CELLS = {"float64": float, "int64": int, "bool": {"0": False, "1": True}.__getitem__}
 
+_PARQUET_ABOUT = b"jointbench"
+
 
 def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     """Write both files; a value that is missing is "nan", whether a joint's sample is valid 1 or 0.
@@ -43,7 +45,7 @@ def write_csv(run: Run, about: About, path: Path) -> tuple[Path, ...]:
 
 
 def is_own_csv(path: Path) -> bool:
-    """Whether a run of ours was written there."""
+    """Return whether a run of ours was written there."""
     return path.suffix.lower() == ".csv" and _beside(path).is_file()
 
 
@@ -114,9 +116,6 @@ def _metadata(path: Path, about: About) -> dict[str, Any]:
     }
 
 
-_PARQUET_ABOUT = b"jointbench"
-
-
 def write_parquet(run: Run, about: About, path: Path) -> tuple[Path, ...]:
     """Write it; missing values are null, units are the columns' metadata, the rest of the run is the schema's.
 
@@ -145,7 +144,7 @@ def write_parquet(run: Run, about: About, path: Path) -> tuple[Path, ...]:
 
 
 def is_own_parquet(path: Path) -> bool:
-    """Whether a run of ours was written there.
+    """Return whether a run of ours was written there.
 
     Raises:
         MissingExtra: pyarrow is not installed.
@@ -187,5 +186,5 @@ def read_own_parquet(path: Path) -> tuple[About, Samples]:
 
 
 def _values(column: Column, array: Any) -> NDArray[Any]:
-    """Of an Arrow array; null is NaN."""
+    """Return the values of an Arrow array; null is NaN."""
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.dtype(column.kind))

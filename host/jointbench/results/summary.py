@@ -22,6 +22,11 @@ from jointbench.results.evidence import Evidence
 if TYPE_CHECKING:
     from jointbench.results.joint_panels import FrictionCurve
 
+_R_SQUARED_DECIMALS = 4
+"""Good models differ in the third; 1.0000 is then more than anybody can measure."""
+
+_ANSWERS = {"identified": "yes", "weak": "hardly", "refused": "no"}
+
 
 def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:
     """Return the parameters by the joint or coupling that they belong to, in the model's order."""
@@ -110,10 +115,6 @@ def _relative(value: float, sigma: float) -> str:
     """σ as per cent of the value; above 1000 % the value is nothing and the share says no more than that."""
     share = 100.0 * sigma / abs(value) if value else float("inf")
     return "> 1000" if 1000.0 < share < float("inf") else column([share])[0]
-
-
-_R_SQUARED_DECIMALS = 4
-"""Good models differ in the third; 1.0000 is then more than anybody can measure."""
 
 
 def sentence(evidence: Evidence) -> str:
@@ -208,7 +209,7 @@ def torque_note(evidence: Evidence) -> str:
 
 
 def _memory(evidence: Evidence) -> str:
-    """What predicts where friction has memory, and what Coulomb and viscous friction would err."""
+    """Return what predicts where friction has memory, and what Coulomb and viscous friction would err."""
     memory, plain = evidence.model.memory, evidence.validation.coulomb_viscous
     if memory is None or plain is None:
         return ""
@@ -252,15 +253,12 @@ def _unchecked(excitation: Excitation) -> str:
 
 
 def _periods(run: Run) -> int:
-    """How many equal periods were played, those between the ramps of each playing counted."""
+    """Return how many equal periods were played, those between the ramps of each playing counted."""
     return run.repeats * (run.excitation.basis.repetition.times if run.excitation else 1)
 
 
 def _times(repeats: int) -> str:
     return {0: "not played", 1: "played once", 2: "played twice"}.get(repeats, f"played {repeats} times")
-
-
-_ANSWERS = {"identified": "yes", "weak": "hardly", "refused": "no"}
 
 
 def fit_facts(evidence: Evidence) -> tuple[FitFact, ...]:
@@ -289,7 +287,7 @@ def _estimator(model: Model) -> str:
 
 
 def _physical(model: Model) -> str:
-    """Whether a robot can have these parameters."""
+    """Return whether a robot can have these parameters."""
     try:
         verdict = model.physical.verdict
     except JointbenchError as error:
@@ -305,7 +303,7 @@ def _delays(model: Model) -> Iterator[FitFact]:
 
 
 def _outliers(model: Model) -> str:
-    """How many samples the averages over periods left out, joint by joint."""
+    """Return how many samples the averages over periods left out, joint by joint."""
     names, n = model.robot.joint_names, model.robot.n_joints
     counts = model.outliers.tolist()
     found = [

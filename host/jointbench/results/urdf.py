@@ -30,6 +30,8 @@ _POSES = 4
 _SAME = 1e-12
 """Where a frame is another one only by rounding."""
 
+_INDENT = "  "
+
 
 def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayLike = 0.0) -> dict[str, Link]:
     """The links by the names that the file has for them, and in its frames.
@@ -77,7 +79,7 @@ def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayL
 
 
 def _order(theirs: tuple[Joint, ...], ours: tuple[Joint, ...]) -> list[int]:
-    """Which of ours each of theirs is: by their names, or where these are others, in order."""
+    """Return which of ours each of theirs is: by their names, or where these are others, in order."""
     names = [joint.name for joint in ours]
     same = {joint.name for joint in theirs} == set(names)
     return [names.index(joint.name) if same else i for i, joint in enumerate(theirs)]
@@ -92,9 +94,6 @@ def _seen_from(link: Link, turn: Array, arm: Array) -> Link:
     x, y, z = (turn.T @ (np.array(link.center_of_mass) - arm)).tolist()
     inertia = turn.T @ np.array(link.inertia_about_center_of_mass) @ turn
     return replace(link, center_of_mass=(x, y, z), inertia_about_center_of_mass=as_matrix((inertia + inertia.T) / 2.0))
-
-
-_INDENT = "  "
 
 
 def with_inertials(model: FullModel, urdf: Path, zeros: ArrayLike = 0.0) -> bytes:
@@ -141,7 +140,7 @@ def inertial_lines(link: Link) -> list[str]:
 
 @dataclass
 class _Place:
-    """Where in the file a link ends, and its inertial is, as byte offsets."""
+    """Byte offsets of the end of a link, and of its inertial."""
 
     end: int = 0
     inertial: tuple[int, int] | None = None
