@@ -21,6 +21,7 @@ from construct import Int16sl, Int32sl, Int32ul, Struct
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
+from jointbench.cli.console import table
 from jointwire import (
     BODIES,
     BY_NAME,
@@ -236,3 +237,27 @@ def _must_equal(found: dict[int, Columns], expected: dict[int, Columns]) -> None
         assert found[node].keys() == columns.keys()
         for name, values in columns.items():
             np.testing.assert_array_equal(found[node][name], values)
+
+
+def speed_table(speeds: tuple[Speed, ...]) -> str:
+    """A line per decoder: its best round, the spread of the rounds, and how often the slowest goes into it."""
+    slowest = min(speed.best for speed in speeds)
+    rows = [
+        [
+            speed.name, f"{speed.best / 1e6:.3f}", f"{speed.best * speed.values_per_sample / 1e6:.3f}",
+            f"{speed.best * speed.bytes_per_sample / 1e6:.1f}", f"{speed.spread:.1%}", f"{speed.best / slowest:.1f}",
+        ]
+        for speed in speeds
+    ]  # fmt: skip
+    return table(("decoder", "M samples/s", "M values/s", "MB/s", "spread", "times construct"), rows)
+
+
+def speed_fields(speed: Speed) -> dict[str, Any]:
+    """A decoder's figures, each round of it."""
+    return {
+        "samples_per_s": speed.best,
+        "values_per_s": speed.best * speed.values_per_sample,
+        "bytes_per_s": speed.best * speed.bytes_per_sample,
+        "spread": speed.spread,
+        "rounds": speed.rounds,
+    }

@@ -58,7 +58,7 @@ from jointbench.recording import FRAMES, Record, Recorder, RecordKind, record, s
 from jointbench.robot import Drive, Joint, load_robot
 from jointbench.stopping import SafeInterrupt
 from jointwire import BODIES, BY_NAME, Frame, FrameReader, MessageType, decode_frame, encode_frame
-from tools.bench.decoding import Speed, decode, race, run_stream
+from tools.bench.decoding import Speed, decode, race, run_stream, speed_fields, speed_table
 from tools.bench.peers import BenchmarkFailed
 from tools.machine import machine
 
@@ -413,19 +413,6 @@ def make_checks(speeds: tuple[Speed, ...], cost: HostCost) -> tuple[Check, ...]:
     )
 
 
-def speed_table(speeds: tuple[Speed, ...]) -> str:
-    """A line per decoder: its best round, the spread of the rounds, and how often the slowest goes into it."""
-    slowest = min(speed.best for speed in speeds)
-    rows = [
-        [
-            speed.name, f"{speed.best / 1e6:.3f}", f"{speed.best * speed.values_per_sample / 1e6:.3f}",
-            f"{speed.best * speed.bytes_per_sample / 1e6:.1f}", f"{speed.spread:.1%}", f"{speed.best / slowest:.1f}",
-        ]
-        for speed in speeds
-    ]  # fmt: skip
-    return table(("decoder", "M samples/s", "M values/s", "MB/s", "spread", "times construct"), rows)
-
-
 def cost_table(cost: HostCost, with_peaks: HostCost) -> str:
     """What came, and what it took."""
     parts = 100.0 * cost.cpu_parts
@@ -439,17 +426,6 @@ def cost_table(cost: HostCost, with_peaks: HostCost) -> str:
         ["  with a progress line's peaks", f"{100.0 * with_peaks.cpu:.2f}"],
     ]
     return table(("12 boards at 1 kHz", ""), rows) + f"\nledger: {cost.ledger.verdict}"
-
-
-def speed_fields(speed: Speed) -> dict[str, Any]:
-    """A decoder's figures, each round of it."""
-    return {
-        "samples_per_s": speed.best,
-        "values_per_s": speed.best * speed.values_per_sample,
-        "bytes_per_s": speed.best * speed.bytes_per_sample,
-        "spread": speed.spread,
-        "rounds": speed.rounds,
-    }
 
 
 if __name__ == "__main__":
