@@ -93,7 +93,7 @@ class BenchUnderTest:
 
         bench = read_bench_file(file)
         boards = tuple((board.node, board.joint, board.url) for board in bench.boards)
-        return cls(bench.name, file, bench.clock, bench.features, options.seed, options.out, boards, bench.limits)
+        return cls(bench.name, file, bench.clock, bench.features, options.seed, options.out, boards, bench.terms.limits)
 
 
 @dataclass(frozen=True)
