@@ -33,7 +33,7 @@ from jointbench.bench.flash.plan import carry_out, plan_flash
 from jointbench.bench.flash.slots import read_json, read_slots
 from jointbench.bench.port_lock import PortLock
 from jointbench.cli.main import main
-from jointbench.errors import BoardRefused, FlashError, FlashFailed, PortInUse
+from jointbench.errors import BoardRefused, FlashError, PortInUse
 from jointwire import BY_NAME
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
@@ -527,7 +527,7 @@ def test_a_full_file_system_and_an_unplugged_port(
         folder = tmp_path / f"{number}"
         shutil.copytree(used_board, folder)
         files = FailingFiles(folder, number, "half", lambda: error)
-        with pytest.raises(FlashFailed, match=rf"^step {number} of \d+, \w+ .*: .*{words}"):
+        with pytest.raises(FlashError, match=rf"^step {number} of \d+, \w+ .*: .*{words}"):
             flash_image(files, images[2])
         assert boot(folder).image == images[1].sha256
 
@@ -538,7 +538,7 @@ def test_no_room_is_seen_before_anything_is_written(
     shutil.copytree(used_board, tmp_path / "board")
     files = FailingFiles(tmp_path / "board", 0, "")
     monkeypatch.setattr(FolderFiles, "free", lambda self: 16_384)
-    with pytest.raises(FlashFailed, match=r"its file system is full: the image needs \d+ bytes, \d+ are free"):
+    with pytest.raises(FlashError, match=r"its file system is full: the image needs \d+ bytes, \d+ are free"):
         flash_image(files, build_image("unix", firmware=changed_firmware(tmp_path / "large", "'" + 60_000 * "x" + "'")))
     assert files.changes == []
 
@@ -549,6 +549,6 @@ def test_what_was_not_written_is_seen(used_board: Path, images: list[Image], tmp
             super().write(path, content[:-1] + b"?" if path.endswith("app.py") else content)
 
     shutil.copytree(used_board, tmp_path / "board")
-    with pytest.raises(FlashFailed, match=r"a/jointboard/app.py was written \(\w+\), but the board holds one"):
+    with pytest.raises(FlashError, match=r"a/jointboard/app.py was written \(\w+\), but the board holds one"):
         flash_image(Forgetful(tmp_path / "board"), images[2])
     assert boot(tmp_path / "board").image == images[1].sha256

@@ -19,7 +19,7 @@ from jointbench.bench.flash.board_files import Interpreter, ReplFiles
 from jointbench.bench.flash.plan import Step, Write, carry_out, plan_flash
 from jointbench.bench.flash.slots import files_in, read_json, read_slots
 from jointbench.cli.main import main
-from jointbench.errors import BoardError, FlashFailed, WrongBoard
+from jointbench.errors import BoardError, FlashError
 
 pytestmark = pytest.mark.slow
 TRIAL_WATCHDOG_MS = 8000  # of main.py
@@ -102,9 +102,9 @@ def test_a_full_flash(bench: BenchFile, tmp_path: Path) -> None:
         steps = plan_steps(files, tmp_path / "first")
         blocks = files.free() // 4096 - 12
         files._transport.exec(f"f = open('fill', 'wb')\nfor k in range({blocks}):\n f.write(bytes(4096))\nf.close()")
-        with pytest.raises(FlashFailed, match=r"^step \d+ of \d+, write b/.*: its file system is full"):
+        with pytest.raises(FlashError, match=r"^step \d+ of \d+, write b/.*: its file system is full"):
             carry_out(steps, files)
-        with pytest.raises(FlashFailed, match="its file system is full: the image needs"):
+        with pytest.raises(FlashError, match="its file system is full: the image needs"):
             plan_steps(files, tmp_path / "second")
     assert power_cycle(bench) == fresh
 
@@ -178,7 +178,7 @@ def test_an_interpreter_that_cannot_run_it(
     assert said
     changed_firmware(tmp_path / "changed", "changed = 1")
     options = FlashOptions(firmware=tmp_path / "changed", backups=tmp_path / "backup")
-    with pytest.raises(WrongBoard, match=rf"^j1 \(node 1\): {words}.*othing was written.*It runs image"):
+    with pytest.raises(FlashError, match=rf"^j1 \(node 1\): {words}.*othing was written.*It runs image"):
         flash_board(bench, bench.boards[:1], said, options)
     assert running(bench) == said.image_sha256
 

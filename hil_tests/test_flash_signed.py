@@ -28,7 +28,7 @@ from jointbench.bench.flash.image import Key, Keys, read_key
 from jointbench.bench.flash.plan import Write, carry_out, plan_flash
 from jointbench.bench.flash.slots import read_json
 from jointbench.cli.main import main
-from jointbench.errors import FlashFailed
+from jointbench.errors import FlashError
 
 KINDS = {"unix:": "unix", "qemu:": "mps2"}
 FIRST, SECOND = Key(bytes(range(32))), Key(bytes(range(100, 132)))
@@ -159,14 +159,14 @@ def test_the_host_keeps_the_slot_that_the_board_starts(board: Path, images: tupl
         (Keys(), "it starts signed images only; give its key"),
         (Keys(SECOND), "is not the key of this"),
     ):
-        with pytest.raises(FlashFailed, match=words):
+        with pytest.raises(FlashError, match=words):
             plan_flash(FolderFiles(board), images[0], {"version": 1, **CONFIG}, keys=keys)
 
 
 def test_a_loader_that_knows_no_signatures_is_given_no_key(tmp_path: Path, images: tuple[Image, Image]) -> None:
     files = fresh_board(tmp_path / "board", images[0])
     (tmp_path / "board" / "main.py").write_text("# an old one: slot.json\n")
-    with pytest.raises(FlashFailed, match=r"its main.py is another release's and knows no signatures"):
+    with pytest.raises(FlashError, match=r"its main.py is another release's and knows no signatures"):
         plan_flash(files, images[1], {"version": 1, **CONFIG}, keys=Keys(new=FIRST))
 
 

@@ -17,7 +17,7 @@ from hil_tests.suite.driven_joint import DrivenJoint
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, Board, open_bench
 from jointbench.cli.main import main
-from jointbench.errors import BoardRefused, SchemaMismatch, TrajectoryError
+from jointbench.errors import BoardRefused, TrajectoryError
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.recording import open_run, record
 from jointbench.robot import Robot, load_robot
@@ -227,7 +227,7 @@ def test_a_schema_of_one_field_more_is_refused_with_what_differs_and_what_to_do(
     other = other_schema()
     bench_file = bench_with_program(tmp_path, "j2", firmware_of(other))
     with virtual_bench(bench_file, out=tmp_path / "sim") as live, open_bench(live) as handshake_bench:
-        with pytest.raises(SchemaMismatch) as caught:
+        with pytest.raises(BoardRefused) as caught:
             handshake_bench.connect()
         text = str(caught.value)
         assert (caught.value.joint, caught.value.node) == ("j2", 2)
@@ -239,7 +239,7 @@ def test_a_schema_of_one_field_more_is_refused_with_what_differs_and_what_to_do(
         # It can still be told to stop, and asked about itself.
         handshake_bench.boards[1].stop()
         assert handshake_bench.boards[1].schema() == other
-        with pytest.raises(SchemaMismatch):
+        with pytest.raises(BoardRefused):
             handshake_bench.boards[1].arm()
 
 
@@ -273,7 +273,7 @@ def test_another_major_version_is_refused_and_can_be_diagnosed(
     with virtual_bench(bench_file, out=tmp_path / "sim") as live:
         with (
             open_bench(live) as handshake_bench,
-            pytest.raises(SchemaMismatch, match=r"^j1 \(node 1\): speaks wire 2\.\d "),
+            pytest.raises(BoardRefused, match=r"^j1 \(node 1\): speaks wire 2\.\d "),
         ):
             handshake_bench.connect()
         assert main(["list", str(live), "--json", "-"]) == 1

@@ -28,8 +28,8 @@ from jointbench.errors import (
     BenchLost,
     BoardFault,
     BoardLost,
+    BoardRefused,
     BoardSilent,
-    ConfigurationDiffers,
     JointbenchError,
     RunError,
 )
@@ -98,7 +98,7 @@ def test_facts_that_are_not_the_robots(tmp_path: Path) -> None:
     program = variation(board='board.facts["drive.ratio"] = 51000')
     message = r"^j5 \(node 5\): says drive\.ratio = 51, the robot file 101; is this"
     bench_file = bench_with_program(tmp_path, "j5", program)
-    with connecting(bench_file) as bench, pytest.raises(ConfigurationDiffers, match=message):
+    with connecting(bench_file) as bench, pytest.raises(BoardRefused, match=message):
         bench.connect()
 
 

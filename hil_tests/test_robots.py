@@ -31,11 +31,11 @@ from hil_tests.virtual_bench.plant import Plant
 from jointbench.bench import SOLE_EDGE, TIPPING_TIME, Bench, Ledger, open_bench
 from jointbench.errors import (
     BoardFault,
+    BoardRefused,
     BoardSilent,
-    ConfigurationDiffers,
     FitError,
     FootOffGround,
-    RobotFalls,
+    RobotFell,
     StuckFootSensor,
     TrajectoryError,
 )
@@ -175,9 +175,7 @@ def test_another_gear_is_refused_by_name(live: Path) -> None:
     with open_bench(live) as bench:
         pair = replace(bench.robot.couplings[1], matrix=((1530.0, 1530.0), (-1530.0, 1530.0)))
         bench.robot = replace(bench.robot, couplings=(bench.robot.couplings[0], pair, bench.robot.couplings[2]))
-        with pytest.raises(
-            ConfigurationDiffers, match=r"^j3 \(node 3\): says drive\.ratio = 3060, the robot file 1530"
-        ):
+        with pytest.raises(BoardRefused, match=r"^j3 \(node 3\): says drive\.ratio = 3060, the robot file 1530"):
             bench.connect()
 
 
@@ -286,7 +284,7 @@ def test_a_push_that_tips_it_stops_all_boards(biped_bench: Bench, tmp_path: Path
             pushed.append(progress.elapsed)
             inject(biped_bench, "shove", TRUNK, force_N=60.0)
 
-    with pytest.raises(RobotFalls, match=r"^r_foot \(node 13\): the robot falls, 1\.\d s into its motion: for 104 ms"):
+    with pytest.raises(RobotFell, match=r"^r_foot \(node 13\): the robot falls, 1\.\d s into its motion: for 104 ms"):
         play(biped_bench, tmp_path / "run", repeats=3, progress=push)
     for board in biped_bench.all_boards:
         board.hello()
@@ -298,7 +296,7 @@ def test_a_push_that_tips_it_stops_all_boards(biped_bench: Bench, tmp_path: Path
     assert run.ledger is not None
     assert run.ledger.closes, run.ledger.text()
     assert len(run.warnings) == 1
-    assert run.warnings[0].startswith("the run was stopped by RobotFalls: r_foot (node 13)")
+    assert run.warnings[0].startswith("the run was stopped by RobotFell: r_foot (node 13)")
     samples, foot = run.samples, biped_bench.robot.foot("r_foot")
     assert samples.foot_force is not None
     there = np.isfinite(samples.foot_force[:, 0, 0])
@@ -414,7 +412,7 @@ def test_a_board_that_lost_its_motor_is_not_taken_for_a_passive_joints(tmp_path:
     with (
         virtual_bench(bench_file, out=tmp_path / "sim") as rehab_live,
         open_bench(rehab_live) as bench,
-        pytest.raises(ConfigurationDiffers, match=said),
+        pytest.raises(BoardRefused, match=said),
     ):
         bench.connect()
 

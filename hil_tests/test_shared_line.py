@@ -22,7 +22,7 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, BoardLedger, open_bench
 from jointbench.bench.conversation import RETRANSMISSIONS
 from jointbench.bench.playback import keep_alive_us
-from jointbench.errors import BoardFault, BoardLost, BoardSilent, ConfigurationDiffers
+from jointbench.errors import BoardFault, BoardLost, BoardRefused, BoardSilent
 from jointbench.recording import open_run
 from jointbench.testing.measured import Measured
 from jointwire import State, Trip
@@ -178,7 +178,7 @@ def test_file_and_board_must_agree_on_the_line(tmp_path: Path, like: Path, fact:
     with (
         virtual_bench(bench_file, out=tmp_path / "sim") as live,
         open_bench(live) as bench,
-        pytest.raises(ConfigurationDiffers, match=message),
+        pytest.raises(BoardRefused, match=message),
     ):
         bench.connect()
 

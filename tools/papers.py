@@ -33,7 +33,7 @@ _GAIN = "test_papers.py::test_a1_of_the_published_plant_sees_a_gain_that_was_not
 _STROKES = "test_paper_nursing.py::test_friction_by_a_wrong_sign_is_seen"
 _STAIRS = "test_paper_nursing.py::test_the_printed_strokes_tell_the_plants_friction"
 _LINKS = "test_paper_nursing.py::test_another_robot_than_the_one_that_was_fitted_is_seen"
-_REFUSED = ("WrongTotalMass", "StuckFootSensor", "RobotFalls", "FootOffGround")
+_REFUSED = ("WrongTotalMass", "StuckFootSensor", "RobotFell", "FootOffGround")
 _NAMED = "test_paper_biped.py::test_a_fault_that_is_called_something_else_is_seen"
 _COUNTS = "test_paper_biped.py::test_counts_of_runs_solver_and_faults_can_be_red"
 

@@ -17,7 +17,7 @@ from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file,
 from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.bench import BenchTerms
 from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
-from jointbench.errors import JointbenchError, NoSuchChain, RobotFileError
+from jointbench.errors import JointbenchError, RobotError, RobotFileError
 from jointbench.foreign import text_of, toml_values
 from jointbench.robot import Robot, chain_of, load_robot, split_reference
 from jointbench.robot.table import Table
@@ -191,7 +191,7 @@ class BenchFile:
         """
         try:
             robot = chain_of(self.robot, modules)
-        except NoSuchChain as error:
+        except RobotError as error:
             raise BenchFileError(str(error)) from error
         boards = tuple(_boards_of_chain(self.boards, robot))
         ends = {HOST, *(motor.joint for board in boards for motor in board.motors)}

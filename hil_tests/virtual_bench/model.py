@@ -11,7 +11,7 @@ from hil_tests.virtual_bench.kinds import PlantKind as PlantKind
 from hil_tests.virtual_bench.plant_file import TICK as TICK
 from hil_tests.virtual_bench.plant_file import PlantFile
 from jointbench.arrays import Array
-from jointbench.errors import RedundantDrives
+from jointbench.errors import RobotError
 from jointbench.robot import Joint, Link, Robot
 
 
@@ -36,7 +36,7 @@ class Transmission:
         """
         try:
             turns = robot.transmission_matrix
-        except RedundantDrives as error:
+        except RobotError as error:
             raise BenchFileError(f"{error}; the virtual bench has one drive for each joint") from error
         self.coupled = bool(robot.couplings)
         joints = {joint for coupling in robot.couplings for joint in coupling.joints}

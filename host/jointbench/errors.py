@@ -9,60 +9,28 @@ class JointbenchError(Exception):
         return " ".join(str(argument) for argument in self.args)
 
 
-class UnknownRobot(JointbenchError, KeyError):
-    """Raised when a robot is neither in the library nor a readable robot file."""
-
-
-class NoSuchChain(JointbenchError, ValueError):
-    """Raised when a robot is asked for its first joints, and it has not as many or cannot be parted there."""
+class RobotError(JointbenchError, ValueError):
+    """Raised when a robot cannot be what is asked of it: no such robot, joint or foot, parts that do not fit."""
 
 
 class RobotFileError(JointbenchError, ValueError):
     """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
 
 
-class BadModule(JointbenchError, ValueError):
-    """Raised when modules make no arm: an unknown type, a serial number twice, a misfit, a gap, no word of one."""
-
-
-class UnknownFoot(JointbenchError, KeyError):
-    """Raised when a robot has no foot of the given name."""
-
-
-class UnknownJoint(JointbenchError, KeyError):
-    """Raised when a robot has no joint of the given name."""
-
-
-class BadFoot(JointbenchError, ValueError):
-    """Raised when the corners of a foot span no flat sole."""
-
-
-class BadLinkKind(JointbenchError, ValueError):
-    """Raised when links that are to be of one kind are not alike, or an axis has no direction."""
-
-
-class BadCompensation(JointbenchError, ValueError):
-    """Raised when a compensation's names clash with others, or its columns are of another shape or not finite."""
-
-
 class ShapeError(JointbenchError, ValueError):
     """Raised when an array does not have the shape that the robot asks for."""
 
 
-class UnclearRank(JointbenchError, ArithmeticError):
-    """Raised when no gap separates independent from dependent parameters."""
+class NumericalError(JointbenchError, ArithmeticError):
+    """Raised when a computation has no clear answer: no gap shows the rank, or a solver ends without a solution."""
 
 
 class ExcitationError(JointbenchError, ValueError):
-    """Raised when an excitation is asked for with impossible settings."""
+    """Raised when an excitation is asked for with impossible settings, or within an impossible workspace."""
 
 
 class InfeasibleExcitation(ExcitationError):
-    """Raised when no motion of the family keeps within a joint's limits."""
-
-
-class LosesBalance(InfeasibleExcitation):
-    """Raised when a robot on one foot would tip over it, or is not to stand on a foot that could carry it."""
+    """Raised when no motion of the family keeps within a joint's limits, or a robot on one foot would tip over."""
 
 
 class SignalError(JointbenchError, ValueError):
@@ -70,7 +38,7 @@ class SignalError(JointbenchError, ValueError):
 
 
 class FitError(JointbenchError, ValueError):
-    """Raised when a fit or validation is asked of a run that cannot give it."""
+    """Raised when a fit, validation or comparison is asked of data or models that cannot give it."""
 
 
 class StanceError(FitError):
@@ -86,35 +54,23 @@ class FootOffGround(StanceError):
 
 
 class RobotFell(StanceError):
-    """Raised when the robot tipped over the edge of its support foot while it was recorded."""
+    """Raised when a robot that stands on one foot tips over its edge or leaves the ground."""
 
 
 class WrongTotalMass(StanceError):
     """Raised when the support foot carries another weight than that of the mass given."""
 
 
-class NotSimulable(FitError):
-    """Raised when a robot cannot be simulated with the parameters at hand: they are no body's, or do not follow."""
-
-
 class ModelFileError(JointbenchError, ValueError):
     """Raised when a model file cannot be read or was written by something else."""
 
 
-class MappingError(JointbenchError, ValueError):
-    """Raised when a mapping of somebody's log to a run has a missing, unknown, mistyped or contradictory entry."""
-
-
 class ImportedDataError(JointbenchError, ValueError):
-    """Raised when a log to import is missing, ragged, not numeric, too short or has a gap."""
+    """Raised when a log, or the mapping that says how to read it, cannot become a run; says which entry, and why."""
 
 
 class FileNotWritten(JointbenchError, OSError):
-    """Raised when a file cannot be written: the disk is full or gone, or the place is not ours; it is as it was."""
-
-
-class FileIsThere(JointbenchError, FileExistsError):
-    """Raised when a named file would be overwritten, and nobody said that it may be."""
+    """Raised when a file cannot be written: no room, not ours, or there already; what was there is as it was."""
 
 
 class RunError(JointbenchError, ValueError):
@@ -129,16 +85,8 @@ class MissingExtra(JointbenchError, ImportError):
     """Raised when a function needs packages that only an extra of the distribution installs."""
 
 
-class ReportError(JointbenchError, OSError):
-    """Raised when a report's file cannot be written."""
-
-
-class MonitorError(JointbenchError, OSError):
-    """Raised when the live page of a bench cannot be served where it is wanted."""
-
-
 class BenchFileError(JointbenchError, ValueError):
-    """Raised when a bench file has a missing, unknown, mistyped or contradictory entry."""
+    """Raised when a bench file, or a fault:// URL in it, has a missing, unknown, mistyped or contradictory entry."""
 
 
 class RequirementsError(JointbenchError, ValueError):
@@ -171,7 +119,7 @@ class BenchLost(JointbenchError, ConnectionError):
 
 
 class FeedError(JointbenchError, OSError):
-    """Raised when the live feed of a bench cannot be served or read: its folder, its socket or its version."""
+    """Raised when a bench's live feed or live page cannot be served or read: its folder, its address or its version."""
 
 
 class StopAsked(JointbenchError):
@@ -201,101 +149,17 @@ class BoardLost(BoardError, ConnectionError):
     """Raised when a board's process or port is gone."""
 
 
-class BoardReset(BoardError, ConnectionError):
-    """Raised when a board starts again in the middle of a motion."""
-
-
 class BoardRefused(BoardError, ValueError):
-    """Raised when a board answers a request with a refusal."""
+    """Raised when a board answers with a refusal, or its wire or its registers are not what the host needs."""
 
 
 class BoardFault(BoardError):
-    """Raised when a board tripped and switched its motor off."""
-
-
-class RobotFalls(JointbenchError):
-    """Raised when a robot that stands on a foot tips over its edge or leaves the ground while it moves."""
-
-
-class SchemaMismatch(BoardError):
-    """Raised when a board was built from another definition of the wire than this host."""
-
-
-class ConfigurationDiffers(BoardError, ValueError):
-    """Raised when a board's registers are not what was written, or do not suit the robot."""
-
-
-class FaultUrlError(JointbenchError, ValueError):
-    """Raised when a fault:// URL names an unknown fault, a value that is not allowed, or no port."""
+    """Raised when a board tripped and switched its motor off, or started again in the middle of a motion."""
 
 
 class FlashError(JointbenchError):
     """Raised when firmware cannot be built for a board or put onto it; says what the board runs now."""
 
 
-class WrongBoard(FlashError, ValueError):
-    """Raised when a board is of another kind, or its interpreter cannot run the image."""
-
-
-class FlashFailed(FlashError, OSError):
-    """Raised when a board's file system cannot be written, or does not hold what was written."""
-
-
-class BadWeight(JointbenchError, ValueError):
-    """Raised when a weight of least squares is negative or not a number."""
-
-
-class WorkspaceError(JointbenchError, ValueError):
-    """Raised when a workspace is impossible, cannot be read, or names what the robot does not have."""
-
-
-class RedundantDrives(JointbenchError, ValueError):
-    """Raised when a robot has more motors than joints where one motor of each joint is needed."""
-
-
-class UnknownStiffness(JointbenchError, ValueError):
-    """Raised when it matters how far a flexible drive gives, and its stiffness is not known."""
-
-
-class UnknownInertia(JointbenchError, ValueError):
-    """Raised when it matters what a robot's links weigh, and its file does not say it."""
-
-
-class NoLinkKinds(JointbenchError, ValueError):
-    """Raised when a robot's file does not say which of its links are alike."""
-
-
-class NotMirrored(JointbenchError, ValueError):
-    """A biped's legs are to be mirror images of each other, and are not."""
-
-
-class FixedBase(JointbenchError, ValueError):
-    """Raised when a robot whose base stands still is asked what a base that moves does."""
-
-
-class SchedulerUnreachable(JointbenchError, ConnectionError):
-    """Raised when the scheduler of a Dask cluster does not answer."""
-
-
 class ExportError(JointbenchError, ValueError):
     """Raised when a model cannot be written in a format: nothing can have such values, or the format no such thing."""
-
-
-class ImpossibleParameters(JointbenchError, ValueError):
-    """Raised when an estimate is too far from everything that is physically possible to be taken for noise."""
-
-
-class PhysicalSolverFailed(JointbenchError, ArithmeticError):
-    """Raised when the search for physically possible parameters ends without an answer."""
-
-
-class IncomparableModels(JointbenchError, ValueError):
-    """Raised when two models' parameters do not stand for the same things."""
-
-
-class FleetError(JointbenchError, ValueError):
-    """Raised when a fleet is asked for with impossible settings, or none of its runs can be fitted."""
-
-
-class LogCheckError(JointbenchError, ValueError):
-    """Raised when a log has too little in one piece to be looked at."""

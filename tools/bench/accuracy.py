@@ -16,7 +16,7 @@ from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.dynamics import base_parameters
-from jointbench.errors import PhysicalSolverFailed
+from jointbench.errors import NumericalError
 from jointbench.excitation import Excitation, plan_excitation
 from jointbench.identification import Model
 from tools.bench.simulated_recordings import (
@@ -121,7 +121,7 @@ def _judged(model: Model) -> tuple[tuple[str, ...], float]:
     """What is wrong with the standard parameters that the model gives, and how far the estimate is from them [σ]."""
     try:
         found = model.physical
-    except PhysicalSolverFailed as error:
+    except NumericalError as error:
         return (str(error),), float("nan")
     return impossible(model.robot, found.standard_parameters, found.drive_parameters), found.distance
 

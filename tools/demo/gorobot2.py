@@ -32,7 +32,7 @@ from jointbench.cli.stance import (
     stances_of,
     torques_of,
 )
-from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor, WrongTotalMass
+from jointbench.errors import FootOffGround, JointbenchError, RobotFell, StuckFootSensor, WrongTotalMass
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import (
     ReducedParameters,
@@ -109,9 +109,7 @@ def refusals(stage: Stage, bench_file: Path, motion: Excitation, good: Run, tota
         with open_bench(live) as bench:
             _ready(bench)
             shove = _Shove(bench)
-            found.append(
-                _refusal("robot shoved over", RobotFalls, lambda: _play(bench, motion, stage, "shoved", shove))
-            )
+            found.append(_refusal("robot shoved over", RobotFell, lambda: _play(bench, motion, stage, "shoved", shove)))
         with open_bench(live) as bench:
             _ready(bench)
             found.append(_refusal("foot off the ground", FootOffGround, lambda: _play(bench, motion, stage, "lying")))

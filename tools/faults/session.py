@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.bench import open_bench
-from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent, JointbenchError, PortInUse
+from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent, JointbenchError, PortInUse
 from jointwire import MessageType, State
 from tools.faults.cell import MOMENTS_US, Cell, StateNotReached
 from tools.faults.subject import (
@@ -226,7 +226,7 @@ class Session:
         if board.state is State.FAULT and (board.fault.trip if board.fault else self._latched) != self._latched:
             raise board.fault_error()
         if board.state is State.DISARMED and before in (State.ARMED, State.RUNNING):
-            raise BoardReset(board.joint, board.node, "has started again")
+            raise BoardFault(board.joint, board.node, "has started again")
         if self.clock.now_us() - board.last_frame_us > SILENCE_US:
             raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s")
 

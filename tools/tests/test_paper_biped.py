@@ -137,7 +137,7 @@ def test_counts_of_runs_solver_and_faults_can_be_red() -> None:
     assert ok(solver_lines(paper, paper, replace(slow, iterations=24)), "iterations_to_papers")
 
 
-@pytest.mark.parametrize("wanted", ["WrongTotalMass", "StuckFootSensor", "RobotFalls", "FootOffGround"])
+@pytest.mark.parametrize("wanted", ["WrongTotalMass", "StuckFootSensor", "RobotFell", "FootOffGround"])
 def test_a_fault_that_is_called_something_else_is_seen(wanted: str) -> None:
     assert ok(refusal_lines([Refusal("a fault", wanted, wanted, "…")]), f"named_{wanted}")
     for named in ("nothing", "RunError"):

@@ -101,8 +101,8 @@ class Bench:
 
         Raises:
             BoardSilent, BoardLost: a board does not answer.
-            SchemaMismatch: a board's firmware is another release's; says what differs and how to update it.
-            ConfigurationDiffers: a board is another joint's, or its facts do not suit robot or bench file.
+            BoardRefused: a board's firmware is another release's; says what differs and how to update it; or a board is
+                another joint's, or its facts do not suit robot or bench file.
         """
         self.publish("connecting")
         identities: list[Identity] = []
@@ -166,9 +166,8 @@ class Bench:
             changes: fields of JointSettings to replace in all of them, such as `cutoff_hz=50.0`.
 
         Raises:
-            ConfigurationDiffers: a value does not fit, or reads back as another.
+            BoardRefused: a value does not fit, or reads back as another; or a board is driving.
             BoardFault: a fault is latched on a board; clear() first.
-            BoardRefused: a board is driving.
             BenchFileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
@@ -265,7 +264,7 @@ class Bench:
         Raises:
             TrajectoryError: a joint without a motor is asked elsewhere, one stands outside its window or is asked out
                 of it, or the way takes more torque or current than is allowed at any speed.
-            BoardFault, BoardLost, BoardSilent, FootOffGround, StuckFootSensor, RobotFalls: as in `play`.
+            BoardFault, BoardLost, BoardSilent, FootOffGround, StuckFootSensor, RobotFell: as in `play`.
         """
         start = self.positions()
         goal = pose_within_reach(self.robot, self.facts, start, np.asarray(pose, dtype=float))
@@ -308,7 +307,7 @@ class Bench:
             BoardLost, BoardSilent: a board is gone, or says nothing any more.
             BoardRefused: a board refused to load, arm or start.
             FootOffGround, StuckFootSensor: it does not stand, or nobody can tell.
-            RobotFalls: it fell.
+            RobotFell: it fell.
         """
         self._need_connection()
         watched = standing and self.foot_boards
@@ -421,7 +420,7 @@ def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None)
 
     Raises:
         BenchFileError: the file is wrong, or its boards are not those of the robot.
-        UnknownRobot, RobotFileError: the robot cannot be loaded.
+        RobotError, RobotFileError: the robot cannot be loaded.
         BoardLost: a port cannot be opened.
         BenchLost: the virtual bench does not answer.
 

@@ -10,7 +10,7 @@ from jointbench.arrays import Array
 from jointbench.bench.bench_file import BenchFile
 from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
-from jointbench.errors import BenchFileError, ConfigurationDiffers
+from jointbench.errors import BenchFileError, BoardRefused
 from jointbench.robot import Drive, Robot
 
 
@@ -48,7 +48,7 @@ def check_boards(robot: Robot, boards: Sequence[Board], facts: Sequence[Facts]) 
         boards, facts: of each joint.
 
     Raises:
-        ConfigurationDiffers: names the board, what it says and what is expected.
+        BoardRefused: names the board, what it says and what is expected.
     """
     for joint, (board, board_facts) in enumerate(zip(boards, facts, strict=True)):
         check_board(robot, joint, board, board_facts, facts[0])
@@ -64,7 +64,7 @@ def check_board(robot: Robot, joint: int, board: Board, facts: Facts, first: Fac
         first: of the first joint's board.
 
     Raises:
-        ConfigurationDiffers: as in `check_boards`.
+        BoardRefused: as in `check_boards`.
     """
     _check_facts(board, facts, first, float(board_ratios(robot)[joint]))
     _check_motor(board, facts, robot.drives[joint])
@@ -78,16 +78,16 @@ def check_feet(boards: Sequence[Board], facts: Sequence[Facts], first: Facts) ->
         first: of the first joint's board.
 
     Raises:
-        ConfigurationDiffers: names the foot, what its board says and what is expected.
+        BoardRefused: names the foot, what its board says and what is expected.
     """
     for board, board_facts in zip(boards, facts, strict=True):
         _check_common(board, board_facts, first)
         if board_facts.has_motor:
-            raise ConfigurationDiffers(
+            raise BoardRefused(
                 board.joint, board.node, "drives a motor (board.channels), the bench file has it read a foot's sensors"
             )
         if missing := [name for name in FOOT_CHANNELS if not board_facts.has(name)]:
-            raise ConfigurationDiffers(
+            raise BoardRefused(
                 board.joint,
                 board.node,
                 f"does not measure {', '.join(missing)} (board.channels); a foot's board reads all four corners",
@@ -98,7 +98,7 @@ def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
     """Refuse boards that are set up for another kind of line than the bench file gives them.
 
     Raises:
-        ConfigurationDiffers: names the board and its line.
+        BoardRefused: names the board and its line.
     """
     by_node = {board_facts.registers["board.node"]: board_facts for board_facts in facts}
     for entries in file.lines:
@@ -113,7 +113,7 @@ def check_lines(file: BenchFile, facts: Sequence[Facts]) -> None:
                 else f"is not set up for a shared line, but the bench file gives {entry.url!r} to {len(entries)} "
                 "boards; set its fact board.shared_line = 1, or give each board a url of its own"
             )
-            raise ConfigurationDiffers(entry.joint, entry.node, text)
+            raise BoardRefused(entry.joint, entry.node, text)
 
 
 def board_ratios(robot: Robot) -> Array:
@@ -131,14 +131,14 @@ def board_ratios(robot: Robot) -> Array:
 
 def _check_common(board: Board, facts: Facts, first: Facts) -> None:
     if facts.registers["board.node"] != board.node:
-        raise ConfigurationDiffers(
+        raise BoardRefused(
             board.joint,
             board.node,
             f"is node {facts.registers['board.node']} by its own register; correct the bench file",
         )
     for name in ("board.tick_period", "knots.ticks"):
         if facts.registers[name] != first.registers[name]:
-            raise ConfigurationDiffers(
+            raise BoardRefused(
                 board.joint,
                 board.node,
                 f"{name} = {facts.registers[name]}, the first board has {first.registers[name]}; they must be equal",
@@ -148,13 +148,13 @@ def _check_common(board: Board, facts: Facts, first: Facts) -> None:
 def _check_facts(board: Board, facts: Facts, first: Facts, ratio: float) -> None:
     _check_common(board, facts, first)
     if abs(facts.ratio - ratio) > 0.5e-3:  # half of the register's step
-        raise ConfigurationDiffers(
+        raise BoardRefused(
             board.joint,
             board.node,
             f"says drive.ratio = {facts.ratio:g}, the robot file {ratio:g}; is this the board of another joint?",
         )
     if any(facts.has(name) for name in FOOT_CHANNELS):
-        raise ConfigurationDiffers(
+        raise BoardRefused(
             board.joint, board.node, "reads a foot's sensors (board.channels), the bench file has it drive a joint"
         )
 
@@ -165,10 +165,10 @@ def _check_motor(board: Board, facts: Facts, drive: Drive) -> None:
     if facts.has_motor != driven:
         board_has = "drives a motor" if facts.has_motor else "has no motor"
         robot_has = "has a drive for it" if driven else "has no drive for it"
-        raise ConfigurationDiffers(
+        raise BoardRefused(
             board.joint, board.node, f"{board_has} (board.channels), the robot file {robot_has}; correct one of them"
         )
     if not facts.has(facts.position_channel):
-        raise ConfigurationDiffers(
+        raise BoardRefused(
             board.joint, board.node, f"does not measure {facts.position_channel} (board.channels), so where it is"
         )

@@ -10,7 +10,7 @@ from typing import Any
 from jointbench.bench.fault import is_fault_url, parse_fault_url
 from jointbench.bench.line import refused_scheme
 from jointbench.bench.settings import SAMPLE_EVERY, ServoOverride
-from jointbench.errors import BenchFileError, FaultUrlError, RobotFileError
+from jointbench.errors import BenchFileError, RobotFileError
 from jointbench.robot import from_folder
 from jointbench.robot.table import Table, read_table
 
@@ -192,7 +192,7 @@ def _faults(entry: Table) -> tuple[int, str]:
 def _check_profile(table: Table, url: str) -> None:
     try:
         parse_fault_url(url)
-    except FaultUrlError as error:
+    except BenchFileError as error:
         table.fault(str(error))
 
 

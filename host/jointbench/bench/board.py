@@ -19,7 +19,7 @@ from jointbench.bench.conversation import CLEARING, ChunkListener, Conversation,
 from jointbench.bench.identity import Facts, Identity
 from jointbench.bench.line import Line, Port
 from jointbench.bench.sync import Exchange
-from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent, ConfigurationDiffers, SchemaMismatch
+from jointbench.errors import BoardError, BoardFault, BoardRefused, BoardSilent
 from jointbench.files import write_file
 from jointwire import (
     BY_NAME,
@@ -155,7 +155,7 @@ class Board:
         """Greet the board, which must have been built from this host's definition of the wire.
 
         Raises:
-            SchemaMismatch: it was built from another; says what differs and how to update it.
+            BoardRefused: it was built from another; says what differs and how to update it.
             BoardSilent, BoardLost: it does not answer.
         """
         identity = self.greet()
@@ -166,7 +166,7 @@ class Board:
         """Go no further with a board, once greeted, whose frames this host would misread.
 
         Raises:
-            SchemaMismatch: as in `hello`.
+            BoardRefused: as in `hello`.
         """
         identity = self.identity or self.greet()
         if not identity.has_our_schema:
@@ -174,7 +174,7 @@ class Board:
                 f"speaks wire {identity.wire} with schema {identity.schema_hash:08x}, this host "
                 f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR} with {own_schema().hash:08x}: {self.differences()}"
             )
-            raise SchemaMismatch(self.joint, self.node, f"{text}. {self._update}" if self._update else text)
+            raise BoardRefused(self.joint, self.node, f"{text}. {self._update}" if self._update else text)
 
     def schema(self) -> Schema:
         """The schema it was built with; asked of the board unless this host knows it already.
@@ -228,8 +228,7 @@ class Board:
 
         Raises:
             BoardFault: a fault is latched; clear() first.
-            BoardRefused: as in `write_register`.
-            ConfigurationDiffers: one reads back as another value.
+            BoardRefused: as in `write_register`; or one reads back as another value.
         """
         if self.state is State.FAULT:
             raise self.fault_error()
@@ -239,7 +238,7 @@ class Board:
         for name, raw in values.items():
             if registers[name] != raw:
                 text = f"{name} was set to {raw} and reads back {registers[name]}"
-                raise ConfigurationDiffers(self.joint, self.node, text)
+                raise BoardRefused(self.joint, self.node, text)
 
     def ping(self) -> Exchange:
         """Exchange times with the board.
@@ -259,7 +258,7 @@ class Board:
 
         Raises:
             BoardRefused: too long, outside the limits, or not in this state.
-            SchemaMismatch, BoardSilent, BoardLost: as in `hello`.
+            BoardRefused, BoardSilent, BoardLost: as in `hello`.
         """
         data = np.ascontiguousarray(knots, dtype="<i4").tobytes()
         identity = self.identity or self.hello()
@@ -279,7 +278,7 @@ class Board:
             BoardFault: a fault is latched; clear() first.
             BoardRefused: nothing is loaded, the joint is outside its window, or the board's registers or
                 trajectory are not those that were last read from it, written to it or loaded here.
-            SchemaMismatch, BoardSilent, BoardLost: as in `hello`.
+            BoardRefused, BoardSilent, BoardLost: as in `hello`.
         """
         self.hello()  # a token is good once
         if self.state is State.FAULT:

@@ -21,7 +21,7 @@ from jointbench.bench.fitness import (
 )
 from jointbench.bench.settings import default_settings
 from jointbench.bench.trajectory import Trajectory
-from jointbench.errors import BoardError, ConfigurationDiffers
+from jointbench.errors import BoardError, BoardRefused
 from jointbench.robot import Robot, load_robot
 
 __all__ = ["BoardFinding", "check_up"]
@@ -39,7 +39,7 @@ def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1
         What was found, board by board in the order of the file.
 
     Raises:
-        BenchFileError, UnknownRobot, RobotFileError: the file, or its robot, is wrong.
+        BenchFileError, RobotError, RobotFileError: the file, or its robot, is wrong.
         BenchLost: the virtual bench does not answer.
     """
     robot = load_robot(file.robot)
@@ -96,7 +96,7 @@ def _together(
     findings += settings_findings(drivers, robot, settings)
     try:
         check_lines(file, [board.facts for board in (*drivers, *feet) if board.facts])
-    except ConfigurationDiffers as error:
+    except BoardRefused as error:
         findings.append(BoardFinding(error.joint, "line", False, "–", error.text))
     if plan is None:
         return findings

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
-from jointbench.errors import FootOffGround, RobotFalls, StuckFootSensor
+from jointbench.errors import FootOffGround, RobotFell, StuckFootSensor
 from jointbench.robot import CORNERS, Foot, Robot
 from jointwire import ChannelKind, Frame, decode_samples, divider, stack_samples
 
@@ -172,13 +172,13 @@ class FallWatch:
             elapsed: since the motion began [s], for the message.
 
         Raises:
-            RobotFalls: it does; all motors must be switched off.
+            RobotFell: it does; all motors must be switched off.
         """
         if self._bad < TIPPING_TIME:
             return
         total, (x, y) = float(self._newest.sum()), 1e3 * self.foot.pressure_point(self._newest)
         place = f" with the pressure at ({x:+.0f}, {y:+.0f}) mm of the sole's middle" if np.isfinite(x) else ""
-        raise RobotFalls(
+        raise RobotFell(
             f"{self._named}: the robot falls, {max(elapsed, 0.0):.1f} s into its motion: for {1e3 * self._bad:.0f} ms "
             f"it has carried {total:.0f} N{place}, and not {LEAST_FOOT_FORCE * self._stood:.0f} N at least, "
             f"{1e3 * self._edge:.0f} mm inside the sole's edge. Its motors are off: set it up again, look for what it "

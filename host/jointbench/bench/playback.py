@@ -18,7 +18,7 @@ from jointbench.bench.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
 from jointbench.bench.subscribers import Progress, ProgressCallback, Sink
 from jointbench.bench.sync import Exchange, board_clock
 from jointbench.bench.trajectory import Trajectory, check_repeats, trajectory_knots
-from jointbench.errors import BenchLost, BoardError, BoardReset, BoardSilent
+from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent
 from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Frame, State, Trip
 
@@ -343,7 +343,7 @@ class _Playback:
                 raise BoardSilent(board.joint, board.node, f"sent nothing for {SILENCE_US / 1e6:g} s while moving")
         for board in self.drivers:
             if board.state is State.DISARMED:
-                raise BoardReset(board.joint, board.node, RESET)
+                raise BoardFault(board.joint, board.node, RESET)
             if now_us > deadline and board.state is not State.DONE:
                 raise BoardSilent(board.joint, board.node, "has not finished long after its trajectory's end")
 

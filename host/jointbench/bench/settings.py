@@ -14,7 +14,7 @@ from jointbench.bench.client import RegisterName
 from jointbench.bench.conversation import range_text, si_text
 from jointbench.bench.identity import Facts
 from jointbench.dynamics import inverse_dynamics
-from jointbench.errors import BenchFileError, ConfigurationDiffers
+from jointbench.errors import BenchFileError, BoardRefused
 from jointbench.robot import DriveTrain, Robot
 from jointbench.signals import butterworth_sections
 from jointwire import BRIDGE_CHANNELS, BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
@@ -231,7 +231,7 @@ class MotorSettings:
             sample_every: ticks from one sample that it streams to the next.
 
         Raises:
-            ConfigurationDiffers: a value does not fit its register; names it and what is allowed.
+            BoardRefused: a value does not fit its register; names it and what is allowed.
             SignalError: the filter cannot be built.
         """
         own = self.joint
@@ -243,7 +243,7 @@ class MotorSettings:
         for name, value in raw.items():
             register = BY_NAME[name]
             if not register.minimum <= value <= register.maximum:
-                raise ConfigurationDiffers(
+                raise BoardRefused(
                     joint, node, f"{name} would be {si_text(register, value)}, allowed is {range_text(register)}"
                 )
         return raw

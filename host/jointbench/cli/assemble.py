@@ -9,7 +9,7 @@ from pathlib import Path
 from jointbench.bench import BenchFile, BoardEntry, Connections, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.errors import BadModule
+from jointbench.errors import RobotError
 from jointbench.files import write_file
 from jointbench.robot import Module, assemble, load_robot, module_types
 
@@ -56,7 +56,7 @@ def ask_modules(file: BenchFile) -> list[Module]:
     """The modules of a bench's boards from the base on, which is the order of their nodes.
 
     Raises:
-        BadModule: nodes leave a gap, or a board tells no module.
+        RobotError: nodes leave a gap, or a board tells no module.
         BoardSilent, BoardLost, BenchLost: a board, or the virtual bench, does not answer.
     """
     entries = sorted(file.boards, key=lambda entry: entry.node)
@@ -70,11 +70,11 @@ def ask_modules(file: BenchFile) -> list[Module]:
 
 def _check_nodes(file: BenchFile, entries: Sequence[BoardEntry]) -> None:
     if feet := [entry.joint for entry in entries if entry.on_foot]:
-        raise BadModule(f"bench {file.name!r} has boards of feet ({', '.join(feet)}); a chain of modules has none")
+        raise RobotError(f"bench {file.name!r} has boards of feet ({', '.join(feet)}); a chain of modules has none")
     nodes = [entry.node for entry in entries]
     missing = sorted(set(range(1, nodes[-1] + 1)) - set(nodes))
     if missing:
-        raise BadModule(
+        raise RobotError(
             f"bench {file.name!r} has nodes {', '.join(map(str, nodes))}, and none of {', '.join(map(str, missing))}; "
             "modules are numbered from the base on, 1, 2, 3, without a gap: which module sits there?"
         )
@@ -84,7 +84,7 @@ def _module(entry: BoardEntry, connections: Connections) -> Module:
     identity = connections.boards[entry.joint].greet()
     where = f"{entry.joint} (node {entry.node})"
     if not identity.module_type:
-        raise BadModule(
+        raise RobotError(
             f'{where}: its board tells no module; write "module": {{"type": …, "serial": …}} into its config.json, and '
             f"flash it with that (`jointbench flash --config FILE`): its firmware speaks wire {identity.wire}, and 1.2 "
             f"is the first that tells. Types are {', '.join(module_types())}"

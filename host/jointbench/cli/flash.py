@@ -20,7 +20,7 @@ from jointbench.bench.flash import (
 )
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import BoardLost, FlashError, UnknownJoint
+from jointbench.errors import BoardLost, FlashError, RobotError
 
 VERB = "flash"
 EXAMPLE = "jointbench flash bench.toml --joint j3"
@@ -101,7 +101,7 @@ def _chosen(file: BenchFile, joint: str | None) -> list[BoardEntry]:
     entries = [entry for entry in file.boards if joint in (None, entry.joint)]
     if not entries:
         joints = ", ".join(entry.joint for entry in file.boards)
-        raise UnknownJoint(f"bench {file.name!r} has no board for joint {joint!r}; its joints: {joints}")
+        raise RobotError(f"bench {file.name!r} has no board for joint {joint!r}; its joints: {joints}")
     return entries
 
 

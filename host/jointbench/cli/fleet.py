@@ -14,7 +14,7 @@ import numpy as np
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import finite
-from jointbench.errors import FleetError, IncomparableModels
+from jointbench.errors import FitError
 from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
@@ -42,10 +42,10 @@ def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
 def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping[str, Any]) -> Result:
     """Fits each run, writes its model, prints what differs; exit code 1 where a run has no model or a refused one."""
     if options.workers is not None and options.scheduler is not None:
-        raise FleetError("--jobs are processes of this machine, --scheduler has its own; leave one out")
+        raise FitError("--jobs are processes of this machine, --scheduler has its own; leave one out")
 
     if options.csv and not Path(options.csv).absolute().parent.is_dir():
-        raise FleetError(f"--csv {options.csv}: no folder {Path(options.csv).parent}; make it, or name another")
+        raise FitError(f"--csv {options.csv}: no folder {Path(options.csv).parent}; make it, or name another")
 
     def told(member: FleetMember, done: int, of: int) -> None:
         console.progress(f"{done} of {of} runs, {member.name} last", done / of)
@@ -98,7 +98,7 @@ def apart_text(first: Family, other: Family) -> str:
     """Why units are not of the first family."""
     try:
         check_comparable(first.models[0], other.models[0])
-    except IncomparableModels as error:
+    except FitError as error:
         return f"{', '.join(other.units)} not with {first.units[0]}: {error}"
     return ""
 

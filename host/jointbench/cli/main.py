@@ -16,7 +16,7 @@ from jointbench.checks import Result, is_result
 from jointbench.cli import here
 from jointbench.cli.console import Console
 from jointbench.cli.parser import VERBS, build_parser
-from jointbench.errors import FileIsThere, JointbenchError
+from jointbench.errors import FileNotWritten, JointbenchError
 from jointbench.files import write_file
 from jointbench.stopping import exit_code, signals_stop, why_ended
 
@@ -169,13 +169,13 @@ def _run_verb(options: argparse.Namespace, console: Console) -> Result:
     """Carry out a verb, if no file that its options name would be overwritten unasked.
 
     Raises:
-        FileIsThere: names the first one that would be.
+        FileNotWritten: names the first one that would be.
     """
     named = [getattr(options, name) for name in getattr(options.module, "WRITES", ())]
     files = [file for each in named if each for file in ([each] if isinstance(each, str) else each)]
     for file in files:
         if Path(file).is_file() and not options.force:
-            raise FileIsThere(f"{file} is there already; name another file, or replace it with --force")
+            raise FileNotWritten(f"{file} is there already; name another file, or replace it with --force")
     if options.json and Path(options.json).is_file() and not is_result(Path(options.json)):
-        raise FileIsThere(f"--json {options.json} is there already, and is no earlier result; name another file")
+        raise FileNotWritten(f"--json {options.json} is there already, and is no earlier result; name another file")
     return options.module.run(options, console)

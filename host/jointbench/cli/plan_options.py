@@ -195,8 +195,7 @@ def workspace_of(options: argparse.Namespace) -> Workspace:
     """Return where the robot may move: never into itself nor the floor, as far as its capsules tell.
 
     Raises:
-        ExcitationError: the table is given twice.
-        WorkspaceError: the file cannot be read.
+        ExcitationError: the table is given twice; or the file cannot be read.
     """
     workspace = read_workspace(options.workspace) if options.workspace else Workspace()
     if options.table_height is None:

@@ -7,7 +7,7 @@ import argparse
 from jointbench.bench import Connections, read_bench_file
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import UnknownJoint
+from jointbench.errors import RobotError
 
 VERB = "repl"
 EXAMPLE = "jointbench repl bench.toml j3"
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     entry = next((board for board in file.boards if board.joint == options.joint), None)
     if entry is None:
         joints = ", ".join(board.joint for board in file.boards)
-        raise UnknownJoint(f"bench {file.name!r} has no board for joint {options.joint!r}; its joints: {joints}")
+        raise RobotError(f"bench {file.name!r} has no board for joint {options.joint!r}; its joints: {joints}")
     connections = Connections(file, whole=False)
     try:
         if entry.joint in connections.unopened:

@@ -14,7 +14,7 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite
 from jointbench.dynamics import floating_standard_parameters
-from jointbench.errors import StanceError, UnknownInertia
+from jointbench.errors import RobotError, StanceError
 from jointbench.identification.zero_moment_point import (
     FullStanceEstimate,
     ReducedParameters,
@@ -343,11 +343,11 @@ def file_parameters(robot: Robot) -> Array:
     """Standard parameters of the base's link and each link as the robot's file has them, shape (10 * (1 + n_links),).
 
     Raises:
-        UnknownInertia: it does not tell them all.
+        RobotError: it does not tell them all.
     """
     parameters = floating_standard_parameters(robot)
     if parameters is None:
-        raise UnknownInertia(f"the file of robot {robot.name!r} does not tell the inertia of all links; give it there")
+        raise RobotError(f"the file of robot {robot.name!r} does not tell the inertia of all links; give it there")
     return parameters
 
 

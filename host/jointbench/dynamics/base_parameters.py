@@ -108,7 +108,7 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
         The base parameters.
 
     Raises:
-        UnclearRank: no clear gap separates independent from dependent columns, as with a geometry that is
+        NumericalError: no clear gap separates independent from dependent columns, as with a geometry that is
             nearly but not exactly degenerate.
 
     Source: Gautier, J. Robotic Systems 8(4), 1991 (numerical grouping); the order of preference follows

@@ -150,7 +150,7 @@ def floating_regressor(robot: Robot, base: FreeBaseMotion, q: ArrayLike, dq: Arr
         [N·m], then the joints'.
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
         ShapeError: the arrays differ in shape or do not match the robot.
 
     Source: Ayusawa, Venture & Nakamura, Int. J. Robotics Research 33(3), 2014.
@@ -172,7 +172,7 @@ def floating_inverse_dynamics(
         f, n, tau [N, N·m; N·m, N for prismatic joints], shape (n_samples, 6 + n_joints).
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
         ShapeError: the arrays differ in shape or do not match the robot.
 
     Source: Featherstone, Rigid Body Dynamics Algorithms, 2008, sec. 9.5.
@@ -205,7 +205,7 @@ def floating_momentum_regressor(
         P, shape (n_samples * (6 + n_joints), 10 * (1 + n_links)), rows as in `floating_regressor`.
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
         ShapeError: the arrays differ in shape or do not match the robot.
     """
     freed, (q, dq) = on_free_base(robot), motion_arrays(robot, q=q, dq=dq)
@@ -223,7 +223,7 @@ def floating_standard_parameters(robot: Robot) -> Array | None:
     """Ten parameters of the base's link, then of each link, shape (10 * (1 + n_links),), or None where any is unknown.
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
     """
     parameters = on_free_base(robot).standard_parameters
     return None if parameters is None else parameters[_BEFORE:]
@@ -242,8 +242,8 @@ def floating_base_parameters(robot: Robot, *, torques: bool = True, seed: int = 
         The base parameters, of columns as those of `floating_regressor`.
 
     Raises:
-        FixedBase: the robot's base does not move.
-        UnclearRank: no clear gap separates independent from dependent columns.
+        RobotError: the robot's base does not move.
+        NumericalError: no clear gap separates independent from dependent columns.
 
     Source: Ayusawa, Venture & Nakamura, Int. J. Robotics Research 33(3), 2014: identifiability from the base link.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics.model_columns import model_columns, model_parameter_names
 from jointbench.dynamics.regressor import regressor
-from jointbench.errors import UnclearRank
+from jointbench.errors import NumericalError
 from jointbench.robot import Robot
 
 _PREFERENCE = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mcx", "mcy", "mcz", "Iyy", "m")
@@ -42,7 +42,7 @@ def independent_columns(robot: Robot, matrix: Array, names: Sequence[str]) -> tu
     Columns are offered by their names: link by link from base to tip, each link's by `_PREFERENCE`, then the drives'.
 
     Raises:
-        UnclearRank: no clear gap separates independent from dependent columns.
+        NumericalError: no clear gap separates independent from dependent columns.
     """
     lengths = np.linalg.norm(matrix, axis=0)
     scale = lengths.max()
@@ -62,7 +62,7 @@ def independent_columns(robot: Robot, matrix: Array, names: Sequence[str]) -> tu
     largest_dependent = max((sine for sine in sines if sine <= _DEPENDENT), default=0.0)
     gap = weakest / max(largest_dependent, np.finfo(float).eps)
     if gap < _CLEAR_GAP:
-        raise UnclearRank(
+        raise NumericalError(
             f"robot {robot.name!r}: no clear gap between independent and dependent parameters: the weakest of "
             f"{len(kept)} independent columns has sine {weakest:.2g}, the strongest dependent one "
             f"{largest_dependent:.2g} (ratio {gap:.2g}, needed {_CLEAR_GAP:.0e}); look for angles or lengths that are "

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from jointbench.arrays import Array
 from jointbench.dynamics.motion_arrays import motion_arrays, motion_batch, parameter_vector, plain_array, result_array
 from jointbench.dynamics.tree import tree_of
-from jointbench.errors import UnknownInertia
+from jointbench.errors import RobotError
 from jointbench.robot import Robot
 
 
@@ -77,11 +77,11 @@ def hanging_pose(robot: Robot) -> Array:
         q [rad or m], shape (n_joints,); joints on which gravity does not act anywhere stay at home.
 
     Raises:
-        UnknownInertia: the robot's file does not give all inertias.
+        RobotError: the robot's file does not give all inertias.
     """
     parameters = robot.standard_parameters
     if parameters is None:
-        raise UnknownInertia(
+        raise RobotError(
             f"robot {robot.name!r} has links of unknown inertia, so where gravity turns no joint is not known; "
             f"give all inertias in its file, or choose the pose yourself"
         )

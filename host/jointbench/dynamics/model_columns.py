@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from jointbench.arrays import Array
 from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.dynamics.regressor import regressor
-from jointbench.errors import BadCompensation
+from jointbench.errors import RobotError
 from jointbench.robot import PARAMETER_NAMES, Compensation, Drive, Robot
 
 _OF_JOINT = ("rotor_inertia", "viscous", "coulomb", "offset")
@@ -167,7 +167,7 @@ def compensation_columns(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLi
 
     Raises:
         ShapeError: the arrays differ in shape or do not match the robot.
-        BadCompensation: a function of one's own gives another shape, or values that are not finite.
+        RobotError: a function of one's own gives another shape, or values that are not finite.
     """
     motion = motion_arrays(robot, q=q, dq=dq, ddq=ddq)
     names, terms = compensation_parameter_names(robot), CompensationTerms.of(robot)
@@ -222,7 +222,7 @@ class CompensationTerms:
         """All elements, shape (n_samples, n_entries), of a motion of arrays (n_samples, n_joints).
 
         Raises:
-            BadCompensation: a function of one's own gives another shape, or values that are not finite.
+            RobotError: a function of one's own gives another shape, or values that are not finite.
         """
         found = [_columns(part, *(each[:, part.joints] for each in (q, dq, ddq))) for part in self.parts]
         return np.concatenate(found, axis=1) if found else np.zeros((len(q), 0))
@@ -261,12 +261,12 @@ def _columns(part: _Part, q: Array, dq: Array, ddq: Array) -> Array:
     values = np.asarray(compensation.columns(q, dq, ddq), dtype=np.float64)
     wanted = (*q.shape, len(compensation.parameters))
     if values.shape != wanted:
-        raise BadCompensation(
+        raise RobotError(
             f"the columns of compensation {compensation.name!r} have shape {values.shape} for motion of shape "
             f"{q.shape}; needed is (samples, joints, parameters) = {wanted}"
         )
     if not np.isfinite(values).all():
-        raise BadCompensation(
+        raise RobotError(
             f"the columns of compensation {compensation.name!r} are not finite everywhere; they must be for positions "
             f"from -π to π and whatever else is fitted"
         )
@@ -296,7 +296,7 @@ def model_columns(
 
     Raises:
         ShapeError: the arrays differ in shape or do not match the robot.
-        BadCompensation: as of `compensation_columns`.
+        RobotError: as of `compensation_columns`.
     """
     links = regressor(robot, q, dq, ddq)
     drives, _ = drive_columns(robot, dq, ddq, sign_velocity, sign=sign)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from jointbench.arrays import Array
 from jointbench.dynamics.motion_arrays import motion_batch, result_array
 from jointbench.dynamics.tree import tree_of
-from jointbench.errors import BadWeight, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.robot import Robot
 
 
@@ -102,7 +102,7 @@ def normal_equations(
 
     Raises:
         ShapeError: the arrays differ in shape, or do not match the robot.
-        BadWeight: a weight is negative or not a number.
+        FitError: a weight is negative or not a number.
     """
     q, dq, ddq, tau = motion_batch(robot, q=q, dq=dq, ddq=ddq, tau=tau)
     roots = np.broadcast_to(np.sqrt(_weights(robot, weights, q.shape)), q.shape)
@@ -123,7 +123,7 @@ def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) ->
 
     Raises:
         ShapeError: they have another shape.
-        BadWeight: one is negative or not a number.
+        FitError: one is negative or not a number.
     """
     values = np.ones(robot.n_joints) if weights is None else np.asarray(weights, dtype=np.float64)
     if values.shape not in (shape, shape[1:]):
@@ -131,7 +131,7 @@ def _weights(robot: Robot, weights: ArrayLike | None, shape: tuple[int, ...]) ->
             f"weights has shape {values.shape}; robot {robot.name!r} needs {shape}, or {shape[1:]} for all samples"
         )
     if not (values >= 0.0).all():
-        raise BadWeight(f"weights holds {values[~(values >= 0.0)][0]:g}; each must be zero or more, such as 1/σ²")
+        raise FitError(f"weights holds {values[~(values >= 0.0)][0]:g}; each must be zero or more, such as 1/σ²")
     return np.atleast_2d(values) * robot.modelled
 
 

@@ -110,12 +110,11 @@ def plan_excitation(
         The best plan found.
 
     Raises:
-        ExcitationError: a setting is impossible.
+        ExcitationError: a setting is impossible; or the workspace does not suit the robot.
         InfeasibleExcitation: a limit is broken at home already, or the limits leave too little motion.
-        UnclearRank: the number of the robot's base parameters is not clear.
-        WorkspaceError: the workspace does not suit the robot.
+        NumericalError: the number of the robot's base parameters is not clear.
         MissingExtra: a scheduler is given, and Dask is not installed.
-        SchedulerUnreachable: no scheduler answers there.
+        FitError: no scheduler answers there.
 
     Source: Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Presse & Gautier, ICRA 1993.
 
@@ -190,9 +189,8 @@ def random_excitation(
 
     Raises:
         ExcitationError: an unknown family, a setting that is impossible for it, an unknown parameter in `prior`, or a
-            seed below 0.
+            seed below 0; or the workspace does not suit the robot.
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
-        WorkspaceError: the workspace does not suit the robot.
 
     >>> from jointbench.robot import load_robot
     >>> motion = random_excitation(load_robot("cobot6"), period=4.0, seed=1)
@@ -237,10 +235,10 @@ def plan_speed_sweep(
             `acceleration` are as much as all of these joints have.
 
     Raises:
-        UnknownJoint: the robot has no such joint.
-        ExcitationError: no joint is named, a setting is impossible, or a speed finds no room within position limits.
+        RobotError: the robot has no such joint.
+        ExcitationError: no joint is named, a setting is impossible, or a speed finds no room within position limits; or
+            the workspace does not suit the robot.
         InfeasibleExcitation: a limit would be broken: of speed, of torque where it can be predicted, or in space.
-        WorkspaceError: the workspace does not suit the robot.
     """
     if not joints:
         raise ExcitationError(f"no joint is named to sweep; the joints are {', '.join(robot.joint_names)}")

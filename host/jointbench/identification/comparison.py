@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from jointbench.arrays import Array
-from jointbench.errors import FitError, IncomparableModels
+from jointbench.errors import FitError
 from jointbench.identification.judgement import GOOD_RELATIVE_ERROR
 from jointbench.identification.model import Model
 from jointbench.identification.torque_difference import (
@@ -154,8 +154,8 @@ def compare(
         The comparison; look at its `answer`.
 
     Raises:
-        IncomparableModels: the robots' joints, their parameters or lengths differ.
-        FitError: no motion is given, and the robot has no limits to stay within; or level or margin is impossible.
+        FitError: the robots' joints, their parameters or lengths differ; or no motion is given, and the robot has no
+            limits to stay within; or level or margin is impossible.
 
     >>> arm, other = (jb.fit(jb.open_run(path)) for path in ("runs/arm", "runs/other"))  # one arm, two motions
     >>> jb.compare(arm, other).answer
@@ -196,7 +196,7 @@ def check_comparable(a: Model, b: Model) -> None:
     """Refuse models whose parameters do not stand for the same.
 
     Raises:
-        IncomparableModels: names the first difference.
+        FitError: names the first difference.
     """
     one_file, one_law = "fit both with the same robot file", "fit both with the same laws"
     for what, first, second, advice in (
@@ -207,14 +207,14 @@ def check_comparable(a: Model, b: Model) -> None:
     ):
         if first != second:
             more, others = (_only(first, second), _only(second, first))
-            raise IncomparableModels(
+            raise FitError(
                 f"models of robots {a.robot.name!r} and {b.robot.name!r} cannot be compared: {what} differ (only the "
                 f"first has {more}; only the second {others}); {advice}"
             )
     apart = np.abs(a.base.grouping - b.base.grouping)
     if apart.max() > _ALIKE:
         row, column = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        raise IncomparableModels(
+        raise FitError(
             f"models of robots {a.robot.name!r} and {b.robot.name!r} cannot be compared: {a.names[row]} holds "
             f"{a.base.grouping[row, column]:.6g} of {a.base.full_names[column]} in the first and "
             f"{b.base.grouping[row, column]:.6g} in the second, so their lengths differ; fit both with the same robot "

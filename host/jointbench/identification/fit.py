@@ -72,7 +72,7 @@ def fit(
         FitError: a run lacks a signal, has too few rows, or does not belong to the robot; an estimator or option is not
             known, or cannot do this.
         SignalError: the cut-off does not suit the sample rate.
-        UnclearRank: the robot's geometry is nearly degenerate.
+        NumericalError: the robot's geometry is nearly degenerate.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
     >>> model.verdict.word, round(model.value("j1.coulomb"), 1)  # [N·m]

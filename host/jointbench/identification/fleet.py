@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
-from jointbench.errors import FleetError, IncomparableModels, JointbenchError
+from jointbench.errors import FitError, JointbenchError
 from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.model import Model
@@ -118,10 +118,9 @@ def fit_fleet(
         The fleet; look at `failed`, and at the spreads of its `families`.
 
     Raises:
-        FleetError: there is no run, workers is impossible, or a model has no place to go to.
+        FitError: there is no run, workers is impossible, or a model has no place to go to; or nobody answers there.
         RunError: a wildcard stands for nothing.
         MissingExtra: a scheduler is given and Dask is not installed, or a kind of storage needs a package.
-        SchedulerUnreachable: nobody answers there.
 
     >>> fleet = jb.fit_fleet(["runs/arm", "runs/other"], settings={"cutoff_Hz": 30.0})
     >>> [(member.name, member.model.verdict.word, str(member.path)) for member in fleet.fitted]
@@ -129,9 +128,9 @@ def fit_fleet(
     """
     urls = list(dict.fromkeys(url.rstrip("/") for url in expand(runs)))
     if not urls:
-        raise FleetError("a fleet needs at least one run")
+        raise FitError("a fleet needs at least one run")
     if workers < 1 or (scheduler is not None and workers > 1):
-        raise FleetError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
+        raise FitError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
     places = _places(urls, out)
     members = [FleetMember(name, url, failure=_LEFT) for name, url in zip(_names(urls), urls, strict=True)]
     searches = [partial(_fit_one, url, robot, options) for url in urls]
@@ -209,7 +208,7 @@ def _places(urls: Sequence[str], out: str | Path | None) -> list[Path]:
     for url in urls:
         directory = local_directory(url)
         if directory is None:
-            raise FleetError(
+            raise FitError(
                 f"the model of {url} cannot be put beside its run; name a folder for the models (--out DIR, or out= in "
                 f"Python)"
             )
@@ -230,7 +229,7 @@ def _names(urls: Sequence[str]) -> list[str]:
 def _alike(one: FleetMember, other: FleetMember) -> bool:
     try:
         check_comparable(_model(one), _model(other))
-    except IncomparableModels:
+    except FitError:
         return False
     return True
 

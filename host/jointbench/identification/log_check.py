@@ -11,7 +11,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from jointbench.arrays import Array
-from jointbench.errors import LogCheckError
+from jointbench.errors import FitError
 from jointbench.identification.log_signals import LogFinding, LogSignals, Word
 from jointbench.identification.log_torques import check_information, check_mixed_up, check_saturation
 from jointbench.recording import Run
@@ -370,7 +370,7 @@ def check_log(run: Run) -> LogCheck:
     """
     try:
         signals = LogSignals.of_run(run)
-    except LogCheckError as error:
+    except FitError as error:
         return LogCheck((), (str(error),))
     left_out: list[str] = []
     findings = [

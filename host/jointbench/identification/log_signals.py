@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 
 from jointbench.arrays import Array
 from jointbench.dynamics import compensation_columns, inverse_dynamics
-from jointbench.errors import LogCheckError
+from jointbench.errors import FitError
 from jointbench.recording import Run
 from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
@@ -216,18 +216,18 @@ class LogSignals:
         """Take them from a run.
 
         Raises:
-            LogCheckError: it has other joints than its robot, or no stretch without a gap is long enough to smooth.
+            FitError: it has other joints than its robot, or no stretch without a gap is long enough to smooth.
         """
         samples, robot, h = run.samples, run.robot, run.samples.sample_period
         if samples.joint_names != robot.joint_names:
-            raise LogCheckError(
+            raise FitError(
                 f"the run has joints {', '.join(samples.joint_names)}, and robot {robot.name!r} has "
                 f"{', '.join(robot.joint_names)}; the log cannot be checked"
             )
         low_pass = LowPass(min(_CUTOFF_HZ, 0.2 / h), h)
         found = _pieces(np.asarray(samples.valid.all(axis=1)), 3 * low_pass.settling)
         if not found:
-            raise LogCheckError(
+            raise FitError(
                 f"no stretch of {3 * low_pass.settling} rows without a gap, which smoothing at "
                 f"{low_pass.cutoff_Hz:g} Hz needs; the log cannot be checked"
             )

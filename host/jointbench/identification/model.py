@@ -162,7 +162,7 @@ class Model:
         """Parameters of all links and drives that a robot can have and that give these ones, or next to them.
 
         Raises:
-            PhysicalSolverFailed: the search for them ends without an answer.
+            NumericalError: the search for them ends without an answer.
             FitError: the covariance is not that of an estimate from more rows than parameters.
         """
         if self.made_physical is not None:

@@ -117,7 +117,7 @@ def mission_of(
     Raises:
         FitError: the run cannot give what the settings ask for, or the robot's file gives no inertias for a model.
         SignalError: the cut-off does not suit the sample rate.
-        UnclearRank: the robot's geometry is nearly degenerate.
+        NumericalError: the robot's geometry is nearly degenerate.
     """
     robot = robot or run.robot
     played = None if run.excitation is None else json.dumps(run.excitation.to_dict(), sort_keys=True)

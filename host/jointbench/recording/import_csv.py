@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.dynamics import model_parameter_names
-from jointbench.errors import ImportedDataError, MappingError, SignalError
+from jointbench.errors import ImportedDataError, SignalError
 from jointbench.recording.log_table import LogTable, is_log, read_log
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
@@ -239,9 +239,9 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
         The run.
 
     Raises:
-        MappingError: an entry of the mapping is missing, unknown, mistyped or contradicts another.
-        ImportedDataError: a file or column is missing, a row is ragged, a cell is no number, times are uneven or leave
-            a gap, or there are too few rows.
+        ImportedDataError: an entry of the mapping is missing, unknown, mistyped or contradicts another; or a file or
+            column is missing, a row is ragged, a cell is no number, times are uneven or leave a gap, or there are too
+            few rows.
         RunError: the directory exists.
 
     >>> run = jb.import_csv("log.toml", "runs/mine")
@@ -265,7 +265,7 @@ def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Ma
         mapping, data: as of `import_csv`.
 
     Raises:
-        MappingError, ImportedDataError: as of `import_csv`.
+        ImportedDataError, ImportedDataError: as of `import_csv`.
     """
     if data is None:
         folder = Path(mapping).parent
@@ -293,7 +293,7 @@ def _holds(folder: Path, path: str) -> bool:
 def _with_file(mapping: Mapping, path: str) -> Mapping:
     if len(mapping.files) != 1:
         paths = ", ".join(file.path for file in mapping.files)
-        raise MappingError(
+        raise ImportedDataError(
             f"mapping {mapping.name} takes {len(mapping.files)} files, {paths}; give the folder they are in instead of "
             f"the file {path}"
         )

@@ -159,7 +159,7 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
     Raises:
         ImportedDataError: a file cannot be read or holds no table, files of one recording have not as many rows, or no
             columns come one for each joint.
-        UnknownRobot, RobotFileError: the robot cannot be loaded.
+        RobotError, RobotFileError: the robot cannot be loaded.
     """
     loaded, folder = load_robot(robot), Path(beside)
     tables = [look_at_log(Path(log)) for log in logs]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointbench.bench import BoardClock, Ledger
-from jointbench.errors import ExcitationError, RunChanged, RunError, UnknownJoint
+from jointbench.errors import ExcitationError, RunChanged, RunError
 from jointbench.foreign import text_of
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (
@@ -249,8 +249,6 @@ def _read_recording(
         timeline = assemble(robot, [(fact, recording.boards[node]) for node, fact in boards.items()], same_ticks)
     except RunError as error:
         raise RunError(f"run {directory}: {error}") from error
-    except UnknownJoint:
-        raise
     except KeyError as error:
         text = f"{directory / PROVENANCE}: the registers of a board lack {error}; without it its samples have no unit"
         raise RunError(text) from error

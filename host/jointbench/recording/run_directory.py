@@ -96,7 +96,7 @@ def create_run_directory(
 
     Raises:
         RunError: the directory exists already or cannot be made, or `robot` is missing.
-        UnknownRobot, RobotFileError, NoSuchChain: the robot cannot be loaded.
+        RobotError, RobotFileError, RobotError: the robot cannot be loaded.
     """
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
@@ -233,7 +233,7 @@ def read_robot(path: Path, name: str | None = None) -> Robot:
         name: what run.toml calls it: "NAME:N" where only its first N joints were there.
 
     Raises:
-        UnknownRobot: there is no copy.
+        RobotError: there is no copy.
         RobotFileError: an entry in it is wrong.
     """
     copy = robot_file(path)

@@ -148,8 +148,8 @@ class ComparisonEvidence:
             run: on whose motion torques are compared, filtered as for the fit of a.
 
         Raises:
-            IncomparableModels: their parameters do not stand for the same.
-            FitError: there is no run, and the robot has no limits to stay within; or the run does not suit it.
+            FitError: their parameters do not stand for the same; or there is no run, and the robot has no limits to
+                stay within; or the run does not suit it.
         """
         check_comparable(a, b)
         if run is None:

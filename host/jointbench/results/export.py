@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.dynamics.model_columns import compensation_parameter_names, drive_parameter_names
-from jointbench.errors import ExportError, ImpossibleParameters, PhysicalSolverFailed
+from jointbench.errors import ExportError, FitError, NumericalError
 from jointbench.files import write_file
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction, ModelMemory
@@ -289,8 +289,8 @@ def export(
 
     Raises:
         ExportError: the suffix is another one, or the format cannot hold the model.
-        ImpossibleParameters: nothing that is physically possible is near the fitted model (.urdf, .xml, .mjcf).
-        PhysicalSolverFailed: the search for it ends without an answer (likewise).
+        FitError: nothing that is physically possible is near the fitted model (.urdf, .xml, .mjcf).
+        NumericalError: the search for it ends without an answer (likewise).
         RobotFileError: `source` cannot be read.
         FileNotWritten: the file cannot be written; it is as it was.
 
@@ -345,7 +345,7 @@ def _tables(what: Model | FullModel | Robot) -> dict[str, Any]:
     if isinstance(what, Model):
         try:
             what = FullModel.of_model(what)
-        except (ImpossibleParameters, PhysicalSolverFailed) as error:
+        except (FitError, NumericalError) as error:
             # What was fitted is worth a file even where no robot can have it.
             return plain_tables(what.robot, None, what) | {"no_standard_parameters": str(error)}
     full = _full_model(what)

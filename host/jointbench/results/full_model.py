@@ -104,8 +104,8 @@ class FullModel:
         """Values of all parameters that a robot can have and that give the model's base parameters, or next to them.
 
         Raises:
-            ImpossibleParameters: the model is too far from everything that is physically possible.
-            PhysicalSolverFailed: the search for what is possible ends without an answer.
+            FitError: the model is too far from everything that is physically possible.
+            NumericalError: the search for what is possible ends without an answer.
         """
         found = model.physical.require()
         drives = found.drive_parameters

@@ -263,8 +263,8 @@ class PlanEvidence:
 
         Raises:
             InfeasibleExcitation: home breaks a limit of a joint.
-            WorkspaceError: the workspace does not suit the robot.
-            ExcitationError: the noise or the prior is none, the samples are too few, or the motion makes no torque.
+            ExcitationError: the workspace does not suit the robot; or the noise or the prior is none, the samples are
+                too few, or the motion makes no torque.
         """
         limits = (*usable_limits(robot, prior=prior), *(workspace.limits(robot) if workspace else ()))
         basis, home, weights = excitation.basis, excitation.home, excitation.weights

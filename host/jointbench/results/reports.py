@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointbench.errors import ReportError
+from jointbench.errors import FileNotWritten
 from jointbench.extras import need
 from jointbench.files import write_file
 
@@ -50,8 +50,7 @@ def write_report(
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the folder cannot be made.
-        FileNotWritten: the file cannot be written; it is as it was.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.results.evidence import Evidence
@@ -73,8 +72,7 @@ def write_comparison(path: str | Path, evidence: ComparisonEvidence) -> Path:
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the folder cannot be made.
-        FileNotWritten: the file cannot be written; it is as it was.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.results.pages import comparison_html
@@ -95,8 +93,7 @@ def key_picture(path: str | Path, model: Model, validation: Validation) -> Path:
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the folder cannot be made.
-        FileNotWritten: the file cannot be written; it is as it was.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.results.pictures import torques_png
@@ -117,8 +114,7 @@ def residual_picture(path: str | Path, missions: Sequence[Mission], state: Resid
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the folder cannot be made.
-        FileNotWritten: the file cannot be written; it is as it was.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.results.pictures import residual_png
@@ -143,8 +139,7 @@ def stance_picture(
 
     Raises:
         MissingExtra: matplotlib or jinja2 is not installed.
-        ReportError: the folder cannot be made.
-        FileNotWritten: the file cannot be written; it is as it was.
+        FileNotWritten: the folder cannot be made; or the file cannot be written; it is as it was.
     """
     _need_extras()
     from jointbench.results.pictures import stance_png
@@ -161,7 +156,7 @@ def _write(path: Path, content: bytes) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}; name another file") from error
+        raise FileNotWritten(f"{path} cannot be written: {error.strerror}; name another file") from error
     return write_file(path, content)
 
 
@@ -170,10 +165,10 @@ def check_picture(path: str | Path) -> None:
 
     Raises:
         MissingExtra: matplotlib is not installed.
-        ReportError: its name ends in nothing known.
+        FileNotWritten: its name ends in nothing known.
     """
     if Path(path).suffix.lower() not in FORMATS:
-        raise ReportError(f"picture {path}: its name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise FileNotWritten(f"picture {path}: its name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     need("report", "a picture", "matplotlib")
 
 
@@ -189,8 +184,7 @@ def plan_picture(path: str | Path, evidence: PlanEvidence) -> Path:
 
     Raises:
         MissingExtra: matplotlib is not installed.
-        ReportError: the file's name ends in nothing known.
-        FileNotWritten: it cannot be written.
+        FileNotWritten: the file's name ends in nothing known; or it cannot be written.
     """
     check_picture(path)
     from jointbench.results.panels import house_style

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import BadCompensation
+from jointbench.errors import RobotError
 from jointbench.robot.link import PARAMETER_NAMES
 
 Columns = Callable[[Array, Array, Array], Array]
@@ -37,7 +37,7 @@ class Compensation:
             can hold.
 
     Raises:
-        BadCompensation: no joint, no parameter, or a name that is empty, there twice or one of a link's or drive's.
+        RobotError: no joint, no parameter, or a name that is empty, there twice or one of a link's or drive's.
 
     >>> import numpy as np
     >>> def pull(q, dq, ddq):
@@ -57,13 +57,13 @@ class Compensation:
         """Refuse what could not be told apart by name."""
         about = f"compensation {self.name!r}"
         if not self.name.strip():
-            raise BadCompensation(f"{about} has no name; write at least one letter")
+            raise RobotError(f"{about} has no name; write at least one letter")
         for what, names in (("joint", self.joints), ("parameter", self.parameters)):
             if not names or not all(names) or len(set(names)) < len(names):
-                raise BadCompensation(f"{about}: {what}s = {names!r} must be one {what} or more, each named once")
+                raise RobotError(f"{about}: {what}s = {names!r} must be one {what} or more, each named once")
         taken = [parameter for parameter in self.parameters if parameter in _TAKEN or "." in parameter]
         if taken:
-            raise BadCompensation(
+            raise RobotError(
                 f"{about}: parameter {taken[0]!r} would be taken for one of a link or drive; choose another word than "
                 f"{', '.join(_TAKEN)}, without a dot"
             )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import UnknownStiffness
+from jointbench.errors import RobotError
 
 DRIVE_KINDS = ("direct", "harmonic", "coupled")
 """Kinds of drives in robot files: "direct" is any stiff transmission, "harmonic" one with a strain-wave gear, and
@@ -78,12 +78,12 @@ class Drive:
             torque: through the gear, at the joint side [N·m], any shape.
 
         Raises:
-            UnknownStiffness: the drive is flexible, and nothing says how much.
+            RobotError: the drive is flexible, and nothing says how much.
         """
         if not self.flexible:
             return np.zeros_like(torque)
         if self.stiffness is None:
-            raise UnknownStiffness(
+            raise RobotError(
                 f"drive {self.name!r} is {self.kind}, and its stiffness is not known; "
                 f"give stiffness_Nm_rad in the robot file, or identify it"
             )

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from jointbench.arrays import Array, Matrix3, Vector3
-from jointbench.errors import BadFoot, BadLinkKind
+from jointbench.errors import RobotError
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class LinkAxis:
         """Refuse an axis without a direction.
 
         Raises:
-            BadLinkKind: it starts where it ends.
+            RobotError: it starts where it ends.
         """
         if self.length == 0.0:
-            raise BadLinkKind(f"the axis of link {self.link!r} starts where it ends; give two places on it")
+            raise RobotError(f"the axis of link {self.link!r} starts where it ends; give two places on it")
 
     @cached_property
     def length(self) -> float:
@@ -146,13 +146,13 @@ class LinkKind:
         """Refuse what is no kind.
 
         Raises:
-            BadLinkKind: it has no links, or their axes have different lengths.
+            RobotError: it has no links, or their axes have different lengths.
         """
         if not self.links:
-            raise BadLinkKind(f"link kind {self.name!r} has no links; name at least one")
+            raise RobotError(f"link kind {self.name!r} has no links; name at least one")
         for axis in self.links:
             if not np.isclose(axis.length, self.length, rtol=1e-6, atol=0.0):
-                raise BadLinkKind(
+                raise RobotError(
                     f"link kind {self.name!r}: the axis of {axis.link!r} is {1e3 * axis.length:g} mm long, that of "
                     f"{self.links[0].link!r} {1e3 * self.length:g} mm; links of one kind are alike"
                 )
@@ -185,18 +185,18 @@ class Foot:
         """Refuse corners that span no sole.
 
         Raises:
-            BadFoot: they are not flat, or do not go round it in the order of CORNERS.
+            RobotError: they are not flat, or do not go round it in the order of CORNERS.
         """
         corners = np.array(self.corners)
         sides = np.roll(corners, -1, axis=0) - corners
         areas = np.cross(sides, np.roll(sides, -1, axis=0))
         if not (areas @ areas.mean(axis=0) > 0.0).all():
-            raise BadFoot(
+            raise RobotError(
                 f"foot {self.name!r}: its corners go round no sole; give four in the order {', '.join(CORNERS)}"
             )
         off = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
         if off > _FLAT:
-            raise BadFoot(
+            raise RobotError(
                 f"foot {self.name!r}: its corners lie {1e3 * off:.1f} mm off a plane; a sole is flat to "
                 f"{1e3 * _FLAT:g} mm"
             )

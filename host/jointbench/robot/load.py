@@ -5,7 +5,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from jointbench.errors import RobotFileError, UnknownRobot
+from jointbench.errors import RobotError, RobotFileError
 from jointbench.robot.robot import Robot
 from jointbench.robot.robot_file import read_robot_file
 from jointbench.robot.urdf import read_urdf
@@ -24,10 +24,9 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
         The robot; look at its `warnings` before trusting its inertias.
 
     Raises:
-        UnknownRobot: neither a name of the library nor an existing .toml or .urdf file.
+        RobotError: neither a name of the library nor an existing .toml or .urdf file; or it has no such chain.
         RobotFileError: the file is there, but an entry in it is wrong; or the base is asked to move against a robot
             file that does not say so.
-        NoSuchChain: it has no such chain.
 
     >>> load_robot("cobot6").n_joints
     6
@@ -43,13 +42,11 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
         urdf = path.suffix == ".urdf"
         return read_urdf(path, floating_base=floating_base) if urdf else _from_robot_file(path, floating_base)
     if path.is_file():
-        raise UnknownRobot(
-            f"robot {text!r}: a robot file ends in {' or '.join(SUFFIXES)}; this is another kind of file"
-        )
+        raise RobotError(f"robot {text!r}: a robot file ends in {' or '.join(SUFFIXES)}; this is another kind of file")
     near = difflib.get_close_matches(text, library_names(), 1)
     reason = "there is no such file" if path.suffix in SUFFIXES else "not in the library"
     meant = f" (did you mean {near[0]}?)" if near else ""
-    raise UnknownRobot(
+    raise RobotError(
         f"robot {text!r}: {reason}{meant}; the library has {', '.join(library_names())}, or give the path of a .toml "
         f"robot file or of a .urdf"
     )

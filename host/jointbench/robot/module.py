@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from jointbench.errors import BadModule
+from jointbench.errors import RobotError
 from jointbench.robot.robot_file import VERSION
 from jointbench.robot.table import Table, read_table
 
@@ -96,7 +96,7 @@ def assemble(name: str, modules: Sequence[Module]) -> str:
         modules: from the base on.
 
     Raises:
-        BadModule: a type that is not in the catalogue, a serial number twice, an interface that does not fit the
+        RobotError: a type that is not in the catalogue, a serial number twice, an interface that does not fit the
             flange below it.
     """
     types, carrier, gravity = _catalogue()
@@ -107,17 +107,17 @@ def assemble(name: str, modules: Sequence[Module]) -> str:
     for module in modules:
         kind = types.get(module.type)
         if kind is None:
-            raise BadModule(
+            raise RobotError(
                 f"{module.where}: module {module.serial!r} is of type {module.type!r}, which the catalogue has not; it "
                 f"has {', '.join(types)}. Correct `module` in the board's config.json"
             )
         if twin := serials.get(module.serial):
-            raise BadModule(
+            raise RobotError(
                 f"{module.where}: module {module.serial!r} answers at {twin.where}, too; each module has a serial "
                 "number of its own. Correct `module` in the config.json of one of these boards"
             )
         if kind.interface not in carrier.carries:
-            raise BadModule(
+            raise RobotError(
                 f"{module.where}: {kind.name} has interface {kind.interface}, and {below} carries "
                 f"{', '.join(carrier.carries) or 'no module'}; put the modules together, or number their nodes, anew"
             )

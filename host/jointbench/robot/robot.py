@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
-from jointbench.errors import RedundantDrives, RobotFileError, UnknownFoot, UnknownJoint
+from jointbench.errors import RobotError, RobotFileError
 from jointbench.robot.compensation import Compensation
 from jointbench.robot.drive import Coupling, Drive, DriveTrain
 from jointbench.robot.joint import Joint, Mimic
@@ -123,11 +123,11 @@ class Robot:
         """Index of the independent joint of this name.
 
         Raises:
-            UnknownJoint: the robot has no such joint.
+            RobotError: the robot has no such joint.
         """
         if name not in self.joint_names:
             known = ", ".join(self.joint_names)
-            raise UnknownJoint(f"robot {self.name!r} has no joint {name!r}; its joints: {known}")
+            raise RobotError(f"robot {self.name!r} has no joint {name!r}; its joints: {known}")
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
@@ -152,12 +152,12 @@ class Robot:
         """The foot of this name.
 
         Raises:
-            UnknownFoot: the robot has no such foot.
+            RobotError: the robot has no such foot.
         """
         feet = {foot.name: foot for foot in self.feet}
         if name not in feet:
             known = f"its feet: {', '.join(feet)}" if feet else "its file has no [[feet]]"
-            raise UnknownFoot(f"robot {self.name!r} has no foot {name!r}; {known}")
+            raise RobotError(f"robot {self.name!r} has no foot {name!r}; {known}")
         return feet[name]
 
     @property
@@ -223,11 +223,11 @@ class Robot:
         """M of motor position = M @ joint position and joint torque = Mᵀ @ motor torque, shape (n_joints, n_joints).
 
         Raises:
-            RedundantDrives: it has more motors than joints, so that M is not square.
+            RobotError: it has more motors than joints, so that M is not square.
         """
         train = self.drive_train
         if train.n_motors > self.n_joints:
-            raise RedundantDrives(
+            raise RobotError(
                 f"robot {self.name!r} has {train.n_motors} motors for {self.n_joints} joints, and one of each joint is "
                 f"needed here; use joint positions and torques, which its drive train makes of the motors'"
             )

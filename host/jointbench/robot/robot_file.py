@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
-from jointbench.errors import BadCompensation, BadFoot, BadLinkKind
+from jointbench.errors import RobotError
 from jointbench.robot.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.robot.drive import DRIVE_KINDS, BevelDifferential, Coupling, Drive
 from jointbench.robot.joint import Joint, Mimic, Placed, joined, modified_dh
@@ -226,7 +226,7 @@ def _compensated(table: Table, robot: Robot) -> Robot:
         entry.finish()
         try:
             robot = with_compensations(robot, make(name, joint))
-        except BadCompensation as error:
+        except RobotError as error:
             table.fault(str(error))
     return robot
 
@@ -254,7 +254,7 @@ def _foot(table: Table, robot: Robot) -> Foot:
     table.finish()
     try:
         return Foot(name, frame.joint, cast(Any, tuple(map(tuple, corners.tolist()))))
-    except BadFoot as error:
+    except RobotError as error:
         table.fault(str(error))
 
 
@@ -266,7 +266,7 @@ def _link_kind(table: Table, robot: Robot) -> LinkKind:
     table.finish()
     try:
         return LinkKind(name, tuple(_link_axis(entry, robot) for entry in entries))
-    except BadLinkKind as error:
+    except RobotError as error:
         table.fault(str(error))
 
 

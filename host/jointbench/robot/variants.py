@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
-from jointbench.errors import BadCompensation, ExcitationError, FixedBase, NoSuchChain, RobotFileError
+from jointbench.errors import ExcitationError, RobotError, RobotFileError
 from jointbench.robot.compensation import Compensation
 from jointbench.robot.drive import Drive
 from jointbench.robot.joint import Joint, Placed, joined
@@ -31,7 +31,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
         Another robot, named "NAME:MODULES", which is also what `load_robot` knows it by.
 
     Raises:
-        NoSuchChain: the number is not one of these, the robot branches, or a coupling, a compensation or a joint that
+        RobotError: the number is not one of these, the robot branches, or a coupling, a compensation or a joint that
             mimics another is cut through.
 
     >>> from jointbench.robot import load_robot
@@ -41,7 +41,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
     n = _whole(robot, modules)
     for i, joint in enumerate(robot.joints):
         if joint.parent != i - 1:
-            raise NoSuchChain(
+            raise RobotError(
                 f"robot {robot.name!r} branches at joint {joint.name!r}, so it is no chain whose end could be taken off"
             )
     independent = [i for i, joint in enumerate(robot.joints) if joint.mimic is None]
@@ -97,7 +97,7 @@ def _kinds_left(robot: Robot, gone: set[str]) -> tuple[LinkKind, ...]:
 def _whole(robot: Robot, modules: int | str) -> int:
     text = str(modules)
     if not (text.isascii() and text.isdecimal() and len(text) < 4 and 1 <= int(text) <= robot.n_joints):
-        raise NoSuchChain(
+        raise RobotError(
             f"robot {robot.name!r} has {robot.n_joints} joints, and a chain of {text} of them is none; "
             f"give a whole number from 1 to {robot.n_joints}"
         )
@@ -108,7 +108,7 @@ def _check_whole(robot: Robot, n: int, kept: set[str], what: str, joints: Iterab
     """Refuse to part joints that move together."""
     here = [joint in kept for joint in joints]
     if any(here) and not all(here):
-        raise NoSuchChain(f"a chain of {n} joints of robot {robot.name!r} cuts through {what}; keep or leave all of it")
+        raise RobotError(f"a chain of {n} joints of robot {robot.name!r} cuts through {what}; keep or leave all of it")
 
 
 BASE_JOINTS = 6
@@ -127,10 +127,10 @@ def on_free_base(robot: Robot) -> Robot:
     motion of these joints.
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
     """
     if robot.base_link is None:
-        raise FixedBase(
+        raise RobotError(
             f"the base of robot {robot.name!r} does not move; set floating_base = true in its file, or load its .urdf "
             f"with floating_base=True"
         )
@@ -189,8 +189,8 @@ def with_compensations(robot: Robot, *compensations: Compensation) -> Robot:
     """The robot with these torques beside those of its links and drives, and beside the compensations it has.
 
     Raises:
-        BadCompensation: a name is that of a joint, a coupling or another compensation.
-        UnknownJoint: the robot has no such joint, or it mimics another one.
+        RobotError: a name is that of a joint, a coupling or another compensation; or the robot has no such joint, or it
+            mimics another one.
 
     >>> from jointbench.robot import load_robot, spring
     >>> robot = with_compensations(load_robot("cobot6"), spring("elbow_spring", "j3"))
@@ -200,7 +200,7 @@ def with_compensations(robot: Robot, *compensations: Compensation) -> Robot:
     taken = [*(joint.name for joint in robot.joints), *(coupling.name for coupling in robot.couplings)]
     for each in (*robot.compensations, *compensations):
         if each.name in taken:
-            raise BadCompensation(
+            raise RobotError(
                 f"compensation {each.name!r} of robot {robot.name!r} has the name of a joint, a coupling or another "
                 f"compensation; choose another"
             )
@@ -222,7 +222,7 @@ def with_passive(robot: Robot, *joints: str, neglected: bool = False) -> Robot:
         neglected: whether what moves with them, up to the next joint, is taken for nothing: then it has no parameters.
 
     Raises:
-        UnknownJoint: the robot has no such joint.
+        RobotError: the robot has no such joint.
 
     >>> from jointbench.robot import load_robot
     >>> with_passive(load_robot("cobot6"), "j6").modelled.tolist()

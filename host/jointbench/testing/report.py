@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jointbench.errors import ReportError
+from jointbench.errors import FileNotWritten
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
 from jointbench.testing.record import FACTS, Record, failed_collection, note, noted, noted_of_session, record_of
@@ -68,16 +68,16 @@ def read_campaign(path: str | Path) -> Mapping[str, Any]:
     """Read the JSON of a campaign.
 
     Raises:
-        ReportError: it cannot be read, or is of something else.
+        FileNotWritten: it cannot be read, or is of something else.
     """
     path = Path(path)
     try:
         campaign = json_values(text_of(path))
     except (OSError, ValueError) as error:
-        raise ReportError(f"{path} is no fault campaign: {error}; give the file of `./run faults --json`") from None
+        raise FileNotWritten(f"{path} is no fault campaign: {error}; give the file of `./run faults --json`") from None
     cells = campaign.get("cells") if isinstance(campaign, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) and set(NEEDED) <= set(cell) for cell in cells):
-        raise ReportError(f"{path} is no fault campaign: it has no cells with {', '.join(NEEDED)}")
+        raise FileNotWritten(f"{path} is no fault campaign: it has no cells with {', '.join(NEEDED)}")
     return campaign
 
 
@@ -147,7 +147,7 @@ def write_files(out: Path, summary: Summary) -> tuple[tuple[Path, ...], str]:
         The files; and why there is no page, empty where there is one.
 
     Raises:
-        ReportError: the folder cannot be written.
+        FileNotWritten: the folder cannot be written.
     """
     text = json.dumps(summary.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     result = _write(out / RESULT, text)
@@ -164,7 +164,7 @@ def _write(path: Path, text: str) -> Path:
         return write_file(path, text)
     except OSError as error:
         cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-        raise ReportError(f"{path} cannot be written: {cause.strerror}; name another --bench-out") from error
+        raise FileNotWritten(f"{path} cannot be written: {cause.strerror}; name another --bench-out") from error
 
 
 _FAILED: pytest.StashKey[bool] = pytest.StashKey()
@@ -297,7 +297,7 @@ class RunReport:
         """Write the files; a report that cannot be written must not look like one that is not there."""
         try:
             self.written, self.missing = write_files(self.out, summary)
-        except ReportError as error:
+        except FileNotWritten as error:
             self.missing = str(error)
             return
         junit: str | None = self._config.getoption("xmlpath", None)
@@ -318,7 +318,7 @@ def start_report(config: pytest.Config) -> RunReport:
     try:
         report = config.stash[_REPORT] = RunReport(config, read_campaign(file) if file else None)
         report.again()
-    except ReportError as error:
+    except FileNotWritten as error:
         raise pytest.UsageError(f"--bench-campaign: {error}") from None
     except (KeyError, ValueError, IndexError):
         raise pytest.UsageError(

@@ -232,7 +232,7 @@ def make_ready(file: Path) -> tuple[Board, ...]:
 
     Raises:
         BoardLost, BoardSilent: a board is gone or does not answer.
-        SchemaMismatch: a board's firmware is another release's.
+        BoardRefused: a board's firmware is another release's.
         BenchFileError, BenchLost: the bench cannot be opened.
     """
     from jointbench.bench import open_bench  # brings numpy and more: only to runs with a bench

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.errors import ExportError, NoSuchChain
+from jointbench.errors import ExportError, RobotError
 from jointbench.foreign import bytes_of, foreign_code, json_values, number, text_of, toml_values
 from jointbench.robot import load_robot
 from jointbench.tests.recording.simulated_run import record
@@ -29,7 +29,7 @@ def test_whatever_foreign_code_throws_is_one_kind_of_error(thrown: BaseException
         raise thrown
 
 
-@pytest.mark.parametrize("thrown", [KeyboardInterrupt(), SystemExit(143), NoSuchChain("x"), FileNotFoundError()])
+@pytest.mark.parametrize("thrown", [KeyboardInterrupt(), SystemExit(143), RobotError("x"), FileNotFoundError()])
 def test_what_stops_a_program_or_has_a_name_passes(thrown: BaseException) -> None:
     with pytest.raises(type(thrown)), foreign_code(ExportError, "arm.x", "write it anew"):
         raise thrown
@@ -139,7 +139,7 @@ def test_a_pipe_in_the_place_of_a_users_file_is_one_sentence(
 
 @pytest.mark.parametrize("modules", ["٣", "1_0", DIGITS, "0", "-1"])
 def test_a_chain_has_a_plain_number_of_joints(modules: str) -> None:
-    with pytest.raises(NoSuchChain, match="give a whole number from 1 to 6"):
+    with pytest.raises(RobotError, match="give a whole number from 1 to 6"):
         load_robot(f"cobot6:{modules}")
 
 

@@ -23,7 +23,7 @@ from jointbench.bench.flash.image import (
     loader_files,
 )
 from jointbench.bench.flash.slots import Slot, Slots, files_in, pointer, read_json, read_slots
-from jointbench.errors import FlashFailed
+from jointbench.errors import FlashError
 
 StepDone = Callable[[int, int, str], None]
 """Called before each step with its number, how many there are, and what it does."""
@@ -73,13 +73,13 @@ class Write:
         """Do it.
 
         Raises:
-            FlashFailed: the board holds something else.
+            FlashError: the board holds something else.
         """
         files.write(self.path, self.content)
         digest, written = files.sha256(self.path), hashlib.sha256(self.content).hexdigest()
         if digest != written:
             holds = "no such file" if digest is None else f"one that hashes to {digest[:16]}"
-            raise FlashFailed(
+            raise FlashError(
                 f"{self.path} was written ({written[:16]}), but the board holds {holds}: its flash may be worn out or "
                 "its line disturbed; try again"
             )
@@ -107,19 +107,17 @@ def carry_out(steps: Sequence[Step], files: BoardFiles, progress: StepDone | Non
     """Carry out steps in their order; the first that fails ends it.
 
     Raises:
-        FlashFailed: the board cannot be written, or holds something else than was written.
+        FlashError: the board cannot be written, or holds something else than was written.
     """
     for number, step in enumerate(steps, start=1):
         if progress:
             progress(number, len(steps), str(step))
         try:
             step.carry_out(files)
-        except FlashFailed:
-            raise
         except OSError as error:
             full = error.errno == errno.ENOSPC
             reason = "its file system is full; remove what does not belong to the firmware" if full else str(error)
-            raise FlashFailed(f"step {number} of {len(steps)}, {step}: {reason}") from error
+            raise FlashError(f"step {number} of {len(steps)}, {step}: {reason}") from error
 
 
 def replace(path: str, content: bytes) -> list[Step]:
@@ -232,7 +230,7 @@ def plan_flash(
         keys: what the image is signed with, and the key that the board shall have.
 
     Raises:
-        FlashFailed: the board's file system has no room, or it takes no image signed by these keys.
+        FlashError: the board's file system has no room, or it takes no image signed by these keys.
         OSError: the board's files cannot be read.
     """
     slots = _slots_by(files, keys)
@@ -263,17 +261,17 @@ def _slots_by(files: BoardFiles, keys: Keys) -> Slots:
     has_key = KEY in files.names("")
     loader = files.read("main.py")
     if (has_key or keys.new) and loader is not None and POINTER.encode() in loader and KEY.encode() not in loader:
-        raise FlashFailed(
+        raise FlashError(
             "its main.py is another release's and knows no signatures; docs/flash.md says how to replace it"
         )
     if not has_key:
         return read_slots(files)
     if keys.present is None:
-        raise FlashFailed("it starts signed images only; give its key with --key FILE. Nothing was written")
+        raise FlashError("it starts signed images only; give its key with --key FILE. Nothing was written")
     slots = read_slots(files, keys.present)
     if slots.kept is None and read_slots(files).kept is not None:
         faults = "; ".join(f"slot {slot.name}: {slot.fault}" for slot in slots.slots)
-        raise FlashFailed(f"--key is not the key of this board ({faults}). Nothing was written")
+        raise FlashError(f"--key is not the key of this board ({faults}). Nothing was written")
     return slots
 
 
@@ -296,7 +294,7 @@ def _check_room(files: BoardFiles, slot: str, contents: Mapping[str, bytes]) -> 
     freed = sum(_blocks(0 if path.endswith("/") else len(files.read(path) or b"")) for path in files_in(files, slot))
     free = files.free() + freed
     if needed > free:
-        raise FlashFailed(
+        raise FlashError(
             f"its file system is full: the image needs {needed} bytes, {free} are free with slot {slot} emptied; "
             "remove what does not belong to the firmware"
         )

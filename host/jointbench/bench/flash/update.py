@@ -25,7 +25,7 @@ from jointbench.bench.flash.image import FIRMWARE, Image, Keys, build_image, pac
 from jointbench.bench.flash.plan import FlashReport, Outcome, StepDone, carry_out, plan_flash
 from jointbench.bench.flash.slots import given_config, keep, read_config, read_slots
 from jointbench.bench.identity import Identity
-from jointbench.errors import BoardError, BoardLost, FlashError, FlashFailed, JointbenchError, WrongBoard
+from jointbench.errors import BoardError, BoardLost, FlashError, JointbenchError
 from jointwire import Feature
 
 HELLO_TIMEOUT = 10.0  # [s] of the target's time for a board that starts anew; a real one's port may be gone as long
@@ -135,9 +135,8 @@ def flash_board(
         progress: called before each step.
 
     Raises:
-        WrongBoard: it is of another kind, or its interpreter cannot run the image; nothing was written.
-        FlashFailed: it could not be written or verified; says what it runs now.
-        FlashError: it cannot be reached, or its configuration is not usable.
+        FlashError: it is of another kind, or its interpreter cannot run the image; nothing was written; or it could not
+            be written or verified; says what it runs now; or it cannot be reached, or its configuration is not usable.
     """
     entry, nodes = board[0], tuple(motor.node for motor in board)
     line = _line_of(file, entry)
@@ -156,7 +155,7 @@ def flash_board(
             report = _flash_at_rest(line, entry, nodes, said, options, progress)
         return replace(report, joint=", ".join(motor.joint for motor in board))
     except FlashError as error:
-        raise type(error)(f"{entry.joint} (node {entry.node}): {error}") from error
+        raise FlashError(f"{entry.joint} (node {entry.node}): {error}") from error
 
 
 def _check_reachable(line: BenchFile, board: Sequence[BoardEntry]) -> None:
@@ -205,8 +204,7 @@ def _flash_at_rest(
                 f"--baud, or the bench file)? And {error}"
             ) from error
         now = "" if options.dry_run and entry.flash else f". {_bring_back(line, entry, started)}"
-        kind = type(error) if isinstance(error, FlashError) else FlashFailed
-        raise kind(f"{error}{now}") from error
+        raise FlashError(f"{error}{now}") from error
     if options.dry_run:
         _start(line, entry, started)
     answer, outcome = (None, "planned") if options.dry_run else _try_out(line, entry, image, started)
@@ -246,7 +244,7 @@ def _runs_already(
 
 def _checked_kind(name: str, options: FlashOptions) -> Kind:
     if options.board not in (None, name):
-        raise WrongBoard(f"it is a board of kind {name!r}, not {options.board!r}; nothing was written")
+        raise FlashError(f"it is a board of kind {name!r}, not {options.board!r}; nothing was written")
     return kind_named(name)
 
 
@@ -257,26 +255,26 @@ def _image_for(
     kept_slot = read_slots(files).kept
     name = said.board if said else kept_slot.board if kept_slot else options.board
     if name is None:
-        raise WrongBoard(
+        raise FlashError(
             f"it does not say what kind of board it is; name it with --board, one of {', '.join(BOARD_KINDS)}"
         )
     kind = _checked_kind(name, options)
     if interpreter is None:
         return build_image(kind.name, firmware=options.firmware)
     if interpreter.platform != kind.platform:
-        raise WrongBoard(
+        raise FlashError(
             f"its interpreter is that of {interpreter.platform} ({interpreter.machine}), a board of kind {kind.name!r} "
             f"has {kind.platform}; nothing was written"
         )
     if interpreter.architecture is None or kind.architecture not in (None, interpreter.architecture):
-        raise WrongBoard(
+        raise FlashError(
             f"its interpreter runs native code of {interpreter.architecture or 'no architecture'}; the firmware needs "
             f"{kind.architecture or 'one'}. docs/flash.md names the interpreter to install; nothing was written"
         )
     image = build_image(kind.name, architecture=interpreter.architecture, firmware=options.firmware)
     if image.mpy is not None and image.mpy != interpreter.mpy:
         needed, has = (".".join(str(number) for number in abi) for abi in (image.mpy, interpreter.mpy))
-        raise WrongBoard(
+        raise FlashError(
             f"its MicroPython {interpreter.version} runs .mpy files of version {has}, mpy-cross here makes {needed}; "
             "docs/flash.md names the interpreter to install. Nothing was written"
         )

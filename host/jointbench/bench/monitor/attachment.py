@@ -35,7 +35,7 @@ def watch(bench_file: str | Path, until: threading.Event) -> None:
     Raises:
         BenchFileError: the file is wrong.
         BoardLost: a port cannot be opened; another program may have it.
-        BoardSilent, SchemaMismatch, ConfigurationDiffers: as in `Bench.connect`.
+        BoardSilent, BoardRefused, BoardRefused: as in `Bench.connect`.
         BenchLost: the virtual bench does not answer, or has ended.
         FeedError: the feed's socket cannot be made.
     """

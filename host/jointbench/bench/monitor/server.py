@@ -26,7 +26,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from jointbench.bench.feed import private_folder
 from jointbench.bench.monitor.attachment import Attachment
-from jointbench.errors import MonitorError
+from jointbench.errors import FeedError
 
 _KEPT = ("link", "about", "state")  # the newest of each is what a newly opened page must know, in this order
 HOST = "127.0.0.1"
@@ -163,8 +163,7 @@ def listen(bench: Path, port: int | None) -> tuple[list[socket], Access]:
         The sockets, and what a request must bring. The token is the last one of that port, else a new random one.
 
     Raises:
-        MonitorError: the port cannot be had.
-        FeedError: the private folder is not ours alone.
+        FeedError: the port cannot be had; or the private folder is not ours alone.
     """
     path = private_folder() / f"monitor-{hashlib.sha256(os.fsencode(os.path.realpath(bench))).hexdigest()[:16]}.json"
     last = _read(path)
@@ -172,7 +171,7 @@ def listen(bench: Path, port: int | None) -> tuple[list[socket], Access]:
         sockets = bind_sockets(last.port if port is None else port, HOST)
     except OSError as error:
         if port is not None:
-            raise MonitorError(
+            raise FeedError(
                 f"port {port} cannot be had: {error.strerror}; name another, or leave --port out"
             ) from error
         sockets = bind_sockets(0, HOST)
@@ -360,8 +359,7 @@ def serve_monitor(
 
     Raises:
         BenchFileError: the bench file is wrong.
-        MonitorError: the port cannot be had.
-        FeedError: the private folder is not ours alone.
+        FeedError: the port cannot be had; or the private folder is not ours alone.
     """
     return asyncio.run(_serve(Path(bench), port, ready))
 

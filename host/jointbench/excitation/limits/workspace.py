@@ -28,7 +28,7 @@ from typing import cast
 import numpy as np
 
 from jointbench.arrays import Array, Vector3
-from jointbench.errors import InfeasibleExcitation, RobotFileError, WorkspaceError
+from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotFileError
 from jointbench.excitation.limits.motion_limits import Limit, SpaceLimit
 from jointbench.excitation.limits.space_limits import (
     CollisionLimit,
@@ -67,7 +67,7 @@ class WorkspacePoint:
         lowest, highest: corners of its box in the base frame [m]; infinite where there is no face.
 
     Raises:
-        WorkspaceError: the box is empty, or a number is not one.
+        ExcitationError: the box is empty, or a number is not one.
     """
 
     link: str
@@ -78,13 +78,13 @@ class WorkspacePoint:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if len(self.offset) != 3 or not all(map(math.isfinite, self.offset)):
-            raise WorkspaceError(f"point on {self.link!r}: offset {self.offset} m must be three finite numbers")
+            raise ExcitationError(f"point on {self.link!r}: offset {self.offset} m must be three finite numbers")
         for name, corner in (("lowest", self.lowest), ("highest", self.highest)):
             if len(corner) != 3:
-                raise WorkspaceError(f"point on {self.link!r}: {name} {corner} m must be three numbers, x, y and z")
+                raise ExcitationError(f"point on {self.link!r}: {name} {corner} m must be three numbers, x, y and z")
         for axis, low, high in zip("xyz", self.lowest, self.highest, strict=True):
             if not low < high:
-                raise WorkspaceError(
+                raise ExcitationError(
                     f"point on {self.link!r}: its box goes from {axis} = {low:g} m to {high:g} m; "
                     f"the lowest corner must be below the highest"
                 )
@@ -104,7 +104,7 @@ class Workspace:
             or is below that at home already.
 
     Raises:
-        WorkspaceError: a number is not one, or the clearance is negative.
+        ExcitationError: a number is not one, or the clearance is negative.
 
     >>> cell = jb.Workspace(table_height=0.0, clearance=0.02)
     >>> motion = jb.random_excitation(jb.load_robot("cobot6"), period=5.0, workspace=cell)
@@ -121,9 +121,9 @@ class Workspace:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if self.clearance is not None and not (math.isfinite(self.clearance) and self.clearance >= 0.0):
-            raise WorkspaceError(f"clearance = {self.clearance:g} m must be a number of metres, 0 or more")
+            raise ExcitationError(f"clearance = {self.clearance:g} m must be a number of metres, 0 or more")
         if self.table_height is not None and not math.isfinite(self.table_height):
-            raise WorkspaceError(
+            raise ExcitationError(
                 f"table_height = {self.table_height:g} m must be a finite number, or None for no table"
             )
 
@@ -138,7 +138,7 @@ class Workspace:
             One for the points' boxes, one for the table, one for the capsules; as many of them as have a meaning.
 
         Raises:
-            WorkspaceError: a name is not known, a point does not move, or there is nothing that could keep the table's
+            ExcitationError: a name is not known, a point does not move, or there is nothing that could keep the table's
                 height or the clearance.
             InfeasibleExcitation: capsules are too near to each other at home; it names all pairs of them.
         """
@@ -149,7 +149,7 @@ class Workspace:
         table = self._table(robot, boxes) or self._floor(robot, home)
         pairs = tuple(pair for pair in colliding_pairs(robot) if not self._may_touch(robot, *pair))
         if self.clearance and not robot.capsules:
-            raise WorkspaceError(
+            raise ExcitationError(
                 f"robot {robot.name!r} has no capsules, so a clearance of {self.clearance:g} m between its links "
                 f"cannot be kept; add [[capsules]] to its file, or <collision> shapes that are no meshes"
             )
@@ -167,9 +167,9 @@ class Workspace:
             try:
                 frame = robot.frame(point.link)
             except RobotFileError as error:
-                raise WorkspaceError(f"point on {point.link!r}: {error}") from error
+                raise ExcitationError(f"point on {point.link!r}: {error}") from error
             if frame.joint < 0:
-                raise WorkspaceError(
+                raise ExcitationError(
                     f"point on {point.link!r}: that is the base of robot {robot.name!r}, which does not move; "
                     f"name a link that does"
                 )
@@ -184,7 +184,7 @@ class Workspace:
             return []
         moving = [capsule for capsule in robot.capsules if capsule.joint >= 0]
         if not moving and not boxes:
-            raise WorkspaceError(
+            raise ExcitationError(
                 f"robot {robot.name!r} has no capsules, and the workspace no points, to be kept above the table at "
                 f"{self.table_height:g} m; add [[capsules]] to the robot's file, or points to the workspace"
             )
@@ -224,7 +224,7 @@ class Workspace:
         for pair in self.excepted:
             for name in pair:
                 if name not in known and name != TABLE:
-                    raise WorkspaceError(
+                    raise ExcitationError(
                         f"excepted pair {pair[0]!r}, {pair[1]!r}: robot {robot.name!r} has no capsule on {name!r}; "
                         f"there are {', '.join(map(repr, (*known, TABLE)))}"
                     )
@@ -281,7 +281,7 @@ def read_workspace(path: str | Path) -> Workspace:
         The workspace, in metres; its names are checked when it meets a robot.
 
     Raises:
-        WorkspaceError: the file cannot be read, or an entry is missing, unknown, mistyped or impossible.
+        ExcitationError: the file cannot be read, or an entry is missing, unknown, mistyped or impossible.
 
     >>> cell = jb.read_workspace("cell.toml")
     >>> cell.table_height, cell.clearance
@@ -291,9 +291,9 @@ def read_workspace(path: str | Path) -> Workspace:
     try:
         return _workspace(read_table(path, "workspace"))
     except RobotFileError as error:  # what every table of a file raises
-        raise WorkspaceError(str(error)) from error
-    except WorkspaceError as error:
-        raise WorkspaceError(f"{path.name}: {error}") from error
+        raise ExcitationError(str(error)) from error
+    except ExcitationError as error:
+        raise ExcitationError(f"{path.name}: {error}") from error
 
 
 def _workspace(table: Table) -> Workspace:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ExcitationError, SchedulerUnreachable
+from jointbench.errors import ExcitationError, FitError
 from jointbench.excitation.search.problem import ExcitationProblem
 from jointbench.excitation.search.sqp import minimize_sqp
 from jointbench.extras import need
@@ -127,7 +127,7 @@ def worker_pool(workers: int = 1, scheduler: str | None = None) -> Iterator[Pool
     Raises:
         ExcitationError: workers is below 1, or not 1 beside a scheduler.
         MissingExtra: Dask is not installed.
-        SchedulerUnreachable: nobody answers at the address.
+        FitError: nobody answers at the address.
     """
     if workers < 1 or (scheduler is not None and workers > 1):
         raise ExcitationError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
@@ -179,7 +179,7 @@ def _client(scheduler: str) -> Any:
     try:
         return Client(scheduler, timeout=_CONNECT_TIMEOUT_S)
     except (OSError, ValueError, TypeError) as error:
-        raise SchedulerUnreachable(
+        raise FitError(
             f"no Dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`, which prints its "
             f"address, such as tcp://127.0.0.1:8786, and workers with `dask worker ADDRESS`"
         ) from error

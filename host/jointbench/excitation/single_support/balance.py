@@ -8,7 +8,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics, floating_standard_parameters
-from jointbench.errors import LosesBalance, UnknownInertia
+from jointbench.errors import InfeasibleExcitation, RobotError
 from jointbench.excitation.excitation import Support
 from jointbench.robot import Foot, Robot
 
@@ -54,13 +54,13 @@ class Balance:
             zmp_offset: added to the points [m].
 
         Raises:
-            UnknownFoot, LosesBalance: the robot has no such foot, or it is not its base.
-            UnknownInertia: the robot's file does not tell all inertias, and none are given.
+            RobotError, InfeasibleExcitation: the robot has no such foot, or it is not its base.
+            RobotError: the robot's file does not tell all inertias, and none are given.
         """
         sole = support_sole(robot, foot)
         values = floating_standard_parameters(robot) if parameters is None else parameters
         if values is None:
-            raise UnknownInertia(f"the file of robot {robot.name!r} does not tell all inertias; give parameters")
+            raise RobotError(f"the file of robot {robot.name!r} does not tell all inertias; give parameters")
         at_rest = np.zeros((len(q), 3))
         base = FreeBaseMotion(at_rest, at_rest, np.broadcast_to(-np.array(robot.gravity), at_rest.shape))
         force, moment = np.split(floating_inverse_dynamics(robot, base, q, dq, ddq, values)[:, :6], 2, axis=1)
@@ -100,11 +100,11 @@ class Balance:
             time: of the samples [s], shape (n_samples,).
 
         Raises:
-            LosesBalance: says where, when, how far, and what to do.
+            InfeasibleExcitation: says where, when, how far, and what to do.
         """
         lightest = int(self.vertical_force.argmin())
         if self.vertical_force[lightest] <= 0.0:
-            raise LosesBalance(
+            raise InfeasibleExcitation(
                 f"the ground would have to pull foot {self.foot.name!r} down at {time[lightest]:.2f} s; move slower"
             )
         room = self.room(margin)
@@ -112,7 +112,7 @@ class Balance:
         if room[worst] >= -ZMP_TOLERANCE:
             return
         x, y = (1e3 * self.points[worst]).tolist()
-        raise LosesBalance(
+        raise InfeasibleExcitation(
             f"on foot {self.foot.name!r} the predicted zero-moment point is {x:.0f} mm forward and {y:.0f} mm left of "
             f"the sole's middle at {time[worst]:.2f} s, {-1e3 * room[worst]:.0f} mm beyond what a margin of "
             f"{1e3 * margin[0]:g} mm lengthwise and {1e3 * margin[1]:g} mm sideways leaves; move less or slower, "
@@ -124,12 +124,12 @@ def support_sole(robot: Robot, foot: str) -> Foot:
     """The foot that is the robot's base.
 
     Raises:
-        UnknownFoot: the robot has no such foot.
-        LosesBalance: it is not the base, so that it moves.
+        RobotError: the robot has no such foot.
+        InfeasibleExcitation: it is not the base, so that it moves.
     """
     sole = robot.foot(foot)
     if sole.joint != -1 or robot.base_link is None:
-        raise LosesBalance(
+        raise InfeasibleExcitation(
             f"foot {foot!r} of robot {robot.name!r} is not its free base; single support is planned on a base that "
             f"rests on the ground"
         )

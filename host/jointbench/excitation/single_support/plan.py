@@ -9,7 +9,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.errors import InfeasibleExcitation, LosesBalance
+from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import check_duration
 from jointbench.excitation.families.splines import UniformSpline
@@ -158,10 +158,10 @@ def plan_single_support(
 
     Raises:
         ExcitationError: a setting is impossible.
-        UnknownFoot: the robot has no such foot.
-        LosesBalance: the foot is not the base, or the zero-moment point leaves the margin, as at home already.
-        InfeasibleExcitation: the robot is no such chain, or a limit is broken, however small the motion.
-        UnknownInertia, WorkspaceError: the robot's file does not tell its inertias, or has no capsules.
+        RobotError: the robot has no such foot.
+        InfeasibleExcitation: the foot is not the base, or the zero-moment point leaves the margin, as at home already;
+            or the robot is no such chain, or a limit is broken, however small the motion.
+        RobotError, ExcitationError: the robot's file does not tell its inertias, or has no capsules.
 
     Source: Kajita et al., Biped walking pattern generation by using preview control of zero-moment point, ICRA 2003;
     random bounded motions on one foot as in Wu & Gao, J. Harbin Institute of Technology 53(7), 2021.
@@ -189,10 +189,10 @@ def base_foot(robot: Robot) -> str:
     """Name of the foot that is the robot's base.
 
     Raises:
-        LosesBalance: there is none.
+        InfeasibleExcitation: there is none.
     """
     if robot.base_foot is None:
-        raise LosesBalance(
+        raise InfeasibleExcitation(
             f"robot {robot.name!r} has no foot for a base; motions on one foot are for a biped on its foot"
         )
     return robot.base_foot.name
@@ -202,7 +202,7 @@ def support_workspace(robot: Robot, foot: str, clearance: float = _DEFAULT_CLEAR
     """Workspace of a robot on one foot: clear of itself, and all but that foot above the ground.
 
     Raises:
-        UnknownFoot: the robot has no such foot.
+        RobotError: the robot has no such foot.
     """
     sole = robot.foot(foot)
     ground = float(sole.origin @ sole.axes[:, 2])

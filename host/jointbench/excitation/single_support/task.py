@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from jointbench.arrays import Array
 from jointbench.dynamics import center_of_mass
 from jointbench.dynamics.kinematics import Jacobians
-from jointbench.errors import ExcitationError, InfeasibleExcitation, UnknownInertia
+from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotError
 from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.single_support.balance import Balance, sole_half_lengths, support_sole
 from jointbench.robot import Foot, Robot
@@ -218,10 +218,10 @@ class SingleSupportTask:
 
     Raises:
         ExcitationError: a margin is negative.
-        InfeasibleExcitation: the robot is no such chain, or its swing foot is not level at home.
-        LosesBalance: the foot is not the base, or the zero-moment point is beyond the margin at home.
-        UnknownFoot: the robot has no such foot.
-        UnknownInertia: the robot's file does not tell its inertias, and no parameters are given.
+        InfeasibleExcitation: the robot is no such chain, or its swing foot is not level at home; or the foot is not the
+            base, or the zero-moment point is beyond the margin at home.
+        RobotError: the robot has no such foot; or the robot's file does not tell its inertias, and no parameters are
+            given.
     """
 
     robot: Robot
@@ -292,7 +292,7 @@ class SingleSupportTask:
         """Height over gravity, h / g, of the centre of mass above the ground at home [s²]."""
         links = self.robot.standard_parameters if self.parameters is None else self.parameters[10:]
         if links is None:
-            raise UnknownInertia(f"the file of robot {self.robot.name!r} does not tell all inertias; give parameters")
+            raise RobotError(f"the file of robot {self.robot.name!r} does not tell all inertias; give parameters")
         up = self.sole.axes[:, 2]
         height = (center_of_mass(self.robot, self.home[None], links)[0] - self.sole.origin) @ up
         return float(height / np.linalg.norm(self.robot.gravity))

@@ -210,7 +210,7 @@ def identify_gains(
 
     Raises:
         FitError: the payload has no inertia, the recordings no rows, or no motor is told at all.
-        RedundantDrives: there are more motors than joints, which may work against each other unseen.
+        RobotError: there are more motors than joints, which may work against each other unseen.
         ShapeError: the arrays do not match the robot.
 
     Source: Gautier & Briot, J. Dyn. Sys. Meas. Control 136(5), 2014, for the two runs and the payload's known

@@ -276,7 +276,7 @@ def fit_harmonic(
     Raises:
         FitError: there is no torque sensor, joints are coupled, or rows are too few.
         ShapeError: the arrays do not match the robot.
-        UnclearRank: the robot's geometry is nearly degenerate.
+        NumericalError: the robot's geometry is nearly degenerate.
 
     Source: Zhang & Ding, Information and Control 52(3):292, 2023.
     """

@@ -94,7 +94,7 @@ def fit_linear_torque(
     Raises:
         FitError: not more rows than parameters.
         ShapeError: the arrays differ in shape or do not match the robot.
-        UnclearRank: the robot's geometry is nearly degenerate.
+        NumericalError: the robot's geometry is nearly degenerate.
     """
     full, full_names = model_columns(robot, signals.q, signals.dq, signals.ddq)
     base = base_parameters(robot, drives=side == "motor")

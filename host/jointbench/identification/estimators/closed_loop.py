@@ -13,7 +13,7 @@ from jointbench.dynamics import BaseParameters, inverse_dynamics
 from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
 from jointbench.dynamics.motion_arrays import plain_array
 from jointbench.dynamics.tree import Tree, tree_of
-from jointbench.errors import FitError, NotSimulable
+from jointbench.errors import FitError
 from jointbench.identification.predictor import DriveTorque
 from jointbench.robot import Robot
 
@@ -100,7 +100,7 @@ class SimulatedPlant:
         """Largest inertia that each joint feels, motors included, over poses [kg·m² or kg], shape (n_joints,).
 
         Raises:
-            NotSimulable: it is not positive in all of them.
+            FitError: it is not positive in all of them.
         """
         rest = np.zeros_like(q)
         gravity = self.gravity(q)
@@ -112,7 +112,7 @@ class SimulatedPlant:
         felt += np.diag(self.drives.inertia)
         joint = int(np.argmin(felt.min(axis=0)))
         if not felt[:, joint].min() > 0.0:
-            raise NotSimulable(
+            raise FitError(
                 f"by the parameters so far joint {self.robot.joint_names[joint]} has the inertia "
                 f"{felt[:, joint].min():.3g} in some pose, which must be above 0 to be simulated; {_INSTEAD}"
             )
@@ -137,7 +137,7 @@ class SimulatedPlant:
             feedforward: joint torque beside the servo's, shape as reference.
 
         Raises:
-            NotSimulable: the parameters make no positive mass matrix, or the robot does not follow.
+            FitError: the parameters make no positive mass matrix, or the robot does not follow.
         """
         drives, speeds = self.drives, np.abs(velocity @ self.drives.speeds.T)
         fastest = speeds.max(axis=0, initial=0.0)
@@ -154,9 +154,9 @@ class SimulatedPlant:
             plain_array(start), q, dq,
         )  # fmt: skip
         if outcome == NOT_POSITIVE:
-            raise NotSimulable(f"by the parameters so far the mass matrix is not positive in some pose; {_INSTEAD}")
+            raise FitError(f"by the parameters so far the mass matrix is not positive in some pose; {_INSTEAD}")
         if outcome == RAN_AWAY:
-            raise NotSimulable(
+            raise FitError(
                 f"a simulation with the parameters so far leaves its reference by more than {_ASTRAY:g} rad or m: "
                 f"the servo, or the parameters, are not the robot's; {_INSTEAD}"
             )

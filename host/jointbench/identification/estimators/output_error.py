@@ -100,8 +100,7 @@ class Follower:
         """The run with the simulated positions.
 
         Raises:
-            FitError: the simulation would take too long.
-            NotSimulable: the parameters cannot be simulated.
+            FitError: the simulation would take too long; or the parameters cannot be simulated.
         """
         position = np.full(self.run.samples.motor_position.shape, np.nan)
         for reference in self._references():
@@ -151,9 +150,8 @@ def simulate_runs(problem: Problem, followers: Sequence[Follower], estimate: Est
     motion, and so the regressor, hangs little on them as long as it does.
 
     Raises:
-        FitError: the simulation would take too long.
-        NotSimulable: not even these can be simulated.
-        PhysicalSolverFailed: they cannot be found.
+        FitError: the simulation would take too long; or not even these can be simulated.
+        NumericalError: they cannot be found.
     """
     parameters, changed = _possible(problem, estimate)
     plant = SimulatedPlant(problem.robot, problem.base, parameters)

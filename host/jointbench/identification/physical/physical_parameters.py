@@ -10,7 +10,7 @@ from scipy import stats
 
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters
-from jointbench.errors import FitError, ImpossibleParameters, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.identification.judgement import Verdict
 from jointbench.robot import PARAMETER_NAMES
 
@@ -245,13 +245,13 @@ class PhysicalParameters:
         """These parameters, where the estimate can be that of a robot.
 
         Raises:
-            ImpossibleParameters: the verdict is "refused"; names the links that are moved most.
+            FitError: the verdict is "refused"; names the links that are moved most.
         """
         if self.verdict.word != "refused":
             return self
         worst = np.argsort(-np.abs(self.moved))[:3]
         names = ", ".join(f"{self.estimate.base.leading_names[k]} by {self.moved[k]:+.1f} σ" for k in worst)
-        raise ImpossibleParameters(
+        raise FitError(
             f"robot {self.estimate.base.robot.name!r}: {self.verdict.reason}; moved most: {names}. "
             f"Look for a wrong sign or unit of a torque, a joint exchanged with another, or friction the model lacks"
         )

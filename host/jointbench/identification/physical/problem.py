@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.dynamics import compensation_parameter_names, drive_parameter_names, known_beside_links
-from jointbench.errors import FitError, PhysicalSolverFailed
+from jointbench.errors import FitError, NumericalError
 from jointbench.foreign import foreign_code
 from jointbench.identification.physical.physical_parameters import BaseEstimate, PhysicalParameters
 from jointbench.identification.physical.pseudo_inertia import (
@@ -196,7 +196,7 @@ are thousands of σ from all that is possible."""
 
 
 @foreign_code(
-    PhysicalSolverFailed,
+    NumericalError,
     "the search for physically possible parameters has equations without a solution",
     "look at the fit that the estimate is of: its σ, and spikes in its torques",
     (LinAlgError,),
@@ -236,7 +236,7 @@ def physical_parameters(
 
     Raises:
         FitError: prior, weight, margin or method is not one of these.
-        PhysicalSolverFailed: the search ends without an answer.
+        NumericalError: the search ends without an answer.
 
     Source: Sousa & Cortesão, IJRR 33(6), 2014 (the nearest possible base parameters); Wensing, Kim & Slotine,
     IEEE RA-L 3(1), 2018; Lee, Wensing & Park, IEEE T-RO 36(1), 2020; Rucker & Wensing, IEEE RA-L 7(2), 2022.
@@ -255,21 +255,19 @@ def _by_cones(problem: PhysicalProblem, weight: float | None, slight: float, mar
             found = solve_conic(problem.exactly, problem.prior, 1.0, problem.signed, margin)
             if found.possible and problem.smallest_eigenvalues(found.x).min(initial=margin) > 0.5 * margin:
                 return found.x, found.status
-        except PhysicalSolverFailed:
+        except NumericalError:
             pass  # at the very edge neither is proven; what is weighed is then next to it
-    failure = PhysicalSolverFailed()
+    failure = NumericalError()
     for unit in _UNITS:
         counts = slight if weight is None else weight / unit**2
         try:
             found = solve_conic(problem.anywhere(unit), problem.prior, counts, problem.signed, margin)
-        except PhysicalSolverFailed as error:
+        except NumericalError as error:
             failure = error
             continue
         if problem.smallest_eigenvalues(found.x).min(initial=margin) > -_MOST_ROUNDING:
             return found.x, found.status
-        failure = PhysicalSolverFailed(
-            f"the conic solver says {found.status!r} and leaves links outside; give a weight"
-        )
+        failure = NumericalError(f"the conic solver says {found.status!r} and leaves links outside; give a weight")
     raise failure
 
 
@@ -316,7 +314,7 @@ def _without_rounding(problem: PhysicalProblem, x: Array, margin: float) -> Arra
     """The parameters with what the solver left outside: drawn towards the reference, which is possible, far enough.
 
     Raises:
-        PhysicalSolverFailed: more is missing than rounding leaves.
+        NumericalError: more is missing than rounding leaves.
     """
     x = x.copy()
     x[problem.signed] = np.maximum(x[problem.signed], 0.0)
@@ -325,7 +323,7 @@ def _without_rounding(problem: PhysicalProblem, x: Array, margin: float) -> Arra
         return x
     if least.min() < -_MOST_ROUNDING:
         worst = problem.estimate.base.robot.joints[problem.bodies.links[int(least.argmin())]].link.name
-        raise PhysicalSolverFailed(
+        raise NumericalError(
             f"link {worst!r} is left outside what is possible by {-least.min():.2g} of its reference body, which is "
             f"more than rounding; give the prior a weight, or take method='log_cholesky'"
         )

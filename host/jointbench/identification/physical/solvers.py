@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from jointbench.arrays import Array
-from jointbench.errors import PhysicalSolverFailed
+from jointbench.errors import NumericalError
 from jointbench.foreign import foreign_code
 from jointbench.identification.physical.pseudo_inertia import UNIT, Prior, as_matrix, as_vector
 
@@ -197,7 +197,7 @@ def solve_newton(around: Around, prior: Prior, weight: float, numbers: FreeNumbe
         x, shape (n,), and how many steps it took.
 
     Raises:
-        PhysicalSolverFailed: no minimum is found.
+        NumericalError: no minimum is found.
 
     Source: Rucker & Wensing, IEEE RA-L 7(2), 2022, of the numbers; damped and with absolute eigenvalues as in
     Nocedal & Wright, Numerical Optimization, 2nd ed. 2006, sec. 3.4.
@@ -233,7 +233,7 @@ class _NewtonSearch:
         """The best z with this barrier, and how many steps have been taken.
 
         Raises:
-            PhysicalSolverFailed: there is no way on, or it is too long.
+            NumericalError: there is no way on, or it is too long.
         """
         current = self._value(z, barrier)
         while steps < _STEPS:
@@ -248,12 +248,12 @@ class _NewtonSearch:
                 if length < 1e-8:
                     if gain < _ROUNDING * (1.0 + abs(current)):
                         return z, steps
-                    raise PhysicalSolverFailed(
+                    raise NumericalError(
                         f"Newton's method cannot go on after {steps} steps, where it could still gain {gain:.2g} σ²; "
                         f"take method='lmi'"
                     )
             z, current, steps = z + length * direction, following, steps + 1
-        raise PhysicalSolverFailed(f"Newton's method found no minimum in {_STEPS} steps; take method='lmi'")
+        raise NumericalError(f"Newton's method found no minimum in {_STEPS} steps; take method='lmi'")
 
     def _value(self, z: Array, barrier: float) -> float:
         x = self._around.origin + self._around.directions @ z
@@ -325,7 +325,7 @@ def solve_conic(around: Around, prior: Prior, weight: float, signed: NDArray[np.
         margin: P' ⪰ margin * E for each link.
 
     Raises:
-        PhysicalSolverFailed: the solver ends without an answer either way, or breaks down.
+        NumericalError: the solver ends without an answer either way, or breaks down.
 
     Source: Wensing, Kim & Slotine, IEEE RA-L 3(1), 2018; solver: Goulart & Chen, Clarabel, arXiv 2405.12762, 2024.
     """
@@ -347,7 +347,7 @@ def solve_conic(around: Around, prior: Prior, weight: float, signed: NDArray[np.
         setattr(settings, name, _TOLERANCE)
     data = program.assembled(clarabel)
     with foreign_code(
-        PhysicalSolverFailed,
+        NumericalError,
         f"the conic solver breaks down on an estimate up to {size:.3g} times the reference bodies",
         "look for spikes in the recorded torques, or take method='log_cholesky'",
     ):
@@ -358,7 +358,7 @@ def solve_conic(around: Around, prior: Prior, weight: float, signed: NDArray[np.
     if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
         return ConicSolution(x, False, "no such parameters are possible", solution.iterations)
     if status not in ("Solved", "AlmostSolved") or not np.isfinite(x).all():
-        raise PhysicalSolverFailed(
+        raise NumericalError(
             f"the conic solver ended with {status} after {solution.iterations} iterations; "
             f"try another prior or a larger margin, or method='log_cholesky'"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, FreeBaseMotion, floating_regressor, forward_kinematics
 from jointbench.dynamics.grouping import grouping_matrix, independent_columns
-from jointbench.errors import NotMirrored, StanceError
+from jointbench.errors import RobotError, StanceError
 from jointbench.identification.estimators.estimator import JoinedRows
 from jointbench.identification.estimators.regularised import ParameterPrior, RelativeSigma, link_prior, posterior
 from jointbench.identification.judgement import Verdict, judge_parameters
@@ -52,10 +52,10 @@ def mirror_images(robot: Robot) -> tuple[MirrorImage, ...]:
         robot: its base is the foot it stands on, its other foot the end of its only chain of links.
 
     Raises:
-        NotMirrored: there is no such chain, or a joint's axis has no mirror image; names it.
+        RobotError: there is no such chain, or a joint's axis has no mirror image; names it.
     """
     if robot.n_links % 2 or [joint.parent for joint in robot.joints] != list(range(-1, robot.n_links - 1)):
-        raise NotMirrored(
+        raise RobotError(
             f"robot {robot.name!r} is not one chain from foot to foot with a link in the middle: its legs cannot be "
             f"compared; take left_is_right=False"
         )
@@ -67,7 +67,7 @@ def mirror_images(robot: Robot) -> tuple[MirrorImage, ...]:
     distance = float(np.linalg.norm(across))
     if distance < _SAME_LINE:
         names = [joint.name for joint in robot.joints[middle - 1 : middle + 1]]
-        raise NotMirrored(
+        raise RobotError(
             f"robot {robot.name!r}: joints {names[0]!r} and {names[1]!r} on its middle link are on one line, which "
             f"tells no plane between its legs; take left_is_right=False"
         )
@@ -103,7 +103,7 @@ def _check(robot: Robot, places: Array, mirror: Array) -> None:
         off = max(np.linalg.norm(np.cross(axis, axes[last])), np.linalg.norm(np.cross(axis, away)))
         if off > _SAME_LINE:
             names = robot.joints[first].name, robot.joints[last].name
-            raise NotMirrored(
+            raise RobotError(
                 f"robot {robot.name!r}: the axis of {names[1]!r} is not the mirror image of that of {names[0]!r}, off "
                 f"by {off:.2g} (m, or as a sine); correct the robot's file, or take left_is_right=False"
             )
@@ -163,9 +163,8 @@ def full_bodies(robot: Robot, *, left_is_right: bool = True, seed: int = 0) -> F
         seed: of the random motions that independent columns are found from.
 
     Raises:
-        FixedBase: the robot's base does not move.
-        NotMirrored: left is to be right, and the geometry is not.
-        UnclearRank: no clear gap separates independent from dependent columns.
+        RobotError: the robot's base does not move; or left is to be right, and the geometry is not.
+        NumericalError: no clear gap separates independent from dependent columns.
     """
     bodies = on_free_base(robot)
     spread = np.eye(_WIDTH * (_BEFORE + 1 + robot.n_links))[_WIDTH * _BEFORE :]
@@ -277,7 +276,7 @@ class FullStanceEstimate:
         """The possible bodies that are nearest to the estimate, and among those that are as near, to the robot's file.
 
         Raises:
-            PhysicalSolverFailed: the search for them ends without an answer.
+            NumericalError: the search for them ends without an answer.
         """
         return physical_parameters(BaseEstimate.of_covariance(self.bodies.base, self.values, self.covariance))
 
@@ -321,9 +320,9 @@ def fit_stance_full(
         prior: how far the robot's file may be wrong, one σ; its drives do not matter.
 
     Raises:
-        NotMirrored: left is to be right, and the geometry is not.
+        RobotError: left is to be right, and the geometry is not.
         StanceError: there are fewer samples than parameters.
-        UnclearRank: the robot's geometry is nearly degenerate.
+        NumericalError: the robot's geometry is nearly degenerate.
 
     Source: base parameters from the wrench on the base: Ayusawa, Venture & Nakamura, IJRR 33(3), 2014; the prior as in
     Gelman et al., Bayesian Data Analysis, 3rd ed., 2013, ch. 14.8.

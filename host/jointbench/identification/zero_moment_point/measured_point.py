@@ -157,7 +157,7 @@ def support_foot(robot: Robot, name: str) -> Foot:
     """The foot that the robot stands on: part of the base, its sole level.
 
     Raises:
-        UnknownFoot: the robot has no foot of this name.
+        RobotError: the robot has no foot of this name.
         StanceError: the base is no such foot.
     """
     foot = robot.foot(name)

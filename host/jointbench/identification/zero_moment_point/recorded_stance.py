@@ -128,7 +128,7 @@ def contact_of_run(run: Run, total_mass: float, foot: str = "r_foot") -> Contact
         foot: name of the support foot.
 
     Raises:
-        UnknownFoot: the robot has no foot of this name.
+        RobotError: the robot has no foot of this name.
         StanceError: the foot is not its base, was not recorded, or nothing else was; no robot has this mass.
     """
     _check_mass(total_mass)
@@ -153,8 +153,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
         RobotFell: it tipped over the foot's edge.
         WrongTotalMass: the foot carries another weight than this mass has.
         StanceError: too few samples, no foot that is measured, or lost samples; its other kinds are those above.
-        FixedBase: the robot's base does not move.
-        UnknownFoot: the robot has no foot of this name.
+        RobotError: the robot's base does not move; or the robot has no foot of this name.
     """
     settings = settings or StanceSettings()
     _check_mass(total_mass)

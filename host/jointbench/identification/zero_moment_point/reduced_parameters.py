@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import BadLinkKind, FixedBase, NoLinkKinds, UnknownInertia
+from jointbench.errors import RobotError
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.robot import PARAMETER_NAMES, Link, LinkAxis, Robot
 
@@ -48,21 +48,21 @@ class ReducedParameters:
         """Refuse a robot of which too little is known.
 
         Raises:
-            NoLinkKinds, FixedBase, UnknownInertia: its links are not told to be alike, its base stands still, or a
+            RobotError, RobotError, RobotError: its links are not told to be alike, its base stands still, or a
                 link's mass is not known.
         """
         if not self.robot.link_kinds:
-            raise NoLinkKinds(
+            raise RobotError(
                 f"the file of robot {self.robot.name!r} has no [[link_kinds]]; say which links are alike, or estimate "
                 f"all of their parameters"
             )
         if self.robot.base_link is None:
-            raise FixedBase(
+            raise RobotError(
                 f"the base of robot {self.robot.name!r} does not move; set floating_base = true in its file"
             )
         for link in self._links:
             if link.standard_parameters is None:
-                raise UnknownInertia(
+                raise RobotError(
                     f"link {link.name!r} of {self.robot.name!r} has no mass; give mass_kg, center_of_mass_mm and "
                     f"inertia_kg_m2 in its file"
                 )
@@ -87,7 +87,7 @@ class ReducedParameters:
         """Phi of a robot with the same kinds of links: means over the links of a kind, places projected on the axes.
 
         Raises:
-            UnknownInertia: of a link of a kind no mass is known.
+            RobotError: of a link of a kind no mass is known.
         """
         bodies = {link.name: link for link in _links_of(robot)}
         found = [[_mass_on(axis, bodies[axis.link]) for axis in kind.links] for kind in self.robot.link_kinds]
@@ -101,7 +101,7 @@ class ReducedParameters:
             standard_parameters: of the base's link, then of each link, shape (10 * (1 + n_links),).
 
         Raises:
-            BadLinkKind: links of a kind differ, or a centre of mass lies off its axis.
+            RobotError: links of a kind differ, or a centre of mass lies off its axis.
         """
         names, blocks = [link.name for link in self._links], standard_parameters.reshape(-1, 10)
         found: list[tuple[float, float]] = []
@@ -113,13 +113,13 @@ class ReducedParameters:
                 lc = float((center - axis.start) @ axis.direction)
                 off = float(np.linalg.norm(center - axis.start - lc * axis.direction))
                 if off > _ALIKE:
-                    raise BadLinkKind(f"the centre of mass of link {axis.link!r} is {1e3 * off:.3g} mm off its axis")
+                    raise RobotError(f"the centre of mass of link {axis.link!r} is {1e3 * off:.3g} mm off its axis")
                 of_links.append((lc, float(mass)))
             if np.ptp(np.array(of_links), axis=0).max() > _ALIKE:
                 values = ", ".join(
                     f"{axis.link} {lc:g} m {m:g} kg" for axis, (lc, m) in zip(kind.links, of_links, strict=True)
                 )
-                raise BadLinkKind(f"the links of kind {kind.name!r} are not alike: {values}")
+                raise RobotError(f"the links of kind {kind.name!r} are not alike: {values}")
             found.append(of_links[0])
         return np.array(found, dtype=np.float64).T.ravel()
 
@@ -236,7 +236,7 @@ def _links_of(robot: Robot) -> tuple[Link, ...]:
 def _mass_on(axis: LinkAxis, link: Link) -> tuple[float, float]:
     """A link's mass [kg], and how far along its axis it is [m]."""
     if link.mass is None or link.center_of_mass is None:
-        raise UnknownInertia(f"link {link.name!r} has no mass; give mass_kg and center_of_mass_mm in the robot's file")
+        raise RobotError(f"link {link.name!r} has no mass; give mass_kg and center_of_mass_mm in the robot's file")
     return link.mass, axis.along(link.center_of_mass)
 
 

@@ -160,7 +160,7 @@ def stance_of(
         The stance, without the rows that feel a filter's edge.
 
     Raises:
-        FixedBase: the robot's base does not move.
+        RobotError: the robot's base does not move.
         StanceError: the foot is not its base, too few samples, or uneven times.
         ShapeError: the motion does not match the robot.
     """

@@ -10,7 +10,7 @@ from jointbench.bench.bench_file import BenchFile, BenchTerms, BoardEntry, Wire,
 from jointbench.bench.fault import parse_fault_url
 from jointbench.bench.identity import Facts
 from jointbench.bench.settings import ServoOverride
-from jointbench.errors import BenchFileError, ConfigurationDiffers
+from jointbench.errors import BenchFileError, BoardRefused
 from jointbench.robot import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
@@ -288,7 +288,7 @@ def test_a_foot_is_no_joint() -> None:
 def test_a_foots_board_must_read_its_sensors(facts: dict[str, int], said: str) -> None:
     boards = (Board("r_foot", 13),)
     check_feet(boards, (Facts(FOOT),), Facts(DEFAULTS))  # type: ignore[arg-type]  # a board as far as it is looked at
-    with pytest.raises(ConfigurationDiffers, match=rf"^r_foot \(node 13\): {said}"):
+    with pytest.raises(BoardRefused, match=rf"^r_foot \(node 13\): {said}"):
         check_feet(boards, (Facts({**FOOT, **facts}),), Facts(DEFAULTS))  # type: ignore[arg-type]  # a board as far as it is looked at
 
 
@@ -296,5 +296,5 @@ def test_a_joints_board_must_not() -> None:
     arm = load_robot("cobot6:1")
     boards, facts = (Board("j1", 1),), {**DEFAULTS, "board.node": 1}
     check_boards(arm, boards, (Facts(facts),))  # type: ignore[arg-type]  # a board as far as it is looked at
-    with pytest.raises(ConfigurationDiffers, match=r"^j1 \(node 1\): reads a foot's sensors \(board\.channels\)"):
+    with pytest.raises(BoardRefused, match=r"^j1 \(node 1\): reads a foot's sensors \(board\.channels\)"):
         check_boards(arm, boards, (Facts({**facts, "board.channels": 0x8FF}),))  # type: ignore[arg-type]  # a board as far as it is looked at

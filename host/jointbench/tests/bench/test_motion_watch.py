@@ -8,7 +8,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
 from jointbench.bench.motion_watch import STANDING_SAMPLES, TIPPING_TIME, FallWatch, Peaks, fall_watch
-from jointbench.errors import FootOffGround, JointbenchError, RobotFalls, StuckFootSensor
+from jointbench.errors import FootOffGround, JointbenchError, RobotFell, StuckFootSensor
 from jointbench.robot import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointbench.tests.recording.board_stream import data
@@ -153,10 +153,10 @@ def test_one_that_falls_is_named(forces: Array, said: str) -> None:
     stood.feel(forces)  # 64 ms
     stood.watch.check(2.4)
     stood.feel(forces)
-    with pytest.raises(RobotFalls, match=rf"^r_foot \(node 13\): .*{said}"):
+    with pytest.raises(RobotFell, match=rf"^r_foot \(node 13\): .*{said}"):
         stood.watch.check(2.5)
     stood.feel(pressed(0.0, 0.0))  # it has fallen, whatever comes then
-    with pytest.raises(RobotFalls):
+    with pytest.raises(RobotFell):
         stood.watch.check(2.6)
 
 

@@ -19,7 +19,7 @@ from jointbench.bench.settings import (
     motor_settings,
     stream_registers,
 )
-from jointbench.errors import BenchFileError, ConfigurationDiffers, SignalError
+from jointbench.errors import BenchFileError, BoardRefused, SignalError
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS
@@ -115,7 +115,7 @@ def test_a_robot_without_masses_gets_a_servo_from_its_torque_limits() -> None:
 def test_what_does_not_fit_a_register_is_named() -> None:
     settings = replace(default_settings(ROBOT)[1], current_limit=50.0)
     message = r"^j2 \(node 2\): limit\.current would be 50 A, allowed is 0 to 32000"
-    with pytest.raises(ConfigurationDiffers, match=message):
+    with pytest.raises(BoardRefused, match=message):
         registers(1, with_second(settings))
 
 

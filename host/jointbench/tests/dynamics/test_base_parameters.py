@@ -9,7 +9,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.dynamics import BaseParameters, base_parameters, model_columns, regressor
 from jointbench.dynamics.base_words import Polynomial, length_polynomials, lengths_of, with_lengths
-from jointbench.errors import ShapeError, UnclearRank
+from jointbench.errors import NumericalError, ShapeError
 from jointbench.robot import Robot, library_names, load_robot, modified_dh
 from jointbench.tests.dynamics.test_three_forms import Peer
 
@@ -186,7 +186,7 @@ def test_an_almost_right_angle_leaves_no_clear_rank() -> None:
     """An angle off by 1e-6 degrees makes parameters that differ by 1e-8: neither equal nor told apart."""
     rows = [(alpha + 1e-6 * (i == 1), a, d) for i, (alpha, a, d) in enumerate(UR10)]
 
-    with pytest.raises(UnclearRank, match=r"no clear gap.*almost but not exactly 0 or 90"):
+    with pytest.raises(NumericalError, match=r"no clear gap.*almost but not exactly 0 or 90"):
         base_parameters(with_geometry(load_robot("cobot6"), rows))
 
 

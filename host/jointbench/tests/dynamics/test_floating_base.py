@@ -20,7 +20,7 @@ from jointbench.dynamics import (
     floating_standard_parameters,
     inverse_dynamics,
 )
-from jointbench.errors import FixedBase, ShapeError
+from jointbench.errors import RobotError, ShapeError
 from jointbench.robot import Joint, Mimic, Robot, load_robot, on_free_base
 from jointbench.tests.dynamics.test_inverse_dynamics import FROM_PINOCCHIO
 from jointbench.tests.robot.test_link import parameters_of
@@ -246,7 +246,7 @@ def test_mimics_passive_joints_and_drives_stay_what_they_are(random_robot: Rando
 
 
 def test_a_base_that_stands_still_is_refused() -> None:
-    with pytest.raises(FixedBase, match=r"the base of robot 'cobot6' does not move; set floating_base = true"):
+    with pytest.raises(RobotError, match=r"the base of robot 'cobot6' does not move; set floating_base = true"):
         on_free_base(load_robot("cobot6"))
 
 

@@ -19,7 +19,7 @@ from jointbench.dynamics import (
     inverse_dynamics,
     regressor,
 )
-from jointbench.errors import RobotFileError, ShapeError, UnknownInertia
+from jointbench.errors import RobotError, RobotFileError, ShapeError
 from jointbench.robot import Robot, load_robot, with_payload
 
 RandomRobot = Callable[..., Robot]
@@ -199,7 +199,7 @@ def test_unknown_inertias_are_named() -> None:
     robot = load_robot("nursing_arm")
     first = robot.joints[0]
     unknown = replace(robot, joints=(replace(first, link=replace(first.link, mass=None)), *robot.joints[1:]))
-    with pytest.raises(UnknownInertia, match=r"'nursing_arm' has links of unknown inertia"):
+    with pytest.raises(RobotError, match=r"'nursing_arm' has links of unknown inertia"):
         hanging_pose(unknown)
 
 

@@ -23,7 +23,7 @@ from jointbench.dynamics import (
 from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.dynamics.model_columns import CompensationTerms
-from jointbench.errors import BadCompensation, ShapeError
+from jointbench.errors import RobotError, ShapeError
 from jointbench.robot import (
     Compensation,
     Coupling,
@@ -324,5 +324,5 @@ def test_columns_of_another_shape_or_without_values_are_refused(random_motion: R
 
     for columns, said in ((flat, r"shape \(4, 1\) .* needed is .* \(4, 1, 1\)"), (missing, "not finite everywhere")):
         robot = with_compensations(ARM, Compensation("rope", ("j1",), ("k",), columns))
-        with pytest.raises(BadCompensation, match=said):
+        with pytest.raises(RobotError, match=said):
             compensation_columns(robot, *motion)

@@ -8,7 +8,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.dynamics import StreamingQR, inverse_dynamics, normal_equations, regressor
-from jointbench.errors import BadWeight, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.robot import Robot, load_robot
 
 RandomRobot = Callable[..., Robot]
@@ -138,7 +138,7 @@ def test_memory_does_not_grow_with_the_log(random_motion: RandomMotion) -> None:
 @pytest.mark.parametrize("value", [-1.0, np.nan])
 def test_weights_that_are_none_are_refused(value: float) -> None:
     still = np.zeros((3, 6))
-    with pytest.raises(BadWeight, match=r"weights holds (-1|nan); each must be zero or more"):
+    with pytest.raises(FitError, match=r"weights holds (-1|nan); each must be zero or more"):
         normal_equations(load_robot("cobot6"), still, still, still, still, np.full(6, value))
 
 

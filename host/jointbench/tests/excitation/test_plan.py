@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
-from jointbench.errors import ExcitationError, InfeasibleExcitation, MissingExtra, SchedulerUnreachable
+from jointbench.errors import ExcitationError, FitError, InfeasibleExcitation, MissingExtra
 from jointbench.excitation import Excitation, motion_margins, plan_excitation, random_excitation
 from jointbench.excitation.limits.certificate import certify
 from jointbench.excitation.limits.torque_limits import check_prior, usable_limits
@@ -95,7 +95,7 @@ def test_without_dask_a_scheduler_is_refused_with_what_to_install(
 def test_a_scheduler_that_is_no_address_is_named(cobot: Robot) -> None:
     pytest.importorskip("distributed", reason="Dask, an optional extra, is not installed")
 
-    with pytest.raises(SchedulerUnreachable, match="no Dask scheduler answers at 'nowhere://x'"):
+    with pytest.raises(FitError, match="no Dask scheduler answers at 'nowhere://x'"):
         plan_excitation(cobot, scheduler="nowhere://x")
 
 

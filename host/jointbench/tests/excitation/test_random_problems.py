@@ -13,7 +13,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.dynamics import forward_kinematics, gravity_torques, inverse_dynamics
-from jointbench.errors import ExcitationError, InfeasibleExcitation, UnclearRank
+from jointbench.errors import ExcitationError, InfeasibleExcitation, NumericalError
 from jointbench.excitation import Excitation, Workspace, WorkspacePoint, plan_excitation
 from jointbench.excitation.limits.space_limits import colliding_pairs
 from jointbench.robot import Capsule, Robot
@@ -55,7 +55,7 @@ def test_every_answer_is_feasible_or_names_the_limit(first: int) -> None:
 def _outcome(seed: int) -> str:
     problem = random_problem(seed)
     answer = _answer(problem)
-    if isinstance(answer, UnclearRank):  # a tree that happens to be nearly degenerate: there is nothing to plan for
+    if isinstance(answer, NumericalError):  # a tree that happens to be nearly degenerate: there is nothing to plan for
         return "degenerate"
     if isinstance(answer, Excitation):
         assert problem.fault is None, f"problem {seed}: planned although {problem.fault}"
@@ -69,10 +69,10 @@ def _outcome(seed: int) -> str:
     return "named" if problem.fault else "refused"
 
 
-def _answer(problem: ExcitationProblem) -> Excitation | ExcitationError | UnclearRank:
+def _answer(problem: ExcitationProblem) -> Excitation | ExcitationError | NumericalError:
     try:
         return plan_excitation(problem.robot, workspace=problem.workspace, **problem.settings)
-    except (ExcitationError, UnclearRank) as error:
+    except (ExcitationError, NumericalError) as error:
         return error
 
 

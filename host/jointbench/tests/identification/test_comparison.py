@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from jointbench.dynamics import model_parameter_names
-from jointbench.errors import FitError, IncomparableModels
+from jointbench.errors import FitError
 from jointbench.identification import Model, fit
 from jointbench.identification.comparison import compare, effective_rows
 from jointbench.identification.fleet import Fleet, FleetMember
@@ -170,16 +170,14 @@ def test_rows_that_a_covariance_is_worth(model: Model):
 
 def test_models_that_stand_for_other_things_are_refused_by_name(model: Model):
     small = fit(synthetic_run(arm(2), motion_seed=1, noise_seed=1))
-    with pytest.raises(IncomparableModels, match=r"the joints differ \(only the first has j3; only the second nothing"):
+    with pytest.raises(FitError, match=r"the joints differ \(only the first has j3; only the second nothing"):
         compare(model, small)
     wrist = dataclasses.replace(ARM, couplings=(Coupling("wrist", ("j2", "j3"), ((101.0, 0.0), (101.0, 101.0))),))
     coupled = fit(dataclasses.replace(synthetic_run(ARM, motion_seed=1, noise_seed=1), robot=wrist))
-    with pytest.raises(
-        IncomparableModels, match=r"the parameters differ \(only the first has .*; only the second .*wrist"
-    ):
+    with pytest.raises(FitError, match=r"the parameters differ \(only the first has .*; only the second .*wrist"):
         compare(model, coupled)
     longer = dataclasses.replace(model, base=dataclasses.replace(model.base, grouping=1.01 * model.base.grouping))
-    with pytest.raises(IncomparableModels, match=r"holds .* of .* in the first and .* in the second, so their lengths"):
+    with pytest.raises(FitError, match=r"holds .* of .* in the first and .* in the second, so their lengths"):
         compare(model, longer)
 
 
@@ -348,9 +346,9 @@ def test_other_laws_are_refused_by_name() -> None:
     message = (
         r"friction laws differ \(only the first has j1=stribeck, j2=stribeck; only the second j1=coulomb_viscous\+"
     )
-    with pytest.raises(IncomparableModels, match=message + r"load, j2=.*\); fit both with the same laws"):
+    with pytest.raises(FitError, match=message + r"load, j2=.*\); fit both with the same laws"):
         compare(identified_with_law(1), with_load(1))
-    with pytest.raises(IncomparableModels, match=r"only the second nothing more\); fit both with the same laws"):
+    with pytest.raises(FitError, match=r"only the second nothing more\); fit both with the same laws"):
         compare(identified_with_law(1), fit(law_run(TWO_JOINTS, {}, motion_seed=1, noise_seed=1)))
 
 

@@ -15,7 +15,7 @@ from scipy import optimize
 
 from jointbench.arrays import Array
 from jointbench.dynamics import model_parameter_names
-from jointbench.errors import FleetError, MissingExtra, RunError
+from jointbench.errors import FitError, MissingExtra, RunError
 from jointbench.identification import Model, fit, load_model
 from jointbench.identification import fleet as room
 from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
@@ -261,7 +261,7 @@ def test_zipped_runs(folder: Path, parameters: Array, fleet: Fleet, tmp_path: Pa
     assert member.model is not None
     assert str(member.model.provenance["run"]) == f"{tmp_path}/unit02.zip"
     np.testing.assert_array_equal(member.model.parameters, models(fleet)[2].parameters)
-    with pytest.raises(FleetError, match=r"unit02.zip cannot be put beside its run; name a folder for the models"):
+    with pytest.raises(FitError, match=r"unit02.zip cannot be put beside its run; name a folder for the models"):
         fit_fleet([tmp_path / "unit02.zip"], ARM)
 
 
@@ -296,9 +296,9 @@ def test_runs_of_one_name_get_names_of_their_own(folder: Path, parameters: Array
 
 
 def test_bad_wishes_are_named(folder: Path, parameters: Array, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(FleetError, match="a fleet needs at least one run"):
+    with pytest.raises(FitError, match="a fleet needs at least one run"):
         fit_fleet([])
-    with pytest.raises(FleetError, match="workers = 0 must be at least 1"):
+    with pytest.raises(FitError, match="workers = 0 must be at least 1"):
         fit_fleet([folder / "unit00"], ARM, workers=0)
     with pytest.raises(RunError, match=r"nothing\* stands for no run"):
         fit_fleet([f"{folder}/nothing*"], ARM)

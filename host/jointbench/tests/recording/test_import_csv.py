@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.cli.main import main
-from jointbench.errors import ImportedDataError, MappingError, RunError
+from jointbench.errors import ImportedDataError, RunError
 from jointbench.identification import fit
 from jointbench.recording import import_csv, mapping_names, open_run
 from jointbench.robot import load_robot
@@ -330,7 +330,7 @@ def test_missing_things_are_named(tmp_path: Path, table):
         bring(path)
     with pytest.raises(ImportedDataError, match=r"log.csv has no column 'tc'; its columns are t, pa, pb, ta, tb"):
         bring(write(tmp_path, table, mapping=MAPPING.replace('"tb"', '"tc"')))
-    with pytest.raises(MappingError, match=r"mapping 'nothing.toml' cannot be read .* comes with the package: .*tx40"):
+    with pytest.raises(ImportedDataError, match=r"mapping 'nothing.toml' cannot be read .* with the package: .*tx40"):
         import_csv("nothing.toml")
 
 
@@ -360,19 +360,19 @@ def test_missing_things_are_named(tmp_path: Path, table):
     ],
 )  # fmt: skip
 def test_bad_mappings_are_named(tmp_path: Path, table, old: str, new: str, message: str):
-    with pytest.raises(MappingError, match=message):
+    with pytest.raises(ImportedDataError, match=message):
         bring(write(tmp_path, table, mapping=MAPPING.replace(old, new, 1 if "side" not in old else -1)))
 
 
 def test_torque_sensors_sit_at_the_joint(tmp_path: Path, table):
     mapping = MAPPING.replace("[torque]", "[joint_torque]").replace('side = "joint"', 'side = "motor"')
-    with pytest.raises(MappingError, match=r"use \[torque\] for motor torque"):
+    with pytest.raises(ImportedDataError, match=r"use \[torque\] for motor torque"):
         bring(write(tmp_path, table, mapping=mapping))
 
 
 def test_a_channel_must_name_one_of_several_files(tmp_path: Path, table):
     mapping = MAPPING.replace("[[files]]", '[[files]]\npath = "other.csv"\n\n[[files]]')
-    with pytest.raises(MappingError, match="'file' is missing"):
+    with pytest.raises(ImportedDataError, match="'file' is missing"):
         bring(write(tmp_path, table, mapping=mapping))
 
 
@@ -444,7 +444,7 @@ def test_velocities_of_motors_go_through_the_coupling(tmp_path: Path, table: np.
 
 def test_velocities_have_units_of_their_own(tmp_path: Path, table: np.ndarray) -> None:
     with pytest.raises(
-        MappingError, match=r"velocity: unit = 'rad' is not known here; the units are rad/s, deg/s, rpm"
+        ImportedDataError, match=r"velocity: unit = 'rad' is not known here; the units are rad/s, deg/s, rpm"
     ):
         bring(write(tmp_path, table, mapping=MAPPING + VELOCITY.replace("deg/s", "rad")))
 
@@ -501,10 +501,10 @@ def test_repeated_times_are_counted(tmp_path: Path, table: np.ndarray) -> None:
 def test_what_is_open_is_named(tmp_path: Path, table: np.ndarray) -> None:
     mapping = MAPPING.replace("sample_rate_Hz = 1000", 'sample_rate_Hz = "?"').replace('"N·m"', '"N·m"\ngain = "?"')
     with pytest.raises(
-        MappingError, match=r"mapping map.toml: still to be filled in: sample_rate_Hz, torque.gain; what"
+        ImportedDataError, match=r"mapping map.toml: still to be filled in: sample_rate_Hz, torque.gain; what"
     ):
         bring(write(tmp_path, table, mapping=mapping))
-    with pytest.raises(MappingError, match=r"filled in: position.columns"):
+    with pytest.raises(ImportedDataError, match=r"filled in: position.columns"):
         bring(write(tmp_path, table, mapping=MAPPING.replace('"pb"', '"?"')))
 
 
@@ -518,7 +518,7 @@ def test_another_file_of_the_same_columns(tmp_path: Path, table: np.ndarray) -> 
     assert run.provenance["files"][0]["path"] == "second.csv"
     both = MAPPING.replace("[[files]]", '[[files]]\npath = "torque.csv"\n\n[[files]]')
     (tmp_path / "map.toml").write_text(both.replace("columns", 'file = "log.csv"\ncolumns'), encoding="utf-8")
-    with pytest.raises(MappingError, match=r"takes 2 files, torque.csv, log.csv; give the folder they are in"):
+    with pytest.raises(ImportedDataError, match=r"takes 2 files, torque.csv, log.csv; give the folder they are in"):
         import_csv(mapping, tmp_path / "again", data=other)
 
 
@@ -536,7 +536,7 @@ def test_the_robot_may_lie_with_the_data(tmp_path: Path) -> None:
     run = import_csv(tmp_path / "map.toml", tmp_path / "run", data=data)
     assert run.robot.joint_names == ("hinge",)
     assert open_run(run.path).robot.joints[0].link.mass == 2.0
-    with pytest.raises(MappingError, match=r"lever.urdf': there is no such file"):
+    with pytest.raises(ImportedDataError, match=r"lever.urdf': there is no such file"):
         import_csv(tmp_path / "map.toml", tmp_path / "again")
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError, MappingError
+from jointbench.errors import ImportedDataError
 from jointbench.recording import import_csv
 from jointbench.recording.log_columns import read_column_name
 from jointbench.recording.mapping_inference import Proposal
@@ -131,7 +131,7 @@ def test_currents_of_a_robot_without_motors_ask_for_torque_constants(folder: Pat
     assert [entry.key for entry in proposal.to_fill_in] == ["gain"]
     assert "a list of 3 numbers" in unwrapped(proposal).split("FILL IN: ")[1]
     assert any(reason.startswith("target_q_0 … target_q_2: commanded") for reason in proposal.left_out)
-    with pytest.raises(MappingError, match=r"still to be filled in: torque.gain"):
+    with pytest.raises(ImportedDataError, match=r"still to be filled in: torque.gain"):
         imported(folder, proposal)
     (folder / "mapping.toml").write_text(proposal.text.replace('"?"', "[10, 10, 10]"), encoding="utf-8")
     run = import_csv(folder / "mapping.toml", folder / "run2")

@@ -13,7 +13,7 @@ import jointbench as jb
 from jointbench.cli import export as verb
 from jointbench.cli.main import carry_out
 from jointbench.dynamics import drive_columns, inverse_dynamics
-from jointbench.errors import ExportError, ImpossibleParameters, PhysicalSolverFailed
+from jointbench.errors import ExportError, FitError, NumericalError
 from jointbench.identification import Model, fit
 from jointbench.identification.predictor import Predictor, leading_parameters
 from jointbench.results import FullModel
@@ -85,7 +85,7 @@ def test_what_is_not_possible_is_told_and_its_tables_written(model: Model, tmp_p
     values = model.parameters.copy()
     values[model.names.index("j3.Izz")] = -1.0
     wrong = dataclasses.replace(model, parameters=values)
-    with pytest.raises((ImpossibleParameters, PhysicalSolverFailed)) as caught:
+    with pytest.raises((FitError, NumericalError)) as caught:
         jb.export(wrong, tmp_path / "arm.urdf")
     assert not (tmp_path / "arm.urdf").exists()
     written = json.loads(jb.export(wrong, tmp_path / "arm.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jointbench.errors import ReportError
+from jointbench.errors import FileNotWritten
 from jointbench.identification.residual import TimePolynomial, gain_of, mission_of
 from jointbench.identification.state_residual import StateResidual
 from jointbench.results import PressureModel, residual_picture, stance_picture
@@ -58,7 +58,7 @@ def test_the_same_residuals_give_the_same_file(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match=r"residuals\.png cannot be written"):
+    with pytest.raises(FileNotWritten, match=r"residuals\.png cannot be written"):
         residual_picture(tmp_path / "file" / "residuals.png", MISSIONS[:1], STATE, POLYNOMIAL)
 
 

@@ -14,7 +14,7 @@ from jointbench import extras
 from jointbench.cli.plan_tables import plan_text
 from jointbench.dynamics import drive_parameter_names, inverse_dynamics, zero_moment_point
 from jointbench.dynamics.kinematics import forward_kinematics
-from jointbench.errors import FileNotWritten, MissingExtra, ReportError
+from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.excitation import (
     Excitation,
     Workspace,
@@ -440,7 +440,7 @@ def test_the_same_plan_gives_the_same_file(tmp_path: Path, one_joint: PlanEviden
 
 
 def test_what_cannot_be_drawn_says_so(tmp_path: Path, one_joint: PlanEvidence, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ReportError, match="must end in"):
+    with pytest.raises(FileNotWritten, match="must end in"):
         plan_picture(tmp_path / "plan.gif", one_joint)
     with pytest.raises(FileNotWritten, match="name another place"):
         plan_picture(tmp_path / "no" / "such" / "plan.png", one_joint)

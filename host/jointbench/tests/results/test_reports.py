@@ -16,7 +16,7 @@ import pytest
 
 from jointbench import extras
 from jointbench.bench import Exchange, board_clock
-from jointbench.errors import MissingExtra, ReportError
+from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.identification import fit, validate
 from jointbench.identification.observations import observe
 from jointbench.results import ComparisonEvidence, key_picture, write_comparison, write_report
@@ -289,7 +289,7 @@ def test_missing_extra_says_what_to_install(example: Example, tmp_path: Path, mo
 
 def test_file_that_cannot_be_written_is_named(example: Example, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match=r"file/key\.png cannot be written: .*; name another file"):
+    with pytest.raises(FileNotWritten, match=r"file/key\.png cannot be written: .*; name another file"):
         key_picture(tmp_path / "file" / "key.png", example.model, example.validation)
 
 

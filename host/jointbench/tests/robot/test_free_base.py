@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.errors import FixedBase, RobotFileError
+from jointbench.errors import RobotError, RobotFileError
 from jointbench.robot import Link, Robot, load_robot, on_free_base, with_payload
 
 HEAD = 'version = 1\nname = "arm"\nsource = "made up"\ndescription = "three joints"\n'
@@ -84,7 +84,7 @@ def test_six_joints_that_nothing_drives_carry_it(tmp_path: Path) -> None:
     assert freed.neglected_links == (0, 1, 2, 3, 4)
     assert freed.joints[5].link == robot.base_link
     assert [joint.parent for joint in freed.joints[6:]] == [5, 6]
-    with pytest.raises(FixedBase, match="the base of robot 'arm' does not move"):
+    with pytest.raises(RobotError, match="the base of robot 'arm' does not move"):
         on_free_base(freed)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import BadModule
+from jointbench.errors import RobotError
 from jointbench.robot import Module, Robot, assemble, load_robot, module_types
 
 PRINTED = ["type1.turn", "type1.arm", "type2.turn", "type2.fork", "type3.arm", "type3.turn", "type3.end"]
@@ -73,5 +73,5 @@ def test_a_row_reaches_from_flange_to_flange(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_modules_that_make_no_arm_are_named(types: tuple[str, ...], serials: str, message: str) -> None:
-    with pytest.raises(BadModule, match=message):
+    with pytest.raises(RobotError, match=message):
         chain(*types, serials=serials)

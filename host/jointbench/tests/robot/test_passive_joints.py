@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.errors import RobotFileError, UnknownJoint
+from jointbench.errors import RobotError, RobotFileError
 from jointbench.robot import Robot, load_robot, with_passive
 
 HEAD = 'version = 1\nname = "arm"\nsource = "made up"\ndescription = "three joints"\n'
@@ -62,7 +62,7 @@ def test_any_joint_of_any_robot_can_be_made_passive(tmp_path: Path) -> None:
     assert with_passive(robot, "j6", neglected=True).neglected_links == (5,)
     as_read = load(tmp_path, WHOLE.replace("passive = true", "passive = false\n" + DRIVE))
     assert with_passive(as_read, "handle", neglected=True).joints == load(tmp_path, WHOLE + DRIVE).joints
-    with pytest.raises(UnknownJoint, match=r"robot 'cobot6' has no joint 'elbow'; its joints: j1"):
+    with pytest.raises(RobotError, match=r"robot 'cobot6' has no joint 'elbow'; its joints: j1"):
         with_passive(robot, "elbow")
 
 

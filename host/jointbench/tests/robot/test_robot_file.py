@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from jointbench.dynamics import energy
-from jointbench.errors import RobotFileError, UnknownJoint, UnknownRobot
+from jointbench.errors import RobotError, RobotFileError
 from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.robot import Robot, library_names, load_robot, with_payload
 from jointbench.tests.robot.test_link import parameters_of
@@ -85,18 +85,18 @@ def test_joint_index_names_the_alternatives() -> None:
     robot = load_robot("cobot6")
 
     assert robot.joint_index("j3") == 2
-    with pytest.raises(UnknownJoint, match=r"^robot 'cobot6' has no joint 'elbow'; its joints: j1, .*, j6$"):
+    with pytest.raises(RobotError, match=r"^robot 'cobot6' has no joint 'elbow'; its joints: j1, .*, j6$"):
         robot.joint_index("elbow")
 
 
 def test_unknown_name_names_the_library() -> None:
     words = r"^robot 'cobot7': not in the library \(did you mean cobot6\?\); the library has cobot6, .*\.toml"
-    with pytest.raises(UnknownRobot, match=words):
+    with pytest.raises(RobotError, match=words):
         load_robot("cobot7")
 
 
 def test_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UnknownRobot, match=r"there is no such file; the library has cobot6"):
+    with pytest.raises(RobotError, match=r"there is no such file; the library has cobot6"):
         load_robot(tmp_path / "arm.toml")
 
 

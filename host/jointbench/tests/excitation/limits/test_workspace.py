@@ -9,7 +9,7 @@ import pytest
 
 from jointbench.arrays import IDENTITY, Array
 from jointbench.dynamics import forward_kinematics
-from jointbench.errors import InfeasibleExcitation, JointbenchError, WorkspaceError
+from jointbench.errors import ExcitationError, InfeasibleExcitation, JointbenchError
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import Motion
@@ -192,7 +192,7 @@ def test_a_home_that_touches_is_named(cobot: Robot) -> None:
     ],
 )
 def test_what_a_workspace_cannot_be(settings: dict[str, Any], message: str, cobot: Robot) -> None:
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(ExcitationError) as caught:
         Workspace(**settings).limits(cobot)
     assert message in str(caught.value)
 
@@ -205,7 +205,7 @@ def test_what_nothing_could_keep_is_refused(cobot: Robot) -> None:
         (Workspace(table_height=0.0), "has no capsules, and the workspace no points, to be kept above the table at 0"),
         (Workspace(points=(WorkspacePoint("foot"),)), "point on 'foot': that is the base of robot 'cobot6'"),
     ):
-        with pytest.raises(WorkspaceError, match=message):
+        with pytest.raises(ExcitationError, match=message):
             workspace.limits(bare)
 
 
@@ -264,14 +264,14 @@ def test_a_file_in_millimetres_is_a_workspace_in_metres(tmp_path: Path, cobot: R
 )
 def test_errors_of_the_file(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in FILE
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(ExcitationError) as caught:
         load(tmp_path, FILE.replace(before, after))
     assert message in str(caught.value)
     assert isinstance(caught.value, JointbenchError)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="cannot be read: "):
+    with pytest.raises(ExcitationError, match="cannot be read: "):
         read_workspace(tmp_path / "none.toml")
 
 
@@ -286,7 +286,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_point_that_is_none_is_refused(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkspaceError, match=rf"point on 'flange_and_tool': .*{message}"):
+    with pytest.raises(ExcitationError, match=rf"point on 'flange_and_tool': .*{message}"):
         WorkspacePoint("flange_and_tool", **values)
 
 

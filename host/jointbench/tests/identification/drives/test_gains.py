@@ -5,7 +5,7 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.dynamics import base_parameters, drive_parameter_names, model_columns, regressor
-from jointbench.errors import FitError, RedundantDrives
+from jointbench.errors import FitError, RobotError
 from jointbench.identification.drives import DriveGains, DriveSignals, identify_gains
 from jointbench.robot import Drive, Robot, load_robot
 from jointbench.robot.variants import with_payload
@@ -176,5 +176,5 @@ def test_motors_that_may_work_against_each_other_are_refused():
     wider = dataclasses.replace(coupling, matrix=(*coupling.matrix, (100.0, 0.0)), more=(extra,))
     redundant = dataclasses.replace(robot, couplings=(wider, *robot.couplings[1:]))
     data = recorded(robot, None)
-    with pytest.raises(RedundantDrives, match="7 motors for 6 joints"):
+    with pytest.raises(RobotError, match="7 motors for 6 joints"):
         identify_gains(redundant, data, data, np.ones(60))

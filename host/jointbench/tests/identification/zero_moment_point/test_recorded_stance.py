@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor, UnknownFoot, WrongTotalMass
+from jointbench.errors import FootOffGround, RobotError, RobotFell, StanceError, StuckFootSensor, WrongTotalMass
 from jointbench.identification.zero_moment_point.contact import judge_contact
 from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
 from jointbench.recording import Run
@@ -212,7 +212,7 @@ def test_feet_that_were_not_recorded_are_named() -> None:
         stance_of_run(replace(run, samples=left), MASS)
     with pytest.raises(StanceError, match="'l_foot' of robot 'gorobot2' is moved by joint"):
         stance_of_run(run, MASS, "l_foot")
-    with pytest.raises(UnknownFoot):
+    with pytest.raises(RobotError):
         stance_of_run(run, MASS, "hoof")
     nothing = replace(run.samples, foot_force=np.full_like(force, np.nan))
     with pytest.raises(StanceError, match="no samples of all joints and of r_foot at once"):
