@@ -11,7 +11,7 @@ from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import Motion, Plant
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant_file
 from jointbench.arrays import Array
-from jointbench.robot import Drive, Joint, Link, Robot, load_robot, modified_dh
+from jointbench.model import Drive, Joint, Link, Robot, load_robot, modified_dh
 
 COBOT6_PLANT = Path(__file__).parent / "virtual_bench" / "plants" / "cobot6.toml"
 GRAVITY = 9.81

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.bench import Connections, LockstepClock, RegisterName, default_settings, motor_settings, read_bench_file
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointwire import (
     BY_NAME,
     PROTOCOL_MAJOR,

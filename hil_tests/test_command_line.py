@@ -17,7 +17,7 @@ from jointbench.bench import open_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardFault
 from jointbench.excitation import random_excitation
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointwire import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 WIRE = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"

@@ -19,8 +19,8 @@ from jointbench.bench import Bench, Board, open_bench
 from jointbench.cli.main import main
 from jointbench.errors import BoardRefused, TrajectoryError
 from jointbench.excitation import Excitation, random_excitation
+from jointbench.model import Robot, load_robot
 from jointbench.recording import open_run, record
-from jointbench.robot import Robot, load_robot
 from jointwire import BY_NAME, MessageType, Schema, State, config_crc, encode_frame, own_schema, schema_hash
 
 ROBOT = load_robot("cobot6:2")

@@ -27,8 +27,8 @@ from jointbench.bench.playback import keep_alive_us
 from jointbench.cli.main import main
 from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryError
 from jointbench.excitation import random_excitation
+from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, open_run, record
-from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured
 from jointwire import Chunk, Frame, MessageType, State
 from tools.load.lockstep import write_variation

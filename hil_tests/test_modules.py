@@ -22,8 +22,8 @@ from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.bench import open_bench
 from jointbench.cli.main import main as assembled_arm_main
 from jointbench.excitation import random_excitation
+from jointbench.model import load_robot
 from jointbench.recording import record
-from jointbench.robot import load_robot
 
 BENCH = Path(__file__).parent / "benches" / "modular7.toml"
 SERVO = "\n[servo.j2]\nstiffness_Nm_rad = 9000\n\n[servo.j6]\nstiffness_Nm_rad = 700\n"

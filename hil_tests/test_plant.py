@@ -38,7 +38,7 @@ from hil_tests.virtual_bench.sensors import FootSensors, Sensors
 from hil_tests.virtual_bench.standing_plant import StandingPlant
 from jointbench.arrays import Array
 from jointbench.identification.zero_moment_point import ReducedParameters
-from jointbench.robot import Coupling, Robot, load_robot
+from jointbench.model import Coupling, Robot, load_robot
 from jointwire import JOINT_BOARD_CHANNELS
 
 COBOT6 = load_robot("cobot6")

@@ -29,7 +29,7 @@ from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.truth import true_parameters
 from jointbench.arrays import Array
-from jointbench.robot import BevelDifferential, Coupling, Drive, Joint, Link, Robot, load_robot, modified_dh
+from jointbench.model import BevelDifferential, Coupling, Drive, Joint, Link, Robot, load_robot, modified_dh
 from jointwire import CHANNELS
 
 RATIO, TORQUE_CONSTANT = 100.0, 0.1

@@ -17,12 +17,11 @@ from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.standing_plant import StandingPlant
 from hil_tests.virtual_bench.truth import true_parameters
 from jointbench.arrays import Array
-from jointbench.dynamics import floating_standard_parameters
-from jointbench.dynamics.floating_base import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.excitation import plan_single_support
 from jointbench.identification.zero_moment_point import stance_of_run
+from jointbench.model import Robot, floating_standard_parameters, load_robot
+from jointbench.model.floating_base import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.recording import Run
-from jointbench.robot import Robot, load_robot
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     EVERY,
     PERIOD_S,

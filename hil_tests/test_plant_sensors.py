@@ -29,8 +29,8 @@ from hil_tests.virtual_bench.plant_file import read_plant_file
 from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes, Sensors
 from hil_tests.virtual_bench.truth import true_parameters
 from jointbench.bench import Bench, open_bench
+from jointbench.model import load_robot
 from jointbench.recording import Samples
-from jointbench.robot import load_robot
 
 COBOT6 = load_robot("cobot6")
 TRUTH = read_plant_file(COBOT6_PLANT, COBOT6)

@@ -40,7 +40,7 @@ from hil_tests.virtual_bench.errors import BoardDied
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from hil_tests.virtual_bench.plant_variants import plant_of_seed
 from hil_tests.virtual_bench.serial_link import Port
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointwire import BY_NAME, Frame, FrameReader, MessageType, Noise, State, decode_samples, encode_frame
 from jointwire.registers import REGISTERS, config_crc, trajectory_crc
 

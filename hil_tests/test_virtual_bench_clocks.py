@@ -26,10 +26,10 @@ from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, Plant
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.bench import BoardClock as HostBoardClock
 from jointbench.bench import board_clock, open_bench
+from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, decode_recording, open_run
 from jointbench.recording.board_record import BoardRecord
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
-from jointbench.robot import load_robot
 from jointbench.testing.measured import Measured
 from jointwire import Frame, FrameReader, MessageType, encode_frame
 from tools.truth import read_truth

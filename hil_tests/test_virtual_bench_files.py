@@ -17,7 +17,7 @@ from hil_tests.virtual_bench.errors import BenchFileError, BoardStartError
 from hil_tests.virtual_bench.plant_file import read_plant_file
 from jointbench.bench import Connections, WallClock
 from jointbench.bench import read_bench_file as read_live_file
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 
 BENCH = Path(__file__).parent / "benches" / "cobot6.toml"
 BENCHES = ("cobot6", "cobot6_bus", "cobot6_clocks")

@@ -65,7 +65,7 @@ def files_of_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     import numpy as np
 
-    from jointbench.dynamics import model_parameter_names
+    from jointbench.model import model_parameter_names
     from jointbench.recording import open_run, save_samples
     from jointbench.tests.identification.synthetic import synthetic_run, truth
     from jointbench.tests.recording import simulated_run

@@ -31,8 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("results",),
     ("identification",),
     ("recording", "excitation", "bench"),
-    ("dynamics", "signals"),
-    ("robot",),
+    ("model", "signals"),
 )
 """Rooms of the host, top down: one may import from those below it, not from those above."""
 
@@ -265,7 +264,7 @@ def walk_trajectory(folder: Path) -> Walk:
     from hil_tests.virtual_bench import virtual_bench
     from jointbench.bench import open_bench
     from jointbench.excitation import plan_excitation
-    from jointbench.robot import load_robot
+    from jointbench.model import load_robot
 
     file = folder / "one.toml"
     file.write_text(

@@ -18,9 +18,9 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.main import carry_out
-from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import ImportedDataError
 from jointbench.identification.fit import run_settings
+from jointbench.model import inverse_dynamics
 from jointbench.recording import LogFile, Run, import_csv, read_csv_table
 from jointbench.signals import LowPass, smooth_motion
 

@@ -16,7 +16,7 @@ FOR_BOARDS = re.compile(r"/(programs|jointboard)/")  # MicroPython, some of whic
 
 # Tests that are the first to use a kernel which no fit and no plan takes; here their budget of CPU time is none.
 FIRST_USERS = (
-    "host/jointbench/tests/dynamics/test_adjoint.py",
+    "host/jointbench/tests/model/test_adjoint.py",
     "host/jointbench/tests/identification/estimators/test_output_error.py::test_it_settles_in_a_few_passes_and_says_so",
     "host/jointbench/tests/identification/estimators/test_instrumental.py::test_it_says_what_it_did",
     "host/jointbench/tests/excitation/limits/test_torque_limits.py::test_gradients_are_those_of_the_usage",

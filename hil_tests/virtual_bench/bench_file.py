@@ -19,8 +19,8 @@ from jointbench.bench import BenchTerms
 from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.errors import JointbenchError, RobotError, RobotFileError
 from jointbench.foreign import text_of, toml_values
-from jointbench.robot import Robot, chain_of, load_robot, split_reference
-from jointbench.robot.table import Table
+from jointbench.model import Robot, chain_of, load_robot, split_reference
+from jointbench.model.table import Table
 from jointwire import HIGHEST_DIVIDER
 
 VERSION = 1

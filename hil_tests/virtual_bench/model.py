@@ -12,7 +12,7 @@ from hil_tests.virtual_bench.plant_file import TICK as TICK
 from hil_tests.virtual_bench.plant_file import PlantFile
 from jointbench.arrays import Array
 from jointbench.errors import RobotError
-from jointbench.robot import Joint, Link, Robot
+from jointbench.model import Joint, Link, Robot
 
 
 class Transmission:

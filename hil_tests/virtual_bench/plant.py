@@ -28,7 +28,7 @@ from hil_tests.virtual_bench.kinds import PlantKind
 from hil_tests.virtual_bench.model import Springs, Transmission, build_model
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from jointbench.arrays import Array, Vector3
-from jointbench.robot import Joint, Robot
+from jointbench.model import Joint, Robot
 
 OVERSAMPLES = 16
 # Runge-Kutta of order 4 is stable for decay rates up to 2.78 / step; beyond 2.5 friction would ring at standstill.

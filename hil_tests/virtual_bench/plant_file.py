@@ -10,8 +10,8 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from jointbench.arrays import Vector3
 from jointbench.errors import RobotFileError
 from jointbench.foreign import text_of, toml_values
-from jointbench.robot import Drive, Link, Robot
-from jointbench.robot.table import Table
+from jointbench.model import Drive, Link, Robot
+from jointbench.model.table import Table
 
 VERSION = 1
 TICK = 1e-3  # of benches whose file names no other

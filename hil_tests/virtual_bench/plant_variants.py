@@ -9,7 +9,7 @@ from hil_tests.virtual_bench.errors import BenchFileError
 from hil_tests.virtual_bench.kinds import Variant
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, Scatter
 from jointbench.arrays import Array, Matrix3, Vector3
-from jointbench.robot import Link, LinkAxis, Robot
+from jointbench.model import Link, LinkAxis, Robot
 
 PUBLISHED_LINKS = 0.12
 """Share of their mass that links have in the "published" variant, see `in_variant`."""

@@ -11,7 +11,7 @@ from hil_tests.virtual_bench.model import Transmission
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion
 from hil_tests.virtual_bench.plant_file import TICK, ForceTruth, PlantFile
 from jointbench.arrays import Array
-from jointbench.robot import Drive, Robot
+from jointbench.model import Drive, Robot
 from jointwire import CHANNEL_BY_NAME, CHANNELS, JOINT_BOARD_CHANNELS
 
 CAPTURE_CLOCK = 16_000_000  # [Hz], of the board's own time

@@ -16,7 +16,7 @@ from hil_tests.virtual_bench.model import BASE, Transmission, build_model, cable
 from hil_tests.virtual_bench.plant import OVERSAMPLES, Motion, column, joint_friction
 from hil_tests.virtual_bench.plant_file import PlantFile
 from jointbench.arrays import Array
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 _BASE = 6  # velocities of the base, before those of the joints
 _STANDSTILL = 1e-6  # [rad/s], below which friction is as steep as it gets

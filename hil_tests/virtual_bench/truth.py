@@ -11,7 +11,7 @@ from hil_tests.virtual_bench.model import Transmission
 from hil_tests.virtual_bench.plant import OVERSAMPLES
 from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile
 from hil_tests.virtual_bench.sensors import Sensors
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 
 def true_parameters(robot: Robot, truth: PlantFile, kind: PlantKind, sensors: Sensors) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jointbench.bench import Bench, open_bench
-    from jointbench.dynamics import Wrench, base_parameters, external_torques, inverse_dynamics, regressor
     from jointbench.excitation import (
         Excitation,
         Workspace,
@@ -32,9 +31,18 @@ if TYPE_CHECKING:
         validate,
         without_external,
     )
+    from jointbench.model import (
+        Robot,
+        Wrench,
+        base_parameters,
+        external_torques,
+        inverse_dynamics,
+        library_names,
+        load_robot,
+        regressor,
+    )
     from jointbench.recording import Run, import_csv, open_run, record
     from jointbench.results import export
-    from jointbench.robot import Robot, library_names, load_robot
 
 __all__ = [
     "Bench",
@@ -71,7 +79,7 @@ __all__ = [
     "without_external",
 ]
 
-_ROOMS = ("robot", "dynamics", "excitation", "bench", "recording", "identification", "results")
+_ROOMS = ("model", "excitation", "bench", "recording", "identification", "results")
 
 
 def __getattr__(name: str) -> Any:

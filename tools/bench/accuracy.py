@@ -15,10 +15,10 @@ from jointbench import fit
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import base_parameters
 from jointbench.errors import NumericalError
 from jointbench.excitation import Excitation, plan_excitation
 from jointbench.identification import Model
+from jointbench.model import base_parameters
 from tools.bench.simulated_recordings import (
     ROBOT,
     Arm,

@@ -34,7 +34,6 @@ from scipy.optimize import minimize
 from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.excitation import (
     Excitation,
     ExcitationProblem,
@@ -44,7 +43,7 @@ from jointbench.excitation import (
     plan_excitation,
     usable_limits,
 )
-from jointbench.robot import Drive, Joint, Link, Robot
+from jointbench.model import BaseParameters, Drive, Joint, Link, Robot, base_parameters, regressor
 from tools.bench.peers import pinocchio
 
 HARMONICS, PERIOD, SAMPLES = 5, 10.0, 150

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts
-from jointbench.dynamics import BaseParameters, base_parameters, model_columns
-from jointbench.dynamics.model_columns import drive_parameter_names
 from jointbench.identification.rows import MotionRows
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
+from jointbench.model import BaseParameters, Robot, base_parameters, load_robot, model_columns
+from jointbench.model.model_columns import drive_parameter_names
 from jointbench.recording import FRAMES, Record, RecordKind, RecordWriter, Samples, create_run_directory, save_samples
-from jointbench.robot import Robot, load_robot
 from jointwire import CHANNELS, REGISTERS, MessageType, State, encode_frame, schema_hash
 from jointwire.framing import HEAD
 from tools.bench.peers import BenchmarkFailed

@@ -13,9 +13,8 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import drive_parameter_names, model_columns
 from jointbench.identification.predictor import Predictor
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, drive_parameter_names, load_robot, model_columns
 from tools.bench.peers import pinocchio
 
 ROBOTS = ("cobot6", "nursing_arm")

@@ -27,8 +27,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import inverse_dynamics, normal_equations, regressor
-from jointbench.robot import Drive, Joint, Link, Robot, modified_dh
+from jointbench.model import Drive, Joint, Link, Robot, inverse_dynamics, modified_dh, normal_equations, regressor
 from tools.bench.peers import BenchmarkFailed, pinocchio
 
 _Q = math.pi / 2
@@ -186,15 +185,15 @@ _PROGRAM = """
 import json, time
 began = time.perf_counter()
 import numpy as np
-from jointbench.dynamics import inverse_dynamics, regressor
-from jointbench.robot import load_robot
+from jointbench.model import inverse_dynamics, regressor
+from jointbench.model import load_robot
 robot = load_robot("cobot6")
 still = np.zeros((8, robot.n_joints))
 imported = time.perf_counter()
 regressor(robot, still, still, still)
 inverse_dynamics(robot, still, still, still, np.ones(10 * robot.n_links))
 called = time.perf_counter()
-from jointbench.dynamics.kernels import fill_regressor, fill_torques
+from jointbench.model.kernels import fill_regressor, fill_torques
 kernels = [fill_regressor.stats, fill_torques.stats]
 compiled = sum(sum(stats.cache_misses.values()) for stats in kernels)
 loaded = sum(sum(stats.cache_hits.values()) for stats in kernels)

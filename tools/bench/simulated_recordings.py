@@ -16,11 +16,10 @@ from hil_tests.virtual_bench.plant_file import JointTruth, PlantFile, read_plant
 from hil_tests.virtual_bench.sensors import Sensors
 from hil_tests.virtual_bench.truth import true_parameters
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns
 from jointbench.excitation import Excitation
 from jointbench.identification import FitSettings
+from jointbench.model import PARAMETER_NAMES, BaseParameters, Robot, drive_parameter_names, load_robot, model_columns
 from jointbench.recording import Run, Samples
-from jointbench.robot import PARAMETER_NAMES, Robot, load_robot
 from jointbench.signals import (
     Biquads,
     BoardFilter,

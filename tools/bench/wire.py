@@ -54,8 +54,8 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import BoardSilent
 from jointbench.excitation import random_excitation
+from jointbench.model import Drive, Joint, load_robot
 from jointbench.recording import FRAMES, Record, Recorder, RecordKind, record, scan_records
-from jointbench.robot import Drive, Joint, load_robot
 from jointbench.stopping import SafeInterrupt
 from jointwire import BODIES, BY_NAME, Frame, FrameReader, MessageType, decode_frame, encode_frame
 from tools.bench.decoding import Speed, decode, race, run_stream, speed_fields, speed_table

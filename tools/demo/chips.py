@@ -20,8 +20,8 @@ from jointbench.cli.console import Console
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
 from jointbench.identification.comparison import Comparison, compare
+from jointbench.model import Robot
 from jointbench.recording import boards_of
-from jointbench.robot import Robot
 from tools.demo.own_bench import say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import Plant, Stage, Story

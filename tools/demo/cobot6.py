@@ -10,7 +10,7 @@ from jointbench import Model, Validation
 from jointbench.arrays import Array
 from jointbench.checks import Check
 from jointbench.identification import fit, validate
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from tools.demo.harmonic_lines import PLANTS, harmonic_lines
 from tools.demo.own_bench import plan, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all

@@ -22,7 +22,6 @@ from jointbench import Excitation, Model, Robot, Run
 from jointbench.arrays import Array
 from jointbench.checks import Check
 from jointbench.cli.console import table
-from jointbench.dynamics import hanging_pose
 from jointbench.excitation import plan_speed_sweep
 from jointbench.identification.friction import (
     FrictionData,
@@ -33,6 +32,7 @@ from jointbench.identification.friction import (
     friction_law,
     friction_of_run,
 )
+from jointbench.model import hanging_pose
 from tools.demo.story import PaperLine
 from tools.truth import Truth
 

@@ -43,9 +43,9 @@ from jointbench.identification.zero_moment_point import (
 )
 from jointbench.identification.zero_moment_point.published_methods import FIRST_ALPHA, PRINTED_ALPHA
 from jointbench.identification.zero_moment_point.stance import Calibration
+from jointbench.model import CORNERS, Robot, load_robot
 from jointbench.recording import Run, record
 from jointbench.results import stance_picture
-from jointbench.robot import CORNERS, Robot, load_robot
 from tools.demo.playing import BENCHES, in_worker, play_on_two, two_workers
 from tools.demo.story import PaperLine, Stage, Story
 from tools.truth import Truth

@@ -20,7 +20,6 @@ from jointbench import Excitation
 from jointbench.arrays import Array
 from jointbench.checks import Check
 from jointbench.cli.residual import gain_fields, gain_table, gains_of
-from jointbench.dynamics import kane_dynamics
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
 from jointbench.identification.residual import (
@@ -32,8 +31,8 @@ from jointbench.identification.residual import (
     printed_model,
 )
 from jointbench.identification.state_residual import StateResidual
+from jointbench.model import Robot, chain_of, kane_dynamics, load_robot
 from jointbench.results import residual_picture
-from jointbench.robot import Robot, chain_of, load_robot
 from tools.demo.own_bench import say_judgement, write_files
 from tools.demo.playing import BENCHES, Played, play_all
 from tools.demo.story import NOT_PRINTED, PaperLine, Stage, Story

@@ -13,7 +13,7 @@ from jointbench.checks import Check
 from jointbench.cli.judgement import by_name
 from jointbench.excitation import Workspace, WorkspacePoint, plan_excitation
 from jointbench.identification import fit, validate
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from tools.demo.friction_experiment import (
     friction_fields,
     friction_lines,

@@ -11,9 +11,8 @@ import numpy as np
 from jointbench import Excitation, Model, Robot, Run, Validation
 from jointbench.arrays import Array
 from jointbench.checks import Check
-from jointbench.dynamics import model_columns
 from jointbench.identification import fit, validate
-from jointbench.robot import load_robot, robot_digests
+from jointbench.model import load_robot, model_columns, robot_digests
 from tools.demo.nursing_arm import PAPER, plan_motions
 from tools.demo.own_bench import rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all

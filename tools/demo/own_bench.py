@@ -12,11 +12,10 @@ from jointbench.checks import Check
 from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.validate import validation_fields
-from jointbench.dynamics import base_parameters
 from jointbench.excitation import plan_excitation, random_excitation
 from jointbench.identification import fit, validate
+from jointbench.model import base_parameters, load_robot
 from jointbench.results import key_picture, write_report
-from jointbench.robot import load_robot
 from tools.demo.playing import Played, play_on
 from tools.demo.story import Stage, Story
 

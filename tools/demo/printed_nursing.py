@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from jointbench import FitSettings, Robot, Run
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters, regressor
 from jointbench.identification.friction import FrictionData, FrictionFit
 from jointbench.identification.recorded_signals import recorded_signals
+from jointbench.model import BaseParameters, base_parameters, regressor
 from jointbench.signals import LowPass, moving_mask, rest_threshold
 
 CUTOFF_HZ = 15.0

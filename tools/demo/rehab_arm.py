@@ -11,8 +11,8 @@ from jointbench import Model, Validation
 from jointbench.arrays import Array
 from jointbench.checks import Check
 from jointbench.identification import fit, validate
+from jointbench.model import load_robot
 from jointbench.recording import Run
-from jointbench.robot import load_robot
 from tools.demo.own_bench import plan, rank_check, say_judgement, write_files
 from tools.demo.playing import BENCHES, play_all
 from tools.demo.story import PaperLine, Stage, Story

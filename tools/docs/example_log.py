@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import jointbench as jb
-from jointbench.robot.variants import with_payload
+from jointbench.model.variants import with_payload
 
 ARM = 7  # draws the links
 SAMPLE_PERIOD_S = 2e-3

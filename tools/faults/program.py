@@ -25,8 +25,8 @@ from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.files import write_file
+from jointbench.model import load_robot
 from jointbench.recording import read_result
-from jointbench.robot import load_robot
 from jointbench.sealed import sealed_json
 from jointbench.stopping import STOPPING, exit_code
 from jointwire import State
@@ -76,7 +76,7 @@ def files_of(cell: Cell, live: Path, folder: Path) -> tuple[Path, Path]:
         text += "\n[limits]\nvelocity_rad_s = 0.05\n"
     if what in EDITED_ROBOTS:
         name, _, modules = ROBOT.partition(":")
-        robot = (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
+        robot = (resources.files("jointbench.model") / "library" / f"{name}.toml").read_text(encoding="utf-8")
         write_file(folder / f"{name}.toml", robot.replace(*EDITED_ROBOTS[what], 1))
         text = re.sub(r"^robot = .*$", f'robot = "{folder / name}.toml:{modules}"', text, flags=re.MULTILINE)
     bench = write_file(live.with_name("given.toml"), text)

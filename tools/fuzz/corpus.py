@@ -253,7 +253,7 @@ def _made(folder: Path) -> Path:
 
 
 def _robot(folder: Path) -> _Made:
-    text = (resources.files("jointbench.robot") / "library" / "modular7.toml").read_text(encoding="utf-8")
+    text = (resources.files("jointbench.model") / "library" / "modular7.toml").read_text(encoding="utf-8")
     (folder / "robot.toml").write_text(text, encoding="utf-8")
     return ("robot.toml",), (("info", "robot.toml"),)
 

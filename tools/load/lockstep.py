@@ -54,7 +54,7 @@ def write_arms(folder: Path, arms: int) -> Path:
     Joints are j1 … j6 of the first arm, j7 … j12 of the second, and so on; each has a board with the same number.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    robot = (resources.files("jointbench.robot") / "library" / "cobot6.toml").read_text(encoding="utf-8")
+    robot = (resources.files("jointbench.model") / "library" / "cobot6.toml").read_text(encoding="utf-8")
     robot = robot.partition("\n[[capsules]]")[0]  # arms that far apart do not meet
     plant, bench = _PLANT.read_text(encoding="utf-8"), COBOT6.read_text(encoding="utf-8")
     (folder / "robot.toml").write_text(_repeated(robot, "[[joints]]", arms), encoding="utf-8")

@@ -17,11 +17,17 @@ from hil_tests.virtual_bench.plant import OVERSAMPLES
 from jointbench import fit
 from jointbench.arrays import Array
 from jointbench.cli.console import Console
-from jointbench.dynamics import base_parameters, drive_parameter_names, inverse_dynamics, model_columns, regressor
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit as identification_fit
+from jointbench.model import (
+    base_parameters,
+    drive_parameter_names,
+    inverse_dynamics,
+    load_robot,
+    model_columns,
+    regressor,
+)
 from jointbench.recording import open_run
-from jointbench.robot import load_robot
 from jointbench.signals import LowPass
 from tools.bench import accuracy as verb
 from tools.bench import excitation as peer_module

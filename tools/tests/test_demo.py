@@ -21,8 +21,8 @@ from jointbench.identification import Verdict, fit
 from jointbench.identification.comparison import Comparison, compare
 from jointbench.identification.residual import ResidualGain
 from jointbench.identification.zero_moment_point import ReducedParameters, ZmpEstimate
+from jointbench.model import load_robot
 from jointbench.recording import open_run
-from jointbench.robot import load_robot
 from tools.demo import __main__ as verb
 from tools.demo import chips
 from tools.demo.__main__ import ROBOTS, main

@@ -11,10 +11,9 @@ import pytest
 
 from jointbench import Model, Validation
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
 from jointbench.excitation import random_excitation
 from jointbench.identification.friction import FrictionData, FrictionFit, SpeedSweep, fit_friction, friction_law
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, base_parameters, inverse_dynamics, load_robot, model_columns
 from tools.demo.friction_experiment import (
     JointFriction,
     PrintedExperiment,

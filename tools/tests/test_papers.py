@@ -14,14 +14,13 @@ from hil_tests.virtual_bench.plant_file import Scatter, read_plant_file
 from hil_tests.virtual_bench.plant_variants import in_variant, plant_of_seed
 from jointbench.arrays import IDENTITY, Array
 from jointbench.checks import Check
-from jointbench.dynamics import kane_dynamics
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings
 from jointbench.identification.drives import GearTorque, HarmonicModel
 from jointbench.identification.drives.prediction import exact_motor_torque
 from jointbench.identification.residual import Mission, mission_of
+from jointbench.model import kane_dynamics, load_robot
 from jointbench.recording import Run
-from jointbench.robot import load_robot
 from jointbench.tests.identification.drives.simulated_joints import ARM, STIFF, link_torque
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, arm, excitation, run_of, synthetic_run
 from jointbench.tests.identification.synthetic import truth as drives_of

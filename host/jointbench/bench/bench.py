@@ -27,7 +27,7 @@ from jointbench.bench.shared_line import check_load
 from jointbench.bench.subscribers import ProgressCallback, Sink, Subscriber
 from jointbench.bench.trajectory import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from jointbench.bench.bench_file import BenchFile
 from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
 from jointbench.errors import BenchFileError, BoardRefused
-from jointbench.robot import Drive, Robot
+from jointbench.model import Drive, Robot
 
 
 def check_joints(file: BenchFile, robot: Robot) -> None:

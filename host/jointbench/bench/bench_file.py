@@ -11,8 +11,8 @@ from jointbench.bench.fault import is_fault_url, parse_fault_url
 from jointbench.bench.line import refused_scheme
 from jointbench.bench.settings import SAMPLE_EVERY, ServoOverride
 from jointbench.errors import BenchFileError, RobotFileError
-from jointbench.robot import from_folder
-from jointbench.robot.table import Table, read_table
+from jointbench.model import from_folder
+from jointbench.model.table import Table, read_table
 
 CLOCKS = ("virtual", "icount", "wall")
 PINS = ("sync",)

@@ -13,7 +13,7 @@ from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
 from jointbench.bench.sync import Exchange, board_clock
 from jointbench.bench.tally import Counts
-from jointbench.robot import Robot
+from jointbench.model import Robot
 from jointwire import BodyError, ChannelKind, Frame, State, decode_samples, divider
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from jointbench.bench.settings import JointSettings
 from jointbench.bench.sync import Exchange, board_clock
 from jointbench.bench.tally import BoardTally
 from jointbench.errors import BenchLost, BoardError, BoardSilent
-from jointbench.robot import Robot
+from jointbench.model import Robot
 from jointwire import CHANNEL_BY_NAME, Chunk, Frame, MessageType, ResetCause, State, stack_samples
 from jointwire.bodies import Status
 

@@ -16,7 +16,7 @@ from jointbench.bench.settings import JointSettings
 from jointbench.bench.trajectory import PointToPoint, Trajectory, plan_move, trajectory_knots
 from jointbench.errors import InfeasibleExcitation, TrajectoryError
 from jointbench.excitation import Certificate, Excitation, Limit, Motion, certify, usable_limits
-from jointbench.robot import Drive, Robot, robot_digests
+from jointbench.model import Drive, Robot, robot_digests
 
 # Of a motion that is no excitation, and so has no proof: looked at so often between two knots.
 _LOOKS = 8

@@ -22,7 +22,7 @@ from jointbench.bench.fitness import (
 from jointbench.bench.settings import default_settings
 from jointbench.bench.trajectory import Trajectory
 from jointbench.errors import BoardError, BoardRefused
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, load_robot
 
 __all__ = ["BoardFinding", "check_up"]
 

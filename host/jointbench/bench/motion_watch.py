@@ -12,7 +12,7 @@ from jointbench.arrays import Array
 from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
 from jointbench.errors import FootOffGround, RobotFell, StuckFootSensor
-from jointbench.robot import CORNERS, Foot, Robot
+from jointbench.model import CORNERS, Foot, Robot
 from jointwire import ChannelKind, Frame, decode_samples, divider, stack_samples
 
 # Before it moves: samples of which it is told how the robot stands, and the share of its weight by the robot's file

@@ -13,9 +13,8 @@ from jointbench.arrays import Array
 from jointbench.bench.client import RegisterName
 from jointbench.bench.conversation import range_text, si_text
 from jointbench.bench.identity import Facts
-from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import BenchFileError, BoardRefused
-from jointbench.robot import DriveTrain, Robot
+from jointbench.model import DriveTrain, Robot, inverse_dynamics
 from jointbench.signals import butterworth_sections
 from jointwire import BRIDGE_CHANNELS, BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
 from jointbench.errors import TrajectoryError
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 _STILL = 1e-6  # [rad]; a joint that is asked to move less is asked to stay
 THERE = 0.005  # [rad]; a joint this near to a pose is there: ten times nearer than the boards ask of a start

@@ -11,7 +11,7 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import RobotError
 from jointbench.files import write_file
-from jointbench.robot import Module, assemble, load_robot, module_types
+from jointbench.model import Module, assemble, load_robot, module_types
 
 VERB = "assemble"
 EXAMPLE = "jointbench assemble bench.toml --out robot.toml"

@@ -12,8 +12,8 @@ from jointbench.checks import Result
 from jointbench.cli.console import Console
 from jointbench.errors import ExportError
 from jointbench.identification import Model, load_model
+from jointbench.model import Robot, load_robot
 from jointbench.results import BODIES, SUFFIXES, FullModel, export, own_urdf
-from jointbench.robot import Robot, load_robot
 
 VERB = "export"
 EXAMPLE = "jointbench export model.json --out arm.urdf --from robot.urdf"

@@ -24,8 +24,8 @@ from jointbench.identification import Model, without_external
 from jointbench.identification import fit as identify
 from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.log_check import check_log
+from jointbench.model import load_robot
 from jointbench.recording import Run, open_run
-from jointbench.robot import load_robot
 
 VERB = "fit"
 EXAMPLE = "jointbench fit runs/2026-05-04T101500Z-cobot6-excitation"

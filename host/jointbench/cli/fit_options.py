@@ -14,7 +14,7 @@ from jointbench.identification.friction import ModelFriction
 from jointbench.identification.settings import DELAYS, POSITIONS, TORQUES
 
 if TYPE_CHECKING:
-    from jointbench.dynamics import Wrench
+    from jointbench.model import Wrench
 
 
 def add_friction_argument(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -186,7 +186,7 @@ def _wrench(text: str) -> Wrench:
         y = z = x
     if not frame or not math.isfinite(x + y + z):
         raise argparse.ArgumentTypeError(f"{text!r} must be FRAME=FX,FY,FZ in N, such as hand=0,0,-29.4")
-    from jointbench.dynamics import Wrench  # brings what computes, which --help does not need
+    from jointbench.model import Wrench  # brings what computes, which --help does not need
 
     return Wrench(frame, (x, y, z))
 

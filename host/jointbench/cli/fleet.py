@@ -19,8 +19,8 @@ from jointbench.files import replacing
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
 from jointbench.identification.random_effects import Family, Spread
+from jointbench.model import load_robot
 from jointbench.recording import is_pattern, local_directory
-from jointbench.robot import load_robot
 
 _MANY = 20
 """Members that are listed one by one when nothing is wrong with them."""

@@ -9,11 +9,10 @@ from pathlib import Path
 from jointbench.bench import BoardClock
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import base_parameters
-from jointbench.dynamics.base_words import lengths_of
-from jointbench.dynamics.floating_base import floating_base_parameters
+from jointbench.model import Link, Robot, base_parameters, load_robot
+from jointbench.model.base_words import lengths_of
+from jointbench.model.floating_base import floating_base_parameters
 from jointbench.recording import Run, injected_faults, open_run
-from jointbench.robot import Link, Robot, load_robot
 
 VERB = "info"
 EXAMPLE = "jointbench info runs/2026-05-04T101500Z-cobot6-excitation"

@@ -12,7 +12,7 @@ import jointbench
 from jointbench.checks import Result
 from jointbench.cli.console import Console
 
-_LIBRARY = Path(jointbench.__file__).parent / "robot" / "library"
+_LIBRARY = Path(jointbench.__file__).parent / "model" / "library"
 
 VERB = "list"
 EXAMPLE = "jointbench list bench.toml"

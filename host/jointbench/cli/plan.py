@@ -30,7 +30,6 @@ from jointbench.cli.plan_options import (
     workspace_of,
 )
 from jointbench.cli.plan_tables import ALPHABET, Curve, braille_plot, plan_text
-from jointbench.dynamics import base_parameters
 from jointbench.errors import ExcitationError, MissingExtra
 from jointbench.excitation import (
     DEFAULT_STARTS,
@@ -45,8 +44,8 @@ from jointbench.excitation import (
     support_workspace,
 )
 from jointbench.files import write_file
+from jointbench.model import Robot, base_parameters, load_robot, robot_digests, with_reduced_limits
 from jointbench.results import PlanEvidence, check_picture, plan_picture
-from jointbench.robot import Robot, load_robot, robot_digests, with_reduced_limits
 from jointbench.sealed import sealed_json
 
 VERB = "plan"

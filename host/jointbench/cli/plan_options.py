@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation import (
     CRITERIA,
@@ -23,7 +22,7 @@ from jointbench.excitation import (
     make_basis,
     read_workspace,
 )
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, base_parameters
 
 PLAN = "excitation.json"
 """Name of a plan's file where none is given."""

@@ -13,7 +13,6 @@ from jointbench.arrays import Array
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite
-from jointbench.dynamics import floating_standard_parameters
 from jointbench.errors import RobotError, StanceError
 from jointbench.identification.zero_moment_point import (
     FullStanceEstimate,
@@ -32,9 +31,9 @@ from jointbench.identification.zero_moment_point import (
     theoretical_point,
 )
 from jointbench.identification.zero_moment_point.published_methods import PRINTED_ALPHA
+from jointbench.model import Robot, floating_standard_parameters
 from jointbench.recording import Run, open_run
 from jointbench.results import PressureModel, stance_picture
-from jointbench.robot import Robot
 
 NOMINAL = "nominal"
 HELD = "ours_held"

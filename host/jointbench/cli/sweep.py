@@ -8,10 +8,9 @@ import numpy as np
 
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
-from jointbench.dynamics import hanging_pose
 from jointbench.excitation import Excitation, SpeedStairs, Workspace, plan_speed_sweep, read_workspace
 from jointbench.files import write_file
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, hanging_pose, load_robot
 from jointbench.sealed import sealed_json
 
 VERB = "sweep"

@@ -16,7 +16,7 @@ from jointbench.excitation.families.basis import Basis, displacement
 from jointbench.excitation.families.catalogue import family_name, motion_from_dict, motion_to_dict
 from jointbench.excitation.limits.motion_limits import Limit, Motion, SpaceLimit, check_share
 from jointbench.excitation.limits.torque_limits import TorqueLimit, torque_limit
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 _REST_SPEED_SHARE = 1e-6
 """Share of a joint's largest speed below which it counts as standing: rounding is no reversal."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.excitation.excitation import Excitation, motion_margins, space_margins
 from jointbench.excitation.families.basis import Basis, fine_times
@@ -26,7 +25,7 @@ from jointbench.excitation.limits.workspace import Workspace, not_checked
 from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.multistart import Progress, SearchBudget, multistart, worker_pool
 from jointbench.excitation.search.problem import ExcitationProblem, refuse_unidentifiable
-from jointbench.robot import Robot, robot_digests
+from jointbench.model import BaseParameters, Robot, base_parameters, robot_digests
 
 DEFAULT_STARTS = 8
 """Default number of searches: seconds for an arm of six joints."""
@@ -192,7 +191,7 @@ def random_excitation(
             seed below 0; or the workspace does not suit the robot.
         InfeasibleExcitation: a limit is broken at home already, or next to nothing can move there.
 
-    >>> from jointbench.robot import load_robot
+    >>> from jointbench.model import load_robot
     >>> motion = random_excitation(load_robot("cobot6"), period=4.0, seed=1)
     >>> q, dq, ddq = motion.evaluate(np.linspace(0.0, 4.0, 9))
     >>> q.shape, bool(np.allclose(dq[0], 0.0))

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.dynamics.base_parameters import doubled_compensations
 from jointbench.errors import FitError
 from jointbench.foreign import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
@@ -30,8 +28,9 @@ from jointbench.identification.observations import (
 from jointbench.identification.rows import Rows, felt_by_sensor
 from jointbench.identification.settings import FitSettings, provenance_of_all
 from jointbench.identification.whiteness import Whiteness, WhitenessSums
+from jointbench.model import BaseParameters, Robot, base_parameters
+from jointbench.model.base_parameters import doubled_compensations
 from jointbench.recording import Run
-from jointbench.robot import Robot
 
 Settings = FitSettings | Mapping[str, Any] | None
 """All of them, or those that are not to be the run's own."""

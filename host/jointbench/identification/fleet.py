@@ -14,8 +14,8 @@ from jointbench.files import keep_earlier
 from jointbench.identification.comparison import check_comparable
 from jointbench.identification.model import Model
 from jointbench.identification.random_effects import Family
+from jointbench.model import Robot
 from jointbench.recording import expand, local_directory, local_run, run_name
-from jointbench.robot import Robot
 
 MODEL = "model.json"
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, model_columns
 from jointbench.identification.whiteness import RowsBefore, RunningVariance
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, model_columns
 from jointbench.signals import LowPass
 
 Word = Literal["identified", "weak", "refused", "passive"]

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from jointbench.arrays import Array
-from jointbench.dynamics import compensation_columns, inverse_dynamics
 from jointbench.errors import FitError
+from jointbench.model import Robot, compensation_columns, inverse_dynamics
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, rest_threshold, smooth_motion, valid_spans
 
 Word = Literal["fine", "suspicious", "wrong"]

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, Wrench, external_torques, model_columns
-from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError, JointbenchError
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import (
@@ -29,8 +27,9 @@ from jointbench.identification.judgement import (
 from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.whiteness import Whiteness
+from jointbench.model import BaseParameters, Robot, Wrench, external_torques, model_columns
+from jointbench.model.motion_arrays import motion_arrays
 from jointbench.recording import edit_sentence
-from jointbench.robot import Robot
 
 if TYPE_CHECKING:
     from jointbench.identification.friction import ModelFriction, ModelMemory

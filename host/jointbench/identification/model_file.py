@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters
 from jointbench.errors import ModelFileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
@@ -24,7 +23,7 @@ from jointbench.identification.model import Model
 from jointbench.identification.rows import felt_by_sensor
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.whiteness import Whiteness
-from jointbench.robot import (
+from jointbench.model import (
     Capsule,
     Compensation,
     Coupling,
@@ -37,8 +36,9 @@ from jointbench.robot import (
     LinkKind,
     Mimic,
     Robot,
+    base_parameters,
 )
-from jointbench.robot.compensation import KINDS
+from jointbench.model.compensation import KINDS
 from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.delay import Delay, DelayRows, estimate_delay, given_delay
 from jointbench.identification.judgement import InformationSums, TorqueInformation, noise_in_band
@@ -28,8 +27,8 @@ from jointbench.identification.recorded_signals import RecordedSignals, recorded
 from jointbench.identification.rows import AtSensor, Block, ChangedRows, JointRows, Rows, WithoutMotorSide
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import AppendBuffer, read_rows
+from jointbench.model import BaseParameters, Robot
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.signals import LowPass, Motion, valid_spans
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.recorded_signals import RecordedSignals
 from jointbench.identification.rows import BaseColumns, JointRows
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import read_rows
+from jointbench.model import BaseParameters
 from jointbench.signals import (
     LowPass,
     Motion,

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.chosen_columns import DriveTerms
-from jointbench.dynamics.model_columns import compensation_columns, compensation_parameter_names, drive_parameter_names
-from jointbench.dynamics.motion_arrays import parameter_vector, plain_array
-from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.law import LawElement
 from jointbench.identification.friction.model_memory import ModelMemory, no_memory
 from jointbench.identification.model import FrictionState, Model
-from jointbench.robot import Robot
+from jointbench.model import Robot
+from jointbench.model.chosen_columns import DriveTerms
+from jointbench.model.model_columns import compensation_columns, compensation_parameter_names, drive_parameter_names
+from jointbench.model.motion_arrays import parameter_vector, plain_array
+from jointbench.model.tree import tree_of
 
 
 class FullParameters(NamedTuple):
@@ -110,7 +110,7 @@ class Predictor:
     The same torque as `Model.predict`, by the Newton-Euler recursion instead of a regressor: about 20 times as fast.
     Friction with memory goes on from call to call: `restart` before another motion.
 
-    >>> from jointbench.robot import load_robot
+    >>> from jointbench.model import load_robot
     >>> robot = load_robot("cobot6")
     >>> predict = Predictor(robot, robot.standard_parameters, np.zeros(24))
     >>> predict([0, -1.57, 0, 0, 0, 0], np.zeros(6), np.zeros(6)).shape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
-from jointbench.dynamics.tree import Tree
 from jointbench.identification.friction.law import Form
+from jointbench.model.kernels import Doubles, fill_torques, kernel, part
+from jointbench.model.tree import Tree
 
 _SIGN, _SPEED, _BELL, _TANH = (float(form) for form in (Form.SIGN, Form.SPEED, Form.BELL, Form.TANH))
 

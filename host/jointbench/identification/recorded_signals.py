@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics.external import Wrench, external_torques
 from jointbench.errors import FitError, RobotFileError, ShapeError
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
+from jointbench.model import Robot
+from jointbench.model.external import Wrench, external_torques
 from jointbench.recording import Run, Samples
 from jointbench.recording.log_table import MOST
-from jointbench.robot import Robot
 from jointbench.signals import (
     BoardFilter,
     FourierFit,

@@ -14,13 +14,12 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, kane_dynamics
 from jointbench.errors import FitError
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.settings import FitSettings
+from jointbench.model import Robot, base_parameters, kane_dynamics
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.signals import Motion
 
 TorqueModel = Callable[[Array, Array, Array], Array]

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, drive_parameter_names
-from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import ShapeError
-from jointbench.robot import PARAMETER_NAMES
+from jointbench.model import PARAMETER_NAMES, BaseParameters, drive_parameter_names
+from jointbench.model.chosen_columns import ChosenColumns
 from jointbench.signals import Motion
 
 

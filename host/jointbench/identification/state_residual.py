@@ -10,8 +10,6 @@ from itertools import pairwise
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
-from jointbench.dynamics.chosen_columns import ChosenColumns
 from jointbench.errors import FitError
 from jointbench.identification.estimators.regularised import RelativeSigma, parameter_prior, posterior
 from jointbench.identification.judgement import Verdict, judge_parameters
@@ -19,6 +17,8 @@ from jointbench.identification.least_squares import Estimate
 from jointbench.identification.residual import Mission, TorqueModel
 from jointbench.identification.rows import Block, JointRows
 from jointbench.identification.triangles import Triangles, compress
+from jointbench.model import BaseParameters
+from jointbench.model.chosen_columns import ChosenColumns
 from jointbench.signals import Motion
 
 TURN = 0.01

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from jointbench.arrays import Array
-from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.friction.joint_laws import JointLaws, friction_data
 from jointbench.identification.model import Model
-from jointbench.robot import Robot
+from jointbench.model import Robot, model_columns
 from jointbench.signals import Motion
 
 _FRICTION = ("viscous", "coulomb")

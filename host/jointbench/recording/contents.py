@@ -12,10 +12,10 @@ import numpy as np
 
 from jointbench.bench import JointSettings, Ledger, Tally, board_ratios, butterworth_registers, motor_settings
 from jointbench.foreign import bytes_of, json_values
+from jointbench.model import Drive, Robot
 from jointbench.recording.record_file import Damage, Record, RecordKind, scan_records
 from jointbench.recording.run_directory import EVENTS
 from jointbench.recording.timeline import BoardFacts
-from jointbench.robot import Drive, Robot
 from jointwire import BY_NAME, FrameError, decode_frame
 
 _SENSORS = (("motor_encoder", "motor_position"), ("link_encoder", "link_position"), ("torque_sensor", "joint_torque"))

@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import model_parameter_names
 from jointbench.errors import ImportedDataError, SignalError
+from jointbench.model import Robot, model_parameter_names
 from jointbench.recording.log_table import LogTable, is_log, read_log
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples
 from jointbench.recording.run_directory import MAPPING
 from jointbench.recording.samples import Samples
-from jointbench.robot import Robot
 from jointbench.signals import resample
 
 _MOST_SPARSE, _FEW = 100, 100_000

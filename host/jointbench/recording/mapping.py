@@ -49,8 +49,8 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError, RobotError, RobotFileError
 from jointbench.foreign import text_of, toml_values
-from jointbench.robot import Robot, library_names, load_robot, split_reference
-from jointbench.robot.table import Table
+from jointbench.model import Robot, library_names, load_robot, split_reference
+from jointbench.model.table import Table
 
 VERSION = 1
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

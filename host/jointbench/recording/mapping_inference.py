@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from jointbench.arrays import Array
+from jointbench.model import Robot
 from jointbench.recording.log_columns import ColumnSet, CsvColumns
 from jointbench.recording.mapping import CURRENT_UNITS, POSITION_UNITS, TO_FILL_IN, TORQUE_UNITS, VELOCITY_UNITS
-from jointbench.robot import Robot
 
 State = Literal["read", "guessed", "to fill in"]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
+from jointbench.model import library_names, load_robot, split_reference
 from jointbench.recording.log_columns import LOOKED_AT, ColumnName, ColumnSet, CsvColumns, column_sets, look_at_log
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, LogFile
 from jointbench.recording.mapping_inference import (
@@ -23,7 +24,6 @@ from jointbench.recording.mapping_inference import (
     period_by_motion,
     velocity_among,
 )
-from jointbench.robot import library_names, load_robot, split_reference
 
 _USUAL_HZ = (10.0, 10_000.0)
 """Sample rates of robots' logs; just below three decades apart, so that one unit at most is possible."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jointbench.bench import BoardClock, Ledger
 from jointbench.errors import ExcitationError, RunChanged, RunError
 from jointbench.foreign import text_of
+from jointbench.model import Robot
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (
     FRAMES,
@@ -39,7 +40,6 @@ from jointbench.recording.seal import (
     write_result,
 )
 from jointbench.recording.timeline import BoardFacts, Timeline, assemble
-from jointbench.robot import Robot
 from jointwire import Schema, SchemaError, own_schema
 
 if TYPE_CHECKING:

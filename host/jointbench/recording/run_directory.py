@@ -18,8 +18,8 @@ from jointbench.bench import Ledger
 from jointbench.errors import RunChanged, RunError
 from jointbench.files import sync, write_file
 from jointbench.foreign import bytes_of, json_values, text_of, toml_values
-from jointbench.robot import Robot, chain_of, library_names, load_robot, split_reference
-from jointbench.robot.urdf import read_urdf
+from jointbench.model import Robot, chain_of, library_names, load_robot, split_reference
+from jointbench.model.urdf import read_urdf
 from jointbench.sealed import is_sealed, what_changed
 
 VERSION = 1
@@ -256,6 +256,6 @@ def _robot_copy(name: str) -> tuple[str, bytes]:
     """Name and content of the copy of a robot file, all of it where only a chain of it was there."""
     name, _ = split_reference(name)
     if name in library_names():
-        return ROBOT, (resources.files("jointbench.robot") / "library" / f"{name}.toml").read_bytes()
+        return ROBOT, (resources.files("jointbench.model") / "library" / f"{name}.toml").read_bytes()
     path = Path(name)
     return ROBOT_URDF if path.suffix == ".urdf" else ROBOT, bytes_of(path)

@@ -21,7 +21,7 @@ from jointbench.errors import RunError, ShapeError
 from jointbench.files import replacing
 from jointbench.foreign import regular_file
 from jointbench.memory_mapping import chunks, map_file, read_rows
-from jointbench.robot import CORNERS
+from jointbench.model import CORNERS
 from jointbench.signals import BoardFilter
 
 _ALIGNED = 64

@@ -13,9 +13,9 @@ from jointbench.arrays import Array
 from jointbench.bench import FOOT_CHANNELS, BoardClock, Facts
 from jointbench.errors import RunError
 from jointbench.memory_mapping import chunks, release_pages, scratch_array
+from jointbench.model import Robot
 from jointbench.recording.board_record import BoardRecord, LateSample, Ticks, Track, clocks_of
 from jointbench.recording.samples import Samples
-from jointbench.robot import Robot
 from jointbench.signals import BiquadCoefficients, BoardFilter
 from jointwire import CHANNELS
 

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics.tree import tree_of
 from jointbench.errors import ExportError
 from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
+from jointbench.model import Robot
+from jointbench.model.tree import tree_of
 from jointbench.results.c_source import (
     FUNCTIONS,
     HEAD,
@@ -25,7 +26,6 @@ from jointbench.results.c_source import (
     STATELESS,
     TABLES,
 )
-from jointbench.robot import Robot
 
 _CHECKED = 8
 """Samples of the self-test."""

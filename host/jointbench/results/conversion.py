@@ -14,6 +14,7 @@ from typing import Any
 from jointbench.errors import ExportError, ImportedDataError
 from jointbench.files import write_file
 from jointbench.foreign import foreign_code, toml_values
+from jointbench.model import split_reference
 from jointbench.recording import (
     CONVERTED,
     EVENTS,
@@ -39,7 +40,6 @@ from jointbench.results.run_tables import (
     write_csv,
     write_parquet,
 )
-from jointbench.robot import split_reference
 
 FORMATS: dict[str, tuple[str, str]] = {
     "mcap": (".mcap", "for Foxglove, PlotJuggler and ROS 2: joint states, all channels, events, the robot's URDF"),

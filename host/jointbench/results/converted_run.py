@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from jointbench.errors import ImportedDataError
 from jointbench.foreign import json_values, text_of
 from jointbench.memory_mapping import chunks, read_rows, scratch_array
+from jointbench.model import CORNERS, Robot
 from jointbench.recording import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA, Run, Samples
-from jointbench.robot import CORNERS, Robot
 from jointbench.signals import BoardFilter
 
 _REVOLUTE = {

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 _OF_LINK = {"m": "kg", "mcx": "kg·m", "mcy": "kg·m", "mcz": "kg·m"}
 _OF_DRIVE = {

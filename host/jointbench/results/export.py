@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics.model_columns import compensation_parameter_names, drive_parameter_names
 from jointbench.errors import ExportError, FitError, NumericalError
 from jointbench.files import write_file
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.friction.law import FORMS
 from jointbench.identification.predictor import leading_parameters
+from jointbench.model import PARAMETER_NAMES, Joint, Robot
+from jointbench.model.model_columns import compensation_parameter_names, drive_parameter_names
 from jointbench.recording import toml_text
 from jointbench.results.c_header import c_header_text
 from jointbench.results.digits import parameter_unit, torque_unit
 from jointbench.results.full_model import FullModel
 from jointbench.results.mjcf import mjcf_text
 from jointbench.results.urdf import write_urdf
-from jointbench.robot import PARAMETER_NAMES, Joint, Robot
 
 FORMAT = "jointbench export"
 VERSION = 1

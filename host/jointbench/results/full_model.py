@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array, Matrix3
-from jointbench.dynamics.chosen_columns import DriveTerms
-from jointbench.dynamics.model_columns import (
-    compensation_parameter_names,
-    drive_parameter_names,
-    known_drive_parameters,
-)
 from jointbench.errors import ExportError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction
 from jointbench.identification.judgement import Verdict
-from jointbench.robot import Link, Robot
-from jointbench.robot.joint import as_matrix
+from jointbench.model import Link, Robot
+from jointbench.model.chosen_columns import DriveTerms
+from jointbench.model.joint import as_matrix
+from jointbench.model.model_columns import (
+    compensation_parameter_names,
+    drive_parameter_names,
+    known_drive_parameters,
+)
 
 _MAGNITUDES = ("rotor_inertia", "viscous", "coulomb")
 

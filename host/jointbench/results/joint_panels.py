@@ -19,6 +19,7 @@ from jointbench.identification import Model, Validation
 from jointbench.identification.friction.joint_laws import friction_data, joints_with_friction
 from jointbench.identification.friction.law_search import friction_left
 from jointbench.identification.observations import observe
+from jointbench.model import Robot
 from jointbench.recording import Run
 from jointbench.results.content import Panel
 from jointbench.results.digits import column, percent, torque_unit
@@ -35,7 +36,6 @@ from jointbench.results.panels import (
     stack,
     torque_panel,
 )
-from jointbench.robot import Robot
 
 _INSTANTS = 1001
 """Points of a planned motion played once: more than a panel has pixels."""

@@ -7,9 +7,9 @@ from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
 from jointbench.errors import ExportError
+from jointbench.model import Capsule, Joint, Link
 from jointbench.results.full_model import FullModel, JointDrive
 from jointbench.results.robot_description import attributes, base_name, comment
-from jointbench.robot import Capsule, Joint, Link
 
 _INDENT = "  "
 _NEXT_TO_NOTHING = 1e-6

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters
 from jointbench.excitation import (
     Balance,
     Certificate,
@@ -29,8 +28,8 @@ from jointbench.excitation import (
     weak_parameters,
 )
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.model import Robot, base_parameters
 from jointbench.results.digits import torque_unit
-from jointbench.robot import Robot
 
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 _TURNING = ("°", "°/s", "°/s²", "°/s³")

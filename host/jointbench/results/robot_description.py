@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from jointbench.arrays import Array, Vector3
-from jointbench.robot import Capsule, Joint, Robot
+from jointbench.model import Capsule, Joint, Robot
 
 _THIN = 0.02
 """Radius of a link of unknown room, as a share of the robot's longest distance between joints."""

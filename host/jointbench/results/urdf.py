@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import forward_kinematics
 from jointbench.errors import ExportError, ShapeError
 from jointbench.files import write_file
 from jointbench.foreign import bytes_of
+from jointbench.model import Joint, Link, Robot, forward_kinematics, load_robot
+from jointbench.model.joint import as_matrix
 from jointbench.results.full_model import FullModel, JointDrive
 from jointbench.results.robot_description import attributes, base_name, comment, roll_pitch_yaw
-from jointbench.robot import Joint, Link, Robot, load_robot
-from jointbench.robot.joint import as_matrix
 
 _DIGITS = 1e-6
 """How far lengths [m] and directions may be from the model's: URDFs are written with six digits and more."""

@@ -11,7 +11,7 @@ from jointbench.checks import Check
 from jointbench.errors import RequirementsError, RobotFileError, UnknownRequirement
 
 if TYPE_CHECKING:
-    from jointbench.robot.table import Table
+    from jointbench.model.table import Table
 
 RELATIONS = ("<=", ">=", "==")
 HOLDS = "holds"
@@ -132,7 +132,7 @@ def load(folder: str | Path) -> Requirements:
         RequirementsError: there is no file, one cannot be read, or an entry is missing, unknown, mistyped, given twice
             or contradicts another; says which file, id and key.
     """
-    from jointbench.robot.table import read_table  # not before it is needed: it brings all that a robot is
+    from jointbench.model.table import read_table  # not before it is needed: it brings all that a robot is
 
     folder = Path(folder)
     files = sorted(folder.glob("*.toml"))

@@ -13,7 +13,7 @@ import pytest
 from jointbench.cli.main import main
 from jointbench.errors import ExportError, RobotError
 from jointbench.foreign import bytes_of, foreign_code, json_values, number, text_of, toml_values
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.recording.simulated_run import record
 
 

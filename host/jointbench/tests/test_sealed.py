@@ -12,7 +12,7 @@ from jointbench.errors import ExcitationError, ModelFileError
 from jointbench.excitation import random_excitation
 from jointbench.files import write_file
 from jointbench.identification import fit, load_model
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.sealed import is_sealed, sealed_json, what_changed
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 

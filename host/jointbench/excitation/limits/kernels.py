@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.dynamics.kernels import kernel, part
-from jointbench.dynamics.tree import Tree
+from jointbench.model.kernels import kernel, part
+from jointbench.model.tree import Tree
 
 Doubles: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]

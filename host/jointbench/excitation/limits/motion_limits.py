@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError, InfeasibleExcitation
-from jointbench.robot import Robot
+from jointbench.model import Robot
 
 Motion = tuple[Array, Array, Array, Array]
 """Position, velocity, acceleration, jerk of every joint at samples, shape (n_samples, n_joints) each."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array, Vector3
-from jointbench.dynamics.tree import tree_of
 from jointbench.excitation.limits.motion_limits import Motion
-from jointbench.robot import Robot
+from jointbench.model import Robot
+from jointbench.model.tree import tree_of
 
 _MIN_HOME_CLEARANCE = 1e-3
 """Shortest way [m] from home to a face that usage is a share of: nearer to it, small motions would count as large."""

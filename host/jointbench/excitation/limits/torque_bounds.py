@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.robot import Joint, Robot
+from jointbench.model import Joint, Robot
 
 Jet = tuple[float, ...]
 """Bounds of a magnitude and of its first derivatives by time."""

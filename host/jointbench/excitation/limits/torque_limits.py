@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import (
+from jointbench.errors import ExcitationError, ShapeError
+from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, check_share, joint_limits
+from jointbench.excitation.limits.torque_bounds import torque_bounds
+from jointbench.model import (
+    PARAMETER_NAMES,
+    DriveTrain,
+    Robot,
     drive_columns,
     drive_parameter_names,
     inverse_dynamics,
@@ -19,11 +25,7 @@ from jointbench.dynamics import (
     known_drive_parameters,
     model_parameter_names,
 )
-from jointbench.dynamics.motion_arrays import parameter_vector
-from jointbench.errors import ExcitationError, ShapeError
-from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion, check_share, joint_limits
-from jointbench.excitation.limits.torque_bounds import torque_bounds
-from jointbench.robot import PARAMETER_NAMES, DriveTrain, Robot
+from jointbench.model.motion_arrays import parameter_vector
 
 USABLE_TORQUE = 0.8
 """Share of the torque limit that a model known beforehand may ask for: the rest is for its error."""

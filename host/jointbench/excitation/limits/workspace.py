@@ -40,8 +40,8 @@ from jointbench.excitation.limits.space_limits import (
     faces_of_box,
     unique_names,
 )
-from jointbench.robot import Robot
-from jointbench.robot.table import Table, read_table
+from jointbench.model import Robot
+from jointbench.model.table import Table, read_table
 
 TABLE = "table"
 """Name of the table among the exceptions."""

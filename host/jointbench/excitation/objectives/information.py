@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, drive_parameter_names, model_columns, regressor
-from jointbench.dynamics.chosen_columns import ChosenColumns, Motion
-from jointbench.dynamics.model_columns import known_drive_parameters
 from jointbench.errors import ExcitationError
 from jointbench.excitation.limits.torque_limits import check_prior
-from jointbench.robot import PARAMETER_NAMES, Robot
+from jointbench.model import PARAMETER_NAMES, BaseParameters, Robot, drive_parameter_names, model_columns, regressor
+from jointbench.model.chosen_columns import ChosenColumns, Motion
+from jointbench.model.model_columns import known_drive_parameters
 
 SMOOTH_SIGN_VELOCITY = 0.05
 """Velocity [rad/s] over which the optimiser's sign function turns: small beside the speeds of an excitation."""

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
-from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.information import Information, ParameterScales, parameter_scales
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot
+from jointbench.model.chosen_columns import Motion
 
 Criterion = Callable[[Array, Array, Array, float], tuple[float, Array]]
 """Called as criterion(eigenvalues, eigenvectors, units, sharpness): its value, and the derivative by G, symmetric.

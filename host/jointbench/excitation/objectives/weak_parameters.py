@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
-from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.information import Information, parameter_scales
 from jointbench.excitation.objectives.objective import spectral
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot
+from jointbench.model.chosen_columns import Motion
 
 WEAK_RELATIVE_SIGMA = 0.3
 """A standard deviation beyond this share of the parameter is weak: its sign is then not even sure at three of them."""

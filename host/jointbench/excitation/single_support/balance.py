@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics, floating_standard_parameters
 from jointbench.errors import InfeasibleExcitation, RobotError
 from jointbench.excitation.excitation import Support
-from jointbench.robot import Foot, Robot
+from jointbench.model import Foot, FreeBaseMotion, Robot, floating_inverse_dynamics, floating_standard_parameters
 
 ZMP_TOLERANCE = 1e-3
 """Tolerance of a planned zero-moment point beyond its margin [m]: balancing converges well below it."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation.excitation import Excitation
 from jointbench.excitation.families.basis import check_duration
@@ -19,7 +18,7 @@ from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.plan import check_seed, make_excitation
 from jointbench.excitation.single_support.task import Courses, SingleSupportTask, SupportRanges, inverse_kinematics
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, base_parameters
 
 KNOT_STEP = 0.032
 """Step of the played spline, a knot step of the boards [s]; with it the swing foot is level to a microradian."""

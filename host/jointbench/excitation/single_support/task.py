@@ -10,12 +10,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
-from jointbench.dynamics import center_of_mass
-from jointbench.dynamics.kinematics import Jacobians
 from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotError
 from jointbench.excitation.families.splines import UniformSpline
 from jointbench.excitation.single_support.balance import Balance, sole_half_lengths, support_sole
-from jointbench.robot import Foot, Robot
+from jointbench.model import Foot, Robot, center_of_mass
+from jointbench.model.kinematics import Jacobians
 
 LEG = 6
 """Joints of a leg."""

@@ -16,8 +16,8 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.recorded_signals import RecordedSignals, recorded_signals
 from jointbench.identification.settings import FitSettings
+from jointbench.model import Robot
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.signals import BoardFilter, LowPass, bandwidth, moving_mask, rest_threshold, smooth_motion, valid_spans
 
 MOTION_CUTOFF_HZ = 40.0

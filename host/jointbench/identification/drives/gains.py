@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
-from jointbench.dynamics.motion_arrays import parameter_vector
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.harmonic_joint import MotorRows, motor_rows
 from jointbench.identification.judgement import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, base_parameters
+from jointbench.model.motion_arrays import parameter_vector
 
 _STEPS = 50
 _CONVERGED = 1e-9

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from jointbench.arrays import Array
-from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.harmonic_joint import HarmonicJoint, fit_harmonic_joint
@@ -27,7 +26,8 @@ from jointbench.identification.drives.prediction import (
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory, fit_with_memory
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import weighted_least_squares
-from jointbench.robot import Robot
+from jointbench.model import Robot
+from jointbench.model.motion_arrays import motion_arrays
 from jointbench.signals import Motion
 
 

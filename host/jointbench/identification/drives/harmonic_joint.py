@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, model_columns, regressor
-from jointbench.dynamics.motion_arrays import motion_arrays
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Load, torque_slopes
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, model_columns, regressor
+from jointbench.model.motion_arrays import motion_arrays
 
 
 class MotorRows(NamedTuple):

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, compensation_parameter_names, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals, GearTorque
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
-from jointbench.robot import Robot
+from jointbench.model import Robot, base_parameters, compensation_parameter_names, model_columns
 
 Side = Literal["link", "motor"]
 

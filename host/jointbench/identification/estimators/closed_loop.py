@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, inverse_dynamics
-from jointbench.dynamics.kernels import Doubles, fill_torques, kernel, part
-from jointbench.dynamics.motion_arrays import plain_array
-from jointbench.dynamics.tree import Tree, tree_of
 from jointbench.errors import FitError
 from jointbench.identification.predictor import DriveTorque
-from jointbench.robot import Robot
+from jointbench.model import BaseParameters, Robot, inverse_dynamics
+from jointbench.model.kernels import Doubles, fill_torques, kernel, part
+from jointbench.model.motion_arrays import plain_array
+from jointbench.model.tree import Tree, tree_of
 
 _REST = 1e-3
 """Share of a joint's fastest reference within which Coulomb friction grows in proportion instead of at once."""

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.least_squares import Estimate, joint_weights, judged, least_squares
 from jointbench.identification.observations import Observations
@@ -28,8 +27,8 @@ from jointbench.identification.triangles import (
     group_rows,
     solve,
 )
+from jointbench.model import BaseParameters, Robot
 from jointbench.recording import Run
-from jointbench.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

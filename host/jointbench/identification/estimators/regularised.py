@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, known_beside_links
 from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.least_squares import TOLD_BY_PRIOR, Estimate, joint_weights, judged
 from jointbench.identification.physical.pseudo_inertia import reference_bodies
 from jointbench.identification.rows import Block, ChangedRows, Rows
 from jointbench.identification.triangles import Solution, Triangles, compress, solve
-from jointbench.robot import PARAMETER_NAMES, Robot
+from jointbench.model import PARAMETER_NAMES, BaseParameters, Robot, known_beside_links
 
 _STRENGTHS = np.concatenate([[0.0], 10.0 ** np.arange(-10.0, 1.5, 0.5)])
 """Tried: none, and half decades from what changes nothing up to parameters of a tenth."""

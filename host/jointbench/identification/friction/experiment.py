@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import inverse_dynamics, model_columns
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData, combine_directions, steady_strokes
 from jointbench.identification.model import Model
+from jointbench.model import inverse_dynamics, model_columns
 from jointbench.recording import Run
 from jointbench.signals import LowPass, Motion, moving_mask, rest_threshold, smooth_motion, valid_spans
 

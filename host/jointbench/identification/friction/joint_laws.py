@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law, Parameter
 from jointbench.identification.friction.terms import SPEED_TERMS, friction_law
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import BaseColumns, Block, JointRows, PredictedTorqueRows, Rows
+from jointbench.model import BaseParameters
 from jointbench.signals import Motion
 
 PLAIN = "coulomb_viscous"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.estimators.estimator import Estimator, Problem
 from jointbench.identification.friction.data import FrictionData
@@ -25,6 +24,7 @@ from jointbench.identification.judgement import FOLDS
 from jointbench.identification.least_squares import Estimate, joint_weights
 from jointbench.identification.rows import Block, Rows
 from jointbench.identification.triangles import Triangles, compress
+from jointbench.model import BaseParameters
 from jointbench.signals import rest_threshold
 
 STEPS = 100

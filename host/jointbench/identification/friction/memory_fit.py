@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.friction.model_memory import Axis, ModelMemory, axes_of, columns_of, loading
 from jointbench.identification.judgement import FOLDS, TwoErrors, simplest_within_one_standard_error
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
+from jointbench.model import BaseParameters
 
 ESTIMATORS = ("wls", "ols", "irls")
 """Beside these it is fitted where nothing else is asked for; the others' parameters are not of the rows alone."""

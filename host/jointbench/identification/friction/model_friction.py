@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError
 from jointbench.identification.friction.joint_laws import JointLaws, LawPoint, PredictedRows, friction_data
 from jointbench.identification.friction.law import LawElement
@@ -21,6 +20,7 @@ from jointbench.identification.friction.variable_projection import solve_bounded
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.observations import Observations
 from jointbench.identification.rows import Rows
+from jointbench.model import BaseParameters
 
 _SPEEDS = 200
 """At which a law is looked at as a whole."""

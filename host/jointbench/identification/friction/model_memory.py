@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
-from jointbench.dynamics.chosen_columns import DriveTerms
-from jointbench.dynamics.model_columns import drive_parameter_names
 from jointbench.errors import ShapeError
 from jointbench.identification.friction.memory import Carriers, FrictionWithMemory
 from jointbench.identification.judgement import TwoErrors
@@ -21,6 +18,9 @@ from jointbench.identification.model import FrictionState, Prediction
 from jointbench.identification.observations import Observations
 from jointbench.identification.parallel_filter import Stretch, spread
 from jointbench.identification.rows import BaseColumns, Block, JointRows, PredictedTorqueRows, Rows
+from jointbench.model import BaseParameters
+from jointbench.model.chosen_columns import DriveTerms
+from jointbench.model.model_columns import drive_parameter_names
 from jointbench.signals import LowPass, Motion
 
 _MOTION_HZ = 40.0

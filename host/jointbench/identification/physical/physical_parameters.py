@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification.judgement import Verdict
-from jointbench.robot import PARAMETER_NAMES
+from jointbench.model import PARAMETER_NAMES, BaseParameters
 
 _UNSEEN = 1e-10
 """Singular value of the scaled triangle, relative to the largest, under which the data do not see a direction."""

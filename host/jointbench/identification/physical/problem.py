@@ -11,7 +11,6 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import compensation_parameter_names, drive_parameter_names, known_beside_links
 from jointbench.errors import FitError, NumericalError
 from jointbench.foreign import foreign_code
 from jointbench.identification.physical.physical_parameters import BaseEstimate, PhysicalParameters
@@ -27,7 +26,7 @@ from jointbench.identification.physical.pseudo_inertia import (
     relative_to,
 )
 from jointbench.identification.physical.solvers import Around, FreeNumbers, solve_conic, solve_newton
-from jointbench.robot import PARAMETER_NAMES
+from jointbench.model import PARAMETER_NAMES, compensation_parameter_names, drive_parameter_names, known_beside_links
 
 _WIDTH = len(PARAMETER_NAMES)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.robot import Link, Robot
+from jointbench.model import Link, Robot
 
 _ROWS = np.array([0, 0, 1, 0, 1, 2, 0, 1, 2, 3])
 _COLUMNS = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3])

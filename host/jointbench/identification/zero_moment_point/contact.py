@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench import LEAST_FOOT_FORCE, SOLE_EDGE, TIPPING_TIME
-from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
-from jointbench.robot import CORNERS, Foot, Robot
+from jointbench.model import CORNERS, Foot, FreeBaseMotion, Robot, floating_inverse_dynamics
 from jointbench.signals import Motion, valid_spans
 
 _GIVE = 1e-6

@@ -27,7 +27,7 @@ from jointbench.identification.zero_moment_point.reduced_parameters import (
     theoretical_point,
 )
 from jointbench.identification.zero_moment_point.stance import Calibration, Stance
-from jointbench.robot import Robot
+from jointbench.model import Robot
 from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 _AT_BOUND = 1e-6

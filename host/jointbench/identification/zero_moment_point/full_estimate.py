@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, FreeBaseMotion, floating_regressor, forward_kinematics
-from jointbench.dynamics.grouping import grouping_matrix, independent_columns
 from jointbench.errors import RobotError, StanceError
 from jointbench.identification.estimators.estimator import JoinedRows
 from jointbench.identification.estimators.regularised import ParameterPrior, RelativeSigma, link_prior, posterior
@@ -22,8 +20,17 @@ from jointbench.identification.triangles import compress
 from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance, theoretical_point
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import starting_rows
-from jointbench.robot import PARAMETER_NAMES, Link, Robot
-from jointbench.robot.variants import BASE_JOINTS, on_free_base
+from jointbench.model import (
+    PARAMETER_NAMES,
+    BaseParameters,
+    FreeBaseMotion,
+    Link,
+    Robot,
+    floating_regressor,
+    forward_kinematics,
+)
+from jointbench.model.grouping import grouping_matrix, independent_columns
+from jointbench.model.variants import BASE_JOINTS, on_free_base
 
 _SAME_LINE = 1e-6
 """How far a joint's axis may be from the image of the other leg's [m, and as a sine]: robot files are exact."""

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import forward_kinematics
 from jointbench.errors import StanceError
 from jointbench.identification.zero_moment_point.contact import wrench_by_give
-from jointbench.robot import CORNERS, Foot, Robot
+from jointbench.model import CORNERS, Foot, Robot, forward_kinematics
 from jointbench.signals import Motion
 
 _TOLD = 1e-3

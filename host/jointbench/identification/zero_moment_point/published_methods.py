@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters, drive_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification.judgement import ErrorSums, Verdict, judge_joints, judge_whole
 from jointbench.identification.least_squares import judged
@@ -32,8 +31,8 @@ from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, ju
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters, Theory
 from jointbench.identification.zero_moment_point.stance import Stance
 from jointbench.identification.zero_moment_point.trust_region import error_bars, starting_rows
+from jointbench.model import BaseParameters, Robot, base_parameters, drive_parameter_names
 from jointbench.recording import Run
-from jointbench.robot import Robot
 
 _PASSES = 4
 """Of the search; each weighs the joints by what the pass before leaves of their torques."""

@@ -14,8 +14,8 @@ from jointbench.identification.zero_moment_point.contact import Contact, judge_c
 from jointbench.identification.zero_moment_point.measured_point import SensorSheet, support_foot
 from jointbench.identification.zero_moment_point.stance import FILTER_TIME, SAMPLE_PERIOD, Stance, joined, stance_of
 from jointbench.memory_mapping import chunks, read_rows
+from jointbench.model import CORNERS
 from jointbench.recording import Run, Samples
-from jointbench.robot import CORNERS
 from jointbench.signals import FirstOrderLag, LowPass, smooth_motion, valid_spans
 
 _SIGMAS = 3.0

@@ -11,7 +11,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import RobotError
 from jointbench.identification.zero_moment_point.stance import Stance
-from jointbench.robot import PARAMETER_NAMES, Link, LinkAxis, Robot
+from jointbench.model import PARAMETER_NAMES, Link, LinkAxis, Robot
 
 ROTARY = ("cad", "none")
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import FreeBaseMotion, floating_regressor, floating_standard_parameters
 from jointbench.errors import StanceError
 from jointbench.identification.zero_moment_point.measured_point import (
     SensorSheet,
@@ -24,7 +23,7 @@ from jointbench.identification.zero_moment_point.measured_point import (
     told_parameters,
 )
 from jointbench.memory_mapping import chunks
-from jointbench.robot import Foot, Robot
+from jointbench.model import Foot, FreeBaseMotion, Robot, floating_regressor, floating_standard_parameters
 from jointbench.signals import FirstOrderLag, LowPass, Motion
 
 _OF_ROWS = (

@@ -28,7 +28,7 @@ from jointbench.identification.zero_moment_point.estimate import (
 )
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters, Theory
 from jointbench.identification.zero_moment_point.stance import Calibration, Stance
-from jointbench.robot import CORNERS
+from jointbench.model import CORNERS
 
 _GAP = 1.5
 """Sample periods from row to row beyond which neighbours are none."""

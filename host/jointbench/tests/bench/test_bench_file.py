@@ -11,7 +11,7 @@ from jointbench.bench.fault import parse_fault_url
 from jointbench.bench.identity import Facts
 from jointbench.bench.settings import ServoOverride
 from jointbench.errors import BenchFileError, BoardRefused
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
 HEAD = 'version = 1\nname = "lab"\nrobot = "cobot6"\n'

@@ -10,7 +10,7 @@ from jointbench.bench.fitness import BoardFinding, Observation, board_findings, 
 from jointbench.bench.identity import Facts, Identity
 from jointbench.bench.ledger import BoardLedger
 from jointbench.bench.sync import Exchange
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS, HELLO_ACK
 from jointwire import Frame, FrameReader, MessageType, State, encode_frame
 

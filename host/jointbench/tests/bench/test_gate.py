@@ -17,7 +17,7 @@ from jointbench.bench.settings import default_settings
 from jointbench.bench.trajectory import PointToPoint, plan_move
 from jointbench.errors import TrajectoryError
 from jointbench.excitation import Excitation, random_excitation
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
 ROBOT = load_robot("cobot6:3")

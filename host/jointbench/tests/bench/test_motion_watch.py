@@ -9,7 +9,7 @@ from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
 from jointbench.bench.motion_watch import STANDING_SAMPLES, TIPPING_TIME, FallWatch, Peaks, fall_watch
 from jointbench.errors import FootOffGround, JointbenchError, RobotFell, StuckFootSensor
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointbench.tests.recording.board_stream import data
 from jointwire import ChannelKind, Frame, FrameReader

@@ -20,7 +20,7 @@ from jointbench.bench.settings import (
     stream_registers,
 )
 from jointbench.errors import BenchFileError, BoardRefused, SignalError
-from jointbench.robot import Drive, Robot, load_robot
+from jointbench.model import Drive, Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS
 

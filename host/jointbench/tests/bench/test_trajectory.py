@@ -9,7 +9,7 @@ from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
 from jointbench.bench.trajectory import check_driven, check_repeats, plan_move, pose_within_reach, trajectory_knots
 from jointbench.errors import TrajectoryError
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
 ROBOT = load_robot("cobot6")

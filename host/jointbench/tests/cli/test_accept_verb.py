@@ -7,8 +7,8 @@ import pytest
 
 from jointbench.cli.main import main
 from jointbench.identification import load_model
+from jointbench.model import load_robot
 from jointbench.recording import save_samples
-from jointbench.robot import load_robot
 from jointbench.tests.identification.synthetic import synthetic_run
 from jointbench.tests.recording.test_seal import edit
 

@@ -9,7 +9,7 @@ import pytest
 from jointbench.cli.completion import SHELLS
 from jointbench.cli.list_ import library_descriptions
 from jointbench.cli.main import main
-from jointbench.robot import library_names, load_robot
+from jointbench.model import library_names, load_robot
 
 # The completion function fills COMPREPLY from the words typed so far, as readline would call it.
 ASK = """

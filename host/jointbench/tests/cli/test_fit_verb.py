@@ -18,9 +18,9 @@ from jointbench.errors import FitError
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, load_model
 from jointbench.identification.random_effects import Family
+from jointbench.model import load_robot
 from jointbench.recording import Run, save_samples
 from jointbench.results.summary import parameter_groups, parameter_note
-from jointbench.robot import load_robot
 from jointbench.tests.identification.friction.law_runs import law_run, stribeck
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.results.recordings import PERIOD_S, recorded_run

@@ -8,8 +8,8 @@ import pytest
 from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError
 from jointbench.identification.friction import SpeedSweep, read_friction_csv
+from jointbench.model import load_robot
 from jointbench.recording import save_samples
-from jointbench.robot import load_robot
 from jointbench.tests.identification.friction.test_fit import LAWS, measured
 from jointbench.tests.identification.synthetic import PERIOD_S, run_of
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.dynamics import base_parameters
+from jointbench.model import base_parameters, load_robot
 from jointbench.recording import Recorder
-from jointbench.robot import load_robot
 from jointbench.tests.recording.simulated_run import boards, feed, provenance
 
 

@@ -24,7 +24,7 @@ from jointbench.cli.main import main
 from jointbench.cli.plan_tables import ALPHABET, Curve, braille, braille_plot
 from jointbench.excitation import Excitation, Workspace, random_excitation
 from jointbench.identification import fit
-from jointbench.robot import load_robot, robot_digests
+from jointbench.model import load_robot, robot_digests
 from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from jointbench.cli.main import main
 from jointbench.identification import fit
+from jointbench.model import load_robot
 from jointbench.recording import open_run, save_samples
-from jointbench.robot import load_robot
 from jointbench.tests.identification.synthetic import run_of, synthetic_run
 
 PROVENANCE = {"robot": "cobot6:2"}

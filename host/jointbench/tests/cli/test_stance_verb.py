@@ -15,7 +15,6 @@ from jointbench.arrays import Array
 from jointbench.cli import stance
 from jointbench.cli.main import main
 from jointbench.cli.parser import build_parser
-from jointbench.dynamics import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.identification import Verdict
 from jointbench.identification.zero_moment_point import (
     ReducedParameters,
@@ -23,6 +22,7 @@ from jointbench.identification.zero_moment_point import (
     fit_stance,
     load_stance_estimate,
 )
+from jointbench.model import FreeBaseMotion, floating_inverse_dynamics
 from jointbench.recording import Run, save_samples
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     Sway,

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.dynamics import Wrench, external_torques
 from jointbench.excitation import random_excitation
 from jointbench.identification import fit, validate
+from jointbench.model import Wrench, external_torques, load_robot
 from jointbench.recording import Samples, open_run, save_samples
-from jointbench.robot import load_robot
 from jointbench.tests.results.recordings import PERIOD_S, recorded_run
 
 PROVENANCE = {"robot": "cobot6"}

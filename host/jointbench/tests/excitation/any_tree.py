@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, load_robot
 
 # It has no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, load_robot
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.excitation import PointToPoint, RampedFourier, RestToRestFourier
-from jointbench.robot import Drive, Joint, Link, Mimic, Robot, modified_dh
-from jointbench.robot.joint import as_matrix
+from jointbench.model import Drive, Joint, Link, Mimic, Robot, modified_dh
+from jointbench.model.joint import as_matrix
 
 Family = RestToRestFourier | RampedFourier | PointToPoint
 

@@ -30,8 +30,8 @@ from jointbench.excitation.excitation import JointMargins, space_margins
 from jointbench.excitation.limits.motion_limits import Motion
 from jointbench.excitation.limits.torque_limits import usable_limits
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
+from jointbench.model import Robot
 from jointbench.recording import toml_text
-from jointbench.robot import Robot
 
 SEEDS = range(3)
 BASES = (

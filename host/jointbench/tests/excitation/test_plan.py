@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.dynamics import base_parameters, inverse_dynamics, model_columns
 from jointbench.errors import ExcitationError, FitError, InfeasibleExcitation, MissingExtra
 from jointbench.excitation import Excitation, motion_margins, plan_excitation, random_excitation
 from jointbench.excitation.limits.certificate import certify
 from jointbench.excitation.limits.torque_limits import check_prior, usable_limits
 from jointbench.excitation.limits.workspace import Workspace
 from jointbench.excitation.objectives.objective import Objective
-from jointbench.robot import Robot, load_robot, with_passive
+from jointbench.model import Robot, base_parameters, inverse_dynamics, load_robot, model_columns, with_passive
 
 QUICK: dict[str, Any] = {"samples": 40, "starts": 2, "iterations": 8}
 

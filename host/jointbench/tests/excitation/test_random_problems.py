@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import forward_kinematics, gravity_torques, inverse_dynamics
 from jointbench.errors import ExcitationError, InfeasibleExcitation, NumericalError
 from jointbench.excitation import Excitation, Workspace, WorkspacePoint, plan_excitation
 from jointbench.excitation.limits.space_limits import colliding_pairs
-from jointbench.robot import Capsule, Robot
+from jointbench.model import Capsule, Robot, forward_kinematics, gravity_torques, inverse_dynamics
 from jointbench.tests.excitation.random_robots import random_tree, with_torque_limits
 
 _PROBLEMS, _AT_A_TIME = 400, 25

@@ -8,10 +8,16 @@ import numpy as np
 from scipy import signal
 
 from jointbench.arrays import Array
-from jointbench.dynamics import compensation_columns, drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.excitation import Basis, Excitation, RestToRestFourier
+from jointbench.model import (
+    Robot,
+    compensation_columns,
+    drive_columns,
+    inverse_dynamics,
+    load_robot,
+    model_parameter_names,
+)
 from jointbench.recording import Run, Samples
-from jointbench.robot import Robot, load_robot
 from jointbench.signals import BoardFilter, butterworth_sections, dequantise_biquad
 
 PERIOD_S = 0.001

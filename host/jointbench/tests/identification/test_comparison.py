@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jointbench.dynamics import model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification import Model, fit
 from jointbench.identification.comparison import compare, effective_rows
 from jointbench.identification.fleet import Fleet, FleetMember
 from jointbench.identification.torque_difference import AllParameters, MotionTorque, holm, joint_test, single_tests
-from jointbench.robot import Coupling
+from jointbench.model import Coupling, model_parameter_names
 from jointbench.signals import Motion
 from jointbench.tests.identification.friction.law_runs import Friction, law_run, loaded, stribeck
 from jointbench.tests.identification.synthetic import arm, excitation, synthetic_run, truth

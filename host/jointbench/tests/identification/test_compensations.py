@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_columns
 from jointbench.errors import ExportError, FitError, ModelFileError, ShapeError
 from jointbench.excitation import plan_excitation
 from jointbench.identification import Model, fit, load_model, validate
 from jointbench.identification.predictor import Predictor
+from jointbench.model import Compensation, base_parameters, model_columns, sine_spring, spring, with_compensations
 from jointbench.recording import Run
 from jointbench.results import FullModel, export
-from jointbench.robot import Compensation, sine_spring, spring, with_compensations
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 from jointbench.tests.results.test_c_header import in_c, needs_compiler
 

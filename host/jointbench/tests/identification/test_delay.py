@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_columns, model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, fit, validate
 from jointbench.identification.observations import Observations, observe
+from jointbench.model import base_parameters, model_columns, model_parameter_names
 from jointbench.recording import Run
 from jointbench.tests.identification.synthetic import FILTER, arm, excitation, run_of, synthetic_run, truth
 

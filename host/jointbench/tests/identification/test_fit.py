@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_columns, model_parameter_names
 from jointbench.errors import FitError, SignalError
 from jointbench.excitation import Basis, PointToPoint, RampedFourier
 from jointbench.identification import FitSettings, Model, fit, validate
 from jointbench.identification.observations import observe
 from jointbench.identification.recorded_signals import recorded_signals
+from jointbench.model import Coupling, base_parameters, model_columns, model_parameter_names
 from jointbench.recording import Run
-from jointbench.robot import Coupling
 from jointbench.tests.identification.synthetic import (
     CURRENT_NOISE_A,
     FILTER,

@@ -14,12 +14,12 @@ import pytest
 from scipy import optimize
 
 from jointbench.arrays import Array
-from jointbench.dynamics import model_parameter_names
 from jointbench.errors import FitError, MissingExtra, RunError
 from jointbench.identification import Model, fit, load_model
 from jointbench.identification import fleet as room
 from jointbench.identification.fleet import Fleet, FleetMember, fit_fleet
 from jointbench.identification.random_effects import deleted_residuals, pool
+from jointbench.model import model_parameter_names
 from jointbench.recording import open_run, save_samples
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 

@@ -9,12 +9,12 @@ import pytest
 from jointbench.errors import ModelFileError
 from jointbench.identification import FitSettings, Model, fit, load_model
 from jointbench.identification.model_file import plain, robot_from, robot_values
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 LIBRARY = sorted(
-    path.name.removesuffix(".toml") for path in (resources.files("jointbench.robot") / "library").iterdir()
+    path.name.removesuffix(".toml") for path in (resources.files("jointbench.model") / "library").iterdir()
 )
 
 

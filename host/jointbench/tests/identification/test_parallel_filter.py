@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jointbench.dynamics import base_parameters
 from jointbench.identification import FitSettings
 from jointbench.identification import observations as observing
 from jointbench.identification import parallel_filter as cutting
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.parallel_filter import cut, spread
+from jointbench.model import base_parameters
 from jointbench.recording import Run
 from jointbench.signals import LowPass
 from jointbench.tests.identification.synthetic import arm, butterworth_filter, synthetic_run

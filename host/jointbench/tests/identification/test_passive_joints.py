@@ -8,8 +8,8 @@ import pytest
 
 from jointbench.identification import Model, fit, load_model, validate
 from jointbench.identification.model_file import plain, robot_from, robot_values
+from jointbench.model import Coupling, Drive, Robot
 from jointbench.recording import Run
-from jointbench.robot import Coupling, Drive, Robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 
 PASSIVE = 2

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from jointbench.dynamics import model_columns
 from jointbench.errors import ShapeError
 from jointbench.identification.predictor import Predictor
+from jointbench.model import model_columns
 from jointbench.tests.results.peers import ROBOTS, full_model, motion
 
 

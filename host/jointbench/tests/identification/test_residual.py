@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import inverse_dynamics
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings
 from jointbench.identification.residual import Mission, TimePolynomial, gain_of, mission_of, printed_model
 from jointbench.identification.state_residual import StateResidual
-from jointbench.robot import Link, Robot, chain_of, load_robot, with_passive
+from jointbench.model import Link, Robot, chain_of, inverse_dynamics, load_robot, with_passive
 from jointbench.tests.identification.synthetic import arm, run_of, synthetic_run, truth
 
 OWN, OTHER = 11, 12

@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters, model_columns
 from jointbench.errors import ShapeError
 from jointbench.identification.rows import (
     AtSensor,
@@ -19,7 +18,7 @@ from jointbench.identification.rows import (
     WithoutMotorSide,
     felt_by_sensor,
 )
-from jointbench.robot import load_robot
+from jointbench.model import BaseParameters, base_parameters, load_robot, model_columns
 
 ROBOTS = ("cobot6", "nursing_arm", "rehab_arm", "tx40")  # plain, coupled, with a passive joint, with a coupled wrist
 

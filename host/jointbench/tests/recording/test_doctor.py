@@ -15,12 +15,12 @@ import pytest
 from jointbench.bench import Facts, default_settings, motor_settings
 from jointbench.cli.main import main
 from jointbench.errors import RunError
+from jointbench.model import Robot, load_robot
 from jointbench.recording import Diagnosis, Finding, Recorder, Samples, examine, open_run, save_samples
 from jointbench.recording.contents import disagreements
 from jointbench.recording.record_file import read_records
 from jointbench.recording.run import boards_of
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
-from jointbench.robot import Robot, load_robot
 from jointbench.tests.bench.simulated_board import SimulatedBoard
 from jointbench.tests.recording.simulated_run import boards, feed, provenance, record, seal_again, without_seal
 from jointwire import CHANNEL_BY_NAME, JOINT_BOARD_CHANNELS, Schema, State, schema_hash, schema_text

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError, RunError
 from jointbench.identification import fit
+from jointbench.model import load_robot
 from jointbench.recording import import_csv, mapping_names, open_run
-from jointbench.robot import load_robot
 from jointbench.tests.recording.test_run_directory import URDF
 
 ROWS = 200

@@ -17,10 +17,10 @@ from rosbags.typesys import Stores, get_typestore
 
 from jointbench.cli.main import main
 from jointbench.errors import ImportedDataError, MissingExtra
+from jointbench.model import load_robot
 from jointbench.recording import import_csv
 from jointbench.recording.log_table import read_parquet_table
 from jointbench.recording.mapping import LogFile
-from jointbench.robot import load_robot
 
 ROWS = 200
 JOINTS = load_robot("cobot6").joint_names

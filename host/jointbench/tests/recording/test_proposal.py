@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import ImportedDataError
+from jointbench.model import load_robot
 from jointbench.recording import import_csv
 from jointbench.recording.log_columns import read_column_name
 from jointbench.recording.mapping_inference import Proposal
 from jointbench.recording.proposal import propose_mapping
-from jointbench.robot import load_robot
 from jointbench.tests.identification.log_check.logs import data_folder
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from jointbench.errors import RunError
 from jointbench.memory_mapping import chunks
+from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, decode, examine, open_run, save_samples, timeline
 from jointbench.recording.board_record import Packed, Ticks, Track, TrackSpool
 from jointbench.recording.run_directory import read_result
 from jointbench.recording.samples import Samples
 from jointbench.recording.timeline import _interpolated  # pyright: ignore[reportPrivateUsage]
-from jointbench.robot import load_robot
 from jointbench.tests.bench.true_clock import TICK_US, WORD, TrueClock
 from jointbench.tests.recording.board_stream import (
     BLOCK,

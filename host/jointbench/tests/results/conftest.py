@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jointbench.identification import fit, validate
+from jointbench.model import load_robot
 from jointbench.recording import Run
-from jointbench.robot import load_robot
 
 from .recordings import Example, judged_example
 

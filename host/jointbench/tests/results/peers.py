@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import compensation_parameter_names, drive_parameter_names
+from jointbench.model import Link, Robot, compensation_parameter_names, drive_parameter_names, load_robot
+from jointbench.model.joint import as_matrix
 from jointbench.results import FullModel
-from jointbench.robot import Link, Robot, load_robot
-from jointbench.robot.joint import as_matrix
-from jointbench.tests.robot.test_urdf import TREE
+from jointbench.tests.model.test_urdf import TREE
 
 # They have no type stubs.
 pinocchio: Any = importlib.import_module("pinocchio")

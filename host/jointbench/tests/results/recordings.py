@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from jointbench.bench import BoardLedger, Ledger
-from jointbench.dynamics import model_columns
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.identification import Model, Validation, fit, validate
+from jointbench.model import Robot, model_columns
 from jointbench.recording import Run, Samples
 from jointbench.results.evidence import Evidence
-from jointbench.robot import Robot
 
 PERIOD_S, SAMPLE_PERIOD_S = 10.0, 0.005
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import model_columns
 from jointbench.identification import Model
+from jointbench.model import model_columns
 from jointbench.results import FullModel, export
 from jointbench.tests.results.peers import ROBOTS, full_model, motion
 

@@ -18,12 +18,12 @@ from rerun.chunk import RrdReader
 from rosbags.highlevel import AnyReader
 
 from jointbench.cli.main import main
-from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.errors import ExportError, ImportedDataError, MissingExtra
+from jointbench.model import library_names, load_robot
+from jointbench.model.kinematics import forward_kinematics
 from jointbench.recording import Run, Samples, open_run, save_samples
 from jointbench.results import convert, import_converted, is_converted
 from jointbench.results.robot_description import moving_urdf
-from jointbench.robot import library_names, load_robot
 from jointbench.signals import BoardFilter
 from jointbench.tests.recording import simulated_run
 

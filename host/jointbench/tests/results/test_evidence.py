@@ -9,9 +9,9 @@ import pytest
 
 from jointbench.excitation import Basis, Excitation, PointToPoint, RampedFourier, RestToRestFourier
 from jointbench.identification import Model, fit, validate
+from jointbench.model import with_passive
 from jointbench.results.evidence import reproduce_commands
 from jointbench.results.summary import excitation_note, joint_rows, parameter_groups, sentence, torque_note
-from jointbench.robot import with_passive
 
 from .recordings import Example, evidence_of, whole_ledger
 

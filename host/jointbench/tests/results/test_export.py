@@ -12,13 +12,12 @@ import pytest
 import jointbench as jb
 from jointbench.cli import export as verb
 from jointbench.cli.main import carry_out
-from jointbench.dynamics import drive_columns, inverse_dynamics
 from jointbench.errors import ExportError, FitError, NumericalError
 from jointbench.identification import Model, fit
 from jointbench.identification.predictor import Predictor, leading_parameters
+from jointbench.model import PARAMETER_NAMES, drive_columns, inverse_dynamics, load_robot
 from jointbench.results import FullModel
 from jointbench.results.c_header import c_header_text
-from jointbench.robot import PARAMETER_NAMES, load_robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.results.peers import assert_same, motion, pinocchio_torques
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from jointbench.arrays import Array
 from jointbench.identification import Validation, fit
+from jointbench.model import with_passive
 from jointbench.results.joint_panels import (
     friction_curves,
     friction_panel,
@@ -27,7 +28,6 @@ from jointbench.results.panels import (
     torque_panel,
 )
 from jointbench.results.pictures import torques_figure
-from jointbench.robot import with_passive
 
 from .recordings import Example
 

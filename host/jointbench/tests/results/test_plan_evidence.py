@@ -12,8 +12,6 @@ from matplotlib.text import Text
 
 from jointbench import extras
 from jointbench.cli.plan_tables import plan_text
-from jointbench.dynamics import drive_parameter_names, inverse_dynamics, zero_moment_point
-from jointbench.dynamics.kinematics import forward_kinematics
 from jointbench.errors import FileNotWritten, MissingExtra
 from jointbench.excitation import (
     Excitation,
@@ -27,12 +25,13 @@ from jointbench.excitation import (
     usable_limits,
 )
 from jointbench.identification.zero_moment_point.reduced_parameters import ReducedParameters
+from jointbench.model import Robot, drive_parameter_names, inverse_dynamics, load_robot, zero_moment_point
+from jointbench.model.kinematics import forward_kinematics
 from jointbench.results.arm_views import SIDE, TOP, ArmPoses, draw_view
 from jointbench.results.panels import PALETTE, house_style
 from jointbench.results.plan_evidence import NOISE, PlanEvidence, Trace, plain, plan_traces
 from jointbench.results.plan_figure import plan_figure
 from jointbench.results.reports import plan_picture
-from jointbench.robot import Robot, load_robot
 
 ROBOT = load_robot("gorobot2")
 

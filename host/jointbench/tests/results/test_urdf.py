@@ -11,16 +11,25 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
-from jointbench.dynamics import FreeBaseMotion, drive_columns, energy, floating_inverse_dynamics, inverse_dynamics
 from jointbench.errors import ExportError, ShapeError
+from jointbench.model import (
+    FreeBaseMotion,
+    Link,
+    drive_columns,
+    energy,
+    floating_inverse_dynamics,
+    inverse_dynamics,
+    load_robot,
+    modified_dh,
+)
+from jointbench.model.joint import as_matrix
 from jointbench.results import FullModel
 from jointbench.results import export as write
 from jointbench.results.mjcf import mjcf_text
 from jointbench.results.robot_description import roll_pitch_yaw
 from jointbench.results.urdf import urdf_text
-from jointbench.robot import Link, load_robot, modified_dh
-from jointbench.robot.joint import as_matrix
-from jointbench.tests.dynamics.conftest import _random_robot
+from jointbench.tests.model.conftest import _random_robot
+from jointbench.tests.model.test_urdf import TREE
 from jointbench.tests.results.peers import (
     ROBOTS,
     assert_same,
@@ -35,7 +44,6 @@ from jointbench.tests.results.peers import (
     smooth_mujoco,
     with_other_bodies,
 )
-from jointbench.tests.robot.test_urdf import TREE
 
 DATA = Path(__file__).resolve().parents[5] / "shared/data"
 

@@ -131,7 +131,7 @@ def test_a_run_without_benches_loads_nothing_heavy(pytester: pytest.Pytester) ->
     pytester.makepyfile(
         "import sys\n"
         "def test_light():\n"
-        "    heavy = {'numpy', 'serial', 'jinja2', 'jointwire', 'jointbench.bench', 'jointbench.robot'}\n"
+        "    heavy = {'numpy', 'serial', 'jinja2', 'jointwire', 'jointbench.bench', 'jointbench.model'}\n"
         "    assert not heavy & sys.modules.keys()\n"
     )
     result = pytester.runpytest_subprocess("-p", "jointbench.testing.plugin", "-p", "no:hypothesispytest")

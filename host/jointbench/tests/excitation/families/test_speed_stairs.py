@@ -10,7 +10,7 @@ import pytest
 from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotError
 from jointbench.excitation import Excitation, SpeedStairs, plan_speed_sweep, usable_limits
 from jointbench.excitation.limits.certificate import motion_at
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 
 STAIRS = SpeedStairs(n_speeds=9, first=0.05, step=0.06, reach=0.45, acceleration=2.5)
 

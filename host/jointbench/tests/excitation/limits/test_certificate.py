@@ -10,7 +10,7 @@ from jointbench.excitation.families.basis import Basis
 from jointbench.excitation.limits.certificate import RESOLUTION, certify, is_feasible, motion_at
 from jointbench.excitation.limits.motion_limits import JointLimit, Limit, joint_limits
 from jointbench.excitation.limits.torque_limits import usable_limits
-from jointbench.robot import Robot
+from jointbench.model import Robot
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 ROUNDING = 1e-9

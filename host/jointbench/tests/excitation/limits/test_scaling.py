@@ -5,14 +5,13 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.dynamics import gravity_torques
 from jointbench.errors import InfeasibleExcitation
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.limits.certificate import certify, motion_at
 from jointbench.excitation.limits.motion_limits import JointLimit, Motion, joint_limits
 from jointbench.excitation.limits.scaling import check_home_usage, scale_into_limits
 from jointbench.excitation.limits.torque_limits import torque_limit, usable_limits
-from jointbench.robot import Robot
+from jointbench.model import Robot, gravity_torques
 from jointbench.tests.excitation.random_robots import (
     random_family,
     random_tree,

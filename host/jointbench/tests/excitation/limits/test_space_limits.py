@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import IDENTITY, Array
-from jointbench.dynamics import forward_kinematics
 from jointbench.excitation.limits.kernels import distances, nearest_points
 from jointbench.excitation.limits.motion_limits import Motion, SpaceLimit
 from jointbench.excitation.limits.space_limits import (
@@ -23,7 +22,7 @@ from jointbench.excitation.limits.space_limits import (
     last_common_link,
 )
 from jointbench.excitation.limits.workspace import Workspace, WorkspacePoint
-from jointbench.robot import Capsule, Joint, Robot
+from jointbench.model import Capsule, Joint, Robot, forward_kinematics
 from jointbench.tests.excitation.any_tree import any_tree, pinocchio_places, read_tree
 
 

@@ -7,20 +7,24 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import (
-    drive_columns,
-    drive_parameter_names,
-    inverse_dynamics,
-    model_columns,
-    model_parameter_names,
-)
 from jointbench.errors import InfeasibleExcitation, RobotFileError, ShapeError
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.motion_limits import Limit, Motion, joint_limits
 from jointbench.excitation.limits.torque_bounds import jet_product, rotated_jet, torque_bounds
 from jointbench.excitation.limits.torque_limits import DriveLoad, torque_limit, usable_limits
-from jointbench.robot import Drive, Joint, Link, Robot, load_robot
+from jointbench.model import (
+    Drive,
+    Joint,
+    Link,
+    Robot,
+    drive_columns,
+    drive_parameter_names,
+    inverse_dynamics,
+    load_robot,
+    model_columns,
+    model_parameter_names,
+)
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import IDENTITY, Array
-from jointbench.dynamics import forward_kinematics
 from jointbench.errors import ExcitationError, InfeasibleExcitation, JointbenchError
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import certify, motion_at
@@ -22,7 +21,7 @@ from jointbench.excitation.limits.workspace import (
     not_checked,
     read_workspace,
 )
-from jointbench.robot import Frame, Robot
+from jointbench.model import Frame, Robot, forward_kinematics
 
 INFINITE = float("inf")
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_columns, regressor
-from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.information import parameter_scales
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
 from jointbench.excitation.objectives.weak_parameters import weak_parameters
-from jointbench.robot import Coupling, Drive, Joint, Link, Robot, modified_dh
+from jointbench.model import Coupling, Drive, Joint, Link, Robot, base_parameters, model_columns, modified_dh, regressor
+from jointbench.model.chosen_columns import Motion
 
 NAMES = tuple(CRITERIA)
 COUPLING = Coupling("shoulder", ("j0", "j1"), ((50.0, 20.0), (-30.0, 40.0)))

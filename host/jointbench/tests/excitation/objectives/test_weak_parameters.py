@@ -3,12 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointbench.dynamics import base_parameters, regressor
-from jointbench.dynamics.chosen_columns import Motion
 from jointbench.errors import ExcitationError
 from jointbench.excitation.objectives.information import MIN_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
 from jointbench.excitation.objectives.weak_parameters import weak_parameters
-from jointbench.robot import Robot, load_robot
+from jointbench.model import Robot, base_parameters, load_robot, regressor
+from jointbench.model.chosen_columns import Motion
 
 
 def random_motion(robot: Robot, samples: int, seed: int) -> Motion:

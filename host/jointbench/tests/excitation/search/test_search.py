@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters
 from jointbench.excitation import RampedFourier, RestToRestFourier
 from jointbench.excitation.limits.certificate import certify, is_feasible, motion_at
 from jointbench.excitation.limits.motion_limits import joint_limits
@@ -19,7 +18,7 @@ from jointbench.excitation.objectives.objective import Objective
 from jointbench.excitation.search.multistart import LocalOptimum, SearchBudget, local_search, multistart, worker_pool
 from jointbench.excitation.search.problem import ExcitationProblem, LimitConstraints
 from jointbench.excitation.search.sqp import constraint_violation, minimize_sqp, solve_qp
-from jointbench.robot import Robot
+from jointbench.model import Robot, base_parameters
 from jointbench.tests.excitation.random_robots import random_family, random_tree, random_weights
 
 

@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.dynamics import BaseParameters, base_parameters, floating_standard_parameters, zero_moment_point
 from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotError
 from jointbench.excitation import Excitation, Workspace, certify, plan_single_support, random_excitation, usable_limits
 from jointbench.excitation.single_support.balance import Balance
 from jointbench.excitation.single_support.task import SupportRanges, inverse_kinematics, trunk_and_foot_poses
-from jointbench.robot import Robot, load_robot
+from jointbench.model import (
+    BaseParameters,
+    Robot,
+    base_parameters,
+    floating_standard_parameters,
+    load_robot,
+    zero_moment_point,
+)
 
 ROBOT = load_robot("gorobot2")
 SHORT = 320 * 0.032

@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import inverse_dynamics
 from jointbench.excitation import Excitation, RestToRestFourier
 from jointbench.identification import FitSettings
 from jointbench.identification.drives import DriveSignals, GearTorque
 from jointbench.identification.drives.prediction import exact_motor_torque
+from jointbench.model import Robot, inverse_dynamics, load_robot
 from jointbench.recording import Run
-from jointbench.robot import Robot, load_robot
 from jointbench.signals import moving_mask, rest_threshold
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, PERIOD_S, excitation, run_of
 

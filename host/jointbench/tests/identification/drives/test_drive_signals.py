@@ -3,10 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jointbench.dynamics import inverse_dynamics, model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification.drives import HarmonicModel, drive_signals, fit_harmonic, identify_gains
-from jointbench.robot.variants import with_payload
+from jointbench.model import inverse_dynamics, model_parameter_names
+from jointbench.model.variants import with_payload
 from jointbench.tests.identification.drives.simulated_joints import ARM, LINK, STIFF, link_torque, recording
 from jointbench.tests.identification.synthetic import FILTER, FOURIER, excitation, synthetic_run, truth
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, drive_parameter_names, model_columns, regressor
 from jointbench.errors import FitError, RobotError
 from jointbench.identification.drives import DriveGains, DriveSignals, identify_gains
-from jointbench.robot import Drive, Robot, load_robot
-from jointbench.robot.variants import with_payload
+from jointbench.model import Drive, Robot, base_parameters, drive_parameter_names, load_robot, model_columns, regressor
+from jointbench.model.variants import with_payload
 from jointbench.signals import moving_mask, rest_threshold
 from jointbench.tests.identification.drives.simulated_joints import arm, motion
 

@@ -22,7 +22,7 @@ from jointbench.identification.drives.prediction import (
     torque_but_load_friction,
     torque_slopes,
 )
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.identification.drives.simulated_joints import (
     ARM,
     CURRENT_NOISE_NM,

@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.excitation import RestToRestFourier
 from jointbench.identification.estimators.estimator import Problem
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
+from jointbench.model import BaseParameters, Robot, base_parameters
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.tests.identification.synthetic import arm, synthetic_run, truth
 
 ROBOT = arm(2)

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import BaseParameters, base_parameters
 from jointbench.identification.estimators import Problem
 from jointbench.identification.rows import Block, MotionRows
+from jointbench.model import BaseParameters, base_parameters
 from jointbench.tests.identification.synthetic import FOURIER, arm, excitation, truth
 
 ARM = arm(3)

@@ -7,12 +7,11 @@ import pinocchio
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, drive_parameter_names, energy
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import Servo, SimulatedMotion, SimulatedPlant
-from jointbench.robot import Drive, Robot, load_robot
-from jointbench.tests.dynamics.test_inverse_dynamics import pinocchio_model
+from jointbench.model import Drive, Robot, base_parameters, drive_parameter_names, energy, load_robot
 from jointbench.tests.identification.synthetic import arm
+from jointbench.tests.model.test_inverse_dynamics import pinocchio_model
 
 SECONDS = 0.5
 A_FALL = 0.2

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_parameter_names
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, fit, load_model
 from jointbench.identification.estimators import estimator, estimator_help, make_estimator
@@ -27,6 +26,7 @@ from jointbench.identification.estimators.estimator import (
 )
 from jointbench.identification.least_squares import Estimate
 from jointbench.identification.rows import MotionRows
+from jointbench.model import base_parameters, model_parameter_names
 from jointbench.recording import Run
 from jointbench.tests.identification.estimators.exact_problem import (
     NOISE,

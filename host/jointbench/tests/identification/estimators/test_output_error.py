@@ -8,7 +8,6 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.bench import Facts, default_settings, motor_settings
-from jointbench.dynamics import model_columns
 from jointbench.errors import FitError
 from jointbench.identification.estimators.closed_loop import SimulatedPlant
 from jointbench.identification.estimators.estimator import Problem
@@ -17,8 +16,8 @@ from jointbench.identification.estimators.paired_rows import PairedRows
 from jointbench.identification.least_squares import least_squares
 from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings
+from jointbench.model import Robot, load_robot, model_columns
 from jointbench.recording import Run
-from jointbench.robot import Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointbench.tests.identification.estimators.errors_in_variables import (
     BASE,

@@ -6,9 +6,8 @@ import numpy as np
 from scipy import signal
 
 from jointbench.arrays import Array
-from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
+from jointbench.model import Robot, drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.recording import Run
-from jointbench.robot import Robot
 from jointbench.tests.identification.synthetic import (
     COUNTS_PER_JOINT_TURN,
     CURRENT_NOISE_A,

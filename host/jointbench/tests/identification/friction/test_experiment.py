@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import drive_columns, inverse_dynamics
 from jointbench.errors import FitError
 from jointbench.excitation import Excitation, SpeedStairs, plan_speed_sweep
 from jointbench.identification import fit
@@ -25,8 +24,8 @@ from jointbench.identification.friction import (
     friction_of_run,
 )
 from jointbench.identification.judgement import POOR_RELATIVE_ERROR
+from jointbench.model import drive_columns, inverse_dynamics, load_robot
 from jointbench.recording import Run
-from jointbench.robot import load_robot
 from jointbench.signals import LowPass, moving_mask, rest_threshold
 from jointbench.tests.identification.synthetic import PERIOD_S, arm, excitation, run_of, synthetic_run
 

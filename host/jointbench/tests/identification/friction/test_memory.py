@@ -13,7 +13,6 @@ from scipy import signal
 
 import jointbench as jb
 from jointbench.arrays import Array
-from jointbench.dynamics import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.errors import FitError, ShapeError
 from jointbench.identification import FitSettings, Model, load_model
 from jointbench.identification.friction import ModelMemory
@@ -22,6 +21,7 @@ from jointbench.identification.friction.model_memory import MemoryColumns, axes_
 from jointbench.identification.observations import observe
 from jointbench.identification.parallel_filter import cut
 from jointbench.identification.predictor import Predictor
+from jointbench.model import drive_columns, inverse_dynamics, model_parameter_names
 from jointbench.recording import Run
 from jointbench.results import export
 from jointbench.tests.identification.synthetic import (

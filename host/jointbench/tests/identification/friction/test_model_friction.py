@@ -12,11 +12,11 @@ import pytest
 import jointbench as jb
 from jointbench.arrays import Array
 from jointbench.cli.fit_options import friction_fields, friction_table
-from jointbench.dynamics import base_parameters
 from jointbench.errors import FitError
 from jointbench.identification import Model, compare, load_model
 from jointbench.identification.friction import FrictionData, JointLaws, ModelFriction, friction_law
 from jointbench.identification.predictor import Predictor
+from jointbench.model import base_parameters
 from jointbench.recording import Run
 from jointbench.results import export
 from jointbench.tests.identification.friction.law_runs import law_run, law_torque, loaded, stribeck

@@ -8,13 +8,13 @@ import pytest
 
 import jointbench as jb
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters
 from jointbench.errors import FitError
 from jointbench.identification import FitSettings, Model, load_model, validate
 from jointbench.identification.friction import FrictionData, FrictionFit, fit_friction, friction_law
 from jointbench.identification.friction.joint_laws import JointLaws, LawPoint, LawRows, PredictedRows
 from jointbench.identification.observations import Observations, observe
 from jointbench.identification.rows import Rows
+from jointbench.model import base_parameters
 from jointbench.recording import Run
 from jointbench.tests.identification.friction.law_runs import (
     Friction,

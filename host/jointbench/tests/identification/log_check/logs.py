@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import inverse_dynamics
+from jointbench.model import Robot, inverse_dynamics, load_robot
 from jointbench.recording import Run, Samples, import_csv, propose_mapping
-from jointbench.robot import Robot, load_robot
 
 SHARED = Path(__file__).parents[6] / "shared" / "data"
 PERIOD_S = 1e-3

@@ -12,8 +12,8 @@ import pytest
 
 from jointbench.identification.log_check import LogCheck, LogFinding, check_log
 from jointbench.identification.log_signals import Causes, LogSignals, unexplained
+from jointbench.model import Link, load_robot, spring, with_compensations, with_passive
 from jointbench.recording import Run
-from jointbench.robot import Link, load_robot, spring, with_compensations, with_passive
 from jointbench.signals import Motion
 from jointbench.tests.identification.log_check.logs import (
     altered,

@@ -6,10 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, model_columns
 from jointbench.identification.physical import BaseEstimate
 from jointbench.identification.physical.pseudo_inertia import reference_bodies, standard_parameters
-from jointbench.robot import Robot
+from jointbench.model import Robot, base_parameters, model_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ import pytest
 from scipy import optimize
 
 from jointbench.arrays import IDENTITY
-from jointbench.dynamics import StreamingQR, base_parameters, model_columns
 from jointbench.errors import FitError, NumericalError, ShapeError
 from jointbench.identification.physical import BaseEstimate, physical_parameters
 from jointbench.identification.physical.problem import PhysicalProblem
@@ -17,7 +16,18 @@ from jointbench.identification.physical.pseudo_inertia import (
     reference_bodies,
     standard_parameters,
 )
-from jointbench.robot import Drive, Joint, Link, Mimic, Robot, load_robot, with_passive
+from jointbench.model import (
+    Drive,
+    Joint,
+    Link,
+    Mimic,
+    Robot,
+    StreamingQR,
+    base_parameters,
+    load_robot,
+    model_columns,
+    with_passive,
+)
 from jointbench.tests.excitation.random_robots import random_tree
 from jointbench.tests.identification.physical.cases import noisy_case
 

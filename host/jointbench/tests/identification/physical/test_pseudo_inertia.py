@@ -10,8 +10,8 @@ from jointbench.identification.physical.pseudo_inertia import (
     standard_parameters,
 )
 from jointbench.identification.physical.solvers import curvature, log_cholesky, slopes, triangle
-from jointbench.robot import Link
-from jointbench.robot.joint import as_matrix as rigid_matrix
+from jointbench.model import Link
+from jointbench.model.joint import as_matrix as rigid_matrix
 
 RNG = np.random.default_rng(4)
 

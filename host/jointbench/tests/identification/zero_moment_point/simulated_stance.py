@@ -9,20 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.dynamics import (
-    FreeBaseMotion,
-    floating_inverse_dynamics,
-    floating_standard_parameters,
-    forward_kinematics,
-)
 from jointbench.excitation import plan_single_support
 from jointbench.identification.physical.pseudo_inertia import pseudo_inertia, standard_parameters
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.full_estimate import mirror_images
 from jointbench.identification.zero_moment_point.measured_point import SensorSheet, nuisance_names
 from jointbench.identification.zero_moment_point.stance import Stance, stance_of
+from jointbench.model import (
+    Foot,
+    FreeBaseMotion,
+    Robot,
+    floating_inverse_dynamics,
+    floating_standard_parameters,
+    forward_kinematics,
+    load_robot,
+)
 from jointbench.recording import Run, Samples
-from jointbench.robot import Foot, Robot, load_robot
 from jointbench.signals import LowPass
 
 

@@ -18,7 +18,7 @@ from jointbench.identification.zero_moment_point.full_estimate import (
 )
 from jointbench.identification.zero_moment_point.reduced_parameters import mean_distance
 from jointbench.identification.zero_moment_point.stance import Stance, joined
-from jointbench.robot import load_robot
+from jointbench.model import load_robot
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     biped,
     drawn_bodies,

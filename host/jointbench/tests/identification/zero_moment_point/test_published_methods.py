@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import base_parameters, inverse_dynamics
 from jointbench.errors import FitError, WrongTotalMass
 from jointbench.identification.observations import OfJoints, observe
 from jointbench.identification.settings import FitSettings
@@ -32,6 +31,7 @@ from jointbench.identification.zero_moment_point.published_methods import (
     estimate_of_torques,
     joint_torque_estimate,
 )
+from jointbench.model import base_parameters, inverse_dynamics
 from jointbench.recording import Run, Samples
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     PERIOD_S,

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.dynamics import floating_standard_parameters
 from jointbench.errors import ModelFileError, RobotError
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, load_stance_estimate
-from jointbench.robot import Link, load_robot
+from jointbench.model import Link, floating_standard_parameters, load_robot
 from jointbench.sealed import sealed_json
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance
 

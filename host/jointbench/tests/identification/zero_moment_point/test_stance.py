@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.dynamics import floating_inverse_dynamics, zero_moment_point
 from jointbench.errors import RobotError, StanceError
 from jointbench.identification.zero_moment_point.contact import rocking_base
 from jointbench.identification.zero_moment_point.measured_point import measured_point, numerators, support_foot
 from jointbench.identification.zero_moment_point.reduced_parameters import theoretical_point
 from jointbench.identification.zero_moment_point.stance import Calibration, Stance, joined, stance_of
-from jointbench.robot import load_robot
+from jointbench.model import floating_inverse_dynamics, load_robot, zero_moment_point
 from jointbench.signals import LowPass, Motion
 from jointbench.tests.identification.zero_moment_point.simulated_stance import (
     PERIOD_S,

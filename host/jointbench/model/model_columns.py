@@ -1,0 +1,325 @@
+"""The whole torque model, linear in its parameters: links, drives and compensations side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointbench.arrays import Array
+from jointbench.errors import RobotError
+from jointbench.model.compensation import Compensation
+from jointbench.model.drive import Drive
+from jointbench.model.link import PARAMETER_NAMES
+from jointbench.model.motion_arrays import motion_arrays
+from jointbench.model.regressor import regressor
+from jointbench.model.robot import Robot
+
+_OF_JOINT = ("rotor_inertia", "viscous", "coulomb", "offset")
+_OF_COUPLED_MOTOR = ("rotor_inertia", "viscous", "coulomb")
+
+Sign = Callable[[Array], Array]
+
+
+def drive_columns(
+    robot: Robot,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    sign_velocity: ArrayLike | None = None,
+    *,
+    sign: Sign = np.sign,
+) -> tuple[Array, tuple[str, ...]]:
+    """Regressor of the drives, to stand beside that of the links.
+
+    Per joint: tau_j = rotor_inertia ddq_j + viscous dq_j + coulomb sign(dq_j) + offset. A motor of a coupling that
+    several joints turn adds what it shares between them: with s = Σ c_j dq_j its speed relative to its own joint,
+    tau_j += c_j (rotor_inertia Σ_{k≠j} c_k ddq_k + viscous Σ_{k≠j} c_k dq_k + coulomb sign(s)).
+    In a wrist whose motor 6 turns with joint 5 (c = 1, 1): tau_5 += rotor_inertia ddq_6 + viscous dq_6 +
+    coulomb sign(dq_5 + dq_6), and likewise tau_6 with joint 5. The terms k = j are in the joints' own columns.
+
+    Args:
+        robot: its joints and couplings; passive joints, and those that nothing drives, have no columns of their own,
+            and rows of passive joints are zero.
+        dq, ddq: joint velocity [rad/s] and acceleration [rad/s²], shape (n_samples, n_joints).
+        sign_velocity: velocity whose sign the Coulomb columns take, such as the commanded one; dq where not given.
+        sign: the sign function; a smooth stand-in such as tanh(v / v0) serves optimisers.
+
+    Returns:
+        D, shape (n_samples * n_joints, n_drive_parameters), rows as in `regressor`; and the names of its columns,
+        such as "j3.coulomb" and "wrist.coulomb".
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+
+    Source: Khalil & Dombre, Modeling, Identification and Control of Robots, 2002, ch. 12; for the coupled wrist
+    Gautier, Janot & Vandanjon, IEEE Trans. Control Systems Technology 21(2), 2013.
+    """
+    dq, ddq = motion_arrays(robot, dq=dq, ddq=ddq)
+    signed = dq if sign_velocity is None else motion_arrays(robot, sign_velocity=sign_velocity, dq=dq)[0]
+    names, driven = drive_parameter_names(robot), _driven_joints(robot)
+    columns = np.zeros((*dq.shape, len(names)))
+    for place, j in enumerate(driven):
+        quantities = (ddq[:, j], dq[:, j], sign(signed[:, j]), 1.0)
+        for offset, quantity in enumerate(quantities):
+            columns[:, j, len(_OF_JOINT) * place + offset] = quantity
+    first = len(_OF_JOINT) * len(driven)
+    for motor in _coupled_motors(robot):
+        shares = motor.shares
+        rubbing = sign(signed @ shares)
+        for j in np.flatnonzero((shares != 0.0) & robot.modelled):
+            others = shares.copy()
+            others[j] = 0.0
+            columns[:, j, first] = shares[j] * (ddq @ others)
+            columns[:, j, first + 1] = shares[j] * (dq @ others)
+            columns[:, j, first + 2] = shares[j] * rubbing
+        first += len(_OF_COUPLED_MOTOR)
+    return columns.reshape(dq.size, len(names)), names
+
+
+def drive_parameter_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the columns of `drive_columns`."""
+    own = [f"{robot.joint_names[joint]}.{quantity}" for joint in _driven_joints(robot) for quantity in _OF_JOINT]
+    shared = [f"{motor.name}.{quantity}" for motor in _coupled_motors(robot) for quantity in _OF_COUPLED_MOTOR]
+    return tuple(own + shared)
+
+
+def known_drive_parameters(robot: Robot) -> Array:
+    """Values of the parameters of `drive_columns` as far as the drives give them, nan where they do not.
+
+    A quantity that several motors and the link side add up to is known only where all of them are; offsets never are.
+
+    Returns:
+        Values [SI], at the joint side, shape (n_drive_parameters,), in the order of `drive_parameter_names`.
+    """
+    train, shared = robot.drive_train, _coupled_motors(robot)
+    alone = np.ones(train.n_motors, dtype=np.bool_)
+    alone[[motor.row for motor in shared]] = False
+    values: list[float] = []
+    for j in _driven_joints(robot):
+        turned = np.flatnonzero(train.matrix[:, j])
+        squares, own = train.matrix[turned, j] ** 2, turned[alone[turned]]
+        motors, link = [train.drives[i] for i in turned], robot.drives[j]
+        values += [
+            float(squares @ [_or_nan(motor.rotor_inertia) for motor in motors]),
+            float(squares @ [_or_nan(motor.motor_viscous) for motor in motors]) + _or_nan(link.link_viscous),
+            # That of coupled motors goes by their own speed.
+            sum(abs(train.matrix[i, j]) * _or_nan(train.drives[i].motor_coulomb) for i in own)
+            + _or_nan(link.link_coulomb),
+            np.nan,
+        ]
+    for motor in shared:
+        drive, ratio = motor.drive, abs(motor.ratio)
+        inertia, viscous, coulomb = map(_or_nan, (drive.rotor_inertia, drive.motor_viscous, drive.motor_coulomb))
+        values += [inertia * ratio**2, viscous * ratio**2, coulomb * ratio]
+    return np.array(values)
+
+
+class _CoupledMotor(NamedTuple):
+    """A motor that more than one joint turns: its row of M, turns per turn of its own joint, speed relative to it."""
+
+    name: str
+    drive: Drive
+    row: int
+    ratio: float
+    shares: Array
+
+
+def _coupled_motors(robot: Robot) -> tuple[_CoupledMotor, ...]:
+    train, found = robot.drive_train, list[_CoupledMotor]()
+    beyond = robot.n_joints
+    for coupling in robot.couplings:
+        joints = [robot.joint_index(name) for name in coupling.joints]
+        rows = [*joints, *range(beyond, beyond + len(coupling.more))]
+        beyond += len(coupling.more)
+        coupled = [row for row in rows if np.count_nonzero(train.matrix[row]) > 1]
+        for row in coupled:
+            turns = train.matrix[row]
+            own = row if row < robot.n_joints else int(np.argmax(np.abs(turns)))
+            name = coupling.name if len(coupled) == 1 else f"{coupling.name}.{train.drives[row].name}"
+            found.append(_CoupledMotor(name, train.drives[row], row, float(turns[own]), turns / turns[own]))
+    return tuple(found)
+
+
+def _driven_joints(robot: Robot) -> list[int]:
+    """Indices of the joints with columns of their own."""
+    return [j for j, drive in enumerate(robot.drives) if drive.kind != "none" and robot.modelled[j]]
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+_STEP = 1e-5
+"""Of central differences [rad, rad/s, …]: of smooth functions about one in size they are right to 1e-10, in which
+truncation and rounding have like shares."""
+
+
+def compensation_columns(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, tuple[str, ...]]:
+    """Regressor of a robot's compensations, to stand beside those of links and drives: E = C @ parameters.
+
+    Args:
+        robot: its compensations and joints; rows of passive joints are zero.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints).
+
+    Returns:
+        C, shape (n_samples * n_joints, n_compensation_parameters), rows as in `regressor`; and the names of its
+        columns, such as "elbow_spring.stiffness".
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+        RobotError: a function of one's own gives another shape, or values that are not finite.
+    """
+    motion = motion_arrays(robot, q=q, dq=dq, ddq=ddq)
+    names, terms = compensation_parameter_names(robot), CompensationTerms.of(robot)
+    columns = np.zeros((*motion[0].shape, len(names)))
+    columns[:, terms.row, terms.column] = terms.values(*motion)
+    return columns.reshape(motion[0].size, len(names)), names
+
+
+def compensation_parameter_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the columns of `compensation_columns`."""
+    return tuple(name for compensation in robot.compensations for name in compensation.names)
+
+
+class _Part(NamedTuple):
+    """A compensation, its joints, and which of its elements are asked for, shape (n_joints, n_parameters)."""
+
+    compensation: Compensation
+    joints: list[int]
+    kept: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CompensationTerms:
+    """The elements of the compensations' columns that are not always zero: of a row (joint) and a column.
+
+    Attributes:
+        parts: of each compensation those that are asked for, one behind the other.
+        row, column: of each element, shape (n_entries,).
+    """
+
+    parts: tuple[_Part, ...]
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, robot: Robot, columns: ArrayLike | None = None) -> CompensationTerms:
+        """Those of a robot in these columns of `compensation_columns`; of all where none are given."""
+        parts, rows, places, first = list[_Part](), list[int](), list[int](), 0
+        wanted = np.arange(len(compensation_parameter_names(robot))) if columns is None else columns
+        for each in robot.compensations:
+            joints = [robot.joint_index(name) for name in each.joints]
+            width = len(each.parameters)
+            kept = np.outer(robot.modelled[joints], np.isin(np.arange(first, first + width), wanted))
+            of_row, of_column = np.nonzero(kept)
+            rows += [joints[j] for j in of_row]
+            places += [first + int(k) for k in of_column]
+            parts.append(_Part(each, joints, kept))
+            first += width
+        return cls(tuple(parts), np.array(rows, dtype=np.intp), np.array(places, dtype=np.intp))
+
+    def values(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """All elements, shape (n_samples, n_entries), of a motion of arrays (n_samples, n_joints).
+
+        Raises:
+            RobotError: a function of one's own gives another shape, or values that are not finite.
+        """
+        found = [_columns(part, *(each[:, part.joints] for each in (q, dq, ddq))) for part in self.parts]
+        return np.concatenate(found, axis=1) if found else np.zeros((len(q), 0))
+
+    def pull_back(self, q: Array, dq: Array, ddq: Array, weights: Array) -> tuple[Array, Array, Array]:
+        """Derivatives of Σ weights * elements by q, dq and ddq, by central differences.
+
+        Args:
+            q, dq, ddq: shape (n_samples, n_joints) each.
+            weights: of each element, shape (n_samples, n_entries).
+        """
+        slopes = np.zeros((3, *q.shape))
+        first = 0
+        for part in self.parts:
+            own = weights[:, first : first + int(part.kept.sum())]
+            first += own.shape[1]
+            motion = np.stack([each[:, part.joints] for each in (q, dq, ddq)])
+            for which, place, step in _steps(motion):
+                change = _columns(part, *(motion + step)) - _columns(part, *(motion - step))
+                slopes[which, :, part.joints[place]] += np.sum(own * change, axis=1) / (2.0 * _STEP)
+        return slopes[0], slopes[1], slopes[2]
+
+
+def _steps(motion: Array) -> Iterator[tuple[int, int, Array]]:
+    """Which quantity of which joint, and a step of it alone."""
+    for which in range(3):
+        for place in range(motion.shape[2]):
+            step = np.zeros((3, 1, motion.shape[2]))
+            step[which, 0, place] = _STEP
+            yield which, place, step
+
+
+def _columns(part: _Part, q: Array, dq: Array, ddq: Array) -> Array:
+    """What is asked for of a compensation, shape (n, n_kept)."""
+    compensation = part.compensation
+    values = np.asarray(compensation.columns(q, dq, ddq), dtype=np.float64)
+    wanted = (*q.shape, len(compensation.parameters))
+    if values.shape != wanted:
+        raise RobotError(
+            f"the columns of compensation {compensation.name!r} have shape {values.shape} for motion of shape "
+            f"{q.shape}; needed is (samples, joints, parameters) = {wanted}"
+        )
+    if not np.isfinite(values).all():
+        raise RobotError(
+            f"the columns of compensation {compensation.name!r} are not finite everywhere; they must be for positions "
+            f"from -π to π and whatever else is fitted"
+        )
+    return values[:, part.kept]
+
+
+def model_columns(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    sign_velocity: ArrayLike | None = None,
+    *,
+    sign: Sign = np.sign,
+) -> tuple[Array, tuple[str, ...]]:
+    """Regressor of links, drives and compensations, [W | D | C], and the names of its columns.
+
+    Args:
+        robot: the robot; rows of its passive joints are zero.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints).
+        sign_velocity, sign: as in `drive_columns`.
+
+    Returns:
+        [W | D | C], shape (n_samples * n_joints, 10 * n_links + n_drive_parameters + n_compensation_parameters), rows
+        as in `regressor`; and names such as "j1.m", "j1.mcx", …, "j6.Izz", "j1.rotor_inertia", …, "wrist.coulomb",
+        "elbow_spring.stiffness".
+
+    Raises:
+        ShapeError: the arrays differ in shape or do not match the robot.
+        RobotError: as of `compensation_columns`.
+    """
+    links = regressor(robot, q, dq, ddq)
+    drives, _ = drive_columns(robot, dq, ddq, sign_velocity, sign=sign)
+    if not robot.compensations:
+        return np.hstack([links, drives]), model_parameter_names(robot)
+    compensations, _ = compensation_columns(robot, q, dq, ddq)
+    return np.hstack([links, drives, compensations]), model_parameter_names(robot)
+
+
+def model_parameter_names(robot: Robot, *, drives: bool = True) -> tuple[str, ...]:
+    """Names of the columns of `model_columns`; those of the links alone where `drives` is False."""
+    links = tuple(f"{joint.name}.{parameter}" for joint in robot.joints for parameter in PARAMETER_NAMES)
+    return links + drive_parameter_names(robot) + compensation_parameter_names(robot) if drives else links
+
+
+def known_beside_links(robot: Robot) -> Array:
+    """Values of the parameters behind the links' as far as the robot's drives give them, nan where not known.
+
+    Returns:
+        Values [SI], shape (n_drive_parameters + n_compensation_parameters,).
+    """
+    unknown = np.full(len(compensation_parameter_names(robot)), np.nan)
+    return np.concatenate([known_drive_parameters(robot), unknown])

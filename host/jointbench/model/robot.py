@@ -1,0 +1,307 @@
+"""A robot: joints, links, drives, couplings and limits; and the digests by which a planned motion knows it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
+from jointbench.errors import RobotError, RobotFileError
+from jointbench.model.compensation import Compensation
+from jointbench.model.drive import Coupling, Drive, DriveTrain
+from jointbench.model.joint import Joint, Mimic
+from jointbench.model.link import Capsule, Foot, Link, LinkKind
+
+MOST_JOINTS = 40
+STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a robot: rotation and origin [m] in the frame of the link of joint `joint`, -1 for the base."""
+
+    name: str
+    joint: int
+    rotation: Matrix3
+    origin: Vector3
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A robot: a tree of joints that each carry one link, and the drives that move them.
+
+    Everything that is said joint by joint (positions, limits, drives, torques) is of the independent joints alone, in
+    their order; those that mimic others have links, and no position of their own. Passive joints are among the
+    independent ones: their positions are measured, while their torques have no model.
+
+    Attributes:
+        name: what it is called.
+        joints: all of them, parents before children; joint i carries link i.
+        drives: drive i belongs to the independent joint i.
+        couplings: joints that share motors.
+        gravity: in the base frame [m/s²].
+        home: position [rad or m] at which motions start and end.
+        source: where the numbers come from.
+        description: one sentence.
+        frames: places with names, such as links that are fixed to others.
+        assumptions: what its file does not say and was taken for granted, a sentence each.
+        capsules: the room that its links and its base take up, as far as it is known.
+        base_link: the body that everything hangs on where it is free to move, None where it stands still; its frame is
+            the base frame, while `gravity` is in the world's.
+        part_faults: links that are part of another one, or of a base that stands still, and why no body can have
+            their inertia.
+        compensations: torques at joints beside those of links and drives, as springs bring them.
+        feet: soles with force sensors.
+        link_kinds: which of its links are alike, and where along them their centres of mass are looked for.
+
+    >>> from jointbench.model import load_robot
+    >>> robot = load_robot("cobot6")
+    >>> robot.name, robot.joint_names, robot.position_limits.shape
+    ('cobot6', ('j1', 'j2', 'j3', 'j4', 'j5', 'j6'), (6, 2))
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    drives: tuple[Drive, ...]
+    couplings: tuple[Coupling, ...]
+    gravity: Vector3
+    home: tuple[float, ...]
+    source: str
+    description: str
+    frames: tuple[Frame, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    capsules: tuple[Capsule, ...] = ()
+    base_link: Link | None = None
+    part_faults: tuple[tuple[str, str], ...] = ()
+    compensations: tuple[Compensation, ...] = ()
+    feet: tuple[Foot, ...] = ()
+    link_kinds: tuple[LinkKind, ...] = ()
+
+    @cached_property
+    def independent_joints(self) -> tuple[Joint, ...]:
+        """The joints that mimic no other."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @cached_property
+    def modelled(self) -> NDArray[np.bool_]:
+        """Which independent joints have a torque that is modelled: all but the passive ones, shape (n_joints,)."""
+        return np.array([not joint.passive for joint in self.independent_joints])
+
+    @cached_property
+    def modelled_links(self) -> NDArray[np.bool_]:
+        """Which links have parameters: all but the neglected ones, shape (n_links,)."""
+        return np.array([joint.link.modelled for joint in self.joints])
+
+    @cached_property
+    def neglected_links(self) -> tuple[int, ...]:
+        """Indices of the links that have none."""
+        return tuple(np.flatnonzero(~self.modelled_links).tolist())
+
+    @property
+    def n_joints(self) -> int:
+        """How many independent joints it has."""
+        return len(self.independent_joints)
+
+    @property
+    def n_links(self) -> int:
+        """How many moving links it has."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The independent joints' names in order."""
+        return tuple(joint.name for joint in self.independent_joints)
+
+    def joint_index(self, name: str) -> int:
+        """Index of the independent joint of this name.
+
+        Raises:
+            RobotError: the robot has no such joint.
+        """
+        if name not in self.joint_names:
+            known = ", ".join(self.joint_names)
+            raise RobotError(f"robot {self.name!r} has no joint {name!r}; its joints: {known}")
+        return self.joint_names.index(name)
+
+    def frame(self, name: str) -> Frame:
+        """The frame of this name: one of `frames`, or a link's own.
+
+        Raises:
+            RobotFileError: there is none.
+        """
+        own = (Frame(joint.link.name, i, IDENTITY, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
+        base = () if self.base_link is None else (Frame(self.base_link.name, -1, IDENTITY, (0.0, 0.0, 0.0)),)
+        known = {frame.name: frame for frame in (*base, *own, *self.frames)}
+        if name not in known:
+            raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
+        return known[name]
+
+    @property
+    def base_foot(self) -> Foot | None:
+        """The foot that is its base, on which it stands; None where there is none."""
+        return next((foot for foot in self.feet if foot.joint < 0), None)
+
+    def foot(self, name: str) -> Foot:
+        """The foot of this name.
+
+        Raises:
+            RobotError: the robot has no such foot.
+        """
+        feet = {foot.name: foot for foot in self.feet}
+        if name not in feet:
+            known = f"its feet: {', '.join(feet)}" if feet else "its file has no [[feet]]"
+            raise RobotError(f"robot {self.name!r} has no foot {name!r}; {known}")
+        return feet[name]
+
+    @property
+    def position_limits(self) -> Array:
+        """Lowest and highest position [rad or m], shape (n_joints, 2)."""
+        return np.array([joint.position_limits for joint in self.independent_joints])
+
+    @property
+    def velocity_limits(self) -> Array:
+        """Largest speed [rad/s or m/s], shape (n_joints,)."""
+        return np.array([joint.velocity_limit for joint in self.independent_joints])
+
+    @property
+    def acceleration_limits(self) -> Array:
+        """Largest magnitude of the acceleration [rad/s² or m/s²], shape (n_joints,)."""
+        return np.array([joint.acceleration_limit for joint in self.independent_joints])
+
+    @property
+    def torque_limits(self) -> Array:
+        """Largest magnitude of the joint torque [N·m or N], shape (n_joints,)."""
+        return np.array([joint.torque_limit for joint in self.independent_joints])
+
+    def all_positions(self, positions: Array) -> Array:
+        """Positions of all joints [rad or m], (n_samples, n_links), of those of the independent ones."""
+        index, factor, offset = self.coordinates
+        return positions[:, index] * factor + offset
+
+    @cached_property
+    def coordinates(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """How each joint's position follows: factor * (position of the independent joint `index`) + offset.
+
+        Returns:
+            index, factor, offset [rad or m], shape (n_links,) each.
+        """
+        own = np.cumsum([joint.mimic is None for joint in self.joints]) - 1
+        mimics = [joint.mimic or Mimic(i, 1.0, 0.0) for i, joint in enumerate(self.joints)]
+        index = np.array([own[mimic.joint] for mimic in mimics], np.int64)
+        return index, np.array([mimic.factor for mimic in mimics]), np.array([mimic.offset for mimic in mimics])
+
+    @property
+    def standard_parameters(self) -> Array | None:
+        """Ten inertial parameters per link in link order, shape (10 * n_links,), or None where any is not given."""
+        blocks = [joint.link.standard_parameters for joint in self.joints]
+        known = [block for block in blocks if block is not None]
+        return np.concatenate(known) if len(known) == len(blocks) else None
+
+    @cached_property
+    def drive_train(self) -> DriveTrain:
+        """Its motors and what they do at the joints: first one for each joint, then those that couplings have more."""
+        more = tuple(drive for coupling in self.couplings for drive in coupling.more)
+        matrix = np.zeros((self.n_joints + len(more), self.n_joints))
+        matrix[: self.n_joints] = np.diag([drive.ratio for drive in self.drives])
+        first = self.n_joints
+        for coupling in self.couplings:
+            joints = [self.joint_index(name) for name in coupling.joints]
+            rows = [*joints, *range(first, first + len(coupling.more))]
+            matrix[np.ix_(rows, joints)] = coupling.matrix
+            first += len(coupling.more)
+        return DriveTrain(self.drives + more, matrix)
+
+    @property
+    def transmission_matrix(self) -> Array:
+        """M of motor position = M @ joint position and joint torque = Mᵀ @ motor torque, shape (n_joints, n_joints).
+
+        Raises:
+            RobotError: it has more motors than joints, so that M is not square.
+        """
+        train = self.drive_train
+        if train.n_motors > self.n_joints:
+            raise RobotError(
+                f"robot {self.name!r} has {train.n_motors} motors for {self.n_joints} joints, and one of each joint is "
+                f"needed here; use joint positions and torques, which its drive train makes of the motors'"
+            )
+        return train.matrix.copy()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is suspicious about its numbers: inertias that no body can have, by link name, and assumptions."""
+        links = (*((self.base_link,) if self.base_link else ()), *(joint.link for joint in self.joints))
+        # Of a link with others fixed to it what the file gave for itself says more than their sum.
+        faults = {link.name: link.physical_fault for link in links} | dict(self.part_faults)
+        said = (f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults.items() if fault)
+        return (*said, *self.assumptions)
+
+
+_DIGITS = 9  # significant: a URDF and a TOML file of one robot agree to more, an edited number seldom does
+_LENGTH = 16  # hexadecimal digits of a digest: 64 bits
+
+
+def robot_digests(robot: Robot) -> dict[str, str]:
+    """Return digests by which a robot is known again: SHA-256 of its numbers, by part.
+
+    Nominal masses, rotor inertias, friction and stiffness are left out: they are what an identification finds.
+
+    Args:
+        robot: the robot.
+
+    Returns:
+        "kinematics": joints, where they sit, what they mimic, gravity; "limits": of position, velocity, acceleration,
+        jerk, torque and motor current; "drives": ratios, torque constants and couplings.
+    """
+    joints = robot.joints
+    drives = robot.drive_train.drives
+    parts: dict[str, Any] = {
+        "kinematics": [
+            robot.gravity,
+            [
+                (joint.name, joint.kind, joint.parent, joint.rotation, joint.origin, joint.axis, _mimic(joint.mimic))
+                for joint in joints
+            ],
+        ],
+        "limits": [
+            [
+                (
+                    joint.position_limits,
+                    joint.velocity_limit,
+                    joint.acceleration_limit,
+                    joint.jerk_limit,
+                    joint.torque_limit,
+                )
+                for joint in joints
+            ],
+            [drive.current_limit for drive in drives],
+        ],
+        "drives": [
+            [(drive.joint, drive.kind, drive.ratio, drive.torque_constant) for drive in drives],
+            [(coupling.joints, coupling.matrix) for coupling in robot.couplings],
+        ],
+    }
+    return {name: _digest(part) for name, part in parts.items()}
+
+
+def _mimic(mimic: Mimic | None) -> tuple[Any, ...] | None:
+    return None if mimic is None else (mimic.joint, mimic.factor, mimic.offset)
+
+
+def _digest(part: Any) -> str:
+    return hashlib.sha256(json.dumps(_rounded(part)).encode()).hexdigest()[:_LENGTH]
+
+
+def _rounded(part: Any) -> Any:
+    """Numbers as text of so many digits, in lists."""
+    if isinstance(part, (int, float)):
+        return f"{float(part) + 0.0:.{_DIGITS}g}"  # + 0.0: there is no negative zero
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [_rounded(each) for each in part]
+    return part

@@ -1,0 +1,345 @@
+"""URDF files: links, joints and collision shapes in XML, as ROS and most drawing programs write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import scipy  # each of its parts is imported where it is first used: all take a second
+
+from jointbench.arrays import IDENTITY, Array, Vector3
+from jointbench.model.drive import Drive
+from jointbench.model.element import Element, read_xml
+from jointbench.model.joint import Joint, Mimic, Placed, as_matrix, joined
+from jointbench.model.link import Capsule, Link
+from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """A capsule about the origin of a shape: half of its axis [m], shape (3,), and its radius [m], 0 for nothing."""
+
+    half: Array
+    radius: float
+
+
+def capsule_around(collision: Element) -> Around | None:
+    """The capsule that contains the shape of a <collision>; None for a mesh, which is not opened.
+
+    A ball and a capsule are themselves; a cylinder's capsule has round ends beyond its flat ones; a box's has its axis
+    along the longest edge and passes through all corners.
+
+    Raises:
+        RobotFileError: it has no shape, or one whose size is missing, mistyped or negative.
+    """
+    geometry = collision.needed("geometry")
+    if (ball := geometry.child("sphere")) is not None:
+        return Around(np.zeros(3), _size(ball, "radius"))
+    for tag in ("cylinder", "capsule"):
+        if (round_one := geometry.child(tag)) is not None:
+            return Around(np.array([0.0, 0.0, _size(round_one, "length") / 2.0]), _size(round_one, "radius"))
+    if (box := geometry.child("box")) is not None:
+        box.text("size")  # a box of no size is a mistake, not nothing
+        edges = np.array(box.vector("size", (0.0, 0.0, 0.0)))
+        if edges.min() < 0.0:
+            box.fault(f"size = {edges.min():g} must not be below 0")
+        longest = int(np.argmax(edges))
+        across = np.delete(edges, longest)
+        return Around(np.eye(3)[longest] * edges[longest] / 2.0, math.hypot(*across.tolist()) / 2.0)
+    if geometry.child("mesh") is None:
+        geometry.fault("has none of <sphere>, <cylinder>, <capsule>, <box> and <mesh>; add the shape")
+    return None
+
+
+def _size(shape: Element, attribute: str) -> float:
+    value = shape.number(attribute)
+    if value < 0.0:
+        shape.fault(f"{attribute} = {value:g} must not be below 0")
+    return value
+
+
+_KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+_REACHED_IN_S = 0.2  # the velocity limit, where a file says nothing of acceleration
+_ORIGIN: Vector3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A <joint> as written: which links it joins, and where."""
+
+    element: Element
+    name: str
+    kind: str
+    parent: str
+    child: str
+    rotation: Array
+    origin: Array
+
+
+def read_urdf(path: Path, *, floating_base: bool = False) -> Robot:
+    """Read a robot from its URDF file.
+
+    Fixed joints are no joints here: what they carry becomes part of the link that carries them, and keeps its name as a
+    frame. The root link is the base. Each joint has a drive that stands for torque at the joint itself; a URDF knows
+    no motors. Where it gives no acceleration limit, that is what reaches the velocity limit in 0.2 s. The shapes of
+    <collision> become capsules that contain them; meshes are not used.
+
+    Args:
+        path: the file; nothing that it refers to is opened.
+        floating_base: whether the root link is free to move; it stands still otherwise.
+
+    Returns:
+        The robot; impossible inertias and what was assumed are in its `warnings`.
+
+    Raises:
+        RobotFileError: the file cannot be read, is no URDF, or an entry is missing, mistyped or contradicts another.
+    """
+    document = read_xml(path)
+    if document.tag != "robot":
+        document.fault(f"its root is <{document.tag}>, a URDF's is <robot>")
+    links = _unique(document, "link")
+    edges = [_edge(element, links) for element in _unique(document, "joint").values()]
+    root = _root(document, links, edges)
+    return _Reader(document, links, edges).robot(root, floating_base)
+
+
+class _Reader:
+    def __init__(self, document: Element, links: dict[str, Element], edges: list[_Edge]) -> None:
+        self._document, self._links = document, links
+        self._below: dict[str, list[_Edge]] = {name: [] for name in links}
+        for edge in edges:
+            self._below[edge.parent].append(edge)
+        self._joints: list[Joint] = []
+        self._home: list[float] = []
+        self._frames: list[Frame] = []
+        self._capsules: list[Capsule] = []
+        self._assumed: list[str] = []
+        self._followed: list[tuple[int, Element]] = []
+        self._faults: list[tuple[str, str]] = []
+
+    def robot(self, root: str, floating_base: bool) -> Robot:
+        self._add_below(root)
+        if not self._joints:
+            self._document.fault("no joint moves; a robot needs at least one that is not fixed")
+        if len(self._joints) > MOST_JOINTS:
+            self._document.fault(f"{len(self._joints)} joints move; at most {MOST_JOINTS} are allowed")
+        base_link = self._body(root)
+        self._resolve_mimics()
+        joints = tuple(self._joints)
+        independent = [joint for joint in joints if joint.mimic is None]
+        home = tuple(at for joint, at in zip(joints, self._home, strict=True) if joint.mimic is None)
+        return Robot(
+            name=self._document.name(),
+            joints=joints,
+            drives=tuple(
+                Drive(joint.name, joint.name, "direct", 1.0, 1.0, joint.torque_limit) for joint in independent
+            ),
+            couplings=(),
+            gravity=STANDARD_GRAVITY,
+            home=home,
+            source=self._document.where,
+            description=f"read from a URDF with {len(self._links)} links",
+            frames=tuple(self._frames),
+            assumptions=tuple(self._assumed),
+            capsules=tuple(self._capsules),
+            base_link=base_link if floating_base else None,
+            part_faults=tuple(self._faults),
+        )
+
+    def _add_below(self, root: str) -> None:
+        """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
+        self._add_frame(Frame(root, -1, IDENTITY, _ORIGIN))
+        stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
+        while stack:
+            edge, carrier, rotation, origin = stack.pop()
+            rotation, origin = rotation @ edge.rotation, origin + rotation @ edge.origin
+            if edge.kind != "fixed":
+                carrier = self._add_joint(edge, carrier, rotation, origin)
+                rotation, origin = np.eye(3), np.zeros(3)
+            self._add_frame(Frame(edge.child, carrier, as_matrix(rotation), _vector(origin)))
+            stack += [(each, carrier, rotation, origin) for each in reversed(self._below[edge.child])]
+
+    def _add_frame(self, frame: Frame) -> None:
+        """Add a link's place, and the room that it takes up there."""
+        self._frames.append(frame)
+        for element in self._links[frame.name].children("collision"):
+            rotation, origin = _placement(element)
+            around = capsule_around(element)
+            if around is None:
+                unused = f"link {frame.name!r}: its collision mesh is not used"
+                self._assumed += [unused] if unused not in self._assumed else []
+            elif around.radius > 0.0:
+                turn, middle = np.array(frame.rotation), np.array(frame.origin)
+                middle, half = middle + turn @ origin, turn @ rotation @ around.half
+                ends = _vector(middle - half), _vector(middle + half)
+                self._capsules.append(Capsule(frame.name, frame.joint, *ends, around.radius))
+
+    def _add_joint(self, edge: _Edge, carrier: int, rotation: Array, origin: Array) -> int:
+        element, index = edge.element, len(self._joints)
+        kind = _KINDS[edge.kind]
+        limit = element.child("limit")
+        if limit is None:
+            element.fault("has no element <limit>; give its velocity and effort")
+        low, high = _range(limit, edge.kind)
+        if kind == "revolute" and edge.kind != "continuous" and not limit.has("lower") and not limit.has("upper"):
+            self._assumed.append(f"joint {edge.name!r}: position from -180 to 180 degrees; the file gives no range")
+        velocity, effort = limit.positive("velocity"), limit.positive("effort")
+        if not limit.has("acceleration"):
+            self._assumed.append(
+                f"joint {edge.name!r}: acceleration limit {velocity / _REACHED_IN_S:g}, which reaches the velocity "
+                f"limit in {_REACHED_IN_S:g} s; the file gives none"
+            )
+        self._joints.append(
+            Joint(
+                name=edge.name,
+                kind="revolute" if kind == "revolute" else "prismatic",
+                parent=carrier,
+                rotation=as_matrix(rotation),
+                origin=_vector(origin),
+                axis=_axis(element),
+                position_limits=(low, high),
+                velocity_limit=velocity,
+                acceleration_limit=limit.positive("acceleration")
+                if limit.has("acceleration")
+                else velocity / _REACHED_IN_S,
+                torque_limit=effort,
+                link=self._body(edge.child),
+            )
+        )
+        self._home.append(0.0 if low < 0.0 < high else (low + high) / 2.0)
+        if (mimic := element.child("mimic")) is not None:
+            self._followed.append((index, mimic))
+        return index
+
+    def _body(self, name: str) -> Link:
+        """A link with what is fixed to it; which of them cannot exist is noted."""
+        link, fixed = _link(name, self._links[name]), list(self._fixed_below(name))
+        for each in (link, *(part.link for part in fixed)):
+            if each.physical_fault:
+                self._faults.append((each.name, each.physical_fault))
+        return joined(link, fixed)
+
+    def _fixed_below(self, name: str) -> Iterator[Placed]:
+        """Links that are fixed to a link, over any number of fixed joints."""
+        stack = [(name, np.eye(3), np.zeros(3))]
+        while stack:
+            name, rotation, origin = stack.pop()
+            for edge in self._below[name]:
+                if edge.kind == "fixed":
+                    turned, there = rotation @ edge.rotation, origin + rotation @ edge.origin
+                    yield Placed(_link(edge.child, self._links[edge.child]), as_matrix(turned), _vector(there))
+                    stack.append((edge.child, turned, there))
+
+    def _resolve_mimics(self) -> None:
+        """Tell each joint that mimics another by its name which one that is."""
+        index = {joint.name: i for i, joint in enumerate(self._joints)}
+        followers = {i for i, _ in self._followed}
+        for i, element in self._followed:
+            name = element.text("joint")
+            if name not in index:
+                element.fault(f"no moving joint {name!r}; there are {', '.join(index)}")
+            if index[name] in followers:
+                element.fault(f"joint {name!r} mimics another one itself; name that one")
+            mimic = Mimic(index[name], element.number("multiplier", 1.0), element.number("offset", 0.0))
+            self._joints[i] = replace(self._joints[i], mimic=mimic)
+
+
+def _unique(document: Element, tag: str) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in document.children(tag):
+        name = element.name()
+        if name in found:
+            document.fault(f"{tag} {name!r} is there twice; names must differ")
+        found[name] = element
+    return found
+
+
+def _edge(element: Element, links: dict[str, Element]) -> _Edge:
+    kind = element.text("type")
+    if kind not in (*_KINDS, "fixed"):
+        element.fault(f"type {kind!r} is not read; allowed are {', '.join((*_KINDS, 'fixed'))}")
+    ends: list[str] = []
+    for tag in ("parent", "child"):
+        name = element.needed(tag).text("link")
+        if name not in links:
+            element.fault(f"<{tag}> names link {name!r}, which is not in the file")
+        ends.append(name)
+    rotation, origin = _placement(element)
+    return _Edge(element, element.name(), kind, ends[0], ends[1], rotation, origin)
+
+
+def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
+    """Name of the only link that no joint carries; every other one hangs below it."""
+    carried: dict[str, str] = {}
+    for edge in edges:
+        if edge.child in carried:
+            edge.element.fault(
+                f"link {edge.child!r} already hangs on joint {carried[edge.child]!r}; closed loops are not read"
+            )
+        carried[edge.child] = edge.name
+    if not links:
+        document.fault("has no element <link>; a robot needs at least two")
+    roots = [name for name in links if name not in carried]
+    if len(roots) != 1:
+        document.fault(
+            f"{len(roots)} links hang on no joint ({', '.join(roots) or 'the joints form a loop'}); "
+            f"exactly one must be the base"
+        )
+    below: dict[str, list[str]] = {}
+    for edge in edges:
+        below.setdefault(edge.parent, []).append(edge.child)
+    reached = [roots[0]]
+    for name in reached:  # which grows on the way
+        reached += below.get(name, ())
+    if len(reached) < len(links):
+        lost = ", ".join(sorted(set(links).difference(reached)))
+        document.fault(f"links {lost} hang on each other in a loop, and not on {roots[0]!r}")
+    return roots[0]
+
+
+def _placement(element: Element) -> tuple[Array, Array]:
+    """Rotation and origin of an element's <origin>; roll, pitch and yaw are about fixed axes."""
+    origin = element.child("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    turn = scipy.spatial.transform.Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
+    return turn.as_matrix(), np.array(origin.vector("xyz", _ORIGIN))
+
+
+def _link(name: str, element: Element) -> Link:
+    inertial = element.child("inertial")
+    if inertial is None:
+        return Link(name)
+    rotation, center = _placement(inertial)
+    about = inertial.needed("inertia")
+    xx, xy, xz, yy, yz, zz = (about.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    inertia = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
+    return Link(name, inertial.needed("mass").number("value"), _vector(center), as_matrix(inertia))
+
+
+def _range(limit: Element, kind: str) -> tuple[float, float]:
+    """Lowest and highest position; half a turn to both sides where a joint that turns has no range."""
+    if kind == "continuous" or (kind == "revolute" and not limit.has("lower") and not limit.has("upper")):
+        return -math.pi, math.pi
+    low, high = limit.number("lower", 0.0), limit.number("upper", 0.0)
+    if low >= high:
+        limit.fault(f"lower = {low:g} must be below upper = {high:g}")
+    return low, high
+
+
+def _axis(joint: Element) -> Vector3:
+    element = joint.child("axis")
+    axis = np.array(element.vector("xyz", (1.0, 0.0, 0.0)) if element else (1.0, 0.0, 0.0))
+    size = float(np.abs(axis).max())
+    if size < 1e-6:
+        joint.fault("its <axis> is zero; give the direction it moves about or along")
+    axis = axis / size  # so that no square is beyond all numbers
+    return _vector(axis / np.linalg.norm(axis))
+
+
+def _vector(array: Array) -> Vector3:
+    x, y, z = array.tolist()
+    return x, y, z
