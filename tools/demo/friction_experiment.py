@@ -262,18 +262,18 @@ def friction_of_joints(runs: Mapping[str, Run], truth: Truth, seed: int) -> dict
 
 
 def refined(
-    joints: Mapping[str, JointFriction], runs: Mapping[str, Run], excitation: Run, model: Model
+    joints: Mapping[str, JointFriction], runs: Mapping[str, Run], excitations: Sequence[Run], model: Model
 ) -> dict[str, FrictionFit]:
-    """Our law of each joint once more, of its stairs and of what a model of the links leaves of the excitation.
+    """Our law of each joint once more, of its stairs and of what a model of the links leaves of the excitations.
 
-    A stair passes a part of a tooth at each speed; the excitation passes all teeth within its reach, at any speed.
+    A stair passes a part of a tooth at each speed; an excitation passes all teeth within its reach, at any speed.
     """
-    left = friction_of_run(excitation, way="model", model=model).joints
+    residuals = [friction_of_run(excitation, way="model", model=model).joints for excitation in excitations]
     found: dict[str, FrictionFit] = {}
     for name in SWEEPS:
         stairs = [friction_of_run(runs[each], way="sweep").joints for each in (name, name + BETWEEN) if each in runs]
         for joint in stairs[0]:
-            law, moved = joints[joint].ours.law, left[joint]
+            law, moved = joints[joint].ours.law, joined([residual[joint] for residual in residuals])
             few = slice(None, None, max(1, moved.n_rows // EXCITATION_ROWS))
             load = moved.load[few] if moved.load is not None and "load" in law.name else None
             taken = FrictionData(moved.velocity[few], moved.torque[few], load)

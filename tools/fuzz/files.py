@@ -250,8 +250,10 @@ class Watch:
                 path = os.path.realpath(os.fsdecode(place).removeprefix("file:"))
                 if event == "open" and (os.path.isdir(path) or not (arguments[2] & os.O_CREAT or os.path.exists(path))):
                     continue  # asked for, as a port's device is: it is not there, or a folder, which nothing writes to
-                compiled = path.startswith(f"{ROOT}/") and "__pycache__" in path  # a kernel that was not used before
-                if not path.startswith((f"{self.inside}/", *_HARMLESS)) and not compiled:
+                # Compiled code is kept where this says, or else beside its source.
+                kernels = os.path.realpath(os.environ.get("NUMBA_CACHE_DIR") or os.devnull)
+                compiled = path.startswith(f"{ROOT}/") and "__pycache__" in path
+                if not path.startswith((f"{self.inside}/", f"{kernels}/", *_HARMLESS)) and not compiled:
                     self.outside.append(f"{event} {path}")
 
 

@@ -274,7 +274,7 @@ def test_it_is_refused_where_it_cannot_be(run: Run, model: Model):
 
 
 def test_stops_are_the_same_wherever_a_log_is_cut(run: Run):
-    rows = observe(run, ROBOT, jb.dynamics.base_parameters(ROBOT), FitSettings(average_periods=False))
+    rows = observe(run, ROBOT, jb.base_parameters(ROBOT), FitSettings(average_periods=False))
     axes = [(axis, Carriers(stribeck_speeds=(), load=False)) for axis in axes_of(rows.filter.base)]
     parts = [rows.stretches[0].part]
     pieces = [
@@ -371,7 +371,7 @@ def test_files_without_a_state_say_so(model: Model, tmp_path: Path):
 
 
 def test_carriers_are_chosen_by_some_stretches_of_a_long_log(run: Run):
-    rows = observe(run, ROBOT, jb.dynamics.base_parameters(ROBOT), FitSettings(average_periods=False))
+    rows = observe(run, ROBOT, jb.base_parameters(ROBOT), FitSettings(average_periods=False))
     axes = [(axis, Carriers(stribeck_speeds=(), load=False)) for axis in axes_of(rows.filter.base)]
     pieces = tuple(cut([rows.stretches[0].part], rows.filter.low_pass, most=700))
     some = MemoryColumns(dataclasses.replace(rows, stretches=pieces), axes, most=100)
