@@ -145,4 +145,5 @@ def test_a_process_that_still_runs_is_counted() -> None:
         while cpu_seconds() < before + 0.1:
             time.sleep(0.01)
         process.kill()
-    assert cpu_seconds() >= before + 0.1
+    # The system rounds user's and system's time of an ended process down to ticks of 10 ms, each by itself.
+    assert cpu_seconds() >= before + 0.08
