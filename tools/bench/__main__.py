@@ -71,7 +71,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "chip: a turn of the boards' main loop on an emulated RP2040 that moves, streams and is asked",
     ),
     "filters": (filters.bench, "filters: the boards' filters, bit for bit and against scipy"),
-    "regressor": (regressor.bench, "regressor: the dynamics' kernels, beside Pinocchio and beside filling an array"),
+    "regressor": (regressor.bench, "regressor: the dynamics' kernels, beside Pinocchio"),
     "excitation": (excitation.bench, "excitation: planning a motion, beside SLSQP with differences over Pinocchio"),
     "identification": (
         identification.bench,

@@ -223,7 +223,7 @@ class Rig:
     heard: list[tuple[int, Chunk]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.line = SharedLine(self.wire, self.wire, 921600)  # type: ignore[arg-type]
+        self.line = SharedLine(self.wire, self.wire, 921600)  # type: ignore[arg-type] - a simulated wire
         self.clock = AttendedClock(self.wire, [self.line])
         self.talks = {
             node: Conversation(self.line, node, f"j{node}", self.clock, lambda frame: False) for node in self.wire.nodes
@@ -236,7 +236,7 @@ class Rig:
             self.line.attend(node, 4096)
 
     def pass_time(self, duration_us: int) -> None:
-        self.wire.pass_time(self.clock, duration_us)  # type: ignore[arg-type]
+        self.wire.pass_time(self.clock, duration_us)  # type: ignore[arg-type] - a simulated clock
 
     def ask(self, node: int, kind: MessageType = MessageType.STOP, **fields) -> Frame:
         return self.talks[node].ask(kind, MessageType.ACK, lambda body: True, **fields)[1]
