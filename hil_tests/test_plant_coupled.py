@@ -389,7 +389,7 @@ def test_a_torsion_spring_sets_the_period(kind: PlantKind) -> None:
     ("old", "new", "words"),
     [
         ("coulomb_Nm = 0.006", "coulomb_Nm = 0.006\nrotor_inertia_kg_m2 = 1e-6", r"joint 'j5': .*rotor_inertia_kg_m2"),
-        ("sine_spring_Nm = 7.5", "sine_spring_Nm = -7.5", r"joint 'j2': sine_spring_Nm = -7.5 must not be negative"),
+        ("sine_spring_Nm = 7.5", "sine_spring_Nm = -7.5", r"joint 'j2': sine_spring_Nm = -7.5 must not be below 0"),
         ("[friction]", '[friction]\nlaw = "makkar"', r"joint 'j1': .*makkar_g1_Nm"),
         ("[friction]", '[friction]\nlaw = "dahl"', r"law = 'dahl'.*stribeck.*makkar"),
     ],

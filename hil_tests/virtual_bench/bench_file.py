@@ -1,7 +1,6 @@
 """Bench files: the one a person writes, and the live one a running bench writes for its clients."""
 
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +12,13 @@ from hil_tests.virtual_bench.kinds import QEMU as QEMU
 from hil_tests.virtual_bench.kinds import RP2040 as RP2040
 from hil_tests.virtual_bench.kinds import UNIX as UNIX
 from hil_tests.virtual_bench.kinds import Variant
-from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file, whole
+from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file
 from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.bench import BenchTerms
 from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
 from jointbench.errors import JointbenchError, RobotError, RobotFileError
-from jointbench.foreign import text_of, toml_values
 from jointbench.model import Robot, chain_of, load_robot, split_reference
-from jointbench.model.table import Table
+from jointbench.model.table import Table, read_table
 from jointwire import HIGHEST_DIVIDER
 
 VERSION = 1
@@ -230,12 +228,7 @@ def read_bench_file(path: Path) -> BenchFile:
         BenchFileError: it cannot be read, an entry is wrong, or the robot or plant it names is.
     """
     try:
-        values = toml_values(text_of(path))
-        return _bench(Table(values, path.name), _whole(path), values.get("servo", {}))
-    except OSError as error:
-        raise BenchFileError(f"bench file {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchFileError(f"bench file {path} is not TOML: {error}") from error
+        return _bench(read_table(path, "bench"), _whole(path))
     except RobotFileError as error:
         raise BenchFileError(str(error)) from error
 
@@ -245,10 +238,9 @@ def _whole(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -> BenchFile:
+def _bench(table: Table, path: Path) -> BenchFile:
     folder = path.parent
-    if whole(table, "version", 1) != VERSION:
-        table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     reference = table.text("robot")
     if split_reference(reference)[0].endswith((".toml", ".urdf")):
         reference = str(_whole(folder / reference))
@@ -265,14 +257,15 @@ def _bench(table: Table, path: Path, servo: Mapping[str, Mapping[str, float]]) -
         table.fault(fault)
     terms = read_terms(table, _lockstep_clock(boards))
     boards = tuple(_with_faults(table, terms, board, read) for board in boards)
-    tick_us = whole(table, "tick_us", _SHORTEST_TICK_US, round(1e6 * TICK))
-    if tick_us > _LONGEST_TICK_US:
-        table.fault(f"tick_us = {tick_us} must be from {_SHORTEST_TICK_US} to {_LONGEST_TICK_US}")
+    tick_us = table.whole("tick_us", _SHORTEST_TICK_US, _LONGEST_TICK_US, default=round(1e6 * TICK))
     link = _link(table.table("link") if table.has("link") else Table({}, table.where), tick_us)
     _check_terms(table, terms, boards, link)
-    if table.has("servo"):
-        _check_servo(table.table("servo"), servo)
-    sample_every = whole(table, "sample_every", 1, 1)
+    servo = table.values("servo") if table.has("servo") else {}
+    for joint in servo:  # numbers by joint; which of them there are is the client's matter
+        entry = table.table("servo").table(joint)
+        for setting in servo[joint]:
+            entry.number(setting)
+    sample_every = table.whole("sample_every", 1, default=1)
     if sample_every not in _SAMPLE_EVERY:
         table.fault(f"sample_every = {sample_every} must be one of {', '.join(map(str, _SAMPLE_EVERY))} ticks")
     table.finish()
@@ -352,7 +345,7 @@ def _board(table: Table, robot: Robot, folder: Path) -> tuple[BoardEntry, LineFa
     if line == "":
         table.fault("line = '' must name the line that boards share; leave it out for a line of its own")
     wiring = _whole(folder / table.text("wiring")) if table.has("wiring") else None
-    baud = whole(table, "baud", _LOWEST_BAUD) if table.has("baud") else BAUD if line is not None else None
+    baud = table.whole("baud", _LOWEST_BAUD) if table.has("baud") else BAUD if line is not None else None
     brake_ms = None
     if table.has("brake_ms"):
         engage, release = (round(each) for each in table.numbers("brake_ms", 2))
@@ -382,7 +375,7 @@ def _module(table: Table) -> Mapping[str, str]:
 
 
 def _foot(table: Table, robot: Robot) -> MotorEntry:
-    node = _whole_node(table, "node", table.number("node"))
+    node = table.whole("node", 1, _HIGHEST_NODE)
     table.where += f" (node {node})"
     foot, feet = table.text("foot"), [foot.name for foot in robot.feet]
     if foot not in feet:
@@ -395,7 +388,7 @@ def _motors(table: Table, robot: Robot) -> list[MotorEntry]:
     if table.has("nodes") or table.has("joints"):
         if table.has("node") or table.has("joint"):
             table.fault("has node or joint beside nodes and joints; write node and joint for one motor")
-        nodes = [_whole_node(table, "nodes", node) for node in table.numbers("nodes", _MOTORS)]
+        nodes = [table.whole_of("nodes", node, 1, _HIGHEST_NODE) for node in table.numbers("nodes", _MOTORS)]
         joints = table.texts("joints")
         if len(joints) != _MOTORS:
             table.fault(f"joints = {list(joints)} must name {_MOTORS} joints, one for each of nodes = {nodes}")
@@ -404,7 +397,7 @@ def _motors(table: Table, robot: Robot) -> list[MotorEntry]:
                 table.fault(f"{key} = {list(pair)} must differ; each motor has its own")
         table.where += f" (nodes {nodes[0]} and {nodes[1]})"
     else:
-        nodes = [_whole_node(table, "node", table.number("node"))]
+        nodes = [table.whole("node", 1, _HIGHEST_NODE)]
         table.where += f" (node {nodes[0]})"
         joints = (table.text("joint"),)
     for joint in joints:
@@ -412,20 +405,6 @@ def _motors(table: Table, robot: Robot) -> list[MotorEntry]:
             key = "joint" if len(joints) == 1 else "joints"
             table.fault(f"{key} = {joint!r}: robot {robot.name!r} has {', '.join(robot.joint_names)}")
     return [MotorEntry(node, joint, robot.joint_index(joint)) for node, joint in zip(nodes, joints, strict=True)]
-
-
-def _whole_node(table: Table, key: str, node: float) -> int:
-    if node != int(node) or not 1 <= node <= _HIGHEST_NODE:
-        table.fault(f"{key} = {node:g} must be a whole number from 1 to {_HIGHEST_NODE}")
-    return int(node)
-
-
-def _check_servo(table: Table, servo: Mapping[str, Mapping[str, float]]) -> None:
-    """Refuse what is not numbers by joint; which of them there are is the client's matter."""
-    for joint in servo:
-        entry = table.table(joint)
-        for setting in servo[joint]:
-            entry.number(setting)
 
 
 def _link(table: Table, tick_us: int) -> LinkModel:

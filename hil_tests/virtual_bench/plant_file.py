@@ -1,7 +1,6 @@
 """The plant file: what an emulated robot truly is, in TOML with units in the names of the keys."""
 
 import math
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -9,9 +8,8 @@ from typing import cast
 from hil_tests.virtual_bench.errors import BenchFileError
 from jointbench.arrays import Vector3
 from jointbench.errors import RobotFileError
-from jointbench.foreign import text_of, toml_values
 from jointbench.model import Drive, Link, Robot
-from jointbench.model.table import Table
+from jointbench.model.table import Table, read_table
 
 VERSION = 1
 TICK = 1e-3  # of benches whose file names no other
@@ -90,12 +88,12 @@ class Scatter:
 def read_scatter(table: Table) -> Scatter:
     """Read the table `drawn` of a plant file."""
     scatter = Scatter(
-        mass=_not_negative(table, "mass_share", 0.0),
-        inertia=_not_negative(table, "inertia_share", 0.0),
-        center=1e-3 * _not_negative(table, "center_mm", 0.0),
-        rotor=_not_negative(table, "rotor_share", 0.0),
-        friction=_not_negative(table, "friction_share", 0.0),
-        cable_pull=_not_negative(table, "cable_pull_N", 0.0),
+        mass=table.magnitude("mass_share", 0.0),
+        inertia=table.magnitude("inertia_share", 0.0),
+        center=1e-3 * table.magnitude("center_mm", 0.0),
+        rotor=table.magnitude("rotor_share", 0.0),
+        friction=table.magnitude("friction_share", 0.0),
+        cable_pull=table.magnitude("cable_pull_N", 0.0),
     )
     table.finish()
     return scatter
@@ -243,27 +241,13 @@ def read_plant_file(path: Path, robot: Robot) -> PlantFile:
         BenchFileError: the file cannot be read, an entry is wrong, or it does not describe this robot's joints.
     """
     try:
-        table = Table(toml_values(text_of(path)), path.name)
-        return _plant(table, robot)
-    except OSError as error:
-        raise BenchFileError(f"plant file {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchFileError(f"plant file {path} is not TOML: {error}") from error
+        return _plant(read_table(path, "plant"), robot)
     except RobotFileError as error:
         raise BenchFileError(str(error)) from error
 
 
-def whole(table: Table, key: str, lowest: int, default: int | None = None) -> int:
-    """Read a whole number of at least `lowest`."""
-    value = table.number(key, default)
-    if value != int(value) or value < lowest:
-        table.fault(f"{key} = {value:g} must be a whole number of at least {lowest}")
-    return int(value)
-
-
 def _plant(table: Table, robot: Robot) -> PlantFile:
-    if whole(table, "version", 1) != VERSION:
-        table.fault(f"version = {table.number('version'):g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     table.text("name")
     drive, friction = table.table("drive"), table.table("friction")
     scatter = read_scatter(table.table("drawn")) if table.has("drawn") else Scatter()
@@ -277,16 +261,16 @@ def _plant(table: Table, robot: Robot) -> PlantFile:
     described = zip(entries.items(), robot.drives, strict=True)
     sensors = _sensors(table.table("sensors"), bool(robot.feet))
     plant = PlantFile(
-        steps_per_tick=whole(table, "steps_per_tick", 1),
+        steps_per_tick=table.whole("steps_per_tick", 1),
         current_lag=1e-6 * drive.positive("current_lag_us"),
         brake_frequency=2.0 * math.pi * drive.positive("brake_frequency_Hz"),
         power=_power(drive),
         transition=friction.positive("transition_rad_s"),
         ideal_transition=friction.positive("ideal_transition_rad_s"),
-        mesh_ripple=_not_negative(friction, "mesh_ripple", 0.0),
-        mesh_teeth=whole(friction, "mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
-        mesh_second=_not_negative(friction, "mesh_second_ripple", 0.0),
-        warming=_not_negative(friction, "warming", 0.0),
+        mesh_ripple=friction.magnitude("mesh_ripple", 0.0),
+        mesh_teeth=friction.whole("mesh_teeth", 1) if friction.has("mesh_ripple") else 0,
+        mesh_second=friction.magnitude("mesh_second_ripple", 0.0),
+        warming=friction.magnitude("warming", 0.0),
         warming_time=friction.positive("warming_s", 1.0),
         scatter=scatter,
         sensors=sensors,
@@ -305,8 +289,8 @@ def _power(table: Table) -> PowerTruth:
     """Read supply and windings; the defaults are those of a frameless motor of 100 W and its power supply."""
     return PowerTruth(
         supply=1e-3 * table.positive("supply_mV"),
-        source_resistance=1e-3 * _not_negative(table, "source_resistance_mOhm", 100.0),
-        winding_resistance=1e-3 * _not_negative(table, "winding_resistance_mOhm", 500.0),
+        source_resistance=1e-3 * table.magnitude("source_resistance_mOhm", 100.0),
+        winding_resistance=1e-3 * table.magnitude("winding_resistance_mOhm", 500.0),
         winding_thermal_resistance=table.positive("winding_thermal_resistance_K_W", 2.0),
         winding_time_constant=table.positive("winding_time_constant_s", 60.0),
         ambient=table.number("ambient_degC", 22.0),
@@ -318,16 +302,16 @@ def _sensors(table: Table, feet: bool) -> SensorTruth:
     torque = any(table.has(f"torque_{key}_Nm") for key in ("noise", "offset_spread", "zero_calibration"))
     sensors = SensorTruth(
         current_noise=1e-3 * table.positive("current_noise_mA"),
-        current_gain_spread=_not_negative(table, "current_gain_spread"),
-        current_offset_spread=1e-3 * _not_negative(table, "current_offset_spread_mA"),
-        current_zero_calibration=1e-3 * _not_negative(table, "current_zero_calibration_mA"),
+        current_gain_spread=table.magnitude("current_gain_spread"),
+        current_offset_spread=1e-3 * table.magnitude("current_offset_spread_mA"),
+        current_zero_calibration=1e-3 * table.magnitude("current_zero_calibration_mA"),
         torque_noise=table.positive("torque_noise_Nm") if torque else 0.0,
-        torque_offset_spread=_not_negative(table, "torque_offset_spread_Nm") if torque else 0.0,
-        torque_zero_calibration=_not_negative(table, "torque_zero_calibration_Nm") if torque else 0.0,
-        motor_encoder_counts=whole(table, "motor_encoder_counts", 1),
-        link_encoder_counts=whole(table, "link_encoder_counts", 1),
-        bus_voltage_noise=1e-3 * _not_negative(table, "bus_voltage_noise_mV", 20.0),
-        temperature_noise=_not_negative(table, "temperature_noise_K", 0.05),
+        torque_offset_spread=table.magnitude("torque_offset_spread_Nm") if torque else 0.0,
+        torque_zero_calibration=table.magnitude("torque_zero_calibration_Nm") if torque else 0.0,
+        motor_encoder_counts=table.whole("motor_encoder_counts", 1),
+        link_encoder_counts=table.whole("link_encoder_counts", 1),
+        bus_voltage_noise=1e-3 * table.magnitude("bus_voltage_noise_mV", 20.0),
+        temperature_noise=table.magnitude("temperature_noise_K", 0.05),
         has_torque=torque,
         force=_force(table) if feet else None,
     )
@@ -338,14 +322,14 @@ def _sensors(table: Table, feet: bool) -> SensorTruth:
 def _force(table: Table) -> ForceTruth:
     return ForceTruth(
         noise=table.positive("force_noise_N"),
-        gain_spread=_not_negative(table, "force_gain_spread"),
-        offset_spread=_not_negative(table, "force_offset_spread_N"),
-        zero_calibration=_not_negative(table, "force_zero_calibration_N"),
+        gain_spread=table.magnitude("force_gain_spread"),
+        offset_spread=table.magnitude("force_offset_spread_N"),
+        zero_calibration=table.magnitude("force_zero_calibration_N"),
         range=table.positive("force_range_N"),
         step=table.positive("force_step_N"),
-        hysteresis_width=_not_negative(table, "force_hysteresis_N", 0.0),
+        hysteresis_width=table.magnitude("force_hysteresis_N", 0.0),
         hysteresis_reach=table.positive("force_hysteresis_reach_N", 1.0),
-        drift=_not_negative(table, "force_drift_N", 0.0),
+        drift=table.magnitude("force_drift_N", 0.0),
         warming=table.positive("force_warming_s", 1.0),
     )
 
@@ -357,7 +341,7 @@ def _standing(plant: PlantFile, table: Table, robot: Robot) -> PlantFile:
     feet: list[FootTruth] = []
     for entry in entries:
         pull = cast(Vector3, entry.numbers("cable_pull_N", 3))
-        feet.append(FootTruth(entry.text("name"), pull, _not_negative(entry, "cable_stiffness_N_m", 0.0)))
+        feet.append(FootTruth(entry.text("name"), pull, entry.magnitude("cable_stiffness_N_m", 0.0)))
         entry.finish()
     if [foot.name for foot in feet] != [foot.name for foot in robot.feet]:
         table.fault(
@@ -380,9 +364,9 @@ def _joint(table: Table, name: str, drive: Drive, law: str, has_torque: bool, fi
     joint = _passive(table, link) if drive.kind == "none" else _driven(table, link, law, has_torque)
     joint = replace(
         joint,
-        torsion_spring=_not_negative(table, "torsion_spring_Nm_rad", 0.0),
+        torsion_spring=table.magnitude("torsion_spring_Nm_rad", 0.0),
         torsion_zero=math.radians(table.number("torsion_zero_deg", 0.0)),
-        sine_spring=_not_negative(table, "sine_spring_Nm", 0.0),
+        sine_spring=table.magnitude("sine_spring_Nm", 0.0),
         sine_zero=math.radians(table.number("sine_zero_deg", 0.0)),
     )
     table.finish()
@@ -406,24 +390,24 @@ def _driven(table: Table, link: Link, law: str, has_torque: bool) -> JointTruth:
     return JointTruth(
         link=link,
         rotor_inertia=table.positive("rotor_inertia_kg_m2"),
-        coulomb=_not_negative(table, "coulomb_Nm") if makkar is None else makkar[3],
-        viscous=_not_negative(table, "viscous_Nms_rad"),
-        stribeck=_not_negative(table, "stribeck_Nm") if makkar is None else 0.0,
+        coulomb=table.magnitude("coulomb_Nm") if makkar is None else makkar[3],
+        viscous=table.magnitude("viscous_Nms_rad"),
+        stribeck=table.magnitude("stribeck_Nm") if makkar is None else 0.0,
         stribeck_velocity=table.positive("stribeck_velocity_rad_s") if makkar is None else 1.0,
-        load_friction=_not_negative(table, "load_friction"),
+        load_friction=table.magnitude("load_friction"),
         stiffness=table.positive("stiffness_Nm_rad"),
-        damping=_not_negative(table, "damping_Nms_rad"),
+        damping=table.magnitude("damping_Nms_rad"),
         current_range=table.positive("current_range_A"),
         torque_range=table.positive("torque_range_Nm") if has_torque else _NO_CONVERTER,
         makkar=makkar,
         published=table.numbers("published", 4) if table.has("published") else None,
-        grease_drag=_not_negative(table, "grease_drag_Nm", 0.0) if makkar is not None else 0.0,
+        grease_drag=table.magnitude("grease_drag_Nm", 0.0) if makkar is not None else 0.0,
     )
 
 
 def _makkar(table: Table) -> tuple[float, ...]:
     """Read g1 … g5 of Makkar's law; g6 is `viscous_Nms_rad`, as in the other one."""
-    sizes = [_not_negative(table, key) for key in ("makkar_g1_Nm", "makkar_g4_Nm")]
+    sizes = [table.magnitude(key) for key in ("makkar_g1_Nm", "makkar_g4_Nm")]
     rates = [table.positive(f"makkar_g{k}_s_rad") for k in (2, 3, 5)]
     return (sizes[0], rates[0], rates[1], sizes[1], rates[2])
 
@@ -433,8 +417,8 @@ def _passive(table: Table, link: Link) -> JointTruth:
     return JointTruth(
         link=link,
         rotor_inertia=0.0,
-        coulomb=_not_negative(table, "coulomb_Nm"),
-        viscous=_not_negative(table, "viscous_Nms_rad"),
+        coulomb=table.magnitude("coulomb_Nm"),
+        viscous=table.magnitude("viscous_Nms_rad"),
         stribeck=0.0,
         stribeck_velocity=1.0,
         load_friction=0.0,
@@ -443,10 +427,3 @@ def _passive(table: Table, link: Link) -> JointTruth:
         current_range=_NO_CONVERTER,
         torque_range=_NO_CONVERTER,
     )
-
-
-def _not_negative(table: Table, key: str, default: float | None = None) -> float:
-    value = table.number(key, default)
-    if value < 0.0:
-        table.fault(f"{key} = {value:g} must not be negative")
-    return value

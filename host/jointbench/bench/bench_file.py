@@ -180,13 +180,11 @@ def _wire(entry: Table) -> Wire:
 
 
 def _faults(entry: Table) -> tuple[int, str]:
-    seed = entry.number("seed", 0)
-    if not (seed.is_integer() and 0 <= seed < 2**32):
-        entry.fault(f"seed = {seed:g} must be a whole number from 0 to {2**32 - 1}")
+    seed = entry.whole("seed", 0, 2**32 - 1, default=0)
     profile = entry.text("profile")
     _check_profile(entry, f"fault://seed=0&{profile};port")
     entry.finish()
-    return int(seed), profile
+    return seed, profile
 
 
 def _check_profile(table: Table, url: str) -> None:
@@ -305,9 +303,7 @@ def read_bench_file(path: str | Path) -> BenchFile:
 
 def _bench(table: Table, path: Path) -> BenchFile:
     folder = path.parent
-    version = table.number("version")
-    if version != VERSION:
-        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     terms = read_terms(table, "wall")
     control = Path(table.text("control")) if terms.clock != "wall" else None
     robot = table.text("robot")
@@ -355,9 +351,7 @@ def _board(table: Table) -> tuple[BoardEntry, LineFaults]:
         table.fault("has joint beside foot; a board drives a joint or reads a foot's sensors")
     joint = table.text("foot" if on_foot else "joint")
     table.where = f"{table.where} of {joint}"
-    node = table.number("node")
-    if not (node.is_integer() and 1 <= node <= 254):
-        table.fault(f"node = {node:g} must be a whole number from 1 to 254")
+    node = table.whole("node", 1, 254)
     baud = table.positive("baud", 921600)
     table.has("pid")  # information for whoever wants to end an emulated board
     flash = Path(table.text("flash")) if table.has("flash") else None
@@ -368,7 +362,7 @@ def _board(table: Table) -> tuple[BoardEntry, LineFaults]:
             "`./run sim` on this file and give the live bench file it prints"
         )
     table.finish()
-    return BoardEntry(int(node), joint, url.removeprefix("serial:"), int(baud), flash, on_foot), faults
+    return BoardEntry(node, joint, url.removeprefix("serial:"), int(baud), flash, on_foot), faults
 
 
 def _sample_every(table: Table) -> int:

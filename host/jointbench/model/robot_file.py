@@ -56,9 +56,7 @@ def read_robot_file(path: Path) -> Robot:
 
 
 def _robot(table: Table) -> Robot:
-    version = table.number("version")
-    if version != VERSION:
-        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     joints: list[Joint] = []
     drives: list[Drive] = []
     home: list[float] = []

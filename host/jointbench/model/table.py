@@ -84,12 +84,33 @@ class Table:
         """Read a number above zero, or None where the key is absent."""
         return self.positive(key) if self.has(key) else None
 
-    def magnitude_or_none(self, key: str) -> float | None:
-        """Read a number that is not below zero, or None where the key is absent."""
-        value = self.number(key) if self.has(key) else None
-        if value is not None and value < 0.0:
+    def magnitude(self, key: str, default: float | None = None) -> float:
+        """Read a number that is not below zero."""
+        value = self.number(key, default)
+        if value < 0.0:
             self.fault(f"{key} = {value:g} must not be below 0")
         return value
+
+    def magnitude_or_none(self, key: str) -> float | None:
+        """Read a number that is not below zero, or None where the key is absent."""
+        return self.magnitude(key) if self.has(key) else None
+
+    def whole(self, key: str, lowest: int, highest: int | None = None, *, default: int | None = None) -> int:
+        """Read a whole number from `lowest` to `highest`, where there is a highest."""
+        return self.whole_of(key, self.number(key, default), lowest, highest)
+
+    def whole_of(self, key: str, value: float, lowest: int, highest: int | None = None) -> int:
+        """Check that a number read from `key` is a whole one from `lowest` to `highest`."""
+        if value != int(value) or value < lowest or (highest is not None and value > highest):
+            allowed = f"of at least {lowest}" if highest is None else f"from {lowest} to {highest}"
+            self.fault(f"{key} = {value:g} must be a whole number {allowed}")
+        return int(value)
+
+    def version(self, known: int) -> None:
+        """Refuse a file of another version of its form than the one that this release reads."""
+        version = self.number("version")
+        if version != known:
+            self.fault(f"version = {version:g} is not known; this release reads version {known}")
 
     def numbers(self, key: str, length: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Read a list of exactly `length` finite numbers."""
@@ -172,7 +193,8 @@ def read_table(path: Path, what: str) -> Table:
     try:
         values = toml_values(text_of(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise RobotFileError(f"{what} file {path} cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise RobotFileError(f"{what} file {path} cannot be read: {why}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise RobotFileError(f"{what} file {path} is not TOML: {error}") from error
     return Table(values, path.name)

@@ -209,9 +209,7 @@ def _mapping(values: dict[str, Any], text: str, path: Path, data: tuple[Path, ..
     table = Table(values, f"mapping {path.name}")
     if open_entries := list(_to_fill_in(values)):
         table.fault(f"still to be filled in: {', '.join(open_entries)}; what is wanted stands beside each in the file")
-    version = table.number("version")
-    if version != VERSION:
-        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     reference = _robot_reference(table.text("robot"), path.parent, data)
     robot = load_robot(reference)
     files = tuple(_file(entry) for entry in table.tables("files"))
@@ -339,8 +337,8 @@ def _channel(
 
 
 def _rows(table: Table) -> tuple[int | None, int | None]:
-    first = _count(table, "first_row") if table.has("first_row") else None
-    end = _count(table, "end_row") if table.has("end_row") else None
+    first = table.whole("first_row", 0) if table.has("first_row") else None
+    end = table.whole("end_row", 0) if table.has("end_row") else None
     if end is not None and end <= (first or 0):
         table.fault(f"end_row = {end} must be above first_row = {first or 0}; rows count from 0, end_row is not taken")
     return first, end
@@ -360,10 +358,3 @@ def _invalid_rows(table: Table, values: dict[str, Any]) -> tuple[tuple[int, int]
     if not good:
         table.fault(f"invalid_rows = {pairs!r} must be a list of [first, end] rows, counted from 0, first below end")
     return tuple((int(first), int(end)) for first, end in pairs)
-
-
-def _count(table: Table, key: str) -> int:
-    value = table.number(key)
-    if value < 0 or value != int(value):
-        table.fault(f"{key} = {value:g} must be a whole number, 0 or more")
-    return int(value)

@@ -297,9 +297,7 @@ def read_workspace(path: str | Path) -> Workspace:
 
 
 def _workspace(table: Table) -> Workspace:
-    version = table.number("version")
-    if version != VERSION:
-        table.fault(f"version = {version:g} is not known; this release reads version {VERSION}")
+    table.version(VERSION)
     workspace = Workspace(
         table_height=1e-3 * table.number("table_mm") if table.has("table_mm") else None,
         points=tuple(_point(entry) for entry in table.tables("points")),
