@@ -3,7 +3,7 @@
 A board averages 16 readings of its ADC per tick (boxcar, or the triangle of a second-order CIC decimator) and runs two
 second-order sections with Q27 coefficients. A fit applies the same filter to the regressor's columns; if it ignored the
 half tick of delay and the lag of the sections, it would overestimate inertia. Bit-exact integer twins of what the board
-computes are in fixed_point_filters.py; docs/filters.md describes the whole path.
+computes are in board_twins.py; docs/filters.md describes the whole path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
+"""The example of docs/filters.md gives what it shows."""
+
 import dataclasses
+import doctest
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,3 +90,12 @@ def test_what_no_board_does_is_refused():
         dataclasses.replace(NONE, cic_order=3)
     with pytest.raises(SignalError, match=r"adc.window 0.002 s must be from 0 to the tick, 0.001 s; correct the fact"):
         dataclasses.replace(NONE, window=2e-3)
+
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "filters.md"
+
+
+def test_the_example_gives_what_it_shows():
+    outcome = doctest.testfile(str(DOCUMENT), module_relative=False)
+    assert outcome.attempted >= 7
+    assert outcome.failed == 0

@@ -1,11 +1,13 @@
-"""Motor velocity from encoder counts as the board computes it: alpha-beta tracking observer and M/T counting.
+"""Bit-exact integer twins of a joint board: its current filters, and motor velocity from encoder counts.
 
-Both are bit-exact integer twins that keep their state from one block to the next; docs/filters.md describes them.
+Currents have 16 bits, coefficients Q27, sums wrap at 32 bits; velocity comes from an alpha-beta tracking observer or
+from M/T counting. The twins keep their state from one block to the next. board_filter.py has the current filters as
+frequency responses; docs/filters.md describes all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +16,16 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.lazy_numba import lazy_njit
+from jointbench.signals.board_filter import OVERSAMPLING, QuantisedBiquad
+
+ADC_MIDSCALE = 2048
+"""Reading of the 12-bit converter at zero current."""
+
+_CIC_SHIFT = 4
+"""The triangle's weights sum to 256; four bits less leave the scale of a sum of 16 readings."""
+
+_RAMP = np.arange(1, OVERSAMPLING + 1, dtype=np.int64)
+
 
 MAX_EDGE_INTERVAL = 1 << 22
 """Longest time between two edges [capture clock counts]; beyond it the motor counts as standing still."""
@@ -22,6 +34,126 @@ MAX_IDLE_TICKS = 257
 """Ticks without an edge after which the next edge only starts an interval: the capture clock may have wrapped."""
 
 _ALPHA_ONE, _BETA_ONE = 1 << 8, 1 << 12
+
+
+def boxcar(readings: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the sum of each tick's readings about mid-scale, x = sum_i s_i - 16 * 2048 (decimator of order 1).
+
+    Args:
+        readings: of the 12-bit ADC, oldest first, shape (n, 16).
+
+    Returns:
+        -32768 to 32752, shape (n,).
+    """
+    # einsum sums short rows several times faster than sum(axis=1).
+    return np.einsum("ij->i", readings, dtype=np.int64) - OVERSAMPLING * ADC_MIDSCALE
+
+
+@dataclass
+class Cic:
+    """Decimator of order 2: a triangle over the readings of two ticks.
+
+    t = A_prev + (16 S - A) - 256 * 2048 + r,  x = t >> 4,  r = t & 15,  with S = sum_i s_i and A = sum_i i s_i over the
+    readings i = 1..16 of a tick. The remainder r is carried to the next tick, so that dropping four bits causes no
+    bias.
+
+    Attributes:
+        previous_ramp_sum: A of the tick before.
+        remainder: r, 0 to 15.
+    """
+
+    previous_ramp_sum: int = 0
+    remainder: int = 0
+
+    def run(self, readings: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Decimate a block of ticks.
+
+        Args:
+            readings: of the 12-bit ADC, oldest first, shape (n, 16), n >= 1.
+
+        Returns:
+            -32768 to 32752 on the scale of `boxcar`, shape (n,); the first one after a start lacks half of its weight.
+        """
+        ramp_sum = np.einsum("ij,j->i", readings, _RAMP, dtype=np.int64)
+        triangle = (
+            np.concatenate([[self.previous_ramp_sum], ramp_sum[:-1]]) - ramp_sum + OVERSAMPLING * boxcar(readings)
+        )
+        # With carried remainders, an output is the step of the truncated running sum.
+        running_sum = np.concatenate([[self.remainder], self.remainder + np.cumsum(triangle)])
+        self.previous_ramp_sum, self.remainder = int(ramp_sum[-1]), int(running_sum[-1] % 2**_CIC_SHIFT)
+        return np.diff(running_sum >> _CIC_SHIFT)
+
+
+@dataclass
+class Biquads:
+    """Cascade of second-order sections with error feedback.
+
+    Each coefficient c is split into hi * 2**13 + lo, so that all products fit 32 bits. A section's output is rounded to
+    16 bits, but the rounding error e is fed back through the denominator: the recursion keeps 14 more bits, and the
+    poles of a slow filter do not amplify the rounding.
+
+        low = sum lo * v + 2**12 - ((hi_a1 e1 + hi_a2 e2) >> 1)
+        acc = sum hi * v + (low >> 13)               v: x, x1, x2, -y1, -y2 for b0, b1, b2, a1, a2
+        t   = (acc + 2**13) >> 14,  e = acc - t * 2**14,  y = t clipped to 16 bits
+
+    Only a filter that overshoots to four times full scale notices that sums wrap at 32 bits.
+
+    Attributes:
+        sections: in order.
+        delay_line: last two inputs and last two outputs of each section, newest first, shape (n_sections + 1, 2).
+        rounding_errors: last two of each section, newest first, Q14, shape (n_sections, 2).
+    """
+
+    sections: tuple[QuantisedBiquad, ...]
+    delay_line: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    rounding_errors: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+
+    def __post_init__(self) -> None:
+        """Start from zero unless a state is given."""
+        if not len(self.delay_line):
+            self.delay_line = np.zeros((len(self.sections) + 1, 2), np.int64)
+        if not len(self.rounding_errors):
+            self.rounding_errors = np.zeros((len(self.sections), 2), np.int64)
+
+    def run(self, values: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Filter a block of samples.
+
+        Args:
+            values: -32768 to 32767, shape (n,).
+
+        Returns:
+            Same range and shape.
+        """
+        coefficients = np.array(self.sections, dtype=np.int64)
+        values = np.ascontiguousarray(values, dtype=np.int64)
+        return _run_biquads(values, coefficients, self.delay_line, self.rounding_errors)
+
+
+@lazy_njit
+def _run_biquads(
+    values: NDArray[np.int64], sections: NDArray[np.int64], delay_line: NDArray[np.int64], errors: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    out = np.empty_like(values)
+    for k in range(len(values)):
+        v = values[k]
+        for s in range(len(sections)):
+            b0, b1, b2, a1, a2 = sections[s]
+            x1, x2 = delay_line[s]
+            y1, y2 = delay_line[s + 1]
+            feedback = (a1 >> 13) * errors[s, 0] + (a2 >> 13) * errors[s, 1]
+            low = (b0 & 8191) * v + (b1 & 8191) * x1 + (b2 & 8191) * x2 - (a1 & 8191) * y1 - (a2 & 8191) * y2
+            acc = (b0 >> 13) * v + (b1 >> 13) * x1 + (b2 >> 13) * x2 - (a1 >> 13) * y1 - (a2 >> 13) * y2
+            acc += (low + 4096 - (feedback >> 1)) >> 13
+            t = (((acc + 8192 + 2**31) & 0xFFFFFFFF) - 2**31) >> 14
+            errors[s, 1] = errors[s, 0]
+            errors[s, 0] = ((acc + 8192) & 16383) - 8192
+            delay_line[s, 1] = x1
+            delay_line[s, 0] = v
+            v = min(max(t, -32768), 32767)
+        delay_line[-1, 1] = delay_line[-1, 0]
+        delay_line[-1, 0] = v
+        out[k] = v
+    return out
 
 
 @dataclass
