@@ -28,7 +28,7 @@ from jointbench.identification.least_squares import TOLD_BY_PRIOR
 from jointbench.identification.settings import FitSettings
 from jointbench.identification.whiteness import Whiteness
 from jointbench.model import BaseParameters, Robot, Wrench, external_torques, model_columns
-from jointbench.model.motion_arrays import motion_arrays
+from jointbench.model.tree import motion_arrays
 from jointbench.recording import edit_sentence
 
 if TYPE_CHECKING:

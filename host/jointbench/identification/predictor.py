@@ -17,8 +17,7 @@ from jointbench.identification.model import FrictionState, Model
 from jointbench.model import Robot
 from jointbench.model.chosen_columns import DriveTerms
 from jointbench.model.model_columns import compensation_columns, compensation_parameter_names, drive_parameter_names
-from jointbench.model.motion_arrays import parameter_vector, plain_array
-from jointbench.model.tree import tree_of
+from jointbench.model.tree import parameter_vector, plain_array, tree_of
 
 
 class FullParameters(NamedTuple):

@@ -14,7 +14,7 @@ from jointbench.errors import FitError, RobotFileError, ShapeError
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
 from jointbench.model import Robot
-from jointbench.model.external import Wrench, external_torques
+from jointbench.model.wrenches import Wrench, external_torques
 from jointbench.recording import Run, Samples
 from jointbench.recording.log_table import MOST
 from jointbench.signals import (

@@ -1,12 +1,25 @@
 """Models of robots: links, joints, drives and limits from robot files, and their dynamics, linear in the parameters."""
 
-from jointbench.model.adjoint import inverse_dynamics_adjoint, regressor_adjoint
 from jointbench.model.base_parameters import BaseParameters, base_parameters
+from jointbench.model.catalogue import (
+    Module,
+    ModuleType,
+    assemble,
+    from_folder,
+    library_names,
+    load_robot,
+    module_types,
+)
 from jointbench.model.compensation import Compensation, sine_spring, spring
 from jointbench.model.drive import BevelDifferential, Coupling, Drive, DriveTrain
-from jointbench.model.energy import energy, energy_regressor, momentum_regressor
-from jointbench.model.equations_of_motion import EquationsOfMotion, equations_of_motion, kane_dynamics
-from jointbench.model.external import Wrench, external_torques
+from jointbench.model.equations_of_motion import (
+    EquationsOfMotion,
+    energy,
+    energy_regressor,
+    equations_of_motion,
+    kane_dynamics,
+    momentum_regressor,
+)
 from jointbench.model.floating_base import (
     FreeBaseMotion,
     floating_base_parameters,
@@ -15,11 +28,25 @@ from jointbench.model.floating_base import (
     floating_regressor,
     floating_standard_parameters,
 )
-from jointbench.model.inverse_dynamics import gravity_torques, hanging_pose, inverse_dynamics
-from jointbench.model.joint import Joint, Mimic, modified_dh
+from jointbench.model.inverse_dynamics import (
+    gravity_torques,
+    hanging_pose,
+    inverse_dynamics,
+    inverse_dynamics_adjoint,
+)
+from jointbench.model.joint import (
+    CORNERS,
+    PARAMETER_NAMES,
+    Capsule,
+    Foot,
+    Joint,
+    Link,
+    LinkAxis,
+    LinkKind,
+    Mimic,
+    modified_dh,
+)
 from jointbench.model.kinematics import forward_kinematics
-from jointbench.model.link import CORNERS, PARAMETER_NAMES, Capsule, Foot, Link, LinkAxis, LinkKind
-from jointbench.model.load import from_folder, library_names, load_robot
 from jointbench.model.model_columns import (
     compensation_columns,
     compensation_parameter_names,
@@ -30,8 +57,7 @@ from jointbench.model.model_columns import (
     model_columns,
     model_parameter_names,
 )
-from jointbench.model.module import Module, ModuleType, assemble, module_types
-from jointbench.model.regressor import NormalEquations, StreamingQR, normal_equations, regressor
+from jointbench.model.regressor import NormalEquations, StreamingQR, normal_equations, regressor, regressor_adjoint
 from jointbench.model.robot import Frame, Robot, robot_digests
 from jointbench.model.variants import (
     chain_of,
@@ -42,10 +68,12 @@ from jointbench.model.variants import (
     with_payload,
     with_reduced_limits,
 )
-from jointbench.model.zero_moment_point import (
+from jointbench.model.wrenches import (
+    Wrench,
     ZeroMomentPoint,
     base_wrench_regressor,
     center_of_mass,
+    external_torques,
     zero_moment_point,
 )
 

@@ -1,7 +1,8 @@
-"""Base parameters: what of a robot's parameters its joint torques can tell at all."""
+"""Base parameters: the combinations of a robot's parameters that its joint torques depend on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,11 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import ShapeError
-from jointbench.model.base_words import Group, group_table, groups_of
-from jointbench.model.grouping import grouping_matrix, independent_columns, random_columns
-from jointbench.model.model_columns import compensation_parameter_names, model_parameter_names
+from jointbench.errors import NumericalError, ShapeError
+from jointbench.model.base_words import Group, Regroup, group_table, groups_of
+from jointbench.model.joint import PARAMETER_NAMES
+from jointbench.model.model_columns import compensation_parameter_names, model_columns, model_parameter_names
+from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
+
+_PREFERENCE = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mcx", "mcy", "mcz", "Iyy", "m")
+"""Order in which a link's parameters are offered as base parameters: the ones usually grouped away come last."""
+
+_DEPENDENT = 1e-8
+"""Sine of a column's angle to those before it under which it counts as dependent. Rounding leaves about 1e-15 and
+true independence about 1e-2, so the exact value hardly matters; that the two stay apart is checked."""
+
+_SPAN_TOLERANCE = 1e-9
+"""Largest error, as a share of the largest element, of columns that others span."""
+
+_CLEAR_GAP = 1e4
+"""Least ratio between the smallest independent and the largest dependent sine for a rank to be believed."""
 
 _TERMS_SHOWN = 3
 
@@ -25,8 +40,8 @@ class BaseParameters:
     For every motion, columns @ pi == project(columns) @ group(pi).
 
     Attributes:
-        robot: whose they are.
-        rank: how many there are.
+        robot: the robot.
+        rank: their number.
         gap: ratio of the smallest independent to the largest dependent sine at the rank decision.
         names: one per base parameter, led by the parameter it is named for: "j2.Izz - 0.0729 j3.m + …".
         columns: index of each base parameter's leading column among the full ones, shape (rank,).
@@ -44,21 +59,21 @@ class BaseParameters:
 
     @property
     def n_full(self) -> int:
-        """How many full parameters there are."""
+        """Number of full parameters."""
         return len(self.full_names)
 
     @property
     def leading_names(self) -> tuple[str, ...]:
-        """Name of the parameter that leads each group."""
+        """Names of the parameters that lead the groups."""
         return tuple(self.full_names[column] for column in self.columns)
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Each base parameter in full: its terms, with the robot's lengths for coefficients, and in words."""
-        return groups_of(self.robot, self.full_names, self.columns.tolist(), self.grouping)
+        """The base parameters in full: their terms, with the robot's lengths for coefficients, and in words."""
+        return column_groups(self.robot, self.full_names, self.columns.tolist(), self.grouping)
 
     def table(self) -> str:
-        """Lines for a person: rank and gap, every base parameter as formula and in words, the lengths used."""
+        """Text of several lines: rank and gap, every base parameter as formula and in words, the lengths used."""
         head = (
             f"{self.rank} base parameters of {self.n_full} parameters; the rank's gap is {self.gap:.1e} "
             f"(smallest independent to largest dependent sine)"
@@ -66,7 +81,7 @@ class BaseParameters:
         return f"{head}\n{group_table(self.robot, self.groups)}"
 
     def project(self, full_columns: Array) -> Array:
-        """Keep of a full regressor (…, n_full) the columns of the base parameters, (…, rank).
+        """Select the columns of the base parameters, (…, rank), from a full regressor (…, n_full).
 
         Raises:
             ShapeError: the last axis is not n_full long.
@@ -84,10 +99,10 @@ class BaseParameters:
         self._check(values, "the parameter vector")
         return self.grouping @ values
 
-    def _check(self, array: Array, what: str) -> None:
+    def _check(self, array: Array, name: str) -> None:
         if array.shape[-1] != self.n_full:
             raise ShapeError(
-                f"{what} has {array.shape[-1]} columns; these base parameters group {self.n_full}: "
+                f"{name} has {array.shape[-1]} columns; these base parameters group {self.n_full}: "
                 f"{self.full_names[0]} … {self.full_names[-1]}"
             )
 
@@ -123,31 +138,125 @@ def base_parameters(robot: Robot, *, drives: bool = True, seed: int = 0) -> Base
     matrix = random_columns(robot, drives=drives, seed=seed)
     columns, gap = independent_columns(robot, matrix, names)
     grouping = grouping_matrix(matrix, columns)
-    shown = tuple(_group_name(names, column, row) for column, row in zip(columns, grouping, strict=True))
-    return BaseParameters(robot, len(columns), gap, shown, np.array(columns, dtype=np.intp), names, grouping)
+    group_names = tuple(_group_name(names, column, row) for column, row in zip(columns, grouping, strict=True))
+    return BaseParameters(robot, len(columns), gap, group_names, np.array(columns, dtype=np.intp), names, grouping)
 
 
 def doubled_compensations(base: BaseParameters) -> tuple[str, ...]:
-    """A sentence on each parameter of a compensation that no motion of the robot tells from others, or at all."""
-    said: list[str] = []
+    """Return a sentence for each parameter of a compensation that no motion tells from others, or at all."""
+    sentences: list[str] = []
     for name in compensation_parameter_names(base.robot):
         column = base.full_names.index(name)
         leaders = [base.leading_names[row] for row in np.flatnonzero(base.grouping[:, column])]
         if not leaders:
-            said.append(f"{name} acts on no joint whose torque is modelled, and is not told")
+            sentences.append(f"{name} acts on no joint whose torque is modelled, and is not told")
         elif name not in leaders:
-            said.append(f"{name} acts as {' and '.join(leaders)} in every motion, and is told only in sum with that")
-    return tuple(said)
+            sentences.append(
+                f"{name} acts as {' and '.join(leaders)} in every motion, and is told only in sum with that"
+            )
+    return tuple(sentences)
 
 
 def _group_name(names: tuple[str, ...], leader: int, row: Array) -> str:
     """Short reading of one group: the leading parameter, then the others by the size of their share."""
     row = row.round(9)  # so that order and digits do not hang on the last bits
-    by_share = np.argsort(-np.abs(row), kind="stable")
-    others = [k for k in by_share if row[k] != 0.0 and k != leader]
+    share_order = np.argsort(-np.abs(row), kind="stable")
+    other_columns = [k for k in share_order if row[k] != 0.0 and k != leader]
     terms = [names[leader]]
-    for k in others[:_TERMS_SHOWN]:
+    for k in other_columns[:_TERMS_SHOWN]:
         share = abs(row[k])
         factor = "" if share == 1.0 else f"{share:.3g} "
         terms.append(f"{'+' if row[k] > 0 else '-'} {factor}{names[k]}")
-    return " ".join(terms) + (" + …" if len(others) > _TERMS_SHOWN else "")
+    return " ".join(terms) + (" + …" if len(other_columns) > _TERMS_SHOWN else "")
+
+
+def column_groups(robot: Robot, names: Sequence[str], columns: Sequence[int], grouping: Array) -> tuple[Group, ...]:
+    """Groups of full parameters by their leading columns, with the robot's lengths for coefficients, and in words.
+
+    Args:
+        robot: the robot.
+        names: of its full parameters, as of `model_parameter_names`, with drives or without.
+        columns: index of each group's leading parameter.
+        grouping: K of base = K @ pi, shape (len(columns), len(names)).
+    """
+    drives = any(name.rsplit(".", 1)[1] not in PARAMETER_NAMES for name in names)
+    return groups_of(robot, names, columns, grouping, regrouping(columns, drives=drives))
+
+
+def regrouping(columns: Sequence[int], *, drives: bool) -> Regroup:
+    """Return the function that groups the parameters of a robot with other lengths by the same leading columns."""
+
+    def regroup(robot: Robot) -> Array | None:
+        matrix = random_columns(robot, drives=drives, seed=0, rows_per_column=2)
+        grouping = grouping_matrix(matrix, columns)
+        error = np.abs(matrix[:, columns] @ grouping - matrix).max()
+        return grouping if error <= _SPAN_TOLERANCE * np.abs(matrix).max() else None
+
+    return regroup
+
+
+def random_columns(robot: Robot, *, drives: bool, seed: int, rows_per_column: int = 10) -> Array:
+    """Return the model's columns on random motion, shape (n_rows, n_full).
+
+    Ten rows per column make the chance of a near-dependent sample set vanish; two do where the rank is known.
+    """
+    names = model_parameter_names(robot, drives=drives)
+    samples = rows_per_column * (len(names) // max(1, int(robot.modelled.sum())) + 1)
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-np.pi, np.pi, (samples, robot.n_joints))
+    dq, ddq = 2.0 * rng.standard_normal((2, samples, robot.n_joints))
+    return model_columns(robot, q, dq, ddq)[0] if drives else regressor(robot, q, dq, ddq)
+
+
+def independent_columns(robot: Robot, matrix: Array, names: Sequence[str]) -> tuple[list[int], float]:
+    """Return the first independent columns in the order of preference, and the gap of the decision.
+
+    Columns are offered by their names: link by link from base to tip, each link's by `_PREFERENCE`, then the drives'.
+
+    Raises:
+        NumericalError: no clear gap separates independent from dependent columns.
+    """
+    lengths = np.linalg.norm(matrix, axis=0)
+    scale = lengths.max()
+    basis = np.empty((matrix.shape[0], 0))
+    independent: list[int] = []
+    sines: list[float] = []
+    for column in _preferred_order(names):
+        remainder = matrix[:, column] / max(lengths[column], _DEPENDENT * scale)
+        for _ in range(2):  # the second pass removes what rounding of the first leaves (Kahan: twice is enough)
+            remainder = remainder - basis @ (basis.T @ remainder)
+        sine = float(np.linalg.norm(remainder))
+        sines.append(sine)
+        if sine > _DEPENDENT:
+            independent.append(column)
+            basis = np.column_stack([basis, remainder / sine])
+    smallest_independent = min((sine for sine in sines if sine > _DEPENDENT), default=0.0)
+    largest_dependent = max((sine for sine in sines if sine <= _DEPENDENT), default=0.0)
+    gap = smallest_independent / max(largest_dependent, np.finfo(float).eps)
+    if gap < _CLEAR_GAP:
+        raise NumericalError(
+            f"robot {robot.name!r}: no clear gap between independent and dependent parameters: the weakest of "
+            f"{len(independent)} independent columns has sine {smallest_independent:.2g}, the strongest dependent one "
+            f"{largest_dependent:.2g} (ratio {gap:.2g}, needed {_CLEAR_GAP:.0e}); look for angles or lengths that are "
+            f"almost but not exactly 0 or 90 degrees"
+        )
+    return sorted(independent), gap
+
+
+def grouping_matrix(matrix: Array, columns: Sequence[int]) -> Array:
+    """Return K of matrix = matrix[:, columns] @ K, shape (n_columns, n_full); the columns are independent."""
+    q, r = np.linalg.qr(matrix[:, columns])
+    grouping: Array = np.linalg.solve(r, q.T @ matrix).astype(np.float64)
+    # Rounding leaves about 1e-14 where a column takes no part in a group; geometry leaves much more where it does.
+    grouping[np.abs(grouping) < 1e-10] = 0.0
+    grouping[:, columns] = np.eye(len(columns))
+    return grouping
+
+
+def _preferred_order(names: Sequence[str]) -> list[int]:
+    split = [name.rsplit(".", 1) for name in names]
+    owner_order = {owner: i for i, owner in enumerate(dict.fromkeys(owner for owner, _ in split))}
+    quantity_order = {quantity: i for i, quantity in enumerate(_PREFERENCE)}
+    link_columns = [k for k, (_, quantity) in enumerate(split) if quantity in quantity_order]
+    link_columns.sort(key=lambda k: (owner_order[split[k][0]], quantity_order[split[k][1]]))
+    return link_columns + [k for k, (_, quantity) in enumerate(split) if quantity not in quantity_order]

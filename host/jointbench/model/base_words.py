@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.model.grouping import grouping_matrix, random_columns
-from jointbench.model.joint import Joint
-from jointbench.model.link import PARAMETER_NAMES
+from jointbench.model.joint import PARAMETER_NAMES, Joint
 from jointbench.model.robot import Robot
+
+Regroup = Callable[[Robot], Array | None]
+"""Grouping of a robot with other lengths by the same leading columns; None where these are not its base parameters."""
 
 _NOTHING = 1e-12
 """Below this a length [m] or the sine of an angle is what rounding left of zero."""
+
+_MOST_LENGTHS = 24
+"""Beyond it the polynomials have too many terms to be worth their time: a regressor for each of them."""
+
+_SPARE = 4
+"""Geometries more than there are unknowns: what is no polynomial does not fit them."""
+
+_ROUNDING = 1e-6
+"""How far interpolation may leave a factor from a multiple of a half; rounding leaves 1e-12, and 1e-9 where a random
+geometry is nearly degenerate."""
+
+_EXACT = 1e-9
+"""How far a polynomial's value may be from the coefficient that it stands for."""
+
+_FEW = 3
+"""Up to so many neighbouring parameters are written out; of more, the first and the last."""
+
+_WIDTH = 120
+
+_OF_DRIVES = {"viscous": "viscous friction", "coulomb": "Coulomb friction", "offset": "torque offset"}
+
+_OF_COMPENSATIONS = {"sine": "torque by the sine", "cosine": "torque by the cosine"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +100,6 @@ def _directions(joint: Joint) -> dict[str, Array]:
     return dict(zip("xyz", np.eye(3), strict=True))
 
 
-_MOST_LENGTHS = 24
-"""Beyond it the polynomials have too many terms to be worth their time: a regressor for each of them."""
-
-_SPARE = 4
-"""Geometries more than there are unknowns: what is no polynomial does not fit them."""
-
-_ROUNDING = 1e-6
-"""How far interpolation may leave a factor from a multiple of a half; rounding leaves 1e-12, and 1e-9 where a random
-geometry is nearly degenerate."""
-
-_EXACT = 1e-9
-"""How far a polynomial's value may be from the coefficient that it stands for."""
-
-
 @dataclass(frozen=True)
 class Polynomial:
     """A sum of numbers times lengths.
@@ -139,9 +148,7 @@ def number(value: float) -> Polynomial:
     return Polynomial(((value, ()),))
 
 
-def length_polynomials(
-    robot: Robot, columns: Sequence[int], grouping: Array, *, drives: bool
-) -> dict[tuple[int, int], Polynomial]:
+def length_polynomials(robot: Robot, grouping: Array, regroup: Regroup) -> dict[tuple[int, int], Polynomial]:
     """Recognise the coefficients of a grouping as polynomials of second degree in the robot's lengths.
 
     With the angles kept, the grouping is computed for as many random sets of lengths as such a polynomial has terms,
@@ -150,9 +157,8 @@ def length_polynomials(
 
     Args:
         robot: the robot.
-        columns: leading column of each group.
-        grouping: K of base = K @ pi, shape (n_columns, n_full).
-        drives: whether the full parameters are those of the drives too.
+        grouping: K of base = K @ pi, shape (n_groups, n_full).
+        regroup: K of the robot with other lengths.
 
     Returns:
         Polynomials by row and column of K, for the coefficients that are not zero and were recognised.
@@ -164,9 +170,8 @@ def length_polynomials(
     draws = np.random.default_rng(0).uniform(0.5, 1.5, (len(monomials) + _SPARE, len(lengths)))
     samples: list[Array] = []
     for values in draws:
-        matrix = random_columns(with_lengths(robot, lengths, values), drives=drives, seed=0, rows_per_column=2)
-        sample = grouping_matrix(matrix, columns)
-        if not np.allclose(matrix[:, columns] @ sample, matrix, rtol=0.0, atol=_EXACT * np.abs(matrix).max()):
+        sample = regroup(with_lengths(robot, lengths, values))
+        if sample is None:
             return {}  # these lengths are special: with others there would be more base parameters
         samples.append(sample)
     taken = np.nonzero(grouping)
@@ -201,15 +206,6 @@ def _product(factor: float, symbols: tuple[str, ...]) -> str:
     return " ".join((*shown, *symbols))
 
 
-_FEW = 3
-"""Up to so many neighbouring parameters are written out; of more, the first and the last."""
-
-_WIDTH = 120
-
-_OF_DRIVES = {"viscous": "viscous friction", "coulomb": "Coulomb friction", "offset": "torque offset"}
-_OF_COMPENSATIONS = {"sine": "torque by the sine", "cosine": "torque by the cosine"}
-
-
 @dataclass(frozen=True)
 class Term:
     """Parameters of one kind that enter a group with the same coefficient.
@@ -242,17 +238,19 @@ class Group:
     words: str
 
 
-def groups_of(robot: Robot, names: Sequence[str], columns: Sequence[int], grouping: Array) -> tuple[Group, ...]:
-    """Say each row of a grouping.
+def groups_of(
+    robot: Robot, names: Sequence[str], columns: Sequence[int], grouping: Array, regroup: Regroup
+) -> tuple[Group, ...]:
+    """Describe each row of a grouping, as a formula and in words.
 
     Args:
         robot: the robot.
         names: of the full parameters.
         columns: index of each row's leading parameter.
         grouping: K of base = K @ pi, shape (len(columns), len(names)).
+        regroup: K of the robot with other lengths.
     """
-    drives = any(name.rsplit(".", 1)[1] not in PARAMETER_NAMES for name in names)
-    known = length_polynomials(robot, columns, grouping, drives=drives)
+    known = length_polynomials(robot, grouping, regroup)
     groups: list[Group] = []
     for row, leader in enumerate(columns):
         coefficients = {

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.model.model_columns import CompensationTerms, Sign, drive_columns, drive_parameter_names
-from jointbench.model.motion_arrays import motion_batch
 from jointbench.model.robot import Robot
-from jointbench.model.tree import Indices, Slots, tree_of
+from jointbench.model.tree import Indices, Slots, motion_batch, tree_of
 
 
 @dataclass(frozen=True, eq=False)

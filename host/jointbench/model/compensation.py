@@ -9,7 +9,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import RobotError
-from jointbench.model.link import PARAMETER_NAMES
+from jointbench.model.joint import PARAMETER_NAMES
 
 Columns = Callable[[Array, Array, Array], Array]
 """Position [rad or m], velocity and acceleration of some joints, shape (n, n_joints) each, to an array of shape

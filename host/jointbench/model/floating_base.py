@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import IDENTITY, Array
 from jointbench.errors import ShapeError
-from jointbench.model.base_parameters import BaseParameters, base_parameters
-from jointbench.model.base_words import Group, groups_of
-from jointbench.model.energy import momentum_regressor
+from jointbench.model.base_parameters import BaseParameters, base_parameters, column_groups
+from jointbench.model.base_words import Group
+from jointbench.model.equations_of_motion import momentum_regressor
 from jointbench.model.inverse_dynamics import inverse_dynamics
 from jointbench.model.model_columns import model_parameter_names
-from jointbench.model.motion_arrays import motion_arrays
 from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
+from jointbench.model.tree import motion_arrays
 from jointbench.model.variants import BASE_JOINTS, on_free_base, with_passive
 
 
@@ -270,4 +270,4 @@ class _OfFreeBase(BaseParameters):
     def groups(self) -> tuple[Group, ...]:
         names = model_parameter_names(self.robot, drives=False)
         grouping = np.pad(self.grouping, ((0, 0), (_BEFORE, 0)))
-        return groups_of(self.robot, names, (self.columns + _BEFORE).tolist(), grouping)
+        return column_groups(self.robot, names, (self.columns + _BEFORE).tolist(), grouping)

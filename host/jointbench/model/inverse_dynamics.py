@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import RobotError
-from jointbench.model.motion_arrays import motion_arrays, motion_batch, parameter_vector, plain_array, result_array
 from jointbench.model.robot import Robot
-from jointbench.model.tree import tree_of
+from jointbench.model.tree import motion_arrays, motion_batch, parameter_vector, plain_array, result_array, tree_of
 
 
 def inverse_dynamics(
@@ -52,6 +51,39 @@ def inverse_dynamics(
     out = result_array(out, q.shape)
     fill_torques(tree_of(robot), parameters.reshape(-1, 10), q, dq, ddq, out)
     return out
+
+
+def inverse_dynamics_adjoint(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, standard_parameters: ArrayLike, weights: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Derivatives of a weighted sum of joint torques by the motion.
+
+    d(Σ weights * tau(q, dq, ddq)) / d(q, dq, ddq), tau as of `inverse_dynamics`. Samples do not see each other: with
+    the weight of one torque at each sample, these are that torque's derivatives.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
+            m, m/s, m/s² for prismatic joints.
+        standard_parameters: ten per link in link order, shape (10 * n_links,), as `robot.standard_parameters`.
+        weights: of each torque, shape (n_samples, n_joints).
+
+    Returns:
+        Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
+
+    Raises:
+        ShapeError: the arrays differ in shape, or do not match the robot.
+
+    Source: as `regressor_adjoint`; the weights act as speeds of a virtual motion, whose power the sum is.
+    """
+    from jointbench.model.kernels import fill_torque_slopes
+
+    q, dq, ddq, weights = motion_batch(robot, q=q, dq=dq, ddq=ddq, weights=weights)
+    links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
+    out = np.empty((len(q), 3 * robot.n_joints))
+    fill_torque_slopes(tree_of(robot), links, q, dq, ddq, weights, out)
+    by_q, by_dq, by_ddq = np.split(out, 3, axis=1)
+    return by_q, by_dq, by_ddq
 
 
 def gravity_torques(robot: Robot, q: ArrayLike, standard_parameters: ArrayLike) -> Array:

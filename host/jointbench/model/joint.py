@@ -1,15 +1,255 @@
-"""Joints: where one sits on its parent, how it moves, how far; and links that are fixed to each other."""
+"""Links with their inertia, shape and feet, and the joints that move them."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, cast
 
 import numpy as np
 
 from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
-from jointbench.model.link import Link
+from jointbench.errors import RobotError
+
+PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+"""The ten standard parameters of a link in their order everywhere; inertia about the link frame's origin."""
+
+CORNERS = ("front left", "front right", "rear right", "rear left")
+
+_FLAT = 1e-3  # [m]
 
 Z_AXIS: Vector3 = (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points no farther than `radius` from a segment, its axis, that is fixed to a link or to the base.
+
+    Attributes:
+        link: whose room it is: the link itself, what is fixed to it, or the base.
+        joint: index of the joint that moves it; -1 for the base.
+        start, end: of the axis, in the frame of that joint's link [m]; equal for a ball.
+        radius: above zero [m].
+    """
+
+    link: str
+    joint: int
+    start: Vector3
+    end: Vector3
+    radius: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid body fixed to its joint's frame; its inertia is optional and may be a guess.
+
+    Attributes:
+        name: unique within the robot.
+        mass: [kg].
+        center_of_mass: in the link frame [m].
+        inertia_about_center_of_mass: in the axes of the link frame [kg·m²].
+        assumed: True when the values are plausible rather than published or measured.
+        neglected: True where no inertia is given because it is taken for nothing, not because it is unknown.
+    """
+
+    name: str
+    mass: float | None = None
+    center_of_mass: Vector3 | None = None
+    inertia_about_center_of_mass: Matrix3 | None = None
+    assumed: bool = False
+    neglected: bool = False
+
+    @property
+    def modelled(self) -> bool:
+        """Whether it has parameters of its own: all links but the neglected ones."""
+        return self.mass is not None or not self.neglected
+
+    @property
+    def standard_parameters(self) -> Array | None:
+        """The link's ten parameters in the order of PARAMETER_NAMES, shape (10,), or None where not known.
+
+        The inertia moves to the link frame by the parallel-axis theorem: I = I_c + m (|c|² E - c cᵀ).
+        """
+        if self.mass is None or self.center_of_mass is None or self.inertia_about_center_of_mass is None:
+            return None if self.modelled else np.zeros(len(PARAMETER_NAMES))
+        c = np.array(self.center_of_mass)
+        inertia = np.array(self.inertia_about_center_of_mass) + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        upper = inertia[np.triu_indices(3)]
+        return np.concatenate([[self.mass], self.mass * c, upper])
+
+    @property
+    def physical_fault(self) -> str | None:
+        """Say why no body can have this inertia, or None when one can (or none is given).
+
+        A body exists when its mass is positive and the second moments about its centre of mass,
+        S = tr(I)/2 E - I, are positive definite: the triangle inequality of the principal inertias.
+        """
+        if self.mass is None or self.inertia_about_center_of_mass is None:
+            return None
+        if self.mass <= 0.0:
+            return f"mass {self.mass:g} kg is not positive"
+        low, middle, high = np.linalg.eigvalsh(np.array(self.inertia_about_center_of_mass))
+        if low <= 0.0:
+            return f"smallest principal inertia {low:.4g} kg·m² is not positive"
+        if low + middle <= high:
+            return (
+                f"principal inertias {low:.4g}, {middle:.4g}, {high:.4g} kg·m² break the triangle inequality: "
+                f"the largest must be less than the sum of the others"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class LinkAxis:
+    """The line on which a link's centre of mass lies, from the joint at its start to its end.
+
+    Attributes:
+        link: its name.
+        start, end: in the link's frame [m].
+    """
+
+    link: str
+    start: Vector3
+    end: Vector3
+
+    def __post_init__(self) -> None:
+        """Refuse an axis without a direction.
+
+        Raises:
+            RobotError: it starts where it ends.
+        """
+        if self.length == 0.0:
+            raise RobotError(f"the axis of link {self.link!r} starts where it ends; give two places on it")
+
+    @cached_property
+    def length(self) -> float:
+        """[m]."""
+        return float(np.linalg.norm(np.subtract(self.end, self.start)))
+
+    @cached_property
+    def direction(self) -> Array:
+        """From start to end, of length 1, shape (3,)."""
+        return np.subtract(self.end, self.start) / self.length
+
+    def along(self, point: Vector3) -> float:
+        """How far along the axis a place of the link's frame is [m], from its start."""
+        return float(np.subtract(point, self.start) @ self.direction)
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """Links of one mass, whose centres of mass are equally far along their axes, as a left and a right thigh are.
+
+    Attributes:
+        name: of the kind.
+        links: their axes, at least one, of one length.
+    """
+
+    name: str
+    links: tuple[LinkAxis, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no kind.
+
+        Raises:
+            RobotError: it has no links, or their axes have different lengths.
+        """
+        if not self.links:
+            raise RobotError(f"link kind {self.name!r} has no links; name at least one")
+        for axis in self.links:
+            if not np.isclose(axis.length, self.length, rtol=1e-6, atol=0.0):
+                raise RobotError(
+                    f"link kind {self.name!r}: the axis of {axis.link!r} is {1e3 * axis.length:g} mm long, that of "
+                    f"{self.links[0].link!r} {1e3 * self.length:g} mm; links of one kind are alike"
+                )
+
+    @property
+    def length(self) -> float:
+        """Of the axes [m]."""
+        return self.links[0].length
+
+
+@dataclass(frozen=True)
+class Foot:
+    """A flat sole, and where its sensors are.
+
+    Attributes:
+        name: of the foot, and of the board that reads its sensors.
+        joint: index of the joint that moves it; -1 for the base.
+        corners: places of the sensors in the frame of that joint's link [m], in the order of CORNERS.
+    """
+
+    name: str
+    joint: int
+    corners: tuple[Vector3, Vector3, Vector3, Vector3]
+
+    def __post_init__(self) -> None:
+        """Refuse corners that span no sole.
+
+        Raises:
+            RobotError: they are not flat, or do not go round it in the order of CORNERS.
+        """
+        corners = np.array(self.corners)
+        sides = np.roll(corners, -1, axis=0) - corners
+        areas = np.cross(sides, np.roll(sides, -1, axis=0))
+        if not (areas @ areas.mean(axis=0) > 0.0).all():
+            raise RobotError(
+                f"foot {self.name!r}: its corners go round no sole; give four in the order {', '.join(CORNERS)}"
+            )
+        off = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
+        if off > _FLAT:
+            raise RobotError(
+                f"foot {self.name!r}: its corners lie {1e3 * off:.1f} mm off a plane; a sole is flat to "
+                f"{1e3 * _FLAT:g} mm"
+            )
+
+    @cached_property
+    def origin(self) -> Array:
+        """Middle of the corners in the link's frame [m], shape (3,)."""
+        return np.array(self.corners).mean(axis=0)
+
+    @cached_property
+    def axes(self) -> Array:
+        """Forward, left and up in the link's frame as columns, shape (3, 3)."""
+        front_left, front_right, rear_right, rear_left = np.array(self.corners)
+        forward = front_left + front_right - rear_left - rear_right
+        up = np.cross(forward, front_left + rear_left - front_right - rear_right)
+        x, z = forward / np.linalg.norm(forward), up / np.linalg.norm(up)
+        return np.stack([x, np.cross(z, x), z], axis=1).astype(np.float64)
+
+    @cached_property
+    def points(self) -> Array:
+        """The corners in the sole's plane, forward and left of its middle [m], shape (4, 2)."""
+        return (np.array(self.corners) - self.origin) @ self.axes[:, :2]
+
+    def pressure_point(self, forces: Array) -> Array:
+        """Where the ground's pressure acts, forward and left of the sole's middle: sum of f_i p_i over sum of f_i [m].
+
+        On a flat ground this is the zero-moment point.
+
+        Args:
+            forces: at the corners, normal to the sole and positive when it is pressed [N], shape (..., 4).
+
+        Returns:
+            Shape (..., 2); NaN where the forces' sum is not above zero.
+        """
+        total = forces.sum(axis=-1, keepdims=True)
+        return np.divide(forces @ self.points, total, out=np.full((*forces.shape[:-1], 2), np.nan), where=total > 0.0)
+
+    def distance_to_edge(self, points: Array) -> Array:
+        """How far points of the sole are from its nearest edge, between the corners [m]; negative outside.
+
+        Args:
+            points: forward and left of the sole's middle [m], shape (..., 2).
+
+        Returns:
+            Shape (...).
+        """
+        along = np.roll(self.points, -1, axis=0) - self.points
+        # The corners go round clockwise as seen from above, so that the right of each side is inside.
+        inwards = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+        return np.asarray((points @ inwards.T - (self.points * inwards).sum(axis=1)).min(axis=-1), dtype=np.float64)
 
 
 @dataclass(frozen=True)

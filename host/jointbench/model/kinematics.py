@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array, Vector3
-from jointbench.model.motion_arrays import motion_arrays
 from jointbench.model.robot import Robot
+from jointbench.model.tree import motion_arrays
 
 
 def forward_kinematics(robot: Robot, q: ArrayLike) -> tuple[Array, Array]:

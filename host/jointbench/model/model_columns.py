@@ -13,10 +13,10 @@ from jointbench.arrays import Array
 from jointbench.errors import RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Drive
-from jointbench.model.link import PARAMETER_NAMES
-from jointbench.model.motion_arrays import motion_arrays
+from jointbench.model.joint import PARAMETER_NAMES
 from jointbench.model.regressor import regressor
 from jointbench.model.robot import Robot
+from jointbench.model.tree import motion_arrays
 
 _OF_JOINT = ("rotor_inertia", "viscous", "coulomb", "offset")
 _OF_COUPLED_MOTOR = ("rotor_inertia", "viscous", "coulomb")

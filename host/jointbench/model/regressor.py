@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
-from jointbench.model.motion_arrays import motion_batch, result_array
 from jointbench.model.robot import Robot
-from jointbench.model.tree import tree_of
+from jointbench.model.tree import motion_batch, plain_array, result_array, tree_of
+
+_SAMPLES = 256
+"""Of which the regressor is there at a time: of six joints 0.7 MB, which a processor's caches hold."""
 
 
 def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Array | None = None) -> Array:
@@ -53,8 +55,43 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, out: Ar
     return out
 
 
-_SAMPLES = 256
-"""Of which the regressor is there at a time: of six joints 0.7 MB, which a processor's caches hold."""
+def regressor_adjoint(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, weights: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Derivatives of a weighted sum of the regressor's elements by the motion.
+
+    d(Σ weights * W(q, dq, ddq)) / d(q, dq, ddq), W as of `regressor`. With weights = df/dW it is the gradient of any
+    f(W), by one pass over the samples however many joints there are.
+
+    Args:
+        robot: the kinematic tree.
+        q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
+            m, m/s, m/s² for prismatic joints.
+        weights: of W's shape, (n_samples * n_joints, 10 * n_links). Where W is always zero, they do not count.
+
+    Returns:
+        Derivatives by q, dq and ddq, shape (n_samples, n_joints) each.
+
+    Raises:
+        ShapeError: the arrays differ in shape, or do not match the robot.
+
+    Source: reverse accumulation (Griewank & Walther, Evaluating Derivatives, 2008, ch. 3) of the recursion of
+    `regressor`.
+    """
+    from jointbench.model.kernels import fill_regressor_slopes
+
+    q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
+    weights = plain_array(np.asarray(weights, dtype=np.float64))
+    shape = (len(q) * robot.n_joints, 10 * robot.n_links)
+    if weights.shape != shape:
+        raise ShapeError(f"weights has shape {weights.shape}; the regressor of {len(q)} samples has {shape}")
+    if not robot.modelled_links.all():
+        weights = weights * np.repeat(robot.modelled_links, 10)
+    out = np.empty((len(q), 3 * robot.n_joints))
+    weights = weights.reshape(len(q), robot.n_joints, robot.n_links, 10)
+    fill_regressor_slopes(tree_of(robot), q, dq, ddq, weights, out)
+    by_q, by_dq, by_ddq = np.split(out, 3, axis=1)
+    return by_q, by_dq, by_ddq
 
 
 @dataclass(frozen=True, eq=False)

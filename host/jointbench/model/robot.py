@@ -16,8 +16,7 @@ from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
 from jointbench.errors import RobotError, RobotFileError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Coupling, Drive, DriveTrain
-from jointbench.model.joint import Joint, Mimic
-from jointbench.model.link import Capsule, Foot, Link, LinkKind
+from jointbench.model.joint import Capsule, Foot, Joint, Link, LinkKind, Mimic
 
 MOST_JOINTS = 40
 STANDARD_GRAVITY: Vector3 = (0.0, 0.0, -9.80665)

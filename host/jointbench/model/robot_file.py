@@ -11,8 +11,19 @@ from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.errors import RobotError
 from jointbench.model.compensation import KINDS as COMPENSATION_KINDS
 from jointbench.model.drive import DRIVE_KINDS, BevelDifferential, Coupling, Drive
-from jointbench.model.joint import Joint, Mimic, Placed, joined, modified_dh
-from jointbench.model.link import CORNERS, Capsule, Foot, Link, LinkAxis, LinkKind
+from jointbench.model.joint import (
+    CORNERS,
+    Capsule,
+    Foot,
+    Joint,
+    Link,
+    LinkAxis,
+    LinkKind,
+    Mimic,
+    Placed,
+    joined,
+    modified_dh,
+)
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.model.table import Table, read_table
 from jointbench.model.variants import with_compensations, with_payload

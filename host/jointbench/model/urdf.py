@@ -12,10 +12,9 @@ import scipy  # each of its parts is imported where it is first used: all take a
 
 from jointbench.arrays import IDENTITY, Array, Vector3
 from jointbench.model.drive import Drive
-from jointbench.model.element import Element, read_xml
-from jointbench.model.joint import Joint, Mimic, Placed, as_matrix, joined
-from jointbench.model.link import Capsule, Link
+from jointbench.model.joint import Capsule, Joint, Link, Mimic, Placed, as_matrix, joined
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
+from jointbench.model.table import Element, read_xml
 
 
 @dataclass(frozen=True, eq=False)

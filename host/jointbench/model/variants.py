@@ -12,8 +12,7 @@ from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.errors import ExcitationError, RobotError, RobotFileError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Drive
-from jointbench.model.joint import Joint, Placed, joined
-from jointbench.model.link import Link, LinkKind
+from jointbench.model.joint import Joint, Link, LinkKind, Placed, joined
 from jointbench.model.robot import Robot
 
 SUFFIXES = (".toml", ".urdf")

@@ -25,7 +25,7 @@ from jointbench.model import (
     known_drive_parameters,
     model_parameter_names,
 )
-from jointbench.model.motion_arrays import parameter_vector
+from jointbench.model.tree import parameter_vector
 
 USABLE_TORQUE = 0.8
 """Share of the torque limit that a model known beforehand may ask for: the rest is for its error."""

@@ -14,7 +14,7 @@ from jointbench.identification.drives.harmonic_joint import MotorRows, motor_row
 from jointbench.identification.judgement import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.model import BaseParameters, Robot, base_parameters
-from jointbench.model.motion_arrays import parameter_vector
+from jointbench.model.tree import parameter_vector
 
 _STEPS = 50
 _CONVERGED = 1e-9

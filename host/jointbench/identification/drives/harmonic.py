@@ -27,7 +27,7 @@ from jointbench.identification.friction.memory import Carriers, FrictionWithMemo
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import weighted_least_squares
 from jointbench.model import Robot
-from jointbench.model.motion_arrays import motion_arrays
+from jointbench.model.tree import motion_arrays
 from jointbench.signals import Motion
 
 

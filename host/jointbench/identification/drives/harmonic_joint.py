@@ -18,7 +18,7 @@ from jointbench.identification.drives.prediction import HARMONIC_PARAMETERS, Loa
 from jointbench.identification.judgement import Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.model import BaseParameters, Robot, model_columns, regressor
-from jointbench.model.motion_arrays import motion_arrays
+from jointbench.model.tree import motion_arrays
 
 
 class MotorRows(NamedTuple):

@@ -13,8 +13,7 @@ from jointbench.errors import FitError
 from jointbench.identification.predictor import DriveTorque
 from jointbench.model import BaseParameters, Robot, inverse_dynamics
 from jointbench.model.kernels import Doubles, fill_torques, kernel, part
-from jointbench.model.motion_arrays import plain_array
-from jointbench.model.tree import Tree, tree_of
+from jointbench.model.tree import Tree, plain_array, tree_of
 
 _REST = 1e-3
 """Share of a joint's fastest reference within which Coulomb friction grows in proportion instead of at once."""

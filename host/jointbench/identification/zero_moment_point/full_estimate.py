@@ -29,7 +29,7 @@ from jointbench.model import (
     floating_regressor,
     forward_kinematics,
 )
-from jointbench.model.grouping import grouping_matrix, independent_columns
+from jointbench.model.base_parameters import grouping_matrix, independent_columns
 from jointbench.model.variants import BASE_JOINTS, on_free_base
 
 _SAME_LINE = 1e-6

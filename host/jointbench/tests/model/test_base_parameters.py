@@ -18,6 +18,7 @@ from jointbench.model import (
     modified_dh,
     regressor,
 )
+from jointbench.model.base_parameters import regrouping
 from jointbench.model.base_words import Polynomial, length_polynomials, lengths_of, with_lengths
 from jointbench.tests.model.test_three_forms import Peer
 
@@ -299,17 +300,19 @@ def test_recognition_is_exact(off: float, recognised: bool) -> None:
     grouping = base.grouping.copy()
     grouping[row, column] += off
 
-    found = length_polynomials(robot, base.columns.tolist(), grouping, drives=False)
+    polynomials = length_polynomials(robot, grouping, regrouping(base.columns.tolist(), drives=False))
 
-    assert found.get((row, column)) == (Polynomial(((1.0, ("a4",)),)) if recognised else None)
-    assert found[row, base.full_names.index("j6.m")] == Polynomial(((1.0, ("a4",)),))
+    assert polynomials.get((row, column)) == (Polynomial(((1.0, ("a4",)),)) if recognised else None)
+    assert polynomials[row, base.full_names.index("j6.m")] == Polynomial(((1.0, ("a4",)),))
 
 
 def test_columns_that_do_not_span_have_no_polynomials() -> None:
     robot = load_robot("cobot6")
     base = base_parameters(robot, drives=False)
 
-    assert length_polynomials(robot, base.columns.tolist()[1:], base.grouping[1:], drives=False) == {}
+    regroup = regrouping(base.columns.tolist()[1:], drives=False)
+
+    assert length_polynomials(robot, base.grouping[1:], regroup) == {}
 
 
 def test_words_of_drives() -> None:
