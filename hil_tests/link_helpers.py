@@ -18,6 +18,7 @@ COBOT_BUS = HERE / "benches" / "cobot6_bus.toml"
 NURSING_ARM = HERE / "benches" / "nursing_arm.toml"
 NURSING_DUAL = HERE / "benches" / "nursing_dual.toml"
 REHAB_ARM = HERE / "benches" / "rehab_arm.toml"
+REHAB_PLANT = HERE / "virtual_bench" / "plants" / "rehab_arm.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,28 @@ def bench_with_program(folder: Path, joint: str, program: str, like: Path = COBO
     path = folder / "bench.toml"
     path.write_text(text.replace(entry, f'{entry}program = "{own}"\n'))
     return path
+
+
+def rehab_arm_with_a_free_hand(folder: Path) -> Path:
+    """A bench file, beside a robot's and a plant's, of the rehabilitation arm without the motor of its fifth joint."""
+    folder.mkdir(parents=True, exist_ok=True)
+    library = HERE.parent / "host" / "jointbench" / "model" / "library"
+    robot, plant = folder / "rehab_arm.toml", folder / "plant.toml"
+    robot.write_text(_without_motor(library / "rehab_arm.toml", "[joints.drive]", "\n\n"), encoding="utf-8")
+    plant.write_text(_without_motor(REHAB_PLANT, "rotor_inertia_kg_m2", "torque_range_Nm = 5\n"), encoding="utf-8")
+    with plant.open("a", encoding="utf-8") as file:
+        file.write("coulomb_Nm = 0.006\nviscous_Nms_rad = 0.01\n")  # of plain ball bearings
+    path = folder / "bench.toml"
+    text = REHAB_ARM.read_text(encoding="utf-8").replace('robot = "rehab_arm"', f'robot = "{robot}"')
+    path.write_text(text.replace("../virtual_bench/plants/rehab_arm.toml", str(plant)), encoding="utf-8")
+    return path
+
+
+def _without_motor(path: Path, begin: str, end: str) -> str:
+    """A file's text without the lines of the fifth joint from `begin` to `end`."""
+    text = path.read_text(encoding="utf-8")
+    first = text.index(begin, text.index('name = "j5"'))
+    return text[:first] + text[text.index(end, first) + len(end) :]
 
 
 def inject(bench: Bench, fault: str, node: int, **value: float) -> None:

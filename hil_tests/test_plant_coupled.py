@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hil_tests.link_helpers import rehab_arm_with_a_free_hand
 from hil_tests.pendulum import (
     ARM_INERTIA,
-    COBOT6_PLANT,
     GRAVITY,
     LENGTH,
     MASS,
@@ -294,8 +294,6 @@ def test_the_pendulum_of_a_pair_swings_by_both_rotors() -> None:
 
 
 PLANT_PASSIVE_KINDS: tuple[PlantKind, ...] = ("harmonic", "ideal")
-REHAB_PLANT = COBOT6_PLANT.parent / "rehab_arm.toml"
-REHAB_ARM = load_robot("rehab_arm")
 HANGING = -0.5 * math.pi
 
 
@@ -337,12 +335,16 @@ def test_its_bearing_brings_it_to_rest_and_its_drive_does_nothing() -> None:
     assert motions[-1].motor_position[0] == pytest.approx(HANGING, abs=0.02 / (MASS * GRAVITY * LENGTH))
 
 
-def rehab_truth() -> PlantFile:
-    return read_plant_file(REHAB_PLANT, REHAB_ARM)
+@pytest.fixture
+def free_hand(tmp_path: Path) -> tuple[Robot, PlantFile]:
+    """Robot and plant whose fifth joint has no motor."""
+    folder = rehab_arm_with_a_free_hand(tmp_path).parent
+    robot = load_robot(folder / "rehab_arm.toml")
+    return robot, read_plant_file(folder / "plant.toml", robot)
 
 
-def test_the_hand_hangs_still_at_home_and_swings_when_the_arm_moves() -> None:
-    plant = Plant(REHAB_ARM, rehab_truth(), "harmonic")
+def test_the_hand_hangs_still_at_home_and_swings_when_the_arm_moves(free_hand: tuple[Robot, PlantFile]) -> None:
+    plant = Plant(*free_hand, "harmonic")
     off = np.zeros(5, dtype=bool)
     home = [plant.advance(off, np.zeros(5)).link_position[4] for _ in range(seconds(1.0))]
     assert np.abs(home).max() < math.radians(4.0)  # the hand's mass centre is 2.5° off its plane
@@ -351,11 +353,11 @@ def test_the_hand_hangs_still_at_home_and_swings_when_the_arm_moves() -> None:
     assert np.ptp(moved) > math.radians(5.0)
 
 
-def test_a_passive_board_measures_and_drives_nothing() -> None:
-    facts = Sensors(REHAB_ARM, rehab_truth(), "harmonic", seed=1).facts(4)
+def test_a_passive_board_measures_and_drives_nothing(free_hand: tuple[Robot, PlantFile]) -> None:
+    facts = Sensors(*free_hand, "harmonic", seed=1).facts(4)
     names = {channel.name for channel in CHANNELS if facts["board.channels"] & 1 << channel.bit}
     assert names == {"link_position", "bus_voltage"}
-    others = Sensors(REHAB_ARM, rehab_truth(), "harmonic", seed=1).facts(3)["board.channels"]
+    others = Sensors(*free_hand, "harmonic", seed=1).facts(3)["board.channels"]
     assert facts["board.channels"] & others == facts["board.channels"] != others
 
 
@@ -395,9 +397,10 @@ def test_a_torsion_spring_sets_the_period(kind: PlantKind) -> None:
     ],
 )
 def test_what_a_plant_file_says_wrong_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
-    text = REHAB_PLANT.read_text(encoding="utf-8")
+    folder = rehab_arm_with_a_free_hand(tmp_path).parent
+    path = folder / "plant.toml"
+    text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
-    path = tmp_path / "plant.toml"
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(BenchFileError, match=words):
-        read_plant_file(path, REHAB_ARM)
+        read_plant_file(path, load_robot(folder / "rehab_arm.toml"))

@@ -20,6 +20,7 @@ from hil_tests.link_helpers import (
     bench_with_program,
     inject,
     record_wave,
+    rehab_arm_with_a_free_hand,
     variation,
     wave,
 )
@@ -325,7 +326,8 @@ def test_it_does_not_move_with_a_dead_sensor_or_a_foot_in_the_air(biped_bench: B
 
 @pytest.fixture(scope="module")
 def rehab_live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with virtual_bench(REHAB_ARM, seed=3, out=tmp_path_factory.mktemp("sim")) as path:
+    bench_file = rehab_arm_with_a_free_hand(tmp_path_factory.mktemp("bench"))
+    with virtual_bench(bench_file, seed=3, out=tmp_path_factory.mktemp("sim")) as path:
         yield path
 
 
@@ -402,6 +404,27 @@ def test_when_it_falls_silent_all_stop(rehab_bench: Bench, tmp_path: Path, measu
     for board in rehab_bench.boards[:4]:
         board.hello()
         assert board.state is State.LOADED
+
+
+def test_a_joint_in_torque_mode_swings_with_the_arm_and_its_motor_carries_no_current(tmp_path: Path) -> None:
+    with virtual_bench(REHAB_ARM, seed=3, out=tmp_path / "sim") as rehab_live, at_home(rehab_live) as bench:
+        assert (bench.provenance()["settings"]["j5"]["stiffness"], bench.facts[4].has_motor) == (0.0, True)
+        with pytest.raises(TrajectoryError, match=r"^joint 'j5' is asked to move .* but its motor holds no position"):
+            bench.play(swing(bench, passive=0.1))
+        with pytest.raises(TrajectoryError, match=r"its motor holds no position: it is in torque mode\. It is at "):
+            bench.move_to([*bench.robot.home[:4], 0.5])
+        bench.play(swing(bench), 1, Recorder(tmp_path / "run", bench.provenance()))
+        for board in bench.boards:
+            board.hello()
+        assert [board.state for board in bench.boards] == [State.DONE] * 5
+    samples = open_run(tmp_path / "run").samples
+    playing = samples.play_tick >= 0
+    assert samples.valid[playing].all()
+    assert samples.motor_current is not None
+    assert np.ptp(samples.motor_position[playing, 4]) > 0.002  # the arm's motion carries it along
+    # The board's own zero is known to 2 mA (1 σ) and its filter leaves less than half of 25 mA of noise.
+    assert abs(float(samples.motor_current[playing, 4].mean())) < 0.01
+    assert float(samples.motor_current[playing, 4].std()) < 0.025
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""System B: four modelled joints of a rehabilitation arm with springs, and a fifth that turns freely."""
+"""System B: four modelled joints of a rehabilitation arm with springs, and a fifth in torque mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASSUMED = (
     "is without options, friction with memory where that errs less on rows held out. Of flexible gears and of "
     "currents' gain errors it knows nothing. As the paper's method stands Newton-Euler with Coulomb and viscous "
     "friction, as far as the first page goes; whether the paper fits more than that it does not show.",
-    "Joint 5 of the paper runs in torque mode with almost no resistance; here it has no motor, and swings.",
+    "Joint 5 runs in torque mode as the paper's does: its small motor's current is held at zero, and it swings.",
     "The currents' gains, 1 ± 0.01 a board, scale stiffnesses as all torques; the error bars do not know of them.",
 )
 
@@ -67,7 +67,8 @@ def tell(stage: Stage) -> Story:
         PaperLine("the same without E, all rows", "–", _errors(bare.error_all.relative)),
         _spring(model, played.truth, "turn_spring", "j3"),
         _spring(model, played.truth, "elbow_spring", "j4"),
-        PaperLine("swing of passive joint 5, fitted and other motion", "–", _swings(fit_run, verification_run)),
+        PaperLine("swing of joint 5 in torque mode, fitted and other motion", "–", _swings(fit_run, verification_run)),
+        PaperLine("current of its motor then, rms of samples", "–", _currents(fit_run, verification_run), truth="0 mA"),
     )
     fields: dict[str, Any] = {
         **played.fields,
@@ -98,6 +99,17 @@ def _spring(model: Model, truth: Truth, name: str, joint: str) -> PaperLine:
 
 
 def _swings(*runs: Run) -> str:
-    """How far the passive joint went in each."""
+    """Distance that the passive joint went in each."""
     positions: list[Array] = [run.samples.motor_position[:, run.robot.joint_index(PASSIVE)] for run in runs]
     return ", ".join(f"{np.degrees(np.nanmax(each) - np.nanmin(each)):.0f}" for each in positions) + "° peak to peak"
+
+
+def _currents(*runs: Run) -> str:
+    """Current of the passive joint's motor in each, with the converter's noise."""
+    rms: list[float] = []
+    for run in runs:
+        samples = run.samples
+        assert samples.motor_current is not None
+        current = samples.motor_current[samples.play_tick >= 0, run.robot.joint_index(PASSIVE)]
+        rms.append(1000.0 * float(np.sqrt(np.nanmean(current**2))))
+    return ", ".join(f"{current:.0f}" for current in rms) + " mA"

@@ -99,12 +99,16 @@ def default_settings(
     """Settings of every joint: stiffness = J w², damping = 2 zeta stiffness / w.
 
     J is the largest inertia that the joint feels in any pose by the robot's nominal masses (with the rotors' where
-    known); without nominal masses the stiffness follows from the torque limit alone.
+    known); without nominal masses the stiffness follows from the torque limit alone. A joint in torque mode has no
+    servo: its motor's current is held at zero, wherever the joint goes within its limits.
 
     Args:
         robot: limits, drives and nominal masses.
         overrides: by joint name, from the bench file.
         limits: of the bench file: its velocity_rad_s and current_A hold where they are below the robot's.
+
+    Raises:
+        BenchFileError: an override is of a joint in torque mode.
     """
     slowest, weakest = ((limits or {}).get(name, np.inf) for name in ("velocity_rad_s", "current_A"))
     inertia = (_largest_inertia(robot) + np.diag(robot.drive_train.known_inertia)).tolist()
@@ -112,15 +116,25 @@ def default_settings(
     for joint, drive, moved in zip(robot.independent_joints, robot.drives, inertia, strict=True):
         override = (overrides or {}).get(joint.name, ServoOverride())
         stiffness = override.stiffness or max(moved * BANDWIDTH**2, joint.torque_limit / FULL_TORQUE_ERROR)
+        damping = override.damping or 2.0 * DAMPING_RATIO * stiffness / BANDWIDTH
+        following_limit = FOLLOWING_LIMIT
+        if drive.torque_mode:
+            if override != ServoOverride():
+                raise BenchFileError(
+                    f"joint {joint.name!r} has servo values in the bench file, but by the robot's file it is in torque "
+                    "mode and has no servo; take them or torque_mode out"
+                )
+            low, high = joint.position_limits
+            stiffness, damping, following_limit = 0.0, 0.0, high - low
         settings.append(
             JointSettings(
                 stiffness=stiffness,
-                damping=override.damping or 2.0 * DAMPING_RATIO * stiffness / BANDWIDTH,
+                damping=damping,
                 viscous_feedforward=0.0,
                 current_limit=min(drive.current_limit, weakest),
                 position_limits=joint.position_limits,
                 velocity_limit=VELOCITY_MARGIN * min(joint.velocity_limit, slowest),
-                following_limit=FOLLOWING_LIMIT,
+                following_limit=following_limit,
             )
         )
     return tuple(settings)

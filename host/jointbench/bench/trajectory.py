@@ -23,8 +23,15 @@ MOST_REPEATS = 65535  # 16 bits of a LOAD
 _WHOLE = 1e-6  # of a knot step: far below a microsecond, far above rounding of a period in seconds
 
 
+def _why_undriven(robot: Robot, facts: Sequence[Facts], index: int) -> str:
+    """Reason why a joint follows no reference; empty of one that does."""
+    if not facts[index].has_motor:
+        return "nothing drives it: its board has no motor"
+    return "its motor holds no position: it is in torque mode" if robot.drives[index].torque_mode else ""
+
+
 def check_driven(q: Array, robot: Robot, facts: Sequence[Facts]) -> None:
-    """Refuse a motion of a joint that nothing drives.
+    """Refuse a motion of a joint that follows no reference: nothing drives it, or it is in torque mode.
 
     Args:
         q: where joints shall be [rad], shape (n, n_joints).
@@ -34,35 +41,35 @@ def check_driven(q: Array, robot: Robot, facts: Sequence[Facts]) -> None:
     Raises:
         TrajectoryError: names the joint and what it is asked for.
     """
-    for index, (name, fact) in enumerate(zip(robot.joint_names, facts, strict=True)):
+    for index, name in enumerate(robot.joint_names):
         low, high = float(q[:, index].min()), float(q[:, index].max())
-        if not fact.has_motor and high - low > _STILL:
+        why = _why_undriven(robot, facts, index)
+        if why and high - low > _STILL:
             raise TrajectoryError(
-                f"joint {name!r} is asked to move from {low:g} to {high:g} rad, but nothing drives it: its board has "
-                "no motor. Keep it where it is: plan with `passive = true` in the robot's file"
+                f"joint {name!r} is asked to move from {low:g} to {high:g} rad, but {why}. Keep it where it is: plan "
+                "with `passive = true` in the robot's file"
             )
 
 
 def pose_within_reach(robot: Robot, facts: Sequence[Facts], start: Array, pose: Array) -> Array:
-    """A pose to go to: joints without a motor stay where they are.
+    """A pose to go to: joints without a motor or in torque mode stay where they are.
 
     Args:
         robot: where such joints count as at home.
         facts: of each joint's board.
         start: where the joints are [rad], shape (n_joints,).
-        pose: where they shall be; of a joint without a motor its home, or where it is.
+        pose: where they shall be; of such a joint its home, or where it is.
 
     Raises:
-        TrajectoryError: a joint without a motor is asked elsewhere.
+        TrajectoryError: such a joint is asked elsewhere.
     """
     goal = pose.copy()
-    for index, (name, fact) in enumerate(zip(robot.joint_names, facts, strict=True)):
-        if not fact.has_motor:
+    for index, name in enumerate(robot.joint_names):
+        if why := _why_undriven(robot, facts, index):
             if min(abs(pose[index] - place) for place in (robot.home[index], start[index])) > THERE:
                 raise TrajectoryError(
-                    f"joint {name!r} is asked to go to {pose[index]:g} rad, but nothing drives it: its board has no "
-                    f"motor. It is at {start[index]:.4g} rad; give its home, {robot.home[index]:g} rad, and move it by "
-                    "hand"
+                    f"joint {name!r} is asked to go to {pose[index]:g} rad, but {why}. It is at {start[index]:.4g} "
+                    f"rad; give its home, {robot.home[index]:g} rad, and move it by hand"
                 )
             goal[index] = start[index]
     return goal

@@ -36,6 +36,8 @@ class Drive:
         motor_coulomb, motor_viscous: friction of the motor side [N·m, N·m·s/rad], where known.
         link_coulomb, link_viscous: friction of the link side [N·m, N·m·s/rad; N, N·s/m], where known.
         motor_encoder, link_encoder, torque_sensor: what measures: position on either side, torque on the link side.
+        torque_mode: the motor's current is held at zero while the others move, so that a hand or the load turns the
+            joint; else it follows a reference.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Drive:
     motor_encoder: bool = True
     link_encoder: bool = False
     torque_sensor: bool = False
+    torque_mode: bool = False
 
     @staticmethod
     def none(joint: str) -> Drive:

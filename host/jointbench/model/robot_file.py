@@ -368,6 +368,12 @@ def _drive_of(table: Table, joint: Joint) -> Drive:
     if ratio == 0.0:
         entry.fault("ratio = 0 drives nothing; give motor turns per joint turn")
     drive = _drive(entry, joint.name, ratio)
+    if drive.torque_mode and (coupled or not joint.passive):
+        what = "shares its motors" if coupled else "has a torque that is modelled"
+        entry.fault(
+            f"torque_mode = true lets joint {joint.name!r} go with no torque, but it {what}; it is for joints of one "
+            "motor with passive = true"
+        )
     coulomb, viscous = map(entry.magnitude_or_none, _UNITS[joint.kind].friction)
     entry.finish()
     return replace(drive, link_coulomb=coulomb, link_viscous=viscous)
@@ -388,6 +394,7 @@ def _drive(table: Table, joint_name: str, ratio: float) -> Drive:
         motor_encoder=table.flag("motor_encoder", True),
         link_encoder=table.flag("link_encoder", False),
         torque_sensor=table.flag("torque_sensor", False),
+        torque_mode=table.flag("torque_mode", False),
     )
     if not (drive.motor_encoder or drive.link_encoder):
         table.fault("motor_encoder and link_encoder are both false; a position must be measured on one side")

@@ -106,6 +106,17 @@ def test_the_bench_file_has_the_last_word() -> None:
     assert settings[1] == default_settings(ROBOT)[1]
 
 
+def test_a_joint_in_torque_mode_has_no_servo() -> None:
+    robot = load_robot("rehab_arm")
+    hand = default_settings(robot)[4]
+    low, high = robot.joints[4].position_limits
+    assert (hand.stiffness, hand.damping, hand.following_limit) == (0.0, 0.0, high - low)
+    registers = motor_settings(default_settings(robot), robot.drive_train)[4].registers("j5", 5, FACTS)
+    assert [registers[name] for name in ("servo.kp", "servo.kd", "servo.ki", "servo.friction")] == [0, 0, 0, 0]
+    with pytest.raises(BenchFileError, match=r"^joint 'j5' has servo values in the bench file, but .* in torque mode"):
+        default_settings(robot, {"j5": ServoOverride(damping=0.1)})
+
+
 def test_a_robot_without_masses_gets_a_servo_from_its_torque_limits() -> None:
     joints = tuple(replace(joint, link=replace(joint.link, mass=None)) for joint in ROBOT.joints)
     settings = default_settings(replace(ROBOT, joints=joints))

@@ -375,6 +375,11 @@ def test_a_joint_that_slides_rubs_in_newtons(tmp_path: Path) -> None:
             "motor_encoder = false",
             "motor_encoder and link_encoder are both false; a position must be measured on one side",
         ),
+        (
+            "link_encoder = true",
+            "torque_mode = true",
+            "torque_mode = true lets joint 'a' go with no torque, but it has a torque that is modelled; it is",
+        ),
         (EXTRA, EXTRA + "link_coulomb_Nm = 1\n", "drives[0]: unknown key 'link_coulomb_Nm'; did you mean 'motor_coul"),
         ("motor_coulomb_Nm = 0.01", "motor_coulomb_Nm = -0.01", "motor_coulomb_Nm = -0.01 must not be below 0"),
     ],

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -357,7 +358,11 @@ def test_a_joint_without_a_motor_is_where_its_encoder_says(tmp_path: Path) -> No
     def measured(tick: int, node: int) -> dict[str, int]:
         return {name: sample(tick, node)[name] for name in ("link_position", "bus_voltage")}
 
-    facts = provenance((1, 2, 3, 4, 5), robot="rehab_arm")
+    arm = (resources.files("jointbench.model") / "library" / "rehab_arm.toml").read_text(encoding="utf-8")
+    drive = arm.index("[joints.drive]", arm.index('name = "j5"'))
+    robot = tmp_path / "rehab_arm.toml"
+    robot.write_text(arm[:drive] + arm[arm.index("[[compensations]]") :], encoding="utf-8")
+    facts = provenance((1, 2, 3, 4, 5), robot=str(robot))
     facts["board"][4]["registers"] = DEFAULTS | {"board.channels": 1 << 2 | 1 << 5}
     with Recorder(tmp_path / "run", facts) as recorder:
         for node in (1, 2, 3, 4):
@@ -385,7 +390,7 @@ def test_a_joint_without_a_motor_is_where_its_encoder_says(tmp_path: Path) -> No
     for values in (samples.motor_current, samples.joint_torque):
         assert np.isnan(values[:, 4]).all()
         assert np.isfinite(values[played, :4]).all()
-    copy = save_samples(tmp_path / "copy", samples, {"robot": "rehab_arm"})
+    copy = save_samples(tmp_path / "copy", samples, {"robot": str(robot)})
     np.testing.assert_array_equal(open_run(copy).samples.motor_current, samples.motor_current)
     assert examine(copy).is_sound, examine(copy).text()
 
