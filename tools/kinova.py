@@ -187,7 +187,7 @@ def comparison(model: Model, errors: Errors) -> str:
 def words(model: Model) -> list[str]:
     """How many parameters are told, and the names of those that are not; whether a robot can have them."""
     lines: list[str] = []
-    for word in ("identified", "weak", "refused"):
+    for word in ("identified", "poorly excited", "not observable", "refused"):
         names = [verdict.name for verdict in model.parameter_verdicts if verdict.word == word]
         lines.append(f"{len(names)} parameters {word}" + (f": {', '.join(names)}" if word != "identified" else ""))
     return [*lines, str(model.physical_verdict)]

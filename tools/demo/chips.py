@@ -78,7 +78,7 @@ def tell(stage: Stage, kind: str) -> Story:
     if stage.plant == "ideal":
         deviations = deviations_from_truth(model, played.truth)
         fields["deviations_in_sigma"] = dict(zip(model.names, deviations.tolist(), strict=True))
-    refused = judged.verdict.word == "refused" or not (played.is_valid and played_beside.is_valid)
+    refused = judged.verdict.is_refused or not (played.is_valid and played_beside.is_valid)
     checks = (played.lost_check, *comparison_checks(comparison, stage.plant))
     return Story(f"{robot.name} on {kind}: beside {stage.board}", (), checks, fields, refused, verdict=judged.verdict)
 

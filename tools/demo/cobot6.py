@@ -57,7 +57,7 @@ def tell(stage: Stage) -> Story:
         "planned_condition_number": motions["excitation"][0].condition_number,
         **write_files(stage, model, fit_run, judged, verification_run),
     }
-    refused = judged.verdict.word == "refused" or not played.is_valid
+    refused = judged.verdict.is_refused or not played.is_valid
     if stage.plant == "ideal":
         deviations = deviations_from_truth(model, played.truth)
         fields["deviations_in_sigma"] = dict(zip(model.names, deviations.tolist(), strict=True))

@@ -255,7 +255,7 @@ def tell(stage: Stage) -> Story:
         "estimates": {way: str(each.save(stage.out / file_name(way))) for way, each in estimates.items()},
         "picture": picture,
     }
-    refused = ours.verdict.word == "refused" or not played.is_valid
+    refused = ours.verdict.is_refused or not played.is_valid
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, ours.verdict)
 
 
@@ -331,7 +331,7 @@ def distance_lines(distances: Mapping[str, Mapping[str, float]]) -> tuple[PaperL
 
 def covered(estimate: ZmpEstimate, true_values: Array) -> NDArray[np.bool_]:
     """Which parameters are told and within two of their own σ of the truth; one that is refused tells nothing."""
-    told = np.array([verdict.word != "refused" for verdict in estimate.parameter_verdicts])
+    told = np.array([not verdict.is_refused for verdict in estimate.parameter_verdicts])
     with np.errstate(invalid="ignore"):
         near = np.abs(estimate.values - true_values) <= COVERED * estimate.sigma
     return told & np.isfinite(estimate.sigma) & near
@@ -344,7 +344,7 @@ def coverage_lines(estimates: Mapping[str, ZmpEstimate], true_values: Array) -> 
         inside = covered(estimate, true_values)
         off = np.abs(estimate.values - true_values) / np.maximum(estimate.sigma, 1e-300)
         each = ", ".join(
-            f"{name} {'refused' if verdict.word == 'refused' else f'{sigmas:.1f}'}"
+            f"{name} {verdict.word if verdict.is_refused else f'{sigmas:.1f}'}"
             for name, verdict, sigmas in zip(estimate.names, estimate.parameter_verdicts, off, strict=True)
         )
         label = "paper's method" if way == "paper" else LABELS[way]

@@ -332,14 +332,15 @@ def parameter_line(fitted: Fitted, index: int, quantity: str) -> PaperLine:
         [joint["rotor_inertia"] for joint in joints],
         [1.0 / joint["stiffness"] for joint in joints],
     )[index]
-    words = {verdict.name: verdict.word for verdict in model.verdicts}
-    found = (
-        "refused" if words[f"{joint}.{HARMONIC_PARAMETERS[index]}"] == "refused" else f"{value:.3f}"
-        for joint, value in zip(model.robot.joint_names, model.parameters[index], strict=True)
+    verdicts = {verdict.name: verdict for verdict in model.verdicts}
+    names = (f"{joint}.{HARMONIC_PARAMETERS[index]}" for joint in model.robot.joint_names)
+    ours = (
+        verdicts[name].word if verdicts[name].is_refused else f"{value:.3f}"
+        for name, value in zip(names, model.parameters[index], strict=True)
     )
     digits = 5 if index == FLEXIBILITY else 3
     return PaperLine(
-        f"{PLANTS[0].name}: {quantity}, j1 … j6", PRINTED[quantity], " ".join(found),
+        f"{PLANTS[0].name}: {quantity}, j1 … j6", PRINTED[quantity], " ".join(ours),
         theirs=" ".join(f"{value:.3f}" for value in fitted.theirs.a[index]).replace("-", "−"),
         truth=" ".join(f"{value:.{digits}f}" for value in truth),
     )  # fmt: skip

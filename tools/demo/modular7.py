@@ -260,9 +260,7 @@ def tell(stage: Stage) -> Story:
     with stage.console.working("drawing the residuals"):
         picture = residual_picture(stage.out / "residuals.png", last.missions[:2], last.state, last.polynomial)
     stage.console.say(f"picture: {picture}")
-    refused = not played.is_valid or any(
-        gain.verdict.word == "refused" for each in found for gain in each.by_state.values()
-    )
+    refused = not played.is_valid or any(gain.verdict.is_refused for each in found for gain in each.by_state.values())
     whole = robot.n_joints == len(PRINTED_GAIN)
     lines = [line for each in found for line in residual_lines(each, whole=whole)]
     lines += printed_lines() if whole else []

@@ -123,7 +123,7 @@ def tell(stage: Stage) -> Story:
         "verification_bound": by_name(judged.joint_names, bound),
         **write_files(stage, model, fit_run, judged, verification_run),
     }
-    refused = judged.verdict.word == "refused" or not played.is_valid
+    refused = judged.verdict.is_refused or not played.is_valid
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 

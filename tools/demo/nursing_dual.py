@@ -53,7 +53,7 @@ def tell(stage: Stage) -> Story:
         "frames_sha256": [run.sha256 for run in played.runs.values()],
         **write_files(stage, model, fit_run, judged, verification_run),
     }
-    refused = judged.verdict.word == "refused" or not played.is_valid
+    refused = judged.verdict.is_refused or not played.is_valid
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 

@@ -96,7 +96,7 @@ def tell(stage: Stage, bench_file: Path) -> Story:
         "planned_condition_number": motions["excitation"][0].condition_number,
         **write_files(stage, model, fit_run, judged, verification_run),
     }
-    refused = judged.verdict.word == "refused" or not played.is_valid
+    refused = judged.verdict.is_refused or not played.is_valid
     return Story(f"{robot.name} on {bench_file}", (), (played.lost_check,), fields, refused, verdict=judged.verdict)
 
 

@@ -76,7 +76,7 @@ def tell(stage: Stage) -> Story:
         "relative_with_plain_friction": plain.error_all.relative[:MODELLED],
         **write_files(stage, model, fit_run, judged, verification_run, motions["excitation"][0]),
     }
-    refused = judged.verdict.word == "refused" or not played.is_valid
+    refused = judged.verdict.is_refused or not played.is_valid
     return Story(PAPER, lines, (played.lost_check,), fields, refused, ASSUMED, judged.verdict)
 
 

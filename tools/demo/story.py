@@ -114,7 +114,7 @@ class Story:
         lines: list[str] = []
         if self.verdict is not None:
             against = [check.name for check in self.all_checks if not check.ok]
-            if self.refused and self.verdict.word != "refused":
+            if self.refused and not self.verdict.is_refused:
                 against.insert(0, "something was refused, see above")
             but = f", but NO: {', '.join(against)}" if against else ""
             lines.append(f"verdict: {self.verdict.word} ({self.verdict.reason}){but}")

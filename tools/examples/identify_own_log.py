@@ -28,7 +28,7 @@ def main(urdf: str, log: str, other: str, out: str = "runs/own_log") -> int:
     check = jb.validate(model, jb.import_csv(mapping, folder / "other", data=other))
     print(f"on the other log: {check.verdict}")
     print(f"new inertias: {jb.export(model, folder / 'identified.urdf', source=urdf)}")
-    return 1 if check.verdict.word == "refused" else 0
+    return 1 if check.verdict.is_refused else 0
 
 
 if __name__ == "__main__":

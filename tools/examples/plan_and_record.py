@@ -34,7 +34,7 @@ def main(out: str = "runs/example") -> int:
     check = jb.validate(model, other)
     print(f"run: {run.ledger.verdict}\n{check.verdict}")
     print(f"saved: {model.save(folder / 'model.json')}")
-    return 1 if check.verdict.word == "refused" else 0
+    return 1 if check.verdict.is_refused else 0
 
 
 if __name__ == "__main__":

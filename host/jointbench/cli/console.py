@@ -21,8 +21,8 @@ from jointbench.files import keep_earlier
 _RED, _GREEN, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _WORDS = {
     _GREEN: r"\bidentified\b|^ *ok\b",
-    _YELLOW: r"\bweak\b|^ *warning\b",
-    _RED: r"\brefused\b|\bFAILED\b|^ *NO\b",
+    _YELLOW: r"\bpoorly excited\b|\bpoor fit\b|^ *warning\b",
+    _RED: r"\bnot observable\b|\brefused\b|\bFAILED\b|^ *NO\b",
 }
 _VERDICTS = re.compile("|".join(f"(?P<c{i}>{words})" for i, words in enumerate(_WORDS.values())), re.MULTILINE)
 _COLOURS = tuple(_WORDS)

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for line in words(model):
         console.say(line)
     console.say(f"model: {path}")
-    refused = model.verdict.word == "refused" or not all(run.is_valid for run in runs)
+    refused = model.verdict.is_refused or not all(run.is_valid for run in runs)
     return Result("fit", fields=fit_fields(model) | {"model": path}, refused=refused)
 
 

@@ -68,7 +68,7 @@ def fit_many(options: argparse.Namespace, console: Console, fit_options: Mapping
     if options.csv:
         write_csv(Path(options.csv), fleet.families)
         console.say(f"table: {options.csv}")
-    refused = any(member.model.verdict.word == "refused" for member in fleet.fitted if member.model is not None)
+    refused = any(member.model.verdict.is_refused for member in fleet.fitted if member.model is not None)
     return Result("fit", fields=fleet_fields(fleet), refused=refused or bool(fleet.failed) or fleet.interrupted)
 
 

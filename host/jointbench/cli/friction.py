@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         fields[name] = _fields(compared, slides)
     for name, reason in source.left_out.items():
         console.say(f"  {name} left out: {reason}")
-    refused = not source.is_valid or any(verdict.word == "refused" for verdict in verdicts)
+    refused = not source.is_valid or any(verdict.is_refused for verdict in verdicts)
     told = {"told_by": source.told_by, "joints": fields, "left_out": dict(source.left_out)}
     return Result("friction", options.seed, fields=told, refused=refused)
 

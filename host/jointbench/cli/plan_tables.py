@@ -1,4 +1,4 @@
-"""A plan in words, columns and dots: what each joint does of what it may, what it comes near, what stays weak."""
+"""A plan in words, columns and dots: each joint beside its limits, what it comes near, what it excites poorly."""
 
 from __future__ import annotations
 

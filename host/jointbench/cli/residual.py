@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         shown = missions[:_SHOWN]
         fields["picture"] = residual_picture(options.picture, shown, state, polynomial)
         console.say(f"picture: {fields['picture']}")
-    refused = any(gain.verdict.word == "refused" for gain in by_state.values()) or not all(r.is_valid for r in runs)
+    refused = any(gain.verdict.is_refused for gain in by_state.values()) or not all(r.is_valid for r in runs)
     return Result("residual", fields=fields, refused=refused)
 
 

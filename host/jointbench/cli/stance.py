@@ -98,7 +98,7 @@ def distance_table(corrected: Mapping[str, float], as_calibrated: Mapping[str, f
 
 
 def words(estimates: Mapping[str, ZmpEstimate]) -> list[str]:
-    """Return what each estimate says of itself: verdict, what is refused or weak and why, iterations, notes."""
+    """Return what each estimate says of itself: verdict, what is not identified and why, iterations, notes."""
     said: list[str] = []
     for method, estimate in estimates.items():
         end = "converged" if estimate.converged else "did not converge"
@@ -132,11 +132,10 @@ def full_table(full: FullStanceEstimate) -> str:
     rows = [
         [name, f"{value:.4g}", f"{sigma:.2g}", verdict.word]
         for name, value, sigma, verdict in told
-        if verdict.word != "refused"
+        if not verdict.is_refused
     ]
-    refused = (
-        f"  {len(full.names) - len(rows)} of {len(full.names)} are refused: not told from zero, or by the robot's file"
-    )
+    count = f"{len(full.names) - len(rows)} of {len(full.names)}"
+    refused = f"  {count} are refused: they may be zero, or only the robot's file tells them"
     return f"{table(('full: parameter', 'value', 'σ', 'verdict'), rows)}\n{refused}"
 
 
@@ -238,7 +237,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if full is not None:
         console.say(full_table(full))
         fields["full"] = full_fields(full)
-    return Result("stance", fields=fields, refused=chosen.verdict.word == "refused")
+    return Result("stance", fields=fields, refused=chosen.verdict.is_refused)
 
 
 def support_foot(robot: Robot) -> str:

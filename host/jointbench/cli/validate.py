@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(validation.whiteness.sentence(validation.joint_names, held_out=True))
     console.say(headline(evidence))
     console.say(f"verdict: {validation.verdict.word} ({validation.verdict.reason})")
-    refused = validation.verdict.word == "refused" or not run.is_valid
+    refused = validation.verdict.is_refused or not run.is_valid
     return Result("validate", fields=validation_fields(validation) | {"held_out": held_out}, refused=refused)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,22 +14,27 @@ from jointbench.identification.whiteness import RowsBefore, RunningVariance
 from jointbench.model import BaseParameters, Robot, model_columns
 from jointbench.signals import LowPass
 
-Word = Literal["identified", "weak", "refused", "passive"]
+Word = Literal["identified", "poorly excited", "poor fit", "not observable", "refused", "passive"]
+
+_RANKS: dict[Word, int] = {
+    "passive": 0, "identified": 1, "poorly excited": 2, "poor fit": 2, "not observable": 3, "refused": 3,
+}  # fmt: skip
 
 IDENTIFIED_RELATIVE_SIGMA = 0.2
 """A parameter is identified when its σ is at most this share of its value (then it is 5 σ from zero)."""
 
-WEAK_RELATIVE_SIGMA = 0.5
-"""… weak up to this share (2 σ from zero), and beyond it not told from zero, hence refused."""
+POORLY_EXCITED_RELATIVE_SIGMA = 0.5
+"""… poorly excited up to this share (2 σ from zero), and refused beyond it: its value may be zero."""
 
 GOOD_RELATIVE_ERROR = 0.10
 """A joint's torque is explained when the error is at most this share of the torque, root mean square …"""
 
 POOR_RELATIVE_ERROR = 0.30
-"""… weakly up to this share, and beyond it the model is refused for this joint."""
+"""… a poor fit up to this share, and refused for this joint beyond it."""
 
 
 _NO_MODEL = "its position is measured, and its torque has no model to judge"
+_NO_EFFECT = "it has no effect on the torques of this motion; plan one that moves its joints"
 
 
 @dataclass(frozen=True)
@@ -38,13 +43,31 @@ class Verdict:
 
     Attributes:
         name: of the parameter or joint.
-        word: "identified", "weak" or "refused"; "passive" of a joint whose torque has no model to judge.
+        word: "identified"; "poorly excited" by this motion, so that σ is large; "poor fit" of the data, whatever σ is;
+            "not observable", as it has no effect on the data; "refused", for the reason beside it; "passive" of a
+            joint whose torque has no model to judge.
         reason: why, with the figures.
     """
 
     name: str
     word: Word
     reason: str
+
+    @property
+    def rank(self) -> int:
+        """0: passive; 1: identified; 2: to be used with care; 3: not to be used."""
+        return _RANKS[self.word]
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether the value may not be used: it is refused, or not observable."""
+        return self.rank == 3
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], weak: Word) -> Verdict:
+        """Read a verdict from a file; `weak` is what this word of older files says here."""
+        verdict = cls(**values)
+        return replace(verdict, word=weak) if values["word"] == "weak" else verdict
 
     def __str__(self) -> str:
         return f"{self.name}: {self.word} ({self.reason})"
@@ -53,13 +76,14 @@ class Verdict:
 def judge_parameter(name: str, value: float, sigma: float, unseen: str = "") -> Verdict:
     """Judge one parameter by its value and standard deviation; `unseen` is why it has none, where that is known."""
     if not np.isfinite(sigma):
-        return Verdict(name, "refused", unseen or "this motion does not excite it; plan one that moves its joints")
+        return Verdict(name, "not observable", unseen or _NO_EFFECT)
     relative = sigma / abs(value) if value else float("inf")
     figures = f"{value:.4g} ± {sigma:.2g}"
     if relative <= IDENTIFIED_RELATIVE_SIGMA:
         return Verdict(name, "identified", f"{figures}, relative σ {relative:.1%}")
-    if relative <= WEAK_RELATIVE_SIGMA:
-        return Verdict(name, "weak", f"{figures}, relative σ {relative:.0%} is above {IDENTIFIED_RELATIVE_SIGMA:.0%}")
+    if relative <= POORLY_EXCITED_RELATIVE_SIGMA:
+        above = f"relative σ {relative:.0%} is above {IDENTIFIED_RELATIVE_SIGMA:.0%}"
+        return Verdict(name, "poorly excited", f"{figures}, {above}")
     return Verdict(name, "refused", f"{figures} is within 2 σ of zero")
 
 
@@ -100,7 +124,7 @@ def judge_joint(
     if relative_error <= GOOD_RELATIVE_ERROR:
         return Verdict(name, "identified", figures)
     if relative_error <= POOR_RELATIVE_ERROR:
-        return Verdict(name, "weak", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
+        return Verdict(name, "poor fit", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
     return Verdict(name, "refused", f"{figures}, above {POOR_RELATIVE_ERROR:.0%}")
 
 
@@ -133,8 +157,7 @@ def judge_joints(
 
 def judge_whole(joints: tuple[Verdict, ...], relative_errors: Array) -> Verdict:
     """Judge a whole model by its worst joint; passive ones do not count, but there must be another."""
-    rank = [("passive", "identified", "weak", "refused").index(joint.word) for joint in joints]
-    worst = max(range(len(joints)), key=lambda j: (rank[j], np.nan_to_num(relative_errors[j], nan=np.inf)))
+    worst = max(range(len(joints)), key=lambda j: (joints[j].rank, np.nan_to_num(relative_errors[j], nan=np.inf)))
     return Verdict("model", joints[worst].word, f"worst joint {joints[worst].name}: {joints[worst].reason}")
 
 

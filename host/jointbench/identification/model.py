@@ -192,8 +192,18 @@ class Model:
         if self.friction is not None:
             unseen |= self.friction.replaced
         verdicts = judge_parameters(self.names, self.parameters, self.sigma, unseen)
-        thought = self.figures.get(TOLD_BY_PRIOR, ())
-        return tuple(_rather_thought(verdict) if verdict.name in thought else verdict for verdict in verdicts)
+        return tuple(map(self._explained, verdicts))
+
+    def _explained(self, verdict: Verdict) -> Verdict:
+        """The verdict on a parameter, with what is known beside its σ: a law stands for it, or the prior tells it."""
+        if self.friction is not None and verdict.name in self.friction.replaced and verdict.word == "not observable":
+            return replace(verdict, word="refused")
+        if verdict.name not in self.figures.get(TOLD_BY_PRIOR, ()):
+            return verdict
+        word = "poorly excited" if verdict.word == "identified" else verdict.word
+        return Verdict(
+            verdict.name, word, f"{verdict.reason}; told by the prior of the robot's file more than by the data"
+        )
 
     @cached_property
     def joint_verdicts(self) -> tuple[Verdict, ...]:
@@ -316,9 +326,3 @@ class Model:
             where = f"; it is part of {', '.join(map(repr, grouped))}" if grouped else ""
             raise FitError(f"no base parameter is led by {name!r}{where}; the leaders are {', '.join(self.names)}")
         return self.names.index(name)
-
-
-def _rather_thought(verdict: Verdict) -> Verdict:
-    """The verdict on a parameter that the prior tells rather than the data: at most "weak"."""
-    word = "weak" if verdict.word == "identified" else verdict.word
-    return Verdict(verdict.name, word, f"{verdict.reason}; told by the prior of the robot's file more than by the data")

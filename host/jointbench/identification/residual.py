@@ -177,7 +177,7 @@ GOOD_GAIN = 0.5
 """A residual holds for a joint where it takes half of the torque's error away at least …"""
 
 POOR_GAIN = 0.1
-"""… weakly down to this share; with less it is refused."""
+"""… a poor fit down to this share; with less it is refused."""
 
 FAR_SHARE = 0.1
 """Of a mission beyond what a residual was fitted to, above which the verdict says so."""
@@ -233,10 +233,9 @@ class ResidualGain:
     @property
     def verdict(self) -> Verdict:
         """The word on the whole: that on its worst joint."""
-        order = ("passive", "identified", "weak", "refused")
         worst = max(
             range(len(self.joint_names)),
-            key=lambda j: (order.index(self.joint_verdicts[j].word), -np.nan_to_num(self.gain[j], nan=-np.inf)),
+            key=lambda j: (self.joint_verdicts[j].rank, -np.nan_to_num(self.gain[j], nan=-np.inf)),
         )
         chosen = self.joint_verdicts[worst]
         return Verdict("residual", chosen.word, f"worst joint {chosen.name}: {chosen.reason}")
@@ -255,7 +254,7 @@ class ResidualGain:
         if gain >= GOOD_GAIN:
             return Verdict(name, "identified", figures)
         if gain >= POOR_GAIN:
-            return Verdict(name, "weak", f"{figures}; below {GOOD_GAIN:.0%}")
+            return Verdict(name, "poor fit", f"{figures}; below {GOOD_GAIN:.0%}")
         return Verdict(name, "refused", f"{figures}; below {POOR_GAIN:.0%}")
 
 

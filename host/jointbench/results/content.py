@@ -7,8 +7,8 @@ from jointbench.bench import BoardLedger, Ledger
 from jointbench.recording import Run
 from jointbench.results.digits import count, fixed, typeset
 
-Answer = Literal["yes", "weak", "no"]
-"""Whether to use the model: yes, with care, or no."""
+Answer = Literal["yes", "with care", "no"]
+"""Whether to use the model."""
 
 LEDGER_HEADS = (
     "board", "frames sent", "received", "damaged", "vanished", "samples taken", "received", "in damaged frames",

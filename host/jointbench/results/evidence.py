@@ -49,11 +49,11 @@ class Evidence:
 
     @property
     def answer(self) -> Answer:
-        """Verdict on using the model: no where a joint is refused or a run is invalid, weak where a joint is weak."""
-        words = {self.model.verdict.word, self.validation.verdict.word}
-        if "refused" in words or self.invalid_runs:
+        """Verdict on using the model: no with a refused joint or an invalid run, with care with a poor fit."""
+        rank = max(self.model.verdict.rank, self.validation.verdict.rank)
+        if rank == 3 or self.invalid_runs:
             return "no"
-        return "weak" if "weak" in words else "yes"
+        return "with care" if rank == 2 else "yes"
 
     @property
     def runs(self) -> tuple[tuple[str, Run], ...]:
@@ -90,7 +90,7 @@ class Evidence:
             found.append("The fit run was edited after the model was fitted to it: fit it again.")
         if not self.held_out:
             found.append("Fit and verification share samples: the errors say nothing about other motions.")
-        if self.model.physical_verdict.word == "refused":
+        if self.model.physical_verdict.is_refused:
             found.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
         return (*found, *self.model.robot.warnings)
 

@@ -56,7 +56,7 @@ _LINEAR = 3.0
 """σ up to which the axis is linear, and beyond which it is logarithmic: differences of 2 σ and of 200 both show."""
 _AXIS_MARKS = (0.0, 2.0, 10.0, 100.0, 1000.0)
 
-_MARKS = {"same": "yes", "different": "no", "cannot tell": "weak"}
+_MARKS = {"same": "yes", "different": "no", "cannot tell": "with care"}
 _LEADS = {
     "same": "A and B say the same",
     "different": "A and B differ by more than their error bars",
@@ -153,7 +153,7 @@ class ComparisonContent:
     Attributes:
         robot: its name.
         answer: same, different or cannot tell.
-        mark: what the answer looks like: yes, no or weak.
+        mark: what the answer looks like: yes, no or with care.
         sentence: the answer in one sentence.
         a, b: where the models are.
         warnings: what a careful reader must know.
@@ -333,7 +333,7 @@ def _warnings(evidence: ComparisonEvidence) -> tuple[str, ...]:
             "of each difference is the largest possible."
         )
     for name, model in zip("AB", evidence.models, strict=True):
-        if model.verdict.word == "refused":
+        if model.verdict.is_refused:
             warnings.append(typeset(f"Model {name} is refused by its own fit: {model.verdict.reason}."))
     return tuple(warnings)
 

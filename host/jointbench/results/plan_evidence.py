@@ -219,7 +219,7 @@ class PlanEvidence:
         workspace: where the robot may move, None for anywhere.
         certificate: that the plan keeps every limit at every time.
         samples: at how many times the regressor is taken.
-        weak: the parameters that it leaves weak, as far as these samples tell.
+        weak: the parameters that it excites poorly, as far as these samples tell.
         scaled_condition_number: of the base regressor with all columns made one long.
         singular_values: of the base regressor, shape (rank,), and of that with all columns made one long.
         time: of what is shown [s], shape (n_samples,).

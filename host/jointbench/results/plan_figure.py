@@ -82,8 +82,8 @@ def _sized(name: str, value: float) -> str:
 def plan_figure(evidence: PlanEvidence) -> Figure:
     """Draw a row for each joint, and below them what the motion tells, and the arm.
 
-    That is the singular values and the weak parameters of its torques, or the sole that a robot stands on and what the
-    forces under it tell.
+    That is the singular values and the parameters that it excites poorly, or the sole that a robot stands on and what
+    the forces under it tell.
     """
     joints = evidence.robot.n_joints
     height = _HEAD + _ROW * joints + _FOOT
@@ -236,10 +236,10 @@ def _draw_singular_values(axes: Axes, evidence: PlanEvidence) -> None:
 
 
 def _draw_weak(axes: Axes, evidence: PlanEvidence) -> None:
-    """A bar for each weak parameter, the weakest on top, under what it is hard to tell from."""
+    """A bar for each poorly excited parameter, the worst on top, under what it is hard to tell from."""
     weak = evidence.weak
     relative = weak.judged_by == "relative_sigma"
-    _title(axes, f"left weak: {len(weak.found)} of {weak.n_parameters} parameters")
+    _title(axes, f"poorly excited: {len(weak.found)} of {weak.n_parameters} parameters")
     shown = weak.found[:_MOST_WEAK]
     values = [100.0 * (each.relative_sigma or 0.0) if relative else each.inflation for each in shown]
     limit = 100.0 * weak.limit if relative else weak.limit

@@ -13,7 +13,7 @@ from jointbench.errors import JointbenchError
 from jointbench.excitation import Excitation
 from jointbench.identification import Model, Validation, Verdict
 from jointbench.identification.friction import ModelFriction
-from jointbench.identification.judgement import IDENTIFIED_RELATIVE_SIGMA, WEAK_RELATIVE_SIGMA
+from jointbench.identification.judgement import IDENTIFIED_RELATIVE_SIGMA, POORLY_EXCITED_RELATIVE_SIGMA
 from jointbench.recording import Run
 from jointbench.results.content import Fact, FitFact, JointRow, ParameterGroup, ParameterRow
 from jointbench.results.digits import column, count, fixed, parameter_unit, percent, typeset, value_and_sigma
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _R_SQUARED_DECIMALS = 4
 """Good models differ in the third; 1.0000 is then more than anybody can measure."""
 
-_ANSWERS = {"identified": "yes", "weak": "hardly", "refused": "no"}
+_ANSWERS = {"identified": "yes", "poor fit": "hardly", "refused": "no"}
 
 
 def parameter_groups(model: Model) -> tuple[ParameterGroup, ...]:
@@ -51,8 +51,9 @@ def parameter_note(model: Model) -> str:
         f"The {len(of_base)} base parameters that the torques of this robot can tell, each for itself and for "
         f"what is lumped into it{beside}. σ is the standard error, correlation of the residuals included. "
         f"{words['identified']} are identified: σ is at most {percent(IDENTIFIED_RELATIVE_SIGMA)} of the value. "
-        f"{words['weak']} are weak: at most {percent(WEAK_RELATIVE_SIGMA)}. "
-        f"{words['refused']} are refused: not told from zero, or not excited at all."
+        f"{words['poorly excited']} are poorly excited: at most {percent(POORLY_EXCITED_RELATIVE_SIGMA)}. "
+        f"{words['not observable']} are not observable: they have no effect on the data. "
+        f"{words['refused']} are refused: they may be zero, or are at a bound."
     )
 
 
@@ -122,7 +123,8 @@ def sentence(evidence: Evidence) -> str:
     words = Counter(verdict.word for verdict in shown_verdicts(evidence.model))
     known = (
         f"{words['identified']} of {words.total()} parameters are identified, "
-        f"{words['weak']} weak, {words['refused']} refused"
+        f"{words['poorly excited']} poorly excited, {words['not observable']} not observable, "
+        f"{words['refused']} refused"
     )
     doubts = [*_doubtful_joints(evidence), *map(typeset, evidence.invalid_runs)]
     return "; ".join([headline(evidence), *doubts, known]) + "."
@@ -180,16 +182,16 @@ def joint_rows(model: Model, validation: Validation) -> tuple[JointRow, ...]:
 
 
 def _doubtful_joints(evidence: Evidence) -> list[str]:
-    """Name the joints that are refused or weak, on verification or already in the fit."""
-    names: dict[str, list[str]] = {"refused": [], "weak": []}
+    """Name the joints that are refused or fit poorly, on verification or already in the fit."""
+    refused: list[str] = []
+    poor: list[str] = []
     pairs = zip(evidence.model.joint_verdicts, evidence.validation.joint_verdicts, strict=True)
     for fitted, verified in pairs:
-        words = {fitted.word, verified.word}
-        if not words <= {"identified", "passive"}:
-            names["refused" if "refused" in words else "weak"].append(verified.name)
-    return [
-        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} {word}" for word, joints in names.items() if joints
-    ]
+        rank = max(fitted.rank, verified.rank)
+        if rank > 1:
+            (refused if rank == 3 else poor).append(verified.name)
+    one = [f"{', '.join(refused)} {'is' if len(refused) == 1 else 'are'} refused"] if refused else []
+    return [*one, *([f"{', '.join(poor)} fit{'s' if len(poor) == 1 else ''} poorly"] if poor else [])]
 
 
 def torque_note(evidence: Evidence) -> str:

@@ -17,7 +17,7 @@ from jointbench.model import BaseParameters, Robot
 from jointbench.model.chosen_columns import Motion
 
 WEAK_RELATIVE_SIGMA = 0.3
-"""A standard deviation beyond this share of the parameter is weak: its sign is then not even sure at three of them."""
+"""A parameter whose σ is beyond this share of it is poorly excited: its sign is not even sure at three of them."""
 
 WEAK_INFLATION = 10.0
 """Nor is it known well if its deviation is more than this many times what it were if all others were known."""
@@ -61,12 +61,12 @@ class WeakParameter:
 
 @dataclass(frozen=True)
 class WeakParameters:
-    """The base parameters that a motion leaves weak, the weakest first.
+    """The base parameters that a motion excites poorly, the worst first.
 
     Attributes:
         found: all of them.
         judged_by: "relative_sigma", or "inflation" where the noise is not given.
-        limit: beyond which it is weak.
+        limit: beyond which a parameter is poorly excited.
         n_parameters: how many there are in all.
         assumptions: on parameters that are not taken relative to their own values.
     """
@@ -90,7 +90,9 @@ class WeakParameters:
         criterion = share if self.judged_by == "relative_sigma" else inflation
         if not self.found:
             return (f"all {self.n_parameters} base parameters are told ({criterion})",)
-        first = f"{len(self.found)} of {self.n_parameters} base parameters are left weak ({criterion} is not reached)"
+        first = (
+            f"{len(self.found)} of {self.n_parameters} base parameters are poorly excited ({criterion} is not reached)"
+        )
         return (first, *(parameter.words for parameter in self.found))
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +110,7 @@ class WeakParameters:
             "judged_by": self.judged_by,
             "limit": self.limit,
             "n_parameters": self.n_parameters,
-            "weak": found,
+            "poorly_excited": found,
             "assumptions": list(self.assumptions),
         }
 

@@ -11,7 +11,7 @@ from jointbench.arrays import Array
 from jointbench.errors import FitError
 from jointbench.identification.drives.drive_signals import DriveSignals
 from jointbench.identification.drives.harmonic_joint import MotorRows, motor_rows
-from jointbench.identification.judgement import WEAK_RELATIVE_SIGMA, Verdict, judge_parameter
+from jointbench.identification.judgement import POORLY_EXCITED_RELATIVE_SIGMA, Verdict, judge_parameter
 from jointbench.identification.least_squares import Estimate, weighted_least_squares
 from jointbench.model import BaseParameters, Robot, base_parameters
 from jointbench.model.tree import parameter_vector
@@ -231,7 +231,7 @@ def identify_gains(
     estimate = _estimate(rows, nominal, np.full(len(nominal), directions))
     if directions:
         # A motor that hardly ever brakes has one constant, and its efficiency is refused.
-        told = np.max(estimate.relative_sigma, axis=0) <= WEAK_RELATIVE_SIGMA
+        told = np.max(estimate.relative_sigma, axis=0) <= POORLY_EXCITED_RELATIVE_SIGMA
         estimate = estimate if told.all() else _estimate(rows, nominal, told)
     return _result(robot, base, rows, estimate, directions)
 
@@ -271,7 +271,7 @@ def _result(robot: Robot, base: BaseParameters, rows: MotorRows, estimate: _Esti
         asked = float(np.sqrt(np.mean(rows.known[used, i] ** 2))) if used.any() else 0.0
         known = drive.torque_constant != 0.0
         motors.append(_motor(drive.name, estimate, i, asked, directions) if known else None)
-    if all(motor is None or motor.verdict.word == "refused" for motor in motors):
+    if all(motor is None or motor.verdict.is_refused for motor in motors):
         reasons = "; ".join(str(motor.verdict) for motor in motors if motor is not None)
         raise FitError(f"no torque constant is told: {reasons}")
     count = estimate.factors.count
@@ -282,7 +282,7 @@ def _result(robot: Robot, base: BaseParameters, rows: MotorRows, estimate: _Esti
 
 def _motor(name: str, estimate: _Estimate, motor: int, asked: float, directions: bool) -> MotorGain:
     """Judge one motor: in logarithms k is the mean of its two constants, the efficiency half their difference."""
-    if not np.max(estimate.relative_sigma[:, motor]) <= WEAK_RELATIVE_SIGMA:
+    if not np.max(estimate.relative_sigma[:, motor]) <= POORLY_EXCITED_RELATIVE_SIGMA:
         left = float(estimate.current_sigma[motor])
         reason = "it never moves away from rest in these recordings"
         if np.isfinite(left):

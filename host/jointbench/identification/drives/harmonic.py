@@ -50,7 +50,7 @@ class GearStiffness:
     @property
     def stiffness(self) -> float | None:
         """Stiffness [N·m/rad], None where refused."""
-        return None if self.verdict.word == "refused" else 1.0 / self.flexibility
+        return None if self.verdict.is_refused else 1.0 / self.flexibility
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -149,7 +149,7 @@ class HarmonicJoint:
             return verdict
         bound = f"; the stiffness is above {self.least_stiffness:.3g} N·m/rad" if self.least_stiffness else ""
         said = f"{verdict.reason}, 95 % interval {low:.2g} to {high:.2g} rad/(N·m){bound}"
-        return Verdict(verdict.name, "refused", said)
+        return Verdict(verdict.name, verdict.word, said)
 
 
 def fit_harmonic_joint(
@@ -203,7 +203,7 @@ def fit_harmonic_joint(
     for index in (index for index in _MAY_BE_LEFT_OUT if kept[index]):
         value, variance = _value_and_variance(adopted, index)
         verdict = _judge(name, index, value, variance)
-        if verdict.word == "refused":
+        if verdict.is_refused:
             left_out[index] = verdict
             doubt[index] = _doubt(index, value, variance)
             kept[index] = False
@@ -297,9 +297,11 @@ def _judge(joint: str, index: int, value: float, variance: float) -> Verdict:
     if index == _LOAD_FRICTION and abs(value) >= _LARGEST_LOAD_FRICTION:
         return Verdict(name, "refused", f"it runs to {value:.2f}, where the gear would pass on nothing: load too small")
     if index == _GAIN_ERROR and sigma > _DATA_SHEET:
-        told = f"± {sigma:.0%} is no better than a data sheet" if np.isfinite(sigma) else "it is not told at all"
+        told = (
+            f"± {sigma:.0%} is no better than a data sheet" if np.isfinite(sigma) else "it has no effect on the torque"
+        )
         advice = "let the motor drive and brake a load: where it only drives, a gain error looks like load friction"
-        return Verdict(name, "refused", f"{told}; {advice}")
+        return Verdict(name, "refused" if np.isfinite(sigma) else "not observable", f"{told}; {advice}")
     if index not in (_OFFSET, _GAIN_ERROR) and value < -_TWO_SIGMA * sigma:
         return Verdict(
             name, "refused",

@@ -105,7 +105,7 @@ def _judge(name: str, value: float, sigma: float, at_bound: bool) -> Verdict:
     if at_bound:
         return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond")
     if not math.isfinite(sigma):
-        return Verdict(name, "refused", _UNTOLD)
+        return Verdict(name, "not observable", _UNTOLD)
     return judge_parameter(name, value, sigma)
 
 

@@ -92,7 +92,7 @@ class ModelFriction:
             own: dict[str, Verdict] = {}
             for name, k in zip(law.names, range(part.start, part.stop), strict=True):
                 bent = own.get(law.bends.get(name, ""))
-                if bent is not None and bent.word == "refused":
+                if bent is not None and bent.is_refused:
                     own[name] = Verdict(self.names[k], "refused", f"{bent.name}, which it shapes, is not told; {told}")
                 else:
                     own[name] = self._judged(k, told)
@@ -115,15 +115,16 @@ class ModelFriction:
         for name in self.laws.laws:
             law = self.laws.laws[name].name
             gains = self._least_power(name)
-            refused = [verdict.name for verdict in self.of_joint(name) if verdict.word == "refused"]
-            weak = [verdict.name for verdict in self.of_joint(name) if verdict.word == "weak"]
+            refused = [verdict.name for verdict in self.of_joint(name) if verdict.is_refused]
             if gains is not None:
                 reason = f"{law} would drive the joint at {gains:.3g} {self._speed_unit(name)}, which no friction does"
                 found.append(Verdict(name, "refused", reason))
             elif refused:
-                found.append(Verdict(name, "weak", f"{law}, of which the motion does not tell {', '.join(refused)}"))
+                reason = f"{law}, of which the motion does not tell {', '.join(refused)}"
+                found.append(Verdict(name, "poorly excited", reason))
             else:
-                word = "weak" if weak else "identified"
+                poor = any(verdict.word == "poorly excited" for verdict in self.of_joint(name))
+                word = "poorly excited" if poor else "identified"
                 found.append(Verdict(name, word, f"{law}; {self.reasons[name]}"))
         return tuple(found)
 
@@ -217,7 +218,7 @@ class ModelFriction:
         if self.at_bound[k]:
             return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond; {told}")
         if not math.isfinite(sigma):
-            return Verdict(name, "refused", f"friction is the same for other values; {told}")
+            return Verdict(name, "not observable", f"friction is the same for other values; {told}")
         verdict = judge_parameter(name, value, sigma)
         return verdict if verdict.word == "identified" else Verdict(name, verdict.word, f"{verdict.reason}; {told}")
 

@@ -168,7 +168,7 @@ def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, law in friction.laws.laws.items():
         verdicts = friction.of_joint(name)[: len(law.coefficients)]
-        refused = [verdict.name for verdict in verdicts if verdict.word == "refused"]
+        refused = [verdict.name for verdict in verdicts if verdict.is_refused]
         if refused:
             found[name] = f"not {law.name}, as the motion does not tell {', '.join(refused)}"
     return found

@@ -229,7 +229,7 @@ class PhysicalParameters:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on whether the estimate can be that of a robot: "identified", "weak" or "refused"."""
+        """Verdict on whether the estimate can be that of a robot: "identified", "poor fit" or "refused"."""
         edge = f"; at the edge: {', '.join(self.links_at_edge)}" if self.links_at_edge else ""
         if self.unchanged:
             return Verdict("physical", "identified", f"the estimate is physically possible as it is{edge}")
@@ -237,7 +237,7 @@ class PhysicalParameters:
             f"the nearest physically possible parameters are {self.distance:.3g} σ away "
             f"(chi-square of {self.estimate.n_told}, chance {self.chance:.2g}){edge}"
         )
-        word = "identified" if self.chance >= _LIKELY else "weak" if self.chance >= _POSSIBLE else "refused"
+        word = "identified" if self.chance >= _LIKELY else "poor fit" if self.chance >= _POSSIBLE else "refused"
         return Verdict("physical", word, figures)
 
     def require(self) -> PhysicalParameters:
@@ -246,7 +246,7 @@ class PhysicalParameters:
         Raises:
             FitError: the verdict is "refused"; names the links that are moved most.
         """
-        if self.verdict.word != "refused":
+        if not self.verdict.is_refused:
             return self
         worst = np.argsort(-np.abs(self.moved))[:3]
         names = ", ".join(f"{self.estimate.base.leading_names[k]} by {self.moved[k]:+.1f} σ" for k in worst)

@@ -124,6 +124,9 @@ def at_bounds(reduced: ReducedParameters, values: Array) -> list[bool]:
     return ((values <= low + margin) | (values >= high - margin)).tolist()
 
 
+_UNTOLD = "but it does not tell"
+
+
 def judge_stance(
     stance: Stance, residual: Array, converged: bool, parameter_verdicts: tuple[Verdict, ...] = ()
 ) -> Verdict:
@@ -133,13 +136,13 @@ def judge_stance(
         stance: what was fitted.
         residual: theoretical less measured point [m], shape (n, 2).
         converged: whether the solver ended by itself.
-        parameter_verdicts: with one that is refused, the whole is weak at best.
+        parameter_verdicts: with one that is refused, the whole is poorly excited at best.
     """
     distance = float(np.linalg.norm(residual, axis=1).mean())
     motion = float(np.sqrt(np.mean(np.sum((stance.measured - stance.measured.mean(axis=0)) ** 2, axis=1))))
     relative = float(np.sqrt(np.mean(np.sum(residual**2, axis=1)))) / motion if motion > 0.0 else np.inf
     figures = f"{1e3 * distance:.2f} mm off on average, {relative:.1%} of the zero-moment point's motion"
-    refused = [verdict.name for verdict in parameter_verdicts if verdict.word == "refused"]
+    refused = [verdict.name for verdict in parameter_verdicts if verdict.is_refused]
     if not converged:
         return Verdict("stance", "refused", f"the solver did not converge; {figures}")
     if relative > POOR_RELATIVE_ERROR:
@@ -147,9 +150,9 @@ def judge_stance(
     if refused and len(refused) == len(parameter_verdicts):
         return Verdict("stance", "refused", f"{figures}, but no parameter is told by this motion")
     if relative > GOOD_RELATIVE_ERROR:
-        return Verdict("stance", "weak", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
+        return Verdict("stance", "poor fit", f"{figures}, above {GOOD_RELATIVE_ERROR:.0%}")
     if refused:
-        return Verdict("stance", "weak", f"{figures}, but it does not tell {', '.join(refused)}")
+        return Verdict("stance", "poorly excited", f"{figures}, {_UNTOLD} {', '.join(refused)}")
     return Verdict("stance", "identified", figures)
 
 
@@ -216,13 +219,16 @@ def load_stance_estimate(path: str | Path) -> ZmpEstimate:
 
 def _estimate(values: dict[str, Any]) -> ZmpEstimate:
     fields = {field.name: values[field.name] for field in dataclasses.fields(ZmpEstimate)}
+    weak = "poorly excited" if _UNTOLD in values["verdict"]["reason"] else "poor fit"
     parts: dict[str, Any] = {
         "robot": robot_from(values["robot"]),
         "values": floats(values["values"], np.nan),
         "covariance": floats(values["covariance"], np.inf),
         "standard_parameters": floats(values["standard_parameters"], np.nan),
-        "parameter_verdicts": tuple(Verdict(**verdict) for verdict in values["parameter_verdicts"]),
-        "verdict": Verdict(**values["verdict"]),
+        "parameter_verdicts": tuple(
+            Verdict.from_dict(verdict, "poorly excited") for verdict in values["parameter_verdicts"]
+        ),
+        "verdict": Verdict.from_dict(values["verdict"], weak),
         "trace": tuple(map(tuple, floats(values["trace"], np.nan).tolist())),
     }
     size = len(values["names"])

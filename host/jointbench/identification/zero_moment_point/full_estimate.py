@@ -289,7 +289,7 @@ class FullStanceEstimate:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on whether links can have these parameters: "identified", "weak" or "refused"."""
+        """Verdict on whether links can have these parameters: "identified", "poor fit" or "refused"."""
         return self.physical.verdict
 
     @cached_property

@@ -350,7 +350,7 @@ def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> Zm
     mean, covariance = values.mean(axis=0), np.diag(values.var(axis=0, ddof=1))
     verdicts = judge_reduced(reduced, mean, covariance)
     lost = [estimate for estimate in estimates if not estimate.converged]
-    worst = max(estimates, key=lambda each: _WORDS.index(each.verdict.word))
+    worst = max(estimates, key=lambda estimate: estimate.verdict.rank)
     return replace(
         first,
         values=mean,
@@ -367,9 +367,6 @@ def averaged(estimates: Sequence[ZmpEstimate], reduced: ReducedParameters) -> Zm
             "converge; of the sensors' own errors, which are alike in all runs, the deviation knows nothing",
         ),
     )
-
-
-_WORDS = ("identified", "weak", "refused")
 
 
 def _newton(value: ObjectiveValue) -> Array:

@@ -147,7 +147,7 @@ def missing(shown: list[str], said: list[str]) -> str | None:
 def test_lines_are_held_against_each_other() -> None:
     assert same("joint_2  2.276  11.6%", "joint_2    2.280  11.5%")
     assert not same("joint_2  2.276", "joint_2  2.5")
-    assert not same("joint_2 is weak", "joint_2 is refused")
+    assert not same("joint_2: poor fit", "joint_2: refused")
     assert missing(["a 1", "…", "c"], ["a 1", "b", "b", "c"]) is None
     assert missing(["a 1", "c"], ["a 1", "b", "c"]) == "c"
     assert missing(["c", "…", "a"], ["a", "c"]) == "c"

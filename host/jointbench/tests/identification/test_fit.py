@@ -284,7 +284,7 @@ def test_a_joint_that_rests_is_refused_not_invented():
     model = fit(with_samples(run, motor_position=position), settings=FitSettings(velocity_threshold=(0.02,) * 3))
     assert model.rows[2] == 0
     words = dict(zip(model.names, (v.word for v in model.parameter_verdicts), strict=True))
-    assert words["j3.viscous"] == words["j3.coulomb"] == words["j3.offset"] == "refused"
+    assert words["j3.viscous"] == words["j3.coulomb"] == words["j3.offset"] == "not observable"
     assert np.isinf(model.sigma[model.names.index("j3.viscous")])
     assert model.joint_verdicts[2].word == "refused"
     assert "never moves" in model.joint_verdicts[2].reason
@@ -329,7 +329,7 @@ def test_torque_sensors_pass_the_same_filter(sensed: Run):
 def test_torque_sensors_do_not_feel_rotors(sensed: Run):
     model = fit(sensed, settings=FitSettings(torque="joint"))
     verdict = model.parameter_verdicts[model.names.index("j3.rotor_inertia")]
-    assert verdict.word == "refused"
+    assert verdict.word == "not observable"
     assert "before the joint's torque sensor" in verdict.reason
 
 

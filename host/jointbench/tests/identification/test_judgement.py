@@ -28,8 +28,8 @@ from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 @pytest.mark.parametrize(
     ("value", "sigma", "word"),
-    [(10.0, 1.0, "identified"), (-10.0, 1.0, "identified"), (10.0, 3.0, "weak"), (10.0, 6.0, "refused"),
-     (0.0, 1.0, "refused"), (0.0, np.inf, "refused")],
+    [(10.0, 1.0, "identified"), (-10.0, 1.0, "identified"), (10.0, 3.0, "poorly excited"), (10.0, 6.0, "refused"),
+     (0.0, 1.0, "refused"), (0.0, np.inf, "not observable")],
 )  # fmt: skip
 def test_words_on_parameters(value: float, sigma: float, word: str):
     assert judge_parameter("j1.viscous", value, sigma).word == word
@@ -37,16 +37,16 @@ def test_words_on_parameters(value: float, sigma: float, word: str):
 
 def test_reasons_hold_the_figures():
     assert judge_parameter("p", 10.0, 6.0).reason == "10 ± 6 is within 2 σ of zero"
-    assert "does not excite it" in judge_parameter("p", 0.0, np.inf).reason
+    assert "has no effect on the torques" in judge_parameter("p", 0.0, np.inf).reason
     assert "25.0% of the torque over 80% of the time" in judge_joint("j1", 0.25, 0.8).reason
 
 
 def test_words_on_joints_and_the_whole():
     errors = np.array([0.05, 0.2, 0.4, np.nan])
     joints = judge_joints(("a", "b", "c", "d"), errors, np.ones(4))
-    assert [joint.word for joint in joints] == ["identified", "weak", "refused", "refused"]
+    assert [joint.word for joint in joints] == ["identified", "poor fit", "refused", "refused"]
     assert judge_whole(joints, errors).reason.startswith("worst joint d: the joint never moves")
-    assert judge_whole(joints[:2], errors[:2]).word == "weak"
+    assert judge_whole(joints[:2], errors[:2]).word == "poor fit"
     fine = judge_joints(("a", "b"), np.array([0.02, 0.04]), np.ones(2))
     assert str(judge_whole(fine, np.array([0.02, 0.04]))).startswith("model: identified (worst joint b: torque error 4")
 
@@ -221,7 +221,7 @@ def test_a_joint_below_its_noise_is_refused_with_the_reason(run: Run):
     assert joint.reason.endswith(" N·m)")
     words = dict(zip(model.names, model.parameter_verdicts, strict=True))
     for name in ("j3.coulomb", "j3.viscous", "j3.offset"):
-        assert words[name].word == "refused"
+        assert words[name].word == "not observable"
         assert words[name].reason == f"seen only through j3: {joint.reason}"
     assert words["j1.coulomb"].word == words["j2.viscous"].word == "identified"
     assert model.value("j1.coulomb") == pytest.approx(6.0, abs=5.0 * model.sigma[model.names.index("j1.coulomb")])

@@ -104,13 +104,15 @@ def test_other_files_are_refused(model: Model, tmp_path: Path):
 
 
 def test_a_file_of_the_release_before_is_read(model: Model, tmp_path: Path):
-    """It knew one estimator and said nothing of delays, outliers, whiteness and information."""
+    """It knew one estimator, nothing of delays, outliers, whiteness and information, and other words of a verdict."""
     path = model.save(tmp_path / "model.json")
     values: dict[str, Any] = json.loads(path.read_text())
     new = ("options", "figures", "notes", "whiteness", "information", "delays", "outliers")
     old: dict[str, Any] = {key: value for key, value in values.items() if key not in new} | {"version": 2}
     for error in (old["error"], old["error_all"]):
         del error["r_squared"]
+    for verdict in (*old["verdicts"], *old["joint_verdicts"]):
+        verdict["word"] = "weak"
     path.write_text(json.dumps(old))
     loaded = load_model(path)
     assert np.array_equal(loaded.parameters, model.parameters)

@@ -73,7 +73,7 @@ def test_a_joint_that_does_not_move_leaves_its_friction_weak(cobot: Robot) -> No
     assert {"j5.coulomb", "j5.viscous"} <= set(weak.names)
     assert "j1.coulomb" not in weak.names
     assert weak.judged_by == "inflation"
-    assert f"{len(weak.found)} of 58 base parameters are left weak" in weak.words[0]
+    assert f"{len(weak.found)} of 58 base parameters are poorly excited" in weak.words[0]
     # A rotor inertia that is never felt does not act at all; it cannot be taken for another.
     silent = next(each for each in weak.found if each.name == "j5.coulomb")
     assert silent.words == "j5.coulomb: the motion tells nothing of it"
@@ -135,8 +135,8 @@ def test_a_report_of_weakness_is_plain_values(cobot: Robot) -> None:
     document = weak.to_dict()
 
     assert document["judged_by"] == "relative_sigma"
-    assert [each["name"] for each in document["weak"]] == list(weak.names)
-    assert len(document["weak"]) == document["n_parameters"] == 58
+    assert [each["name"] for each in document["poorly_excited"]] == list(weak.names)
+    assert len(document["poorly_excited"]) == document["n_parameters"] == 58
     assert document["assumptions"] == list(parameter_scales(cobot, base).words)
 
 

@@ -137,7 +137,7 @@ def test_what_the_motion_does_not_tell_is_refused_with_the_reason() -> None:
     verdicts = {verdict.name: verdict for verdict in model.friction.parameter_verdicts}
     assert verdicts["j1.static_rise"].word == verdicts["j1.stribeck_speed"].word == "refused"
     assert "the rows fitted are of 0.6" in verdicts["j1.stribeck_speed"].reason
-    assert model.friction.law_verdicts[0].word == "weak"
+    assert model.friction.law_verdicts[0].word == "poorly excited"
 
 
 def test_base_parameters_that_a_law_stands_for_say_so() -> None:

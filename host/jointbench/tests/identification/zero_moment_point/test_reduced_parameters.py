@@ -125,7 +125,7 @@ def estimate() -> ZmpEstimate:
         covariance=covariance,
         standard_parameters=REDUCED.standard(REDUCED.nominal),
         parameter_verdicts=judge_reduced(REDUCED, REDUCED.nominal, covariance),
-        verdict=Verdict("stance", "weak", "made up"),
+        verdict=Verdict("stance", "poor fit", "made up"),
         total_mass=26.8,
         samples=1900,
         iterations=2,
@@ -151,6 +151,31 @@ def test_an_estimate_comes_back_whole(tmp_path: Path) -> None:
             assert before == after, field.name
     stance = simulated_stance(duration=8.0)
     assert loaded.distance(stance) == saved.distance(stance)
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [("2.10 mm off, above 10%", "poor fit"), ("1.10 mm off, but it does not tell m_foot", "poorly excited")],
+)
+def test_an_estimate_with_the_words_of_the_release_before_is_read(tmp_path: Path, reason: str, word: str) -> None:
+    path = tmp_path / "estimate.json"
+    values = json.loads(estimate().save(path).read_text())
+    del values["digest"], values["digests"]
+    values["verdict"] |= {"word": "weak", "reason": reason}
+    values["parameter_verdicts"][0]["word"] = "weak"
+    values["parameter_verdicts"][-1]["word"] = "refused"
+    path.write_text(sealed_json(values))
+
+    loaded = load_stance_estimate(path)
+
+    assert (loaded.verdict.word, loaded.verdict.reason) == (word, reason)
+    assert [verdict.word for verdict in loaded.parameter_verdicts][:: len(loaded.names) - 1] == [
+        "poorly excited",
+        "refused",
+    ]
+    again = load_stance_estimate(loaded.save(path))
+    assert again.parameter_verdicts == loaded.parameter_verdicts
+    assert again.verdict == loaded.verdict
 
 
 def test_what_is_no_estimate_is_refused(tmp_path: Path) -> None:

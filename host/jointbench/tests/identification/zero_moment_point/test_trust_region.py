@@ -79,7 +79,7 @@ def test_a_fresh_motion_is_predicted_as_well_as_the_truth_does(estimate: ZmpEsti
 
 
 def test_its_verdict_names_figures(estimate: ZmpEstimate) -> None:
-    assert estimate.verdict.word in ("identified", "weak")
+    assert estimate.verdict.word in ("identified", "poor fit", "poorly excited")
     assert estimate.is_identified("lc_trunk")
     assert estimate.is_identified("m_trunk")
     assert "least told, as shares of the values" in estimate.notes[0]
