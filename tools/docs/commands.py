@@ -5,7 +5,7 @@ A remark is an HTML comment on the lines before a block; the site and a reader o
     <!-- not run: it needs a real board -->                   the whole block
     <!-- not run `jointbench repl`: somebody must type -->    its commands that begin so
     <!-- played by hil_tests/test_demos.py: minutes --> not run for this page, but by that test
-    <!-- exit 1: a weak joint is a no -->                     the exit code that is meant, else 0
+    <!-- exit 1: a refused joint is a no -->                     the exit code that is meant, else 0
     <!-- meanwhile `./run sim`: until the page ends -->       it goes on beside the page's other commands
     <!-- given: ./run export cobot6 --out arm.urdf -->        how to get what its reader has already; it is run before
     <!-- beside: ./run sim BENCH -->                          what its reader has going on already

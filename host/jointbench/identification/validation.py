@@ -134,7 +134,7 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     >>> jb.validate(model, jb.open_run("runs/other")).verdict.word  # another motion
     'identified'
     >>> jb.validate(model, jb.open_run("runs/after")).verdict.word  # the same motion, with more friction in j1
-    'weak'
+    'poor fit'
     """
     used = settings or dataclasses.replace(model.settings, interval=None)
     rows = observe(run, model.robot, model.base, used)
