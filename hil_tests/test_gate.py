@@ -17,7 +17,7 @@ from hil_tests.suite.driven_joint import DrivenJoint
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, Board, open_bench
 from jointbench.cli.main import main
-from jointbench.errors import BoardRefused, TrajectoryError
+from jointbench.errors import BoardRefused, ExcitationError
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.model import Robot, load_robot
 from jointbench.recording import open_run, record
@@ -123,7 +123,7 @@ def slower(robot: Robot, velocity: float) -> Robot:
 def test_limits_lowered_after_planning_hold_in_a_script(bench: Bench, plan: Excitation, tmp_path: Path) -> None:
     bench.robot = slower(bench.robot, np.radians(10.0))
     for play in (lambda: record(bench, plan, tmp_path / "run"), lambda: bench.play(plan), lambda: bench.admit(plan)):
-        with pytest.raises(TrajectoryError, match=r"velocity reaches .*0\.174533 rad/s is allowed; the robot's limits"):
+        with pytest.raises(ExcitationError, match=r"velocity reaches .*0\.174533 rad/s is allowed; the robot's limits"):
             play()
     assert not (tmp_path / "run").exists()
     for board in bench.boards:
@@ -135,7 +135,7 @@ def test_homing_keeps_the_bench_files_limits(bench: Bench) -> None:
     bench.file = replace(bench.file, terms=replace(bench.file.terms, limits={"position_rad": 0.05}))
     start = bench.positions()
     bench.move_to(start + 0.04)
-    with pytest.raises(TrajectoryError, match=r"joint 'j1' position reaches"):
+    with pytest.raises(ExcitationError, match=r"joint 'j1' position reaches"):
         bench.move_to(start + 0.08)  # 0.04 from here, 0.08 from where it stood
     bench.move_to(start)
 
@@ -148,7 +148,7 @@ def test_the_bench_tests_swings_keep_the_bench_files_limits(bench: Bench) -> Non
     bench.file = replace(bench.file, terms=replace(bench.file.terms, limits={"position_rad": 0.02}))
     assert np.ptp(joint.swing()[:, 0]) / counts < 0.02
     bench.robot = slower(bench.robot, 1e-6)
-    with pytest.raises(TrajectoryError, match="velocity reaches"):
+    with pytest.raises(ExcitationError, match="velocity reaches"):
         joint.swing()
 
 

@@ -25,7 +25,7 @@ from hil_tests.virtual_bench.sensors import CAPTURE_CLOCK, EdgeTimes
 from jointbench.bench import Bench, LockstepClock, PointToPoint, Progress, open_bench, trajectory_knots
 from jointbench.bench.playback import keep_alive_us
 from jointbench.cli.main import main
-from jointbench.errors import BenchLost, BoardLost, BoardRefused, TrajectoryError
+from jointbench.errors import BenchLost, BoardLost, BoardRefused, ExcitationError
 from jointbench.excitation import random_excitation
 from jointbench.model import load_robot
 from jointbench.recording import Recorder, Run, open_run, record
@@ -188,14 +188,14 @@ def test_same_seed_same_bytes(tmp_path: Path, modules: int | None) -> None:
 
 def test_a_trajectory_must_be_whole_knots(bench: Bench, tmp_path: Path) -> None:
     motion = wave(bench, period=1.0)
-    with pytest.raises(TrajectoryError, match=r"period 1 s .* knot steps of 0\.032 s; the nearest that is: 0\.992 s"):
+    with pytest.raises(ExcitationError, match=r"period 1 s .* knot steps of 0\.032 s; the nearest that is: 0\.992 s"):
         bench.play(motion)
 
 
 def test_a_trajectory_outside_the_limits_is_refused_by_the_board_as_well(bench: Bench) -> None:
     """The bench refuses it first; a board takes no host's word for it."""
     too_far = replace(wave(bench), way=np.full(6, 4.0))
-    with pytest.raises(TrajectoryError, match=r"joint 'j1' acceleration reaches"):
+    with pytest.raises(ExcitationError, match=r"joint 'j1' acceleration reaches"):
         bench.play(too_far)
     knots = trajectory_knots(too_far, bench.robot, bench.facts)
     with pytest.raises(BoardRefused, match=r"j1 \(node 1\): refused LOAD .*: outside the position window"):

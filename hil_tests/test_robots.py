@@ -34,11 +34,11 @@ from jointbench.errors import (
     BoardFault,
     BoardRefused,
     BoardSilent,
+    ExcitationError,
     FitError,
     FootOffGround,
     RobotFell,
     StuckFootSensor,
-    TrajectoryError,
 )
 from jointbench.recording import Recorder, Run, open_run, record
 from jointbench.testing.measured import Measured
@@ -113,11 +113,11 @@ def test_a_joint_is_refused_what_its_motors_would_allow(bench: Bench) -> None:
     for facts, counts in zip(bench.facts[:2], motor, strict=True):
         assert facts.registers["limit.position_min"] < counts < facts.registers["limit.position_max"]
     said = rf"^joint 'j1' position reaches {high + 0.05:.6g} rad, at most {high:.6g} rad is allowed"
-    with pytest.raises(TrajectoryError, match=said):
+    with pytest.raises(ExcitationError, match=said):
         bench.play(Wave(np.array(bench.robot.home), way, period=40.96))
-    with pytest.raises(TrajectoryError, match=said):
+    with pytest.raises(ExcitationError, match=said):
         bench.move_to(way)
-    with pytest.raises(TrajectoryError, match=r"^joint 'j2' acceleration reaches"):
+    with pytest.raises(ExcitationError, match=r"^joint 'j2' acceleration reaches"):
         bench.play(Wave(np.array(bench.robot.home), np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0])))
     assert State.RUNNING not in states(bench)
 
@@ -371,9 +371,9 @@ def test_it_is_recorded_with_the_others(rehab_bench: Bench, tmp_path: Path, meas
 
 def test_it_is_refused_to_move(rehab_bench: Bench) -> None:
     said = r"^joint 'j5' is asked to move from 0 to 0\.1 rad, but nothing drives it: its board has no motor"
-    with pytest.raises(TrajectoryError, match=said):
+    with pytest.raises(ExcitationError, match=said):
         rehab_bench.play(swing(rehab_bench, passive=0.1))
-    with pytest.raises(TrajectoryError, match=r"^joint 'j5' is asked to go to 0\.5 rad, but nothing drives it"):
+    with pytest.raises(ExcitationError, match=r"^joint 'j5' is asked to go to 0\.5 rad, but nothing drives it"):
         rehab_bench.move_to([*rehab_bench.robot.home[:4], 0.5])
     for board in rehab_bench.boards:
         board.hello()
@@ -409,9 +409,9 @@ def test_when_it_falls_silent_all_stop(rehab_bench: Bench, tmp_path: Path, measu
 def test_a_joint_in_torque_mode_swings_with_the_arm_and_its_motor_carries_no_current(tmp_path: Path) -> None:
     with virtual_bench(REHAB_ARM, seed=3, out=tmp_path / "sim") as rehab_live, at_home(rehab_live) as bench:
         assert (bench.provenance()["settings"]["j5"]["stiffness"], bench.facts[4].has_motor) == (0.0, True)
-        with pytest.raises(TrajectoryError, match=r"^joint 'j5' is asked to move .* but its motor holds no position"):
+        with pytest.raises(ExcitationError, match=r"^joint 'j5' is asked to move .* but its motor holds no position"):
             bench.play(swing(bench, passive=0.1))
-        with pytest.raises(TrajectoryError, match=r"its motor holds no position: it is in torque mode\. It is at "):
+        with pytest.raises(ExcitationError, match=r"its motor holds no position: it is in torque mode\. It is at "):
             bench.move_to([*bench.robot.home[:4], 0.5])
         bench.play(swing(bench), 1, Recorder(tmp_path / "run", bench.provenance()))
         for board in bench.boards:

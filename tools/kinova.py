@@ -18,7 +18,7 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.main import carry_out
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.identification.fit import run_settings
 from jointbench.model import inverse_dynamics
 from jointbench.recording import LogFile, Run, import_csv, read_csv_table
@@ -79,7 +79,7 @@ def identify(options: argparse.Namespace, console: Console) -> Result:
     """A model of the training logs, held against the vendor's on the test log, which the fit has not seen."""
     if options.data is None or not Path(options.data).is_dir():
         given = f"{options.data} is no folder" if options.data else "the recordings' folder is missing"
-        raise ImportedDataError(
+        raise FileError(
             f"{given}; give the folder that holds gen3.urdf and the logs of the public Kinova Gen3 recordings "
             f"(wissem01chiha/dynamic-identification): ./run kinova DIR"
         )

@@ -14,7 +14,7 @@ from jointbench.cli.console import Console, table
 from jointbench.cli.fit import fit_fields
 from jointbench.cli.judgement import two_errors_sentence
 from jointbench.cli.main import carry_out
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.identification.delay import Delay
 from jointbench.identification.judgement import TwoErrors
 from jointbench.identification.observations import observe
@@ -54,7 +54,7 @@ def identify(options: argparse.Namespace, console: Console) -> Result:
     """
     if options.data is None or not Path(options.data).is_dir():
         given = f"{options.data} is no folder" if options.data else "the recording's folder is missing"
-        raise ImportedDataError(
+        raise FileError(
             f"{given}; give the folder that holds pos_read_data.csv and curr_data.csv of the public TX40 recording "
             f"(thanhndv212/figaroh-examples): ./run tx40 DIR"
         )

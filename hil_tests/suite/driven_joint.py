@@ -66,7 +66,7 @@ class DrivenJoint:
         stand at home: their boards may be in another test's hands.
 
         Raises:
-            TrajectoryError: what it would break even so.
+            ExcitationError: what it would break even so.
         """
         bench, motors = self.bench, self.bench.robot.transmission_matrix
         amplitude = min(amplitude, 0.9 * bench.file.terms.limits.get("position_rad", amplitude / 0.9))

@@ -16,7 +16,7 @@ from hil_tests.virtual_bench.plant_file import TICK, PlantFile, read_plant_file
 from hil_tests.virtual_bench.plant_variants import in_variant
 from jointbench.bench import BenchTerms
 from jointbench.bench.bench_file import HOST, LineFaults, check_wires, fault_prefix, read_port, read_terms
-from jointbench.errors import JointbenchError, RobotError, RobotFileError
+from jointbench.errors import FileError, JointbenchError, RobotError
 from jointbench.model import Robot, chain_of, load_robot, split_reference
 from jointbench.model.table import Table, read_table
 from jointwire import HIGHEST_DIVIDER
@@ -229,7 +229,7 @@ def read_bench_file(path: Path) -> BenchFile:
     """
     try:
         return _bench(read_table(path, "bench"), _whole(path))
-    except RobotFileError as error:
+    except FileError as error:
         raise BenchFileError(str(error)) from error
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from hil_tests.virtual_bench.errors import BenchFileError
 from jointbench.arrays import Vector3
-from jointbench.errors import RobotFileError
+from jointbench.errors import FileError
 from jointbench.model import Drive, Link, Robot
 from jointbench.model.table import Table, read_table
 
@@ -242,7 +242,7 @@ def read_plant_file(path: Path, robot: Robot) -> PlantFile:
     """
     try:
         return _plant(read_table(path, "plant"), robot)
-    except RobotFileError as error:
+    except FileError as error:
         raise BenchFileError(str(error)) from error
 
 

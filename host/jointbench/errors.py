@@ -13,8 +13,11 @@ class RobotError(JointbenchError, ValueError):
     """Raised when a robot cannot be what is asked of it: no such robot, joint or foot, parts that do not fit."""
 
 
-class RobotFileError(JointbenchError, ValueError):
-    """Raised when a robot file has a missing, unknown, mistyped or contradictory entry."""
+class FileError(JointbenchError, ValueError):
+    """Raised when a file is not what it was given as: a robot, a bench, a mapping, a log, a model or requirements.
+
+    It has a missing, unknown, mistyped or contradictory entry, is damaged, or was written by something else.
+    """
 
 
 class ShapeError(JointbenchError, ValueError):
@@ -26,7 +29,7 @@ class NumericalError(JointbenchError, ArithmeticError):
 
 
 class ExcitationError(JointbenchError, ValueError):
-    """Raised when an excitation is asked for with impossible settings, or within an impossible workspace."""
+    """Raised when a motion cannot be planned as asked, or cannot be played by a robot's boards."""
 
 
 class InfeasibleExcitation(ExcitationError):
@@ -38,35 +41,23 @@ class SignalError(JointbenchError, ValueError):
 
 
 class FitError(JointbenchError, ValueError):
-    """Raised when a fit, validation or comparison is asked of data or models that cannot give it."""
+    """Raised when a fit, validation, comparison or export is asked of data or models that cannot give it."""
 
 
-class StanceError(FitError):
-    """Raised when a recording is none of a robot standing on one foot, or too short of it."""
-
-
-class StuckFootSensor(StanceError):
+class StuckFootSensor(FitError):
     """Raised when a sensor under the support foot does not follow the force on it: stuck, dead, cut off, moved."""
 
 
-class FootOffGround(StanceError):
+class FootOffGround(FitError):
     """Raised when the support foot does not carry the robot, or another foot carries a part of it."""
 
 
-class RobotFell(StanceError):
+class RobotFell(FitError):
     """Raised when a robot that stands on one foot tips over its edge or leaves the ground."""
 
 
-class WrongTotalMass(StanceError):
+class WrongTotalMass(FitError):
     """Raised when the support foot carries another weight than that of the mass given."""
-
-
-class ModelFileError(JointbenchError, ValueError):
-    """Raised when a model file cannot be read or was written by something else."""
-
-
-class ImportedDataError(JointbenchError, ValueError):
-    """Raised when a log, or the mapping that says how to read it, cannot become a run; says which entry, and why."""
 
 
 class FileNotWritten(JointbenchError, OSError):
@@ -74,27 +65,11 @@ class FileNotWritten(JointbenchError, OSError):
 
 
 class RunError(JointbenchError, ValueError):
-    """Raised when a run directory cannot be written, or holds no run that can be read."""
-
-
-class RunChanged(RunError):
-    """Raised when a run's files are not as they were recorded or imported, and nobody has accepted the change."""
+    """Raised when a run directory cannot be written, or holds no run, or not any more the one recorded."""
 
 
 class MissingExtra(JointbenchError, ImportError):
     """Raised when a function needs packages that only an extra of the distribution installs."""
-
-
-class BenchFileError(JointbenchError, ValueError):
-    """Raised when a bench file, or a fault:// URL in it, has a missing, unknown, mistyped or contradictory entry."""
-
-
-class RequirementsError(JointbenchError, ValueError):
-    """Raised when requirements cannot be read, have a wrong entry, or no limit to hold a value against."""
-
-
-class UnknownRequirement(RequirementsError, KeyError):
-    """Raised when there is no requirement of an id."""
 
 
 class BeyondLimit(JointbenchError, AssertionError):
@@ -126,10 +101,6 @@ class StopAsked(JointbenchError):
     """Raised when a motion ends because somebody who looks on pressed STOP; says who."""
 
 
-class TrajectoryError(JointbenchError, ValueError):
-    """Raised when a trajectory cannot be played: its period, its length or its limits do not suit the boards."""
-
-
 class BoardError(JointbenchError):
     """Base of what goes wrong with one board; it names the joint and the node."""
 
@@ -159,7 +130,3 @@ class BoardFault(BoardError):
 
 class FlashError(JointbenchError):
     """Raised when firmware cannot be built for a board or put onto it; says what the board runs now."""
-
-
-class ExportError(JointbenchError, ValueError):
-    """Raised when a model cannot be written in a format: nothing can have such values, or the format no such thing."""

@@ -12,7 +12,7 @@ from jointwire.channels import (
     ChannelKind,
     divider,
 )
-from jointwire.errors import BodyError, FrameError, SchemaError, WireError
+from jointwire.errors import FrameError, SchemaError
 from jointwire.framing import Chunk, Frame, FrameReader, Noise, decode_frame, encode_frame
 from jointwire.messages import (
     ANSWERS,
@@ -59,7 +59,6 @@ __all__ = [
     "REGISTERS",
     "Block",
     "Blocks",
-    "BodyError",
     "Channel",
     "ChannelKind",
     "Chunk",
@@ -78,7 +77,6 @@ __all__ = [
     "State",
     "Stream",
     "Trip",
-    "WireError",
     "config_crc",
     "decode_frame",
     "decode_samples",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jointwire import kernel
 from jointwire.channels import CHANNELS
-from jointwire.errors import BodyError, FrameError
+from jointwire.errors import FrameError
 from jointwire.kernel import AT, CHECK, END, FLAGS, HEADER_SIZE, LENGTH, NODE, SEQ, START, TIME_US, TYPE, WHOLE
 from jointwire.messages import APPENDED, BODIES, FROZEN, HEADER, MAX_BODY, PROTOCOL_MAJOR, MessageType
 from jointwire.schema import schema_hash, struct_fields
@@ -60,24 +60,24 @@ def parse_body(kind: MessageType, payload: bytes) -> Any:
     Fields that an earlier version's frozen message did not have yet are zeros.
 
     Raises:
-        BodyError: the payload is too short for the message type, or longer than it may be.
+        FrameError: the payload is too short for the message type, or longer than it may be.
     """
     layout = LAYOUTS[kind]
     size = layout.head.size
     if 0 < size - len(payload) <= APPENDED.get(kind, 0):
         payload = payload.ljust(size, b"\0")
     if len(payload) < size:
-        raise BodyError(f"has a body of {len(payload)} bytes; {size - APPENDED.get(kind, 0)} are the least")
+        raise FrameError(f"has a body of {len(payload)} bytes; {size - APPENDED.get(kind, 0)} are the least")
     fields = layout.head.unpack_from(payload)
     if layout.item:
         start, size = size, size + fields[-1] * layout.item_size
         if len(payload) < size:
-            raise BodyError(f"has a body of {len(payload)} bytes; its {fields[-1]} items need {size}")
+            raise FrameError(f"has a body of {len(payload)} bytes; its {fields[-1]} items need {size}")
         items = payload[start:size]
         # Knots and plain bytes stay bytes: who wants them as numbers has NumPy.
         fields += (struct.unpack(f"<{fields[-1]}i", items) if layout.item == "l" else items,)
     if len(payload) > size and kind not in FROZEN and kind is not MessageType.DATA:
-        raise BodyError(f"has {len(payload) - size} bytes after its last field")
+        raise FrameError(f"has {len(payload) - size} bytes after its last field")
     return _classes()[kind](*fields)
 
 
@@ -242,12 +242,12 @@ class Frame(_Fields):
         """The body's fields (of a DATA frame: its head), by name.
 
         Raises:
-            BodyError: the payload is too short for the message type, or longer than it may be.
+            FrameError: the payload is too short for the message type, or longer than it may be.
         """
         try:
             return parse_body(self.type, self.payload)
-        except BodyError as error:
-            raise BodyError(f"{self.type.name} frame {self.seq} of node {self.node} {error}") from None
+        except FrameError as error:
+            raise FrameError(f"{self.type.name} frame {self.seq} of node {self.node} {error}") from None
 
 
 @dataclass(frozen=True)
@@ -276,14 +276,14 @@ def encode_frame(
     """Bytes of one frame with its closing delimiter; the body is `payload`, or built from `fields` by construct.
 
     Raises:
-        BodyError: the fields do not make a body of this type, or it is longer than `MAX_BODY`.
+        FrameError: the fields do not make a body of this type, or it is longer than `MAX_BODY`.
     """
     try:
         body = payload or BODIES[message_type].build(fields)
     except (ConstructError, KeyError, TypeError) as error:
-        raise BodyError(f"{message_type.name} cannot be built from {fields}: {error}") from error
+        raise FrameError(f"{message_type.name} cannot be built from {fields}: {error}") from error
     if len(body) > MAX_BODY:
-        raise BodyError(f"{message_type.name} body has {len(body)} bytes; at most {MAX_BODY} fit a frame")
+        raise FrameError(f"{message_type.name} body has {len(body)} bytes; at most {MAX_BODY} fit a frame")
     raw = _HEADER.pack(PROTOCOL_MAJOR, message_type, node, flags, seq & 0xFFFF, len(body), time_us & 0xFFFFFFFF) + body
     raw += struct.pack("<I", zlib.crc32(raw, 0 if message_type in FROZEN else schema_hash()))
     return cobs.encode(raw) + DELIMITER

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwire.channels import CHANNEL_BY_NAME, divider
-from jointwire.errors import BodyError
+from jointwire.errors import FrameError
 from jointwire.framing import HEAD, Chunk, Found, Frame, chunk_at, find_chunks, reason, unpack_columns
 from jointwire.kernel import AT, CHECK, END, HEADER_SIZE, LENGTH, NODE, SEQ, START, TIME_US, TYPE, WHOLE
 from jointwire.messages import MessageType
@@ -48,7 +48,7 @@ def decode_samples(frame: Frame) -> Block:
     """The block of a DATA frame.
 
     Raises:
-        BodyError: the body's length is not that of `count` samples of these channels.
+        FrameError: the body's length is not that of `count` samples of these channels.
     """
     head = frame.body
     columns = stack_samples([frame])
@@ -61,7 +61,7 @@ def stack_samples(frames: Sequence[Frame]) -> dict[str, NDArray[np.int32]]:
     """Raw values of each channel in the blocks of DATA frames, one after the other: many cost little more than one.
 
     Raises:
-        BodyError: the length of a body is not that of `count` samples of its channels.
+        FrameError: the length of a body is not that of `count` samples of its channels.
     """
     payloads = [frame.payload for frame in frames]
     for frame in frames:
@@ -77,9 +77,9 @@ def stack_samples(frames: Sequence[Frame]) -> dict[str, NDArray[np.int32]]:
     return columns
 
 
-def _wrong_length(frame: Frame) -> BodyError:
+def _wrong_length(frame: Frame) -> FrameError:
     head = frame.body
-    return BodyError(
+    return FrameError(
         f"DATA frame {frame.seq} of node {frame.node} says {head.count} ticks of channels {head.channels:#x} with "
         f"dividers {head.dividers:#x}, which {len(frame.payload)} bytes with the head are not"
     )
@@ -188,7 +188,7 @@ class Stream:
         """All samples of a node.
 
         Raises:
-            BodyError: the body of a DATA frame has not the length its head says.
+            FrameError: the body of a DATA frame has not the length its head says.
         """
         rows = self.rows[self.is_frame & (self.type == MessageType.DATA) & (self.node == node)]
         short = np.flatnonzero(rows[:, LENGTH] < HEAD.itemsize)
@@ -201,8 +201,8 @@ class Stream:
             raise self._wrong_length(rows[columns])
         return Blocks(heads, rows[:, TIME_US], columns)
 
-    def _wrong_length(self, row: _Integers) -> BodyError:
-        return BodyError(
+    def _wrong_length(self, row: _Integers) -> FrameError:
+        return FrameError(
             f"DATA frame {row[SEQ]} of node {row[NODE]} at byte {row[START]} of the stream has a body of {row[LENGTH]} "
             "bytes, which is not what its head says"
         )

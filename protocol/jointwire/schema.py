@@ -13,7 +13,7 @@ from construct import Array, BytesInteger, Const, FormatField, Renamed, Struct
 from construct import Bytes as FixedBytes
 
 from jointwire.channels import CHANNELS, Channel, ChannelKind
-from jointwire.errors import SchemaError, WireError
+from jointwire.errors import SchemaError
 from jointwire.messages import (
     BODIES,
     FROZEN,
@@ -40,7 +40,7 @@ def struct_fields(struct: Any) -> list[tuple[str, str]]:
     """Fields of a flat struct as (name, struct-module code), in wire order; repeated items give (name, "[codes]").
 
     Raises:
-        WireError: the struct uses a construct this project has no MicroPython codec for.
+        SchemaError: the struct uses a construct this project has no MicroPython codec for.
     """
     return [(sub.name, _code(sub)) for sub in struct.subcons]
 
@@ -58,7 +58,7 @@ def _code(sub: Any) -> str:
         case Struct():
             return "".join(code for _, code in struct_fields(sub))
         case BytesInteger() | _:
-            raise WireError(f"no MicroPython codec for {sub!r}; use Int*l, Bytes, Array or Struct in messages.py")
+            raise SchemaError(f"no MicroPython codec for {sub!r}; use Int*l, Bytes, Array or Struct in messages.py")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.main import main as jointbench
-from jointbench.errors import RunChanged
+from jointbench.errors import RunError
 from tools.docs.example_runs import imported
 
 BENCH = Path(__file__).resolve().parents[2] / "hil_tests" / "benches" / "modular7.toml"
@@ -149,7 +149,7 @@ def _of_run(folder: Path, path: Path, values: frozenset[str]) -> Iterator[str]:
     try:
         jb.open_run(run)
         yield "open_run opens it"
-    except RunChanged as error:
+    except RunError as error:
         yield from _missing("open_run", (2, 2), str(error), f"{path.name} was changed after it was ", values)
     model = folder / "new.json"
     code, said = _said(["fit", str(run), "--out", str(model)])

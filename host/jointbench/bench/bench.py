@@ -26,7 +26,7 @@ from jointbench.bench.settings import JointSettings, default_settings, motor_set
 from jointbench.bench.shared_line import check_load
 from jointbench.bench.subscribers import ProgressCallback, Sink, Subscriber
 from jointbench.bench.trajectory import THERE, Trajectory, check_repeats, pose_within_reach
-from jointbench.errors import BenchFileError, BenchLost, BoardError, BoardSilent
+from jointbench.errors import BenchLost, BoardError, BoardSilent, FileError
 from jointbench.model import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema
 
@@ -168,7 +168,7 @@ class Bench:
         Raises:
             BoardRefused: a value does not fit, or reads back as another; or a board is driving.
             BoardFault: a fault is latched on a board; clear() first.
-            BenchFileError: a shared line cannot carry what its boards will stream.
+            FileError: a shared line cannot carry what its boards will stream.
         """
         self._need_connection()
         settings = settings or default_settings(self.robot, self.file.servos, self.file.terms.limits)
@@ -221,7 +221,7 @@ class Bench:
             repeats: how often.
 
         Raises:
-            TrajectoryError: it is of another robot, or would break a limit of this robot, of the bench file, or of the
+            ExcitationError: it is of another robot, or would break a limit of this robot, of the bench file, or of the
                 boards; or a joint stands outside its window.
             BoardSilent: a board streams no samples.
         """
@@ -262,7 +262,7 @@ class Bench:
             standing: as in `play`.
 
         Raises:
-            TrajectoryError: a joint without a motor is asked elsewhere, one stands outside its window or is asked out
+            ExcitationError: a joint without a motor is asked elsewhere, one stands outside its window or is asked out
                 of it, or the way takes more torque or current than is allowed at any speed.
             BoardFault, BoardLost, BoardSilent, FootOffGround, StuckFootSensor, RobotFell: as in `play`.
         """
@@ -301,7 +301,7 @@ class Bench:
             The recording's ledger, or None without a recorder.
 
         Raises:
-            TrajectoryError: it is of another robot, would break a limit of this robot, of the bench file or of the
+            ExcitationError: it is of another robot, would break a limit of this robot, of the bench file or of the
                 boards, cannot be made into knots, or moves a joint that nothing drives.
             BoardFault: a board tripped.
             BoardLost, BoardSilent: a board is gone, or says nothing any more.
@@ -407,7 +407,7 @@ class Bench:
 
     def _need_connection(self) -> None:
         if not self.facts:
-            raise BenchFileError(f"bench {self.file.name!r} is open but not connected; call connect() first")
+            raise FileError(f"bench {self.file.name!r} is open but not connected; call connect() first")
 
 
 def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None) -> Bench:
@@ -419,15 +419,15 @@ def open_bench(path: str | Path, around: Callable[[Clock], Clock] | None = None)
             `jointbench.testing.taking_turns` does; none is put around it by default.
 
     Raises:
-        BenchFileError: the file is wrong, or its boards are not those of the robot.
-        RobotError, RobotFileError: the robot cannot be loaded.
+        FileError: the file is wrong, or its boards are not those of the robot.
+        RobotError, FileError: the robot cannot be loaded.
         BoardLost: a port cannot be opened.
         BenchLost: the virtual bench does not answer.
 
     >>> jb.open_bench("lost.toml")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    jointbench.errors.BenchFileError: there is no bench file lost.toml; it says where each joint's board is, and ...
+    jointbench.errors.FileError: there is no bench file lost.toml; it says where each joint's board is, and ...
     """
     return Bench(read_bench_file(path), around, on_connect=_serve_feed)
 

@@ -10,7 +10,7 @@ from jointbench.arrays import Array
 from jointbench.bench.bench_file import BenchFile
 from jointbench.bench.board import Board
 from jointbench.bench.identity import FOOT_CHANNELS, Facts
-from jointbench.errors import BenchFileError, BoardRefused
+from jointbench.errors import BoardRefused, FileError
 from jointbench.model import Drive, Robot
 
 
@@ -18,23 +18,23 @@ def check_joints(file: BenchFile, robot: Robot) -> None:
     """Refuse a bench file that does not give each joint of its robot one board, or a board to a foot that is none.
 
     Raises:
-        BenchFileError: names the boards' joints and the robot's, or the foot.
+        FileError: names the boards' joints and the robot's, or the foot.
     """
     feet = [foot.name for foot in robot.feet]
     for entry in file.boards:
         if entry.on_foot and entry.joint not in feet:
             known = f"its feet: {', '.join(feet)}" if feet else "it has none"
-            raise BenchFileError(f"bench {file.name!r} has a board for foot {entry.joint!r} of {robot.name!r}; {known}")
+            raise FileError(f"bench {file.name!r} has a board for foot {entry.joint!r} of {robot.name!r}; {known}")
     joints = [entry.joint for entry in file.boards if not entry.on_foot]
     missing = [joint for joint in robot.joint_names if joint not in joints]
     unknown = [joint for joint in joints if joint not in robot.joint_names]
     if missing or unknown:
-        raise BenchFileError(
+        raise FileError(
             f"bench {file.name!r} has boards for {', '.join(joints)}; robot {robot.name!r} needs one each for "
             f"{', '.join(robot.joint_names)}"
         )
     if robot.drive_train.n_motors > robot.n_joints:
-        raise BenchFileError(
+        raise FileError(
             f"robot {robot.name!r} has {robot.drive_train.n_motors} motors for {robot.n_joints} joints; a bench drives "
             "one for each joint. Import recordings of it instead"
         )

@@ -10,7 +10,7 @@ from typing import Any
 from jointbench.bench.fault import is_fault_url, parse_fault_url
 from jointbench.bench.line import refused_scheme
 from jointbench.bench.settings import SAMPLE_EVERY, ServoOverride
-from jointbench.errors import BenchFileError, RobotFileError
+from jointbench.errors import FileError
 from jointbench.model import from_folder
 from jointbench.model.table import Table, read_table
 
@@ -89,7 +89,7 @@ def read_terms(table: Table, clock: str) -> BenchTerms:
     """Read the keys `clock`, `features`, `limits`, `wire` and `fault`; `clock` is it where the file does not say.
 
     Raises:
-        RobotFileError: an entry is mistyped, unknown or repeated.
+        FileError: an entry is mistyped, unknown or repeated.
     """
     clock = table.text("clock", clock, CLOCKS)
     features = table.texts("features") if table.has("features") else ()
@@ -105,7 +105,7 @@ def check_wires(table: Table, terms: BenchTerms, joints: Iterable[str]) -> None:
     """Refuse a wire to a board or pin that is not there; `joints` are where the bench's boards sit.
 
     Raises:
-        RobotFileError: names the wire, and what there is.
+        FileError: names the wire, and what there is.
     """
     boards = (*joints, HOST)
     for wire in terms.wires:
@@ -123,7 +123,7 @@ def read_port(table: Table) -> tuple[str, LineFaults]:
     """Read a board's `url` and `fault`: its port, and what it says of faults on the way there.
 
     Raises:
-        RobotFileError: the URL is missing, faults that cannot be, or faults twice.
+        FileError: the URL is missing, faults that cannot be, or faults twice.
     """
     url = table.text("url")
     profile = table.text("fault") if table.has("fault") else None
@@ -151,7 +151,7 @@ def fault_prefix(table: Table, terms: BenchTerms, said: Mapping[str, LineFaults]
         lowest_node: of the line, which makes its seed another than that of other lines.
 
     Raises:
-        RobotFileError: the boards say different things.
+        FileError: the boards say different things.
     """
     if len(set(said.values())) > 1:
         table.fault(f"boards {' and '.join(said)} share a line, but not its faults; give all the same")
@@ -190,7 +190,7 @@ def _faults(entry: Table) -> tuple[int, str]:
 def _check_profile(table: Table, url: str) -> None:
     try:
         parse_fault_url(url)
-    except BenchFileError as error:
+    except FileError as error:
         table.fault(str(error))
 
 
@@ -282,23 +282,20 @@ def read_bench_file(path: str | Path) -> BenchFile:
     """Read a live bench file.
 
     Raises:
-        BenchFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
+        FileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
     path = Path(path)
     if not path.is_file() and (path.parent / SIM_LOG).is_file():
-        raise BenchFileError(
+        raise FileError(
             f"the virtual bench of {path} has ended, and took its bench file with it; start it again with `./run sim`, "
             f"or look into {path.parent / SIM_LOG} for why"
         )
     if not path.is_file():
-        raise BenchFileError(
+        raise FileError(
             f"there is no bench file {path}; it says where each joint's board is, and `jointbench` alone shows those "
             "that are here"
         )
-    try:
-        return _bench(read_table(path, "bench"), path)
-    except RobotFileError as error:  # the strict table of the robot room says it for all files
-        raise BenchFileError(str(error)) from None
+    return _bench(read_table(path, "bench"), path)
 
 
 def _bench(table: Table, path: Path) -> BenchFile:

@@ -17,9 +17,9 @@ from jointwire import (
     BY_NAME,
     FROZEN,
     REGISTERS,
-    BodyError,
     Chunk,
     Frame,
+    FrameError,
     MessageType,
     Noise,
     Refusal,
@@ -351,7 +351,7 @@ class Conversation:
             if not self.on_frame(frame) and self._answers is not None:
                 _ = frame.body
                 self._answers.append((time_us, frame))
-        except BodyError:  # the recording counts it; here it is as good as not received
+        except FrameError:  # the recording counts it; here it is as good as not received
             self._stray = frame.payload
 
     def _answer(

@@ -172,7 +172,7 @@ def open_feed(bench_file: str | Path | BenchFile) -> FeedClient | None:
         bench_file: the bench, or the path of its file.
 
     Raises:
-        BenchFileError: the file is wrong.
+        FileError: the file is wrong.
         FeedError: it cannot be read, such as one of another version.
     """
     file = bench_file if isinstance(bench_file, BenchFile) else read_bench_file(bench_file)

@@ -14,7 +14,7 @@ from jointbench.bench.identity import FOOT_CHANNELS, Facts
 from jointbench.bench.sync import Exchange, board_clock
 from jointbench.bench.tally import Counts
 from jointbench.model import Robot
-from jointwire import BodyError, ChannelKind, Frame, State, decode_samples, divider
+from jointwire import ChannelKind, Frame, FrameError, State, decode_samples, divider
 
 if TYPE_CHECKING:
     from jointbench.bench.bench import Bench
@@ -112,7 +112,7 @@ class _BoardView:
             if pong is not None and pong is not self._pong:
                 self._pong = pong
                 self._add(Exchange.from_pong(*pong))
-        except BodyError:  # a faulty board's: the recording counts it
+        except FrameError:  # a faulty board's: the recording counts it
             pass
 
     def estimate_clock(self) -> None:

@@ -14,7 +14,7 @@ from jointbench.bench.board import Board
 from jointbench.bench.identity import Facts
 from jointbench.bench.settings import JointSettings
 from jointbench.bench.trajectory import PointToPoint, Trajectory, plan_move, trajectory_knots
-from jointbench.errors import InfeasibleExcitation, TrajectoryError
+from jointbench.errors import ExcitationError, InfeasibleExcitation
 from jointbench.excitation import Certificate, Excitation, Limit, Motion, certify, usable_limits
 from jointbench.model import Drive, Robot, robot_digests
 
@@ -70,12 +70,12 @@ class Gate:
         """Let a motion pass.
 
         Raises:
-            TrajectoryError: says what it would break, by how much, and what to do.
+            ExcitationError: says what it would break, by how much, and what to do.
         """
         refusals = list(self.refusals(trajectory))
         if refusals:
             more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
-            raise TrajectoryError(refusals[0] + more)
+            raise ExcitationError(refusals[0] + more)
 
     def refusals(self, trajectory: Trajectory) -> tuple[str, ...]:
         """Return the reasons against a motion, a sentence each, of limits the worst first; none where it may pass."""
@@ -85,7 +85,7 @@ class Gate:
             return (why,)
         try:
             knots = trajectory_knots(trajectory, self.robot, self.facts)
-        except TrajectoryError as error:
+        except ExcitationError as error:
             return (str(error),)
         return (*self._broken_limits(trajectory), *self._too_much_for_boards(knots))
 

@@ -39,7 +39,7 @@ def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1
         What was found, board by board in the order of the file.
 
     Raises:
-        BenchFileError, RobotError, RobotFileError: the file, or its robot, is wrong.
+        FileError, RobotError, FileError: the file, or its robot, is wrong.
         BenchLost: the virtual bench does not answer.
     """
     robot = load_robot(file.robot)

@@ -119,7 +119,7 @@ class Port:
 
         Raises:
             BoardLost: it cannot be opened; it names the first entry's board.
-            BenchFileError: its fault:// URL is wrong.
+            FileError: its fault:// URL is wrong.
         """
         first = entries[0]
         by_node = sorted(entries, key=lambda entry: entry.node)

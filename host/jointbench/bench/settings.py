@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.bench.client import RegisterName
 from jointbench.bench.conversation import range_text, si_text
 from jointbench.bench.identity import Facts
-from jointbench.errors import BenchFileError, BoardRefused
+from jointbench.errors import BoardRefused, FileError
 from jointbench.model import DriveTrain, Robot, inverse_dynamics
 from jointbench.signals import butterworth_sections
 from jointwire import BRIDGE_CHANNELS, BY_NAME, CHANNEL_BY_NAME, HIGHEST_DIVIDER, JOINT_CHANNELS, ChannelKind
@@ -108,7 +108,7 @@ def default_settings(
         limits: of the bench file: its velocity_rad_s and current_A hold where they are below the robot's.
 
     Raises:
-        BenchFileError: an override is of a joint in torque mode.
+        FileError: an override is of a joint in torque mode.
     """
     slowest, weakest = ((limits or {}).get(name, np.inf) for name in ("velocity_rad_s", "current_A"))
     inertia = (_largest_inertia(robot) + np.diag(robot.drive_train.known_inertia)).tolist()
@@ -120,7 +120,7 @@ def default_settings(
         following_limit = FOLLOWING_LIMIT
         if drive.torque_mode:
             if override != ServoOverride():
-                raise BenchFileError(
+                raise FileError(
                     f"joint {joint.name!r} has servo values in the bench file, but by the robot's file it is in torque "
                     "mode and has no servo; take them or torque_mode out"
                 )
@@ -168,11 +168,11 @@ def stream_registers(facts: Facts, sample_every: int) -> dict[RegisterName, int]
         sample_every: ticks from one sample to the next, one of SAMPLE_EVERY.
 
     Raises:
-        BenchFileError: no board can sample that often.
+        FileError: no board can sample that often.
     """
     if sample_every not in SAMPLE_EVERY:
         allowed = ", ".join(map(str, SAMPLE_EVERY))
-        raise BenchFileError(f"sample_every = {sample_every}: boards sample each {allowed} ticks")
+        raise FileError(f"sample_every = {sample_every}: boards sample each {allowed} ticks")
     kinds = [kind for kind in ChannelKind if kind not in _SLOW]
     channels = facts.registers["board.channels"]
     raw: dict[RegisterName, int] = {

@@ -12,7 +12,7 @@ from jointbench.bench.bench_file import BoardEntry
 from jointbench.bench.clock import Clock
 from jointbench.bench.identity import Facts
 from jointbench.bench.line import NEVER, Line, Port
-from jointbench.errors import BenchFileError
+from jointbench.errors import FileError
 from jointwire import BODIES, CHANNELS, Chunk, Frame, MessageType, encode_frame
 
 # Of each board while nobody asks it anything: what waits in its transmit buffer comes out, and it hears of the host.
@@ -138,14 +138,14 @@ def check_load(entries: Iterable[BoardEntry], facts: Iterable[Facts]) -> None:
     """Refuse a line that cannot carry what its boards will stream.
 
     Raises:
-        BenchFileError: says what is needed and what the line carries.
+        FileError: says what is needed and what the line carries.
     """
     entries = tuple(entries)
     needed = sum(bytes_per_second(board_facts) for board_facts in facts)
     carried = entries[0].baud / BITS
     if needed > USABLE * carried:
         joints = ", ".join(entry.joint for entry in entries)
-        raise BenchFileError(
+        raise FileError(
             f"line {entries[0].url!r} of {joints}: its boards stream {needed / 1e3:.1f} kB/s, {entries[0].baud} baud "
             f"carry {carried / 1e3:.1f} kB/s, of which {USABLE:.0%} are usable; raise the baud rate of boards and "
             "file, or give some of them another line"

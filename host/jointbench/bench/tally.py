@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from jointbench.bench.ledger import DEFAULT_LOSS_LIMIT, BoardLedger, Ledger
-from jointwire import BodyError, Frame, MessageType, State
+from jointwire import Frame, FrameError, MessageType, State
 from jointwire.bodies import Data, Status
 
 LARGEST_BLOCK = 64  # samples a frame holds at most: the upper bound of register stream.block
@@ -248,7 +248,7 @@ class BoardTally:
                 content = cast(Data, frame.body)
             elif frame.type is MessageType.STATUS:
                 content = cast(Status, frame.body)
-        except BodyError:
+        except FrameError:
             self.add_noise()
             return False
         index = self._place(frame)

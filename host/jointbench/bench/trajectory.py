@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
-from jointbench.errors import TrajectoryError
+from jointbench.errors import ExcitationError
 from jointbench.model import Robot
 
 _STILL = 1e-6  # [rad]; a joint that is asked to move less is asked to stay
@@ -39,13 +39,13 @@ def check_driven(q: Array, robot: Robot, facts: Sequence[Facts]) -> None:
         facts: of each joint's board.
 
     Raises:
-        TrajectoryError: names the joint and what it is asked for.
+        ExcitationError: names the joint and what it is asked for.
     """
     for index, name in enumerate(robot.joint_names):
         low, high = float(q[:, index].min()), float(q[:, index].max())
         why = _why_undriven(robot, facts, index)
         if why and high - low > _STILL:
-            raise TrajectoryError(
+            raise ExcitationError(
                 f"joint {name!r} is asked to move from {low:g} to {high:g} rad, but {why}. Keep it where it is: plan "
                 "with `passive = true` in the robot's file"
             )
@@ -61,13 +61,13 @@ def pose_within_reach(robot: Robot, facts: Sequence[Facts], start: Array, pose: 
         pose: where they shall be; of such a joint its home, or where it is.
 
     Raises:
-        TrajectoryError: such a joint is asked elsewhere.
+        ExcitationError: such a joint is asked elsewhere.
     """
     goal = pose.copy()
     for index, name in enumerate(robot.joint_names):
         if why := _why_undriven(robot, facts, index):
             if min(abs(pose[index] - place) for place in (robot.home[index], start[index])) > THERE:
-                raise TrajectoryError(
+                raise ExcitationError(
                     f"joint {name!r} is asked to go to {pose[index]:g} rad, but {why}. It is at {start[index]:.4g} "
                     f"rad; give its home, {robot.home[index]:g} rad, and move it by hand"
                 )
@@ -134,10 +134,10 @@ def check_repeats(repeats: int) -> None:
     """Refuse to play a motion never, or more often than the boards count.
 
     Raises:
-        TrajectoryError: not a whole number from 1 to 65535.
+        ExcitationError: not a whole number from 1 to 65535.
     """
     if not 1 <= repeats <= MOST_REPEATS:
-        raise TrajectoryError(
+        raise ExcitationError(
             f"repeats = {repeats} must be a whole number from 1 to {MOST_REPEATS}; two show how much of the torque "
             "repeats"
         )
@@ -157,7 +157,7 @@ def trajectory_knots(trajectory: Trajectory, robot: Robot, facts: Sequence[Facts
         Position and velocity of each knot, shape (n_joints, n_knots, 2).
 
     Raises:
-        TrajectoryError: the period is no whole number of knot steps, a value does not fit the wire, or a joint that
+        ExcitationError: the period is no whole number of knot steps, a value does not fit the wire, or a joint that
             nothing drives is to move.
     """
     tick_period, knot_ticks = facts[0].tick_period, facts[0].knot_ticks
@@ -165,7 +165,7 @@ def trajectory_knots(trajectory: Trajectory, robot: Robot, facts: Sequence[Facts
     steps = round(trajectory.period / step)
     if steps < 1 or abs(trajectory.period / step - steps) > _WHOLE:
         nearest = max(steps, 1) * step
-        raise TrajectoryError(
+        raise ExcitationError(
             f"period {trajectory.period:g} s is no whole number of knot steps of {step:g} s; "
             f"the nearest that is: {nearest:g} s"
         )
@@ -176,5 +176,5 @@ def trajectory_knots(trajectory: Trajectory, robot: Robot, facts: Sequence[Facts
     velocity = dq @ robot.transmission_matrix.T * (counts * tick_period * 256.0)
     knots = np.round(np.stack([position, velocity], axis=-1))
     if not np.all(np.abs(knots) < 2**31):
-        raise TrajectoryError("the trajectory leaves the 32-bit range of motor counts; check ratios and units")
+        raise ExcitationError("the trajectory leaves the 32-bit range of motor counts; check ratios and units")
     return np.ascontiguousarray(knots.transpose(1, 0, 2)).astype(np.int32)

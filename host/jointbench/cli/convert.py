@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import ExportError
+from jointbench.errors import FitError
 from jointbench.recording import open_run
 from jointbench.results import FORMATS, convert
 
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """Writes the file, and says what is in it."""
     source, to = Path(options.run), str(options.to or "")
     if not to and options.out is None:
-        raise ExportError(f"give a format, --to {'|'.join(FORMATS)}, or a file whose ending tells it, -o FILE")
+        raise FitError(f"give a format, --to {'|'.join(FORMATS)}, or a file whose ending tells it, -o FILE")
     out = options.out or f"{Path(os.path.realpath(source)).name}{FORMATS[to][0]}"
     opened = open_run(source)
     for warning in opened.warnings:

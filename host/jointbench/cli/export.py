@@ -10,7 +10,7 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import ExportError
+from jointbench.errors import FitError
 from jointbench.identification import Model, load_model
 from jointbench.model import Robot, load_robot
 from jointbench.results import BODIES, SUFFIXES, FullModel, export, own_urdf
@@ -68,7 +68,7 @@ def _zeros(robot: Robot, given: list[float] | None) -> Array:
     """Return the zeros in SI."""
     values = np.zeros(robot.n_joints) if given is None else np.array(given)
     if len(values) != robot.n_joints:
-        raise ExportError(f"--zeros has {len(values)} numbers; robot {robot.name!r} has {robot.n_joints} joints")
+        raise FitError(f"--zeros has {len(values)} numbers; robot {robot.name!r} has {robot.n_joints} joints")
     return values * [np.pi / 180.0 if joint.kind == "revolute" else 1e-3 for joint in robot.independent_joints]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import FitError, ImportedDataError
+from jointbench.errors import FileError, FitError
 from jointbench.files import write_file
 from jointbench.identification.settings import FitSettings
 from jointbench.recording import import_csv, is_bag, mapping_and_folder
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         return _import(options, console)
     if options.mapping is None and all(proposing):
         return _propose(options, console)
-    raise ImportedDataError(
+    raise FileError(
         "give a mapping to import (jointbench import mapping.toml), or --robot, --log and --propose together to have "
         "one proposed"
     )
@@ -86,7 +86,7 @@ def _import(options: argparse.Namespace, console: Console) -> Result:
 def _converted(options: argparse.Namespace, console: Console) -> Result:
     """A run back from another format: what was recorded is known already, so nothing is checked."""
     if options.data is not None:
-        raise ImportedDataError("--data goes with a mapping; a file that `jointbench convert` wrote needs none")
+        raise FileError("--data goes with a mapping; a file that `jointbench convert` wrote needs none")
     with console.working(f"reading {options.mapping}"):
         run = import_converted(options.mapping, options.out)
     for warning in run.warnings:
@@ -104,7 +104,7 @@ def _check_settings(options: argparse.Namespace) -> None:
     try:
         FitSettings.from_dict(mapping.fit)
     except FitError as error:
-        raise ImportedDataError(f"mapping {options.mapping}, [fit]: {error}") from error
+        raise FileError(f"mapping {options.mapping}, [fit]: {error}") from error
 
 
 def _propose(options: argparse.Namespace, console: Console) -> Result:
@@ -112,7 +112,7 @@ def _propose(options: argparse.Namespace, console: Console) -> Result:
 
     path = Path(options.propose)
     if path.exists():
-        raise ImportedDataError(f"{path} exists already; a mapping is never written over, name another")
+        raise FileError(f"{path} exists already; a mapping is never written over, name another")
     proposal = propose_mapping(options.robot, options.logs, path.parent)
     write_file(path, proposal.text)
     for line in proposal.lines():

@@ -232,7 +232,7 @@ def prior_of(options: argparse.Namespace, robot: Robot) -> Mapping[str, float] |
 
     Raises:
         ExcitationError: the model is of another robot.
-        ModelFileError: the file cannot be read, or is none.
+        FileError: the file cannot be read, or is none.
     """
     if options.prior is None:
         return None

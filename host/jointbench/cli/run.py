@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.errors import StopAsked, TrajectoryError
+from jointbench.errors import ExcitationError, StopAsked
 
 if TYPE_CHECKING:
     from jointbench.bench import Progress
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                     bench.configure(slow)
                 try:
                     bench.admit(plan, options.repeats)
-                except TrajectoryError as error:
-                    raise TrajectoryError(f"{options.plan} is not played on {options.bench}: {error}") from error
+                except ExcitationError as error:
+                    raise ExcitationError(f"{options.plan} is not played on {options.bench}: {error}") from error
             directory = directory or new_run_path("runs", bench.robot.name, "excitation")
             gentle = {} if options.gentle is None else {"gentle": options.gentle}
             with console.working("moving to the start"):

@@ -13,7 +13,7 @@ from jointbench.arrays import Array
 from jointbench.checks import Result
 from jointbench.cli.console import Console, table
 from jointbench.cli.judgement import by_name, finite
-from jointbench.errors import RobotError, StanceError
+from jointbench.errors import FitError, RobotError
 from jointbench.identification.zero_moment_point import (
     FullStanceEstimate,
     ReducedParameters,
@@ -244,12 +244,10 @@ def support_foot(robot: Robot) -> str:
     """The foot that is the robot's base.
 
     Raises:
-        StanceError: it has none.
+        FitError: it has none.
     """
     if robot.base_foot is None:
-        raise StanceError(
-            f"no foot of robot {robot.name!r} is its base; a stance needs [[feet]] on the base in its file"
-        )
+        raise FitError(f"no foot of robot {robot.name!r} is its base; a stance needs [[feet]] on the base in its file")
     return robot.base_foot.name
 
 
@@ -265,7 +263,7 @@ def stances_of(
         told: gets the words on a run before it may be refused.
 
     Raises:
-        StanceError: a run is none of a robot on this foot; the message names the run.
+        FitError: a run is none of a robot on this foot; the message names the run.
     """
     contacts: dict[str, str] = {}
     stances: list[Stance] = []
@@ -274,7 +272,7 @@ def stances_of(
             contacts[str(each.path)] = stood = str(contact_of_run(each, total_mass, foot))
             told(f"{each.path.name}: {stood}")
             stances.append(stance_of_run(each, total_mass, foot))
-        except StanceError as error:
+        except FitError as error:
             raise type(error)(f"{each.path}: {error}") from error
     return contacts, stances
 

@@ -263,7 +263,7 @@ class Model:
             Torque [N·m or N], zero of passive joints, shape (n, n_joints).
 
         Raises:
-            RobotFileError: the robot has no frame as `external` names.
+            FileError: the robot has no frame as `external` names.
             ShapeError: the arrays differ in shape or do not match the robot.
         """
         return self.predict_from(None, q, dq, ddq, external).torque
@@ -284,7 +284,7 @@ class Model:
             q, dq, ddq, external: as of `predict`. Friction with memory that grows with the load grows with this, too.
 
         Raises:
-            RobotFileError: the robot has no frame as `external` names.
+            FileError: the robot has no frame as `external` names.
             ShapeError: the arrays differ in shape or do not match the robot; or the state is of another model.
         """
         q, dq, ddq = motion_arrays(self.robot, q=q, dq=dq, ddq=ddq)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ModelFileError
+from jointbench.errors import FileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
 from jointbench.identification.delay import Delay, given_delay
@@ -120,7 +120,7 @@ def robot_from(values: Mapping[str, Any], compensations: Sequence[Compensation] 
         compensations: those that are functions of one's own, which the values only name.
 
     Raises:
-        ModelFileError: such a function is not given.
+        FileError: such a function is not given.
         KeyError, TypeError, ValueError: the values are not a robot's.
     """
     own = {compensation.name: compensation for compensation in compensations}
@@ -155,7 +155,7 @@ def _compensation(values: dict[str, Any], own: Mapping[str, Compensation]) -> Co
         return KINDS[values["kind"]](name, *joints)
     given = own.get(name)
     if given is None or (given.joints, given.parameters) != (joints, parameters):
-        raise ModelFileError(
+        raise FileError(
             f"the model has the compensation {name!r} of joints {', '.join(joints)} with parameters "
             f"{', '.join(parameters)}, a function that no file holds; give it: "
             f"load_model(path, compensations=[Compensation({name!r}, {joints!r}, {parameters!r}, columns)])"
@@ -235,7 +235,7 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
         compensations: those of the model's robot that are functions of one's own, which the file only names.
 
     Raises:
-        ModelFileError: the file cannot be read, is no model, was changed after it was written, or groups its
+        FileError: the file cannot be read, is no model, was changed after it was written, or groups its
             parameters otherwise than this release; or such a function is not given.
 
     >>> path = jb.fit(jb.open_run("runs/arm")).save("arm.json")
@@ -249,27 +249,25 @@ def load_model(path: str | Path, *, compensations: Sequence[Compensation] = ()) 
         values: Any = json_values(text, finite=True)
     except OSError as error:
         why = error.strerror or error
-        raise ModelFileError(f"model file {path} cannot be read: {why}; give one of `jointbench fit`") from error
+        raise FileError(f"model file {path} cannot be read: {why}; give one of `jointbench fit`") from error
     except ValueError as error:
-        raise ModelFileError(
+        raise FileError(
             f"model file {path} is no JSON ({error}); give a file that `jointbench fit` wrote, or fit the run again"
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ModelFileError(f'{path} is no model file: "format" is not {FORMAT!r}; give one that Model.save wrote')
+        raise FileError(f'{path} is no model file: "format" is not {FORMAT!r}; give one that Model.save wrote')
     if values.get("version") not in _READ:
         known = ", ".join(map(str, _READ))
-        raise ModelFileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
+        raise FileError(f"model file {path} has version {values.get('version')!r}; this release reads {known}")
     sealed = values["version"] >= _SEALED or is_sealed(text)
     if sealed and (changed := what_changed(text, cast(dict[str, Any], values))):
-        raise ModelFileError(f"model file {path} {changed}; fit the run again, or take the file from a copy")
+        raise FileError(f"model file {path} {changed}; fit the run again, or take the file from a copy")
     try:
         return _model(path, cast(dict[str, Any], values), compensations)
-    except ModelFileError:
+    except FileError:
         raise
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ModelFileError(
-            f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again"
-        ) from error
+        raise FileError(f"model file {path} is damaged: {type(error).__name__} {error}; fit the run again") from error
 
 
 def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensation]) -> Model:
@@ -279,7 +277,7 @@ def _model(path: Path, values: dict[str, Any], compensations: Sequence[Compensat
     if settings.torque == "joint":
         base = felt_by_sensor(base)
     if list(base.leading_names) != values["names"]:
-        raise ModelFileError(
+        raise FileError(
             f"model file {path} groups its parameters otherwise than this release ({len(values['names'])} names, "
             f"here {base.rank}); fit the run again"
         )

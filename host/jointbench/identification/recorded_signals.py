@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import FitError, RobotFileError, ShapeError
+from jointbench.errors import FileError, FitError, ShapeError
 from jointbench.identification.settings import FitSettings
 from jointbench.memory_mapping import CHUNK_ROWS, chunks, read_rows, release_pages, scratch_array
 from jointbench.model import Robot
@@ -299,7 +299,7 @@ def without_external(run: Run, wrench: Wrench) -> Run:
         raise FitError(f"run {run.path}: the base of {robot.name!r} moves, so joints do not balance a wrench alone")
     try:
         torque = _torques(run, wrench)
-    except (RobotFileError, ShapeError) as error:
+    except (FileError, ShapeError) as error:
         raise FitError(f"run {run.path}: {error}") from error
     changed: dict[str, Any] = {
         name: _less(values, torque)

@@ -13,7 +13,7 @@ from typing import Any
 
 import tomli_w
 
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.model.robot import Robot
 from jointbench.model.robot_file import VERSION, read_robot_file
 from jointbench.model.table import Table, read_table
@@ -41,7 +41,7 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
 
     Raises:
         RobotError: neither a name of the library nor an existing .toml or .urdf file; or it has no such chain.
-        RobotFileError: the file is there, but an entry in it is wrong; or the base is asked to move against a robot
+        FileError: the file is there, but an entry in it is wrong; or the base is asked to move against a robot
             file that does not say so.
 
     >>> load_robot("cobot6").n_joints
@@ -71,7 +71,7 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
 def _from_robot_file(path: Path, floating_base: bool) -> Robot:
     robot = read_robot_file(path)
     if floating_base and robot.base_link is None:
-        raise RobotFileError(
+        raise FileError(
             f"{path.name}: its base does not move; write floating_base = true in the file, and [base_link] with its "
             f"inertia"
         )

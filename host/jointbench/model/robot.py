@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import IDENTITY, Array, Matrix3, Vector3
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Coupling, Drive, DriveTrain
 from jointbench.model.joint import Capsule, Foot, Joint, Link, LinkKind, Mimic
@@ -133,13 +133,13 @@ class Robot:
         """The frame of this name: one of `frames`, or a link's own.
 
         Raises:
-            RobotFileError: there is none.
+            FileError: there is none.
         """
         own = (Frame(joint.link.name, i, IDENTITY, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
         base = () if self.base_link is None else (Frame(self.base_link.name, -1, IDENTITY, (0.0, 0.0, 0.0)),)
         known = {frame.name: frame for frame in (*base, *own, *self.frames)}
         if name not in known:
-            raise RobotFileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
+            raise FileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
         return known[name]
 
     @property

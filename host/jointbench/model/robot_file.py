@@ -61,7 +61,7 @@ def read_robot_file(path: Path) -> Robot:
         The robot, in SI units; impossible inertias are in its `warnings`, not an error.
 
     Raises:
-        RobotFileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
+        FileError: the file cannot be read, or an entry is missing, unknown, mistyped or contradicts another.
     """
     return _robot(read_table(path, "robot"))
 

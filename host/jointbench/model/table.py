@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 from xml.etree import ElementTree
 
 from jointbench.arrays import Vector3
-from jointbench.errors import RobotFileError
+from jointbench.errors import FileError
 from jointbench.foreign import number, regular_file, text_of, toml_values
 
 NAMES = "a name is 1 to 64 letters, digits and any of _ . - (and not dots alone)"
@@ -41,8 +41,8 @@ class Table:
         return key in self._values
 
     def fault(self, message: str) -> NoReturn:
-        """Raise a RobotFileError that names this table."""
-        raise RobotFileError(f"{self.where}: {message}")
+        """Raise a FileError that names this table."""
+        raise FileError(f"{self.where}: {message}")
 
     def text(self, key: str, default: str | None = None, allowed: tuple[str, ...] = ()) -> str:
         """Read a string, one of `allowed` where given."""
@@ -193,15 +193,15 @@ def read_table(path: Path, what: str) -> Table:
     """Read a TOML file, "robot" or whatever else it is called in errors.
 
     Raises:
-        RobotFileError: it cannot be read, or is not TOML.
+        FileError: it cannot be read, or is not TOML.
     """
     try:
         values = toml_values(text_of(path))
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise RobotFileError(f"{what} file {path} cannot be read: {why}") from error
+        raise FileError(f"{what} file {path} cannot be read: {why}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RobotFileError(f"{what} file {path} is not TOML: {error}") from error
+        raise FileError(f"{what} file {path} is not TOML: {error}") from error
     return Table(values, path.name)
 
 
@@ -219,8 +219,8 @@ class Element:
         return self._element.tag
 
     def fault(self, message: str) -> NoReturn:
-        """Raise a RobotFileError that names this element."""
-        raise RobotFileError(f"{self.where}: {message}")
+        """Raise a FileError that names this element."""
+        raise FileError(f"{self.where}: {message}")
 
     def children(self, tag: str) -> Iterator[Element]:
         """Elements of this name inside it; named ones are named in errors."""
@@ -295,22 +295,22 @@ def read_xml(path: Path) -> Element:
     """Read an XML file that anybody may have written: no document type, and so no entities but the five of XML.
 
     Raises:
-        RobotFileError: it cannot be read, is not XML, is longer than 16 MiB, or has a document type.
+        FileError: it cannot be read, is not XML, is longer than 16 MiB, or has a document type.
     """
     try:
         with regular_file(path).open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise RobotFileError(
+            raise FileError(
                 f"robot file {path} is longer than {_MOST_BYTES >> 20} MiB; keep meshes and the like in other files"
             )
         return Element(ElementTree.fromstring(content, ElementTree.XMLParser(target=_Builder(path.name))), path.name)
     except OSError as error:
-        raise RobotFileError(f"robot file {path} cannot be read: {error}") from error
+        raise FileError(f"robot file {path} cannot be read: {error}") from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        if isinstance(error, RobotFileError):
+        if isinstance(error, FileError):
             raise
-        raise RobotFileError(f"robot file {path} is not XML: {error}") from error
+        raise FileError(f"robot file {path} is not XML: {error}") from error
 
 
 class _Builder(ElementTree.TreeBuilder):
@@ -321,4 +321,4 @@ class _Builder(ElementTree.TreeBuilder):
         self._where = where
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise RobotFileError(f"{self._where}: <!DOCTYPE {name}> is not allowed in a robot file; remove it")
+        raise FileError(f"{self._where}: <!DOCTYPE {name}> is not allowed in a robot file; remove it")

@@ -32,7 +32,7 @@ def capsule_around(collision: Element) -> Around | None:
     along the longest edge and passes through all corners.
 
     Raises:
-        RobotFileError: it has no shape, or one whose size is missing, mistyped or negative.
+        FileError: it has no shape, or one whose size is missing, mistyped or negative.
     """
     geometry = collision.needed("geometry")
     if (ball := geometry.child("sphere")) is not None:
@@ -94,7 +94,7 @@ def read_urdf(path: Path, *, floating_base: bool = False) -> Robot:
         The robot; impossible inertias and what was assumed are in its `warnings`.
 
     Raises:
-        RobotFileError: the file cannot be read, is no URDF, or an entry is missing, mistyped or contradicts another.
+        FileError: the file cannot be read, is no URDF, or an entry is missing, mistyped or contradicts another.
     """
     document = read_xml(path)
     if document.tag != "robot":

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from jointbench.arrays import IDENTITY, Matrix3, Vector3
-from jointbench.errors import ExcitationError, RobotError, RobotFileError
+from jointbench.errors import ExcitationError, FileError, RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Drive
 from jointbench.model.joint import Joint, Link, LinkKind, Placed, joined
@@ -257,7 +257,7 @@ def with_payload(
         Another robot whose link is link and payload in one; its name stays.
 
     Raises:
-        RobotFileError: there is no such frame, it is the base's, its link has no inertia to add to, or no body has such
+        FileError: there is no such frame, it is the base's, its link has no inertia to add to, or no body has such
             a mass or inertia.
     """
     frame = robot.frame(on)
@@ -265,12 +265,12 @@ def with_payload(
     payload = Link(name, mass, center_of_mass, inertia)
     fault = payload.physical_fault if np.any(inertia) or mass <= 0.0 else None
     if fault:
-        raise RobotFileError(f"{about}: {fault}")
+        raise FileError(f"{about}: {fault}")
     link = robot.base_link if frame.joint < 0 else robot.joints[frame.joint].link
     if link is None:
-        raise RobotFileError(f"{about}: frame {on!r} is the base's, which does not move; name one of a link that does")
+        raise FileError(f"{about}: frame {on!r} is the base's, which does not move; name one of a link that does")
     if link.mass is None:
-        raise RobotFileError(f"{about}: link {link.name!r} has no inertia to add it to; give its mass first")
+        raise FileError(f"{about}: link {link.name!r} has no inertia to add it to; give its mass first")
     loaded = joined(link, [Placed(payload, frame.rotation, frame.origin)])
     if link.physical_fault:  # the payload must not cover it
         robot = replace(robot, part_faults=(*robot.part_faults, (link.name, link.physical_fault)))

@@ -57,7 +57,7 @@ def external_torques(robot: Robot, q: ArrayLike, wrench: Wrench) -> Array:
         tau_ext [N·m or N], shape (n_samples, n_joints).
 
     Raises:
-        RobotFileError: the robot has no such frame.
+        FileError: the robot has no such frame.
         ShapeError: q does not match the robot, or force or moment do not match q, or are not finite.
 
     >>> from jointbench.model import load_robot

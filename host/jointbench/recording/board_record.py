@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from jointbench.bench import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
 from jointbench.errors import RunError
 from jointbench.memory_mapping import AppendBuffer, read_rows, release_pages
-from jointwire import BodyError, Frame, MessageType
+from jointwire import Frame, FrameError, MessageType
 
 # Frames may come late by some blocks; ticks that fall by more, or go ahead by a quarter of an hour, mean that the board
 # started again.
@@ -204,7 +204,7 @@ class ClockNotes:
         """
         try:
             return self._add(frame, received_us)
-        except BodyError:  # valid, but not as long as its type is: a faulty board's, and no word on its clock
+        except FrameError:  # valid, but not as long as its type is: a faulty board's, and no word on its clock
             return None
 
     def _add(self, frame: Frame, received_us: int) -> int | None:

@@ -18,7 +18,6 @@ from jointbench.recording.record_file import Record, RecordKind, read_records
 from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,
-    BodyError,
     Frame,
     FrameError,
     MessageType,
@@ -163,7 +162,7 @@ class _Heard:
         """Take the only sample of a block."""
         try:
             columns = decode_samples(frame).columns
-        except BodyError as error:
+        except FrameError as error:
             self._warnings.append(f"{self._joint}: {error}; the frame is left out")
             return
         if frame.body.count != 1:
@@ -220,13 +219,13 @@ class _Heard:
         rows = stream.rows[[row for _, row, _ in self._data]]
         try:
             return replace(stream, rows=rows).samples(self._data[0][0].node if self._data else 0)
-        except BodyError:
+        except FrameError:
             good: list[tuple[Frame, int, int]] = []
             for frame, row, tick in self._data:
                 try:
                     decode_samples(frame)
                     good.append((frame, row, tick))
-                except BodyError as error:
+                except FrameError as error:
                     self._warnings.append(f"{self._joint}: {error}; the frame is left out")
             self._data = good
             return self._blocks(stream)

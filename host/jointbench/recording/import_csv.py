@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError, SignalError
+from jointbench.errors import FileError, SignalError
 from jointbench.model import Robot, model_parameter_names
 from jointbench.recording.log_table import LogTable, is_log, read_log
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
@@ -111,14 +111,14 @@ def uneven_times(
         sample_period: of the grid [s]; None: the median spacing.
 
     Raises:
-        ImportedDataError: times that repeat or go back, or are nowhere regular enough to interpolate.
+        FileError: times that repeat or go back, or are nowhere regular enough to interpolate.
     """
     _check_rising(time, lines, file, counted)
     _check_span(time, lines, file, counted, sample_period)
     try:
         made = resample(time, time[:, None], known, sample_period=sample_period)
     except SignalError as error:
-        raise ImportedDataError(f"{file}: {error}") from error
+        raise FileError(f"{file}: {error}") from error
     return UnevenTimes(time, known, made.time, made.valid, made.sample_period, made.jitter, made.n_gaps)
 
 
@@ -150,7 +150,7 @@ def grid_of_times(
         allow_gaps: whether rows may be missing.
 
     Raises:
-        ImportedDataError: times that repeat or go back, are unevenly spaced, or leave a gap that is not allowed.
+        FileError: times that repeat or go back, are unevenly spaced, or leave a gap that is not allowed.
     """
     _check_rising(time, lines, file, counted)
     steps = np.diff(time)
@@ -162,7 +162,7 @@ def grid_of_times(
     if len(gaps) and not allow_gaps:
         row = int(gaps[np.argmax(periods[gaps])])
         missing = int(np.sum(periods[gaps] - 1.0))
-        raise ImportedDataError(
+        raise FileError(
             f"{file}: {missing} rows are missing in {len(gaps)} gap{'s' if len(gaps) > 1 else ''}; the longest lasts "
             f"{steps[row]:.6g} s from {time[row]:.9g} s ({counted} {lines[row]}) at one row each {period:.6g} s; set "
             f"allow_gaps = true to import them marked as missing, or take rows on one side with first_row and end_row"
@@ -180,7 +180,7 @@ def _check_span(time: Array, lines: NDArray[np.intp], file: str, counted: str, s
     if (time[-1] - time[0]) / period <= _MOST_SPARSE * len(time) + _FEW:
         return
     row = int(np.argmax(steps))
-    raise ImportedDataError(
+    raise FileError(
         f"{file}: its {len(time)} rows are spread over {time[-1] - time[0]:.6g} s, which would be "
         f"{(time[-1] - time[0]) / period:.3g} rows each {period:.6g} s; time jumps by {steps[row]:.6g} s after "
         f"{counted} {lines[row]}: correct the clock, or take rows on one side with first_row and end_row"
@@ -195,7 +195,7 @@ def _check_rising(time: Array, lines: NDArray[np.intp], file: str, counted: str)
     row, repeats = int(back[0]), int(np.sum(steps == 0.0))
     what = "is there twice" if steps[row] == 0.0 else f"comes after {time[row]:.9g} s"
     count = f"; {repeats} of {len(time)} rows repeat the time before" if repeats > 1 else ""
-    raise ImportedDataError(
+    raise FileError(
         f"{file}, {counted} {lines[row + 1]}: time {time[row + 1]:.9g} s {what}{count}; times must rise from row to "
         f"row: remove the row, or give sample_rate_Hz instead of [time] where rows are evenly spaced in truth"
     )
@@ -214,7 +214,7 @@ def _check_jitter(
     share = abs(deviation[row]) / period
     if share > tolerance:
         uneven = int(np.sum(np.abs(deviation) > tolerance * period))
-        raise ImportedDataError(
+        raise FileError(
             f"{file}: times are uneven: {uneven} of {len(deviation)} steps are off a sample period of {period:.6g} s "
             f"by more than {tolerance:.0%} of it, most at {counted} {lines[row + 1]} (t = {time[row + 1]:.9g} s, "
             f"{share:.0%}); nothing is interpolated unasked: set resample = true in [time] to have it done, or raise "
@@ -238,7 +238,7 @@ def import_csv(mapping: str | Path, directory: str | Path | None = None, *, data
         The run.
 
     Raises:
-        ImportedDataError: an entry of the mapping is missing, unknown, mistyped or contradicts another; or a file or
+        FileError: an entry of the mapping is missing, unknown, mistyped or contradicts another; or a file or
             column is missing, a row is ragged, a cell is no number, times are uneven or leave a gap, or there are too
             few rows.
         RunError: the directory exists.
@@ -264,14 +264,14 @@ def mapping_and_folder(mapping: str | Path, data: str | Path | None) -> tuple[Ma
         mapping, data: as of `import_csv`.
 
     Raises:
-        ImportedDataError, ImportedDataError: as of `import_csv`.
+        FileError: as of `import_csv`.
     """
     if data is None:
         folder = Path(mapping).parent
         return read_mapping(mapping, folder), folder
     place = Path(data)
     if not place.exists():
-        raise ImportedDataError(
+        raise FileError(
             f"the log's data {place}: there is no such file or folder; give the folder of the log's files, or the one "
             f"file (--data, or data= in Python)"
         )
@@ -292,7 +292,7 @@ def _holds(folder: Path, path: str) -> bool:
 def _with_file(mapping: Mapping, path: str) -> Mapping:
     if len(mapping.files) != 1:
         paths = ", ".join(file.path for file in mapping.files)
-        raise ImportedDataError(
+        raise FileError(
             f"mapping {mapping.name} takes {len(mapping.files)} files, {paths}; give the folder they are in instead of "
             f"the file {path}"
         )
@@ -310,7 +310,7 @@ def _read_tables(mapping: Mapping, folder: Path) -> tuple[LogTable, ...]:
         tables.append(read_log(folder / file.path, file, wanted))
     for table in tables[1:]:
         if len(table.values) != len(tables[0].values):
-            raise ImportedDataError(
+            raise FileError(
                 f"{tables[0].name} has {len(tables[0].values)} rows and {table.name} {len(table.values)}; rows of all "
                 f"files must belong together one by one: export them over the same time"
             )
@@ -323,10 +323,10 @@ def _row_range(mapping: Mapping, tables: tuple[LogTable, ...]) -> tuple[int, int
     start, stop = first or 0, rows if end is None else end
     if stop > rows or start >= rows:
         asked = f"first_row = {start}" + ("" if end is None else f" and end_row = {end}")
-        raise ImportedDataError(f"{tables[0].name} has {rows} rows; {asked} ask for more")
+        raise FileError(f"{tables[0].name} has {rows} rows; {asked} ask for more")
     needed = len(model_parameter_names(mapping.robot))
     if stop - start < needed:
-        raise ImportedDataError(
+        raise FileError(
             f"{tables[0].name} gives {stop - start} rows, and at least {needed} are needed, as many as the model of "
             f"{mapping.robot.name!r} has parameters; record longer, or take more rows"
         )

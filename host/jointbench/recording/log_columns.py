@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.foreign import regular_file
 from jointbench.recording.log_table import PARQUET, first_messages, first_rows, is_bag
 
@@ -216,24 +216,24 @@ def look_at_csv(path: Path) -> CsvColumns:
     """Look at the first rows of a CSV file.
 
     Raises:
-        ImportedDataError: it cannot be read, holds no table, no row is as long as the first one, or its numbers have
+        FileError: it cannot be read, holds no table, no row is as long as the first one, or its numbers have
             decimal commas.
     """
     try:
         with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
             lines = list(islice(file, LOOKED_AT + 1))
     except OSError as error:
-        raise ImportedDataError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
+        raise FileError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from error
     except UnicodeDecodeError as error:
-        raise ImportedDataError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+        raise FileError(f"{path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
     first = [line for line in lines[:20] if line.strip()]
     delimiter = max(_DELIMITERS, key=lambda each: min((line.count(each) for line in first), default=0))
     try:
         rows = [row for row in csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter) if row]
     except csv.Error as error:
-        raise ImportedDataError(f"{path} holds no table ({error}); is there a stray quote in it?") from error
+        raise FileError(f"{path} holds no table ({error}); is there a stray quote in it?") from error
     if len(rows) < 2 or len(rows[0]) < 2:
-        raise ImportedDataError(
+        raise FileError(
             f"{path} holds no table: {len(rows)} lines, {len(rows[0]) if rows else 0} cells in the first one; cells "
             f"must be separated by one of {', '.join(map(repr, _DELIMITERS))}"
         )
@@ -241,12 +241,12 @@ def look_at_csv(path: Path) -> CsvColumns:
     has_header = sum(_is_number(cell) for cell in rows[0]) < width / 2.0
     body = [row for row in rows[has_header:] if len(row) == width]
     if not body:
-        raise ImportedDataError(
+        raise FileError(
             f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to "
             f"be separated by {delimiter!r}: mend the first line, or the rows' ends"
         )
     if any("," in cell and _is_number(cell.replace(",", ".")) for cell in body[0]):
-        raise ImportedDataError(f"{path}: its numbers have decimal commas; save them with decimal points")
+        raise FileError(f"{path}: its numbers have decimal commas; save them with decimal points")
     names = tuple(cell.strip() for cell in rows[0]) if has_header else tuple(str(k + 1) for k in range(width))
     values = np.array([[float(cell) if _is_number(cell) else np.nan for cell in row] for row in body])
     return CsvColumns(path, delimiter, has_header, names, _whole_rows(path, values))
@@ -256,7 +256,7 @@ def look_at_log(path: Path) -> CsvColumns:
     """Look at the first rows of a log, whatever its format.
 
     Raises:
-        ImportedDataError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
+        FileError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
         MissingExtra: its format needs a package that is not installed.
     """
     if is_bag(path):
@@ -274,9 +274,7 @@ def _whole_rows(path: Path, values: Array) -> Array:
     numeric = known.mean(axis=0) > _MOSTLY
     whole = values[known[:, numeric].all(axis=1)]
     if len(whole) < _FEWEST:
-        raise ImportedDataError(
-            f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything"
-        )
+        raise FileError(f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything")
     return whole
 
 

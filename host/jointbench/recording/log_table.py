@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.extras import need
 from jointbench.foreign import bytes_of, foreign_code, number, regular_file
 from jointbench.recording.mapping import LogFile
@@ -63,11 +63,11 @@ class LogTable:
         """Refuse numbers that nobody measures: sums and squares of them are none.
 
         Raises:
-            ImportedDataError: names line and column of the first one.
+            FileError: names line and column of the first one.
         """
         if len(beyond := np.argwhere(np.isfinite(self.values) & (np.abs(self.values) > MOST))):
             row, column = beyond[0].tolist()
-            raise ImportedDataError(
+            raise FileError(
                 f"{self.name}, {self.counted} {self.lines[row]}, column {self.columns[column]!r}: "
                 f"{self.values[row, column]:g} is beyond all that is measured (at most {MOST:g}); mend or remove that "
                 f"{self.counted}"
@@ -81,24 +81,24 @@ class LogTable:
         """Refuse nan and inf in these cells, a mask of the shape of `values`.
 
         Raises:
-            ImportedDataError: names line and column of the first one.
+            FileError: names line and column of the first one.
         """
         bad = ~np.isfinite(self.values) & cells
         if bad.any():
             row, column = (int(k[0]) for k in np.nonzero(bad))
-            raise ImportedDataError(
+            raise FileError(
                 f"{self.name}, {self.counted} {self.lines[row]}, column {self.columns[column]!r}: "
                 f"{self.values[row, column]} is no measurement ({int(bad.sum())} such cells); leave data row {row} out "
                 f"with first_row, end_row or invalid_rows"
             )
 
 
-def missing_column(file: str, wanted: str, names: Sequence[str], how: str = "") -> ImportedDataError:
+def missing_column(file: str, wanted: str, names: Sequence[str], how: str = "") -> FileError:
     """The error that a file has no such column, or several of them; it names those there are."""
     count = list(names).count(wanted)
     problem = f"has no column {wanted!r}" if count == 0 else f"has {count} columns named {wanted!r}"
     shown = ", ".join(names[:40]) + (", …" if len(names) > 40 else "")
-    return ImportedDataError(f"{file} {problem}; its columns are {shown}{how}; correct the mapping")
+    return FileError(f"{file} {problem}; its columns are {shown}{how}; correct the mapping")
 
 
 def file_sha256(path: Path) -> str:
@@ -123,7 +123,7 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
         Their values.
 
     Raises:
-        ImportedDataError: the file is missing, not text or empty, lacks a column, has a row of another length
+        FileError: the file is missing, not text or empty, lacks a column, has a row of another length
             than the first, or a cell that is not a number.
     """
     try:
@@ -131,16 +131,16 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
         text = raw.decode("utf-8-sig")
     except OSError as error:
         reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        raise ImportedDataError(
+        raise FileError(
             f"{file.path} cannot be read in {path.parent}: {reason}; "
             f"give the folder of the log's files (--data DIR, or data= in Python)"
         ) from error
     except UnicodeDecodeError as error:
-        raise ImportedDataError(f"{file.path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
+        raise FileError(f"{file.path} is not UTF-8 text (byte {error.start}); save it as plain CSV") from error
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=file.delimiter)
     first = next(_rows(reader, file), [])
     if not first:
-        raise ImportedDataError(f"{file.path} is empty; nothing can be imported from it")
+        raise FileError(f"{file.path} is empty; nothing can be imported from it")
     names = [cell.strip() for cell in first] if file.header else [str(k + 1) for k in range(len(first))]
     columns = tuple(dict.fromkeys(wanted))
     places = [_place(file, names, name) for name in columns]
@@ -153,7 +153,7 @@ def read_csv_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
             continue
         if blank or len(cells) != len(names):
             count, line = (0, blank) if blank else (len(cells), reader.line_num)
-            raise ImportedDataError(
+            raise FileError(
                 f"{file.path}, line {line}: {count} cells where the first line has {len(names)}; "
                 f"mend or remove that line, or check delimiter = {file.delimiter!r}"
             )
@@ -167,13 +167,13 @@ def _rows(reader: Any, file: LogFile) -> Iterator[list[str]]:
     """Rows of cells.
 
     Raises:
-        ImportedDataError: a cell without an end.
+        FileError: a cell without an end.
     """
     try:
         yield from reader
     except csv.Error as error:
         line = f"{file.path}, line {reader.line_num}"
-        raise ImportedDataError(f"{line}: {error}; is there a stray quote before it?") from error
+        raise FileError(f"{line}: {error}; is there a stray quote before it?") from error
 
 
 def _place(file: LogFile, names: list[str], wanted: str) -> int:
@@ -193,7 +193,7 @@ def _numbers(file: LogFile, cells: list[str], places: list[int], columns: tuple[
                 hint = "numbers need a decimal point" if "," in cells[place] else "only numbers can be imported"
                 if line == 1:
                     hint = "if the first line names the columns, set header = true"
-                raise ImportedDataError(
+                raise FileError(
                     f"{file.path}, line {line}, column {column!r}: {cells[place]!r} is not a number; {hint}"
                 ) from None
         raise
@@ -212,7 +212,7 @@ def read_bag_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable
 
     Raises:
         MissingExtra: rosbags is not installed.
-        ImportedDataError: it is no bag, or damaged; it lacks the topic, or no message has a column.
+        FileError: it is no bag, or damaged; it lacks the topic, or no message has a column.
     """
     columns = tuple(dict.fromkeys(wanted))
     named = [name for name in columns if name not in TIMES]
@@ -254,12 +254,12 @@ def _opened(path: Path) -> Iterator[AnyReader]:
     try:
         # Bags of before ROS 2 Iron do not say what their messages are made of; the usual ones have not changed.
         with (
-            foreign_code(ImportedDataError, f"{path} is no bag of ROS, or damaged", "record or convert it anew"),
+            foreign_code(FileError, f"{path} is no bag of ROS, or damaged", "record or convert it anew"),
             AnyReader([_with_an_end(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader,
         ):
             yield reader
     except FileNotFoundError as error:
-        raise ImportedDataError(f"{path} cannot be read: there is no such file or folder") from error
+        raise FileError(f"{path} cannot be read: there is no such file or folder") from error
 
 
 def _with_an_end(path: Path) -> Path:
@@ -275,11 +275,11 @@ def _topic(reader: AnyReader, file: LogFile) -> str:
     shown = ", ".join(f"{name} ({kind})" for name, kind in sorted(topics.items())) or "none"
     if file.topic is not None:
         if file.topic not in topics:
-            raise ImportedDataError(f"{file.path} has no topic {file.topic!r}; its topics: {shown}")
+            raise FileError(f"{file.path} has no topic {file.topic!r}; its topics: {shown}")
         return file.topic
     of_joints = [name for name, kind in topics.items() if kind == JOINT_STATE]
     if len(of_joints) != 1:
-        raise ImportedDataError(
+        raise FileError(
             f'{file.path} has {len(of_joints)} topics of joint states; name one by topic = "…" in [[files]]; its '
             f"topics: {shown}"
         )
@@ -327,19 +327,19 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        ImportedDataError: it cannot be read, or is no Parquet.
+        FileError: it cannot be read, or is no Parquet.
     """
     need("convert", "Parquet", "pyarrow")
     from pyarrow import parquet
 
     try:
         with (
-            foreign_code(ImportedDataError, f"{path} is no Parquet file, or damaged", "write it anew"),
+            foreign_code(FileError, f"{path} is no Parquet file, or damaged", "write it anew"),
             parquet.ParquetFile(regular_file(path)) as file,
         ):
             yield file
     except FileNotFoundError as error:
-        raise ImportedDataError(f"{path} cannot be read: there is no such file") from error
+        raise FileError(f"{path} cannot be read: there is no such file") from error
 
 
 def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
@@ -347,7 +347,7 @@ def read_parquet_table(path: Path, file: LogFile, wanted: Sequence[str]) -> LogT
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        ImportedDataError: it is no Parquet, lacks a column, or a column holds neither numbers nor moments.
+        FileError: it is no Parquet, lacks a column, or a column holds neither numbers nor moments.
     """
     columns = tuple(dict.fromkeys(wanted))
     with open_parquet(path) as opened:
@@ -365,11 +365,11 @@ def first_rows(path: Path, count: int) -> tuple[tuple[str, ...], Array, frozense
     with open_parquet(path) as opened:
         batches = list(islice(opened.iter_batches(batch_size=count), 1))
         if not batches:
-            raise ImportedDataError(f"{path} has no rows; nothing can be told from it")
+            raise FileError(f"{path} has no rows; nothing can be told from it")
         columns = {name: batches[0].column(name) for name in opened.schema_arrow.names}
     numeric = {name: column for name, column in columns.items() if _is_numeric(column) or _is_moments(column)}
     if not numeric:
-        raise ImportedDataError(f"{path}: none of its columns holds numbers; they are {', '.join(columns)}")
+        raise FileError(f"{path}: none of its columns holds numbers; they are {', '.join(columns)}")
     values = np.column_stack([_column_numbers(column, path.name, name) for name, column in numeric.items()])
     return tuple(numeric), values, frozenset(name for name, column in numeric.items() if _is_moments(column))
 
@@ -394,7 +394,7 @@ def _column_numbers(column: Any, file: str, name: str) -> Array:
         first = next(iter(moments[~np.isnat(moments)]), np.timedelta64("NaT"))
         return (moments - first) / np.timedelta64(1, "s")
     if not _is_numeric(column):
-        raise ImportedDataError(
+        raise FileError(
             f"{file}, column {name!r} holds {column.type}; only numbers and moments (timestamp, duration) can be "
             f"imported: name another column in the mapping, or write the file again with numbers in this one"
         )
@@ -420,7 +420,7 @@ def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
         wanted: names of the columns.
 
     Raises:
-        ImportedDataError: it is missing or damaged, lacks the topic or a column, or a value is no number.
+        FileError: it is missing or damaged, lacks the topic or a column, or a value is no number.
         MissingExtra: its format needs a package that is not installed.
     """
     if is_bag(path):

@@ -47,7 +47,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError, RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.foreign import text_of, toml_values
 from jointbench.model import Robot, library_names, load_robot, split_reference
 from jointbench.model.table import Table
@@ -176,17 +176,17 @@ def read_mapping(name_or_path: str | Path, *data: Path) -> Mapping:
         data: folders of the log, where a robot file is looked for that does not lie beside the mapping.
 
     Raises:
-        ImportedDataError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
+        FileError: no such mapping, or an entry in it is missing, unknown, mistyped or contradicts another.
     """
     text, path = _find(name_or_path)
     try:
         values = toml_values(text)
     except tomllib.TOMLDecodeError as error:
-        raise ImportedDataError(f"mapping {path.name} is not TOML: {error}") from error
+        raise FileError(f"mapping {path.name} is not TOML: {error}") from error
     try:
         return _mapping(values, text, path, data)
-    except (RobotFileError, RobotError) as error:
-        raise ImportedDataError(str(error)) from error
+    except RobotError as error:
+        raise FileError(str(error)) from error
 
 
 def _find(name_or_path: str | Path) -> tuple[str, Path]:
@@ -199,7 +199,7 @@ def _find(name_or_path: str | Path) -> tuple[str, Path]:
         return text_of(path), path
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ImportedDataError(
+        raise FileError(
             f"mapping {str(name_or_path)!r} cannot be read ({why}); "
             f"give the path of a mapping .toml, or the name of one that comes with the package: {known}"
         ) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.model import library_names, load_robot, split_reference
 from jointbench.recording.log_columns import LOOKED_AT, ColumnName, ColumnSet, CsvColumns, column_sets, look_at_log
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, LogFile
@@ -157,9 +157,9 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
         The proposal.
 
     Raises:
-        ImportedDataError: a file cannot be read or holds no table, files of one recording have not as many rows, or no
+        FileError: a file cannot be read or holds no table, files of one recording have not as many rows, or no
             columns come one for each joint.
-        RobotError, RobotFileError: the robot cannot be loaded.
+        RobotError, FileError: the robot cannot be loaded.
     """
     loaded, folder = load_robot(robot), Path(beside)
     tables = [look_at_log(Path(log)) for log in logs]
@@ -213,7 +213,7 @@ def _of_one_length(tables: list[CsvColumns]) -> list[CsvColumns]:
     """The files, once it is sure that their rows belong together."""
     for table in tables[1:]:
         if len(table.values) != len(tables[0].values):
-            raise ImportedDataError(
+            raise FileError(
                 f"{tables[0].path} has {len(tables[0].values)} rows of numbers without a gap and {table.path} "
                 f"{len(table.values)}; rows of all files must belong together one by one: export them over the same "
                 f"time, or propose a mapping for each recording by itself"
@@ -230,7 +230,7 @@ def _motion(sets: list[ColumnSet], tables: list[CsvColumns], n: int) -> tuple[Co
         positions = unknown[:1]  # without names, positions mostly come first
     if not positions:
         seen = ", ".join(tables[0].names[:30]) + (", …" if len(tables[0].names) > 30 else "")
-        raise ImportedDataError(
+        raise FileError(
             f"{tables[0].path.name}: no columns of positions come one for each of the robot's {n} joints; its columns "
             f"are {seen}; write the mapping by hand, or name columns like position_1 … position_{n}"
         )

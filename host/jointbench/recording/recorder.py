@@ -257,14 +257,14 @@ def record(
     Raises:
         BoardFault, BoardLost, BoardSilent, BoardRefused: the motion was stopped; what was recorded until then is in
             the directory.
-        TrajectoryError: the motion may not be played on this bench (`Bench.admit`); nothing has moved.
+        ExcitationError: the motion may not be played on this bench (`Bench.admit`); nothing has moved.
         RunError: the directory exists already.
 
     >>> with jb.open_bench("bench.toml") as bench:
     ...     jb.record(bench, jb.random_excitation(bench.robot, period=5.024), "runs/first")
     Traceback (most recent call last):
         ...
-    jointbench.errors.BenchFileError: bench 'arm' is open but not connected; call connect() first
+    jointbench.errors.FileError: bench 'arm' is open but not connected; call connect() first
     """
     bench.admit(excitation, repeats)
     bench.move_to(excitation.home)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointbench.bench import BoardClock, Ledger
-from jointbench.errors import ExcitationError, RunChanged, RunError
+from jointbench.errors import ExcitationError, RunError
 from jointbench.foreign import text_of
 from jointbench.model import Robot
 from jointbench.recording.decode import Recording, decode_recording
@@ -116,8 +116,8 @@ def open_run(path: str | Path) -> Run:
         The run; look at its `ledger.verdict` and `warnings` before using its samples.
 
     Raises:
-        RunChanged: its files are not as they were recorded or imported; says which, and what to do.
-        RunError: no run, one of another version, one without a single sample, or one whose excitation is damaged.
+        RunError: no run, one of another version, one without a single sample, or one whose excitation is damaged; or
+            its files are not as they were recorded or imported: says which, and what to do.
 
     >>> run = jb.open_run("runs/arm")
     >>> run.robot.name, run.samples.motor_torque.shape, run.is_valid, run.warnings
@@ -138,12 +138,11 @@ def read_run(directory: Path, seal: Seal | None) -> Run:
         seal: as `check_seal` gives it.
 
     Raises:
-        RunChanged: it is of an import whose result.json is gone.
-        RunError: as `open_run`.
+        RunError: as `open_run`, or it is of an import whose result.json is gone.
     """
     provenance = read_provenance(directory)
     if seal is None and provenance.get("sealed"):
-        raise RunChanged(f"run {directory}: the {RESULT} that vouches for its files is gone; take it from a copy")
+        raise RunError(f"run {directory}: the {RESULT} that vouches for its files is gone; take it from a copy")
     robot = read_robot(directory, str(provenance.get("robot", "")))
     clocks: Mapping[str, BoardClock] = {}
     starts: Mapping[str, float] = {}
@@ -327,8 +326,8 @@ def accept(run: str | Path, reason: str = "") -> tuple[Change, ...]:
         What was accepted; nothing where nothing was changed.
 
     Raises:
-        RunChanged: a file of what was measured, or result.json, was changed; nothing is accepted.
-        RunError: nothing vouches for its files as they were, or it cannot be read as it is now.
+        RunError: a file of what was measured, or result.json, was changed, nothing vouches for its files as they were,
+            or it cannot be read as it is now; nothing is accepted.
 
     >>> jb.recording.accept("runs/arm")
     ()
@@ -343,7 +342,7 @@ def accept(run: str | Path, reason: str = "") -> tuple[Change, ...]:
     measured = [change for change in seal.changes if change.file in MEASURED]
     if measured:
         what = "; ".join(change.sentence(seal.made) for change in measured)
-        raise RunChanged(f"run {path}: {what}; nothing is accepted: {advice(path, measured)}")
+        raise RunError(f"run {path}: {what}; nothing is accepted: {advice(path, measured)}")
     read_run(path, seal)  # what cannot be opened is not accepted
     edit = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

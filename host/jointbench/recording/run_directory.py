@@ -15,7 +15,7 @@ import numpy as np
 import tomli_w
 
 from jointbench.bench import Ledger
-from jointbench.errors import RunChanged, RunError
+from jointbench.errors import RunError
 from jointbench.files import sync, write_file
 from jointbench.foreign import bytes_of, json_values, text_of, toml_values
 from jointbench.model import Robot, chain_of, library_names, load_robot, split_reference
@@ -96,7 +96,7 @@ def create_run_directory(
 
     Raises:
         RunError: the directory exists already or cannot be made, or `robot` is missing.
-        RobotError, RobotFileError, RobotError: the robot cannot be loaded.
+        RobotError, FileError, RobotError: the robot cannot be loaded.
     """
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
@@ -164,8 +164,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
     Of a run that was imported it holds less: none of its entries is needed but the outcome.
 
     Raises:
-        RunChanged: it was changed after it was written.
-        RunError: it cannot be read, lacks an entry, or holds something else in one.
+        RunError: it was changed after it was written, cannot be read, lacks an entry, or holds something else in one.
     """
     try:
         text = text_of(path / RESULT)
@@ -178,7 +177,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
         raise RunError(f"{path / RESULT} cannot be read: it holds no table of entries")
     values = cast(dict[str, Any], result)
     if (is_sealed(text) or "files" in values) and (changed := what_changed(text, values)):
-        raise RunChanged(
+        raise RunError(
             f"run {path}: {RESULT} {changed}; take it from a copy: it vouches for the run's other files, and is never "
             "edited"
         )
@@ -234,7 +233,7 @@ def read_robot(path: Path, name: str | None = None) -> Robot:
 
     Raises:
         RobotError: there is no copy.
-        RobotFileError: an entry in it is wrong.
+        FileError: an entry in it is wrong.
     """
     copy = robot_file(path)
     if copy.name == ROBOT and copy.is_file() and copy.read_bytes().lstrip(_BLANK).startswith(b"<"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from jointbench.errors import FileNotWritten, RunChanged, RunError
+from jointbench.errors import FileNotWritten, RunError
 from jointbench.files import write_file
 from jointbench.foreign import bytes_of, json_values, regular_file, toml_values
 from jointbench.recording.run_directory import (
@@ -138,8 +138,7 @@ def check_seal(directory: Path, sha256: Mapping[str, str] | None = None) -> Seal
         The seal; None where there is no result.json, or one of before there were seals.
 
     Raises:
-        RunChanged: result.json itself was changed.
-        RunError: result.json or another file cannot be read.
+        RunError: result.json itself was changed, or it or another file cannot be read.
     """
     result = read_result(directory)
     if result is None or "files" not in result:
@@ -162,11 +161,11 @@ def refuse_changes(directory: Path, seal: Seal) -> None:
     """Refuse a run that was changed.
 
     Raises:
-        RunChanged: names each file, its values where they can be told, and what to do.
+        RunError: names each file, its values where they can be told, and what to do.
     """
     if seal.changes:
         what = "; ".join(change.sentence(seal.made) for change in seal.changes)
-        raise RunChanged(f"run {directory}: {what}; {advice(directory, seal.changes)}")
+        raise RunError(f"run {directory}: {what}; {advice(directory, seal.changes)}")
 
 
 def advice(directory: Path, changes: Iterable[Change]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import ExportError
+from jointbench.errors import FitError
 from jointbench.identification.friction import ModelMemory
 from jointbench.identification.friction.law import FORMS, LawElement
 from jointbench.identification.predictor import DriveTorque, Predictor
@@ -59,7 +59,7 @@ def c_header_text(
 
     Raises:
         ShapeError: the parameters do not match the robot.
-        ExportError: a compensation is a function of one's own, which has no C.
+        FitError: a compensation is a function of one's own, which has no C.
     """
     links = np.asarray(standard_parameters, dtype=np.float64)
     drives = np.nan_to_num(np.asarray(drive_parameters, dtype=np.float64), nan=0.0)
@@ -186,7 +186,7 @@ def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
             case "sine_spring":
                 torque = "{} * {n}_SIN(q[{j}]) + {} * {n}_COS(q[{j}])".format(*own, j=j, n=name.upper())
             case _:
-                raise ExportError(
+                raise FitError(
                     f"compensation {each.name!r} of robot {robot.name!r} is a function of its user's own, which cannot "
                     f"be written in C; fit with springs alone, or use Predictor"
                 )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jointbench.errors import ExportError, ImportedDataError
+from jointbench.errors import FileError, FitError
 from jointbench.files import write_file
 from jointbench.foreign import foreign_code, toml_values
 from jointbench.model import split_reference
@@ -76,7 +76,7 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
         What was written: the file, and with CSV the one that describes its columns.
 
     Raises:
-        ExportError: no such format, the file's ending is another one's, or a file exists already.
+        FitError: no such format, the file's ending is another one's, or a file exists already.
         MissingExtra: the format needs a package that is not installed.
         RunError: the run cannot be opened.
     """
@@ -97,7 +97,7 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise ExportError(f"{path} exists already; a file is never written over, name another")
+        raise FitError(f"{path} exists already; a file is never written over, name another")
 
 
 def _named(path: Path, to: str | None) -> str:
@@ -105,12 +105,12 @@ def _named(path: Path, to: str | None) -> str:
     by_ending = {ending: name for name, (ending, _) in FORMATS.items()}
     told = by_ending.get(path.suffix.lower())
     if to is None and told is None:
-        raise ExportError(f"{path}: its ending tells no format; give one of {known}")
+        raise FitError(f"{path}: its ending tells no format; give one of {known}")
     name = to or str(told)
     if name not in FORMATS:
-        raise ExportError(f"format {to!r} is not known; the formats are {known}")
+        raise FitError(f"format {to!r} is not known; the formats are {known}")
     if told not in (None, name):
-        raise ExportError(
+        raise FitError(
             f"{path}: its ending is that of {told}, and the format is to be {name}; name it "
             f"{path.with_suffix(FORMATS[name][0]).name}, or take format {told}"
         )
@@ -122,7 +122,7 @@ def is_converted(path: str | Path) -> bool:
 
     Raises:
         MissingExtra: its format needs a package that is not installed.
-        ImportedDataError: it is damaged, or not what its ending says.
+        FileError: it is damaged, or not what its ending says.
     """
     with _damage_named(Path(path)):
         return Path(path).is_file() and any(is_own(Path(path)) for is_own, _ in _READERS)
@@ -139,17 +139,17 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
         directory: of the run, to create. None: a new one in the folder `runs`.
 
     Raises:
-        ImportedDataError: there is no such file, something else wrote it, it is damaged, or its values were changed.
+        FileError: there is no such file, something else wrote it, it is damaged, or its values were changed.
         RunError: the directory exists.
         MissingExtra: its format needs a package that is not installed.
     """
     source = Path(path)
     if not source.exists():
-        raise ImportedDataError(f"{source} cannot be read: there is no such file")
+        raise FileError(f"{source} cannot be read: there is no such file")
     with _damage_named(source):
         read = next((reader for is_own, reader in _READERS if is_own(source)), None)
     if read is None:
-        raise ImportedDataError(
+        raise FileError(
             f"{source} is no run that Jointbench converted; a mapping says what its columns mean: "
             f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
         )
@@ -157,7 +157,7 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
         about, samples = read(source)
         is_whole = samples_sha256(samples, about.columns) == about.samples_sha256
     if not is_whole:
-        raise ImportedDataError(
+        raise FileError(
             f"{source}: its values are no longer those of run {about.run}, so it cannot come back as that run; convert "
             f"the run again, or describe the changed file by a mapping: "
             f"jointbench import --robot ROBOT --log {source} --propose mapping.toml"
@@ -168,7 +168,7 @@ def import_converted(path: str | Path, directory: str | Path | None = None) -> R
 @contextmanager
 def _damage_named(source: Path) -> Iterator[None]:
     """Name the file, whatever a library of its format makes of damage: each has errors of its own, or none."""
-    with foreign_code(ImportedDataError, f"{source} is damaged", "convert the run again, or take it from a copy"):
+    with foreign_code(FileError, f"{source} is damaged", "convert the run again, or take it from a copy"):
         yield
 
 
@@ -189,7 +189,7 @@ def _made(about: About, samples: Samples, source: Path, directory: Path | None) 
     with tempfile.TemporaryDirectory() as folder:
         copy = next((each for each in (ROBOT_URDF, ROBOT) if each in about.files), None)
         if copy is None:
-            raise ImportedDataError(f"{source} holds no robot file; convert the run again")
+            raise FileError(f"{source} holds no robot file; convert the run again")
         write_file(Path(folder) / copy, about.files[copy])
         modules = split_reference(name)[1]
         reference = str(Path(folder) / copy) + ("" if modules is None else f":{modules}")
@@ -203,4 +203,4 @@ def _provenance(about: About, source: Path) -> dict[str, Any]:
         values = toml_values(about.files[PROVENANCE])
         return {key: value for key, value in values.items() if key not in ("version", "jointbench", "sealed")}
     except (KeyError, tomllib.TOMLDecodeError) as error:
-        raise ImportedDataError(f"{source}: the run.toml in it is missing or damaged; convert the run again") from error
+        raise FileError(f"{source}: the run.toml in it is missing or damaged; convert the run again") from error

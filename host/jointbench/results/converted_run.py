@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.foreign import json_values, text_of
 from jointbench.memory_mapping import chunks, read_rows, scratch_array
 from jointbench.model import CORNERS, Robot
@@ -201,13 +201,13 @@ def read_about(text: str | bytes, name: str) -> About:
         name: of the file it was found in, for messages.
 
     Raises:
-        ImportedDataError: it is of another version, or damaged.
+        FileError: it is of another version, or damaged.
     """
     try:
         values: dict[str, Any] = json_values(text)
         kind, version = values.pop("format"), values.pop("version")
         if (kind, version) != (FORMAT, VERSION):
-            raise ImportedDataError(
+            raise FileError(
                 f"{name} holds a {kind} of version {version}; this release reads version {VERSION}: import it with the "
                 "release that wrote it"
             )
@@ -220,12 +220,10 @@ def read_about(text: str | bytes, name: str) -> About:
             **names,
             **values,
         )
-    except ImportedDataError:
+    except FileError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ImportedDataError(
-            f"{name}: what it says of its run is damaged ({error}); convert the run again"
-        ) from error
+        raise FileError(f"{name}: what it says of its run is damaged ({error}); convert the run again") from error
 
 
 def _filter(values: dict[str, Any]) -> BoardFilter:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import ExportError, FitError, NumericalError
+from jointbench.errors import FitError, NumericalError
 from jointbench.files import write_file
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction, ModelMemory
@@ -288,10 +288,10 @@ def export(
         The path.
 
     Raises:
-        ExportError: the suffix is another one, or the format cannot hold the model.
-        FitError: nothing that is physically possible is near the fitted model (.urdf, .xml, .mjcf).
+        FitError: the suffix is another one, the format cannot hold the model, or nothing that is physically possible is
+            near the fitted model (.urdf, .xml, .mjcf).
         NumericalError: the search for it ends without an answer (likewise).
-        RobotFileError: `source` cannot be read.
+        FileError: `source` cannot be read.
         FileNotWritten: the file cannot be written; it is as it was.
 
     >>> model = jb.fit(jb.open_run("runs/arm"))
@@ -303,16 +303,14 @@ def export(
     path = Path(path)
     if path.suffix not in SUFFIXES:
         kinds = ", ".join(f"{suffix} ({meaning})" for suffix, meaning in SUFFIXES.items())
-        raise ExportError(f"{path.name}: nothing is exported as {path.suffix or 'a file without suffix'}; use {kinds}")
+        raise FitError(f"{path.name}: nothing is exported as {path.suffix or 'a file without suffix'}; use {kinds}")
     if source is not None and path.suffix != ".urdf":
-        raise ExportError(
-            f"{path.name} keeps nothing of {Path(source).name}; only a .urdf takes the text of another one"
-        )
+        raise FitError(f"{path.name} keeps nothing of {Path(source).name}; only a .urdf takes the text of another one")
     if path.suffix == ".urdf":
         full = _full_model(what)
         kept = Path(source) if source is not None else own_urdf(full.robot)
         if kept is not None and path.is_file() and kept.is_file() and path.samefile(kept):
-            raise ExportError(f"{path} is the file whose text is kept, and would be lost; write to another one")
+            raise FitError(f"{path} is the file whose text is kept, and would be lost; write to another one")
         return write_urdf(full, path, kept, zeros)
     return write_file(path, _text(what, path.suffix))
 

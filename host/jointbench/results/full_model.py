@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array, Matrix3
-from jointbench.errors import ExportError, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.identification import Model
 from jointbench.identification.friction import ModelFriction
 from jointbench.identification.judgement import Verdict
@@ -87,12 +87,12 @@ class FullModel:
         """The values that the robot's own file gives.
 
         Raises:
-            ExportError: it gives no inertia for a link.
+            FitError: it gives no inertia for a link.
         """
         values = robot.standard_parameters
         if values is None:
             unknown = [joint.link.name for joint in robot.joints if joint.link.standard_parameters is None]
-            raise ExportError(
+            raise FitError(
                 f"robot {robot.name!r}: no inertia is given for link {', '.join(unknown)}; write it into the robot's "
                 f"file, or export a model that was fitted"
             )
@@ -131,7 +131,7 @@ class FullModel:
         """The moving links with these values; one whose ten are all zero has no inertia.
 
         Raises:
-            ExportError: no body can have the inertia of a link.
+            FitError: no body can have the inertia of a link.
         """
         rows = self.standard_parameters.reshape(-1, 10)
         return tuple(_possible(_link(joint.link, row)) for joint, row in zip(self.robot.joints, rows, strict=True))
@@ -141,7 +141,7 @@ class FullModel:
         """The body that everything hangs on, where it is free to move.
 
         Raises:
-            ExportError: no body can have its inertia.
+            FitError: no body can have its inertia.
         """
         return self.robot.base_link and _possible(self.robot.base_link)
 
@@ -150,7 +150,7 @@ class FullModel:
         """Drives of the independent joints, next to a friction law where there is one; a passive joint's is unknown.
 
         Raises:
-            ExportError: a rotor's inertia or a friction is below zero.
+            FitError: a rotor's inertia or a friction is below zero.
         """
         known = dict(self._known)
         for joint, plain in ({} if self.friction is None else self.friction.nearest_plain).items():
@@ -199,7 +199,7 @@ class FullModel:
         """Motors of the couplings.
 
         Raises:
-            ExportError: a rotor's inertia or a friction is below zero.
+            FitError: a rotor's inertia or a friction is below zero.
         """
         terms, known, found = DriveTerms.of(self.robot), self._known, list[SharedMotor]()
         of_joints = {f"{name}.coulomb" for name in self.robot.joint_names}
@@ -224,7 +224,7 @@ class FullModel:
         }
         for name, value in known.items():
             if name.rpartition(".")[2] in _MAGNITUDES and value < 0.0:
-                raise ExportError(
+                raise FitError(
                     f"{name} = {value:.4g} of robot {self.robot.name!r} is below zero, which no drive's can be; "
                     f"fit with physically possible parameters"
                 )
@@ -255,7 +255,7 @@ def _about(upper: Array) -> Matrix3:
 
 def _possible(link: Link) -> Link:
     if link.physical_fault:
-        raise ExportError(
+        raise FitError(
             f"link {link.name!r} cannot exist: {link.physical_fault}; fit with physically possible parameters, or "
             f"export to .h, .json or .toml, which take any"
         )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.extras import need
 from jointbench.files import replacing
 from jointbench.foreign import json_values, regular_file, text_of
@@ -309,7 +309,7 @@ def is_own_mcap(path: Path) -> bool:
 
     Raises:
         MissingExtra: mcap is not installed.
-        ImportedDataError: it is no MCAP, or damaged.
+        FileError: it is no MCAP, or damaged.
     """
     return path.suffix.lower() == ".mcap" and OWN in _attachments(path)
 
@@ -318,7 +318,7 @@ def read_own_mcap(path: Path) -> tuple[About, Samples]:
     """Read what `write_mcap` wrote.
 
     Raises:
-        ImportedDataError: it is damaged, or messages are missing.
+        FileError: it is damaged, or messages are missing.
     """
     attached = _attachments(path)
     about = replace(read_about(attached.pop(OWN), path.name), files=attached)
@@ -334,7 +334,7 @@ def read_own_mcap(path: Path) -> tuple[About, Samples]:
     for topic, rest in waiting.items():
         done[topic] += _keep(fields, done[topic], joints.get(topic), feet.get(topic), rest)
         if done[topic] != about.rows:
-            raise ImportedDataError(
+            raise FileError(
                 f"{path}: topic {topic} has {done[topic]} messages of the {about.rows} of its run; convert again"
             )
     return about, about.samples(fields)
@@ -379,7 +379,7 @@ def _attachments(path: Path) -> dict[str, str]:
             found = make_reader(file).iter_attachments()
             return {each.name: each.data.decode() for each in found if each.media_type.startswith(("text/", "applic"))}
     except OSError as error:
-        raise ImportedDataError(f"{path} cannot be read: {error.strerror}") from error
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
     except _damages() as error:
         raise _damaged(path, error) from error
 
@@ -392,5 +392,5 @@ def _damages() -> tuple[type[Exception], ...]:
     return McapError, ZstdError, ValueError, EOFError, struct.error
 
 
-def _damaged(path: Path, error: Exception) -> ImportedDataError:
-    return ImportedDataError(f"{path} is no MCAP, or damaged: {error}; make the file again, or `mcap recover` it")
+def _damaged(path: Path, error: Exception) -> FileError:
+    return FileError(f"{path} is no MCAP, or damaged: {error}; make the file again, or `mcap recover` it")

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
-from jointbench.errors import ExportError
+from jointbench.errors import FitError
 from jointbench.model import Capsule, Joint, Link
 from jointbench.results.full_model import FullModel, JointDrive
 from jointbench.results.robot_description import attributes, base_name, comment
@@ -26,7 +26,7 @@ def mjcf_text(model: FullModel) -> str:
     free joint. Capsules are there to be seen and collide with nothing. Torque offsets are comments.
 
     Raises:
-        ExportError: no body can have a link's inertia, no drive its values, or joints have more friction or inertia
+        FitError: no body can have a link's inertia, no drive its values, or joints have more friction or inertia
             together than each by itself.
     """
     robot = model.robot
@@ -115,7 +115,7 @@ def _less(own: float | None, shared: float | None, share: float, name: str) -> f
         return own
     rest = (own or 0.0) - shared * share**2
     if rest < -_ROUNDING * shared:
-        raise ExportError(
+        raise FitError(
             f"{name} = {own} is less than the {shared * share**2:.6g} that the motor it shares brings; no drives are "
             f"like that: fit with physically possible parameters"
         )

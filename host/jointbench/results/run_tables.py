@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.extras import need
 from jointbench.files import replacing, write_file
 from jointbench.foreign import json_values, regular_file, text_of
@@ -53,14 +53,14 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
     """Read what `write_csv` wrote.
 
     Raises:
-        ImportedDataError: either file is damaged, or the columns are no longer those that were written.
+        FileError: either file is damaged, or the columns are no longer those that were written.
     """
     beside = _beside(path)
     try:
         document: dict[str, Any] = json_values(text_of(beside))
         about = read_about(json.dumps(document["tableSchema"][_CSV_ABOUT]), beside.name)
     except (ValueError, KeyError, TypeError) as error:
-        raise ImportedDataError(
+        raise FileError(
             f"{beside} says nothing of a run ({error}); convert the run again, or remove it and describe {path.name} "
             f"by a mapping"
         ) from error
@@ -68,17 +68,17 @@ def read_own_csv(path: Path) -> tuple[About, Samples]:
     with regular_file(path).open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         if next(reader, []) != [column.name for column in about.columns]:
-            raise ImportedDataError(f"{path}: its columns are not those that {beside.name} tells of; convert again")
+            raise FileError(f"{path}: its columns are not those that {beside.name} tells of; convert again")
         for part in chunks(about.rows, 4096):
             _fill(fields, about, part, list(islice(reader, part.stop - part.start)), path)
         if next(reader, None) is not None:
-            raise ImportedDataError(f"{path} has more rows than the {about.rows} of its run; convert again")
+            raise FileError(f"{path} has more rows than the {about.rows} of its run; convert again")
     return about, about.samples(fields)
 
 
 def _fill(fields: dict[str, NDArray[Any]], about: About, part: slice, rows: list[list[str]], path: Path) -> None:
     if len(rows) < part.stop - part.start:
-        raise ImportedDataError(
+        raise FileError(
             f"{path} ends after {part.start + len(rows)} of the {about.rows} rows of its run; convert again"
         )
     try:
@@ -86,7 +86,7 @@ def _fill(fields: dict[str, NDArray[Any]], about: About, part: slice, rows: list
             read = cast(Any, _CELLS[column.kind])
             fields[column.field][(part, *column.place)] = [read(cell) for cell in cells]
     except (ValueError, KeyError) as error:
-        raise ImportedDataError(
+        raise FileError(
             f"{path}, rows {part.start} to {part.stop - 1}: a cell is not what was written ({error}); convert again, "
             f"or describe the file by a mapping"
         ) from error
@@ -161,7 +161,7 @@ def read_own_parquet(path: Path) -> tuple[About, Samples]:
     """Read what `write_parquet` wrote.
 
     Raises:
-        ImportedDataError: it is damaged, or another program has changed its columns.
+        FileError: it is damaged, or another program has changed its columns.
     """
     from jointbench.recording import open_parquet
 
@@ -169,7 +169,7 @@ def read_own_parquet(path: Path) -> tuple[About, Samples]:
         about = read_about(file.schema_arrow.metadata[_PARQUET_ABOUT], path.name)
         names = [column.name for column in about.columns]
         if file.schema_arrow.names != names or file.metadata.num_rows != about.rows:
-            raise ImportedDataError(
+            raise FileError(
                 f"{path}: its columns or rows are not those of the run that it tells of; convert again, or describe "
                 f"it by a mapping"
             )

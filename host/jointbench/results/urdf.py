@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import ExportError, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.files import write_file
 from jointbench.foreign import bytes_of
 from jointbench.model import Joint, Link, Robot, forward_kinematics, load_robot
@@ -47,12 +47,12 @@ def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayL
             shape (n_joints,), or one for all.
 
     Raises:
-        ExportError: a link goes elsewhere, or no body can have a link's inertia.
+        FitError: a link goes elsewhere, or no body can have a link's inertia.
         ShapeError: there are not as many zeros as joints.
     """
     ours = model.robot
     if ours.n_links != theirs.n_links or ours.n_joints != theirs.n_joints:
-        raise ExportError(
+        raise FitError(
             f"{file} has {theirs.n_links} moving joints, and the model of {ours.name!r} has {ours.n_links}; "
             f"give the URDF of the robot that was identified"
         )
@@ -68,7 +68,7 @@ def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayL
         back = rotations[:, k].transpose(0, 2, 1)
         turns, arms = back @ others[:, i], np.einsum("kab,kb->ka", back, places[:, i] - origins[:, k])
         if max(float(np.ptp(turns, axis=0).max()), float(np.ptp(arms, axis=0).max())) > _DIGITS:
-            raise ExportError(
+            raise FitError(
                 f"{file}: joint {joint.name!r} does not move as {ours.joints[k].name!r} of {ours.name!r} does; "
                 f"give the URDF of the robot that was identified, with the same base frame, and its "
                 f"zeros where they are others"
@@ -107,9 +107,9 @@ def with_inertials(model: FullModel, urdf: Path, zeros: ArrayLike = 0.0) -> byte
         zeros: positions of its joints where the model's are zero [rad or m], shape (n_joints,), or one for all.
 
     Raises:
-        ExportError: no body can have a link's inertia, or the file's kinematics are others.
+        FitError: no body can have a link's inertia, or the file's kinematics are others.
         ShapeError: there are not as many zeros as joints.
-        RobotFileError: the file cannot be read, or is no URDF.
+        FileError: the file cannot be read, or is no URDF.
     """
     robot = load_robot(urdf, floating_base=model.robot.base_link is not None)
     carrying = links_in_frames_of(robot, model, urdf.name, zeros)
@@ -119,7 +119,7 @@ def with_inertials(model: FullModel, urdf: Path, zeros: ArrayLike = 0.0) -> byte
     empty = {frame.name: Link(frame.name) for frame in robot.frames if frame.joint >= lowest}
     data = bytes_of(urdf)
     if b"<robot" not in data:
-        raise ExportError(f"{urdf.name} is not written in ASCII, UTF-8 or Latin letters; save it as UTF-8")
+        raise FitError(f"{urdf.name} is not written in ASCII, UTF-8 or Latin letters; save it as UTF-8")
     return _replaced(data, empty | carrying)
 
 
@@ -230,8 +230,8 @@ def write_urdf(model: FullModel, path: Path, source: Path | None = None, zeros: 
         zeros: positions of its joints where the model's are zero [rad or m], shape (n_joints,), or one for all.
 
     Raises:
-        ExportError: no body can have a link's inertia, or `source` moves otherwise.
-        RobotFileError: `source` cannot be read.
+        FitError: no body can have a link's inertia, or `source` moves otherwise.
+        FileError: `source` cannot be read.
     """
     data = urdf_text(model).encode() if source is None else with_inertials(model, source, zeros)
     return write_file(path, data)

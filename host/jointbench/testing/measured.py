@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from jointbench.errors import BeyondLimit, RequirementsError
+from jointbench.errors import BeyondLimit, FileError
 from jointbench.testing.record import note
 from jointbench.testing.requirements import FRACTION, Requirement, Requirements, load
 
@@ -27,7 +27,7 @@ def assert_within(value: Any, requirement: Requirement, unit: str | None = None)
     Raises:
         BeyondLimit: an AssertionError: a value is beyond the limit; or is NaN, infinite, missing, masked, true or false
             or no number; or there is none at all; or it has another unit; or it is a fraction outside 0 … 1.
-        RequirementsError: the requirement is a statement and has no limit.
+        FileError: the requirement is a statement and has no limit.
     """
     said = f"{requirement.id} must be {requirement.allowed}"
     limit = requirement.checked_limit
@@ -89,8 +89,7 @@ class Measured(Protocol):
 
         Raises:
             BeyondLimit: a value is beyond the limit, is no number, or there is none; an AssertionError.
-            UnknownRequirement: there is none of this id.
-            RequirementsError: it is a statement.
+            FileError: there is none of this id, or it is a statement.
         """
         ...
 
@@ -99,13 +98,13 @@ def nearest_folder(file: Path, root: Path) -> Path:
     """The folder `requirements` with TOML files in it beside a test's file, or above it up to `root`.
 
     Raises:
-        RequirementsError: there is none.
+        FileError: there is none.
     """
     above = [folder for folder in file.parents if folder.is_relative_to(root)] or [file.parent]
     for folder in above:
         if any((folder / FOLDER).glob("*.toml")):
             return folder / FOLDER
-    raise RequirementsError(
+    raise FileError(
         f"no folder {FOLDER}/ with *.toml files in it beside {file.name} or above it up to {root}; make one, and write "
         "into it what the test requires"
     )

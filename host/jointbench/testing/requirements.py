@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jointbench.checks import Check
-from jointbench.errors import RequirementsError, RobotFileError, UnknownRequirement
+from jointbench.errors import FileError
 
 if TYPE_CHECKING:
     from jointbench.model.table import Table
@@ -51,7 +51,7 @@ class Requirement:
         """Hold one value, in `unit`, against the limit.
 
         Raises:
-            RequirementsError: it is a statement.
+            FileError: it is a statement.
         """
         return Check(self.id, value, self.relation, self.checked_limit, self.unit)
 
@@ -60,10 +60,10 @@ class Requirement:
         """The limit, in `unit`.
 
         Raises:
-            RequirementsError: it is a statement.
+            FileError: it is a statement.
         """
         if self.limit is None:
-            raise RequirementsError(
+            raise FileError(
                 f"requirement {self.id!r} is a statement and has no limit to hold a value against; give it relation, "
                 "limit and unit, or name another"
             )
@@ -98,15 +98,19 @@ class Requirements(Mapping[str, Requirement]):
         """Return a requirement.
 
         Raises:
-            UnknownRequirement: there is none of this id.
+            FileError: there is none of this id.
         """
         if id in self._by_id:
             return self._by_id[id]
         family = id.split(".")[0]
         there = [known for known in self if known.split(".")[0] == family] or self.about
-        raise UnknownRequirement(
+        raise FileError(
             f"{self.folder} has no requirement {id!r}; there are {', '.join(there)}; write it into {family}.toml"
         )
+
+    def get(self, id: str, default: Any = None, /) -> Any:
+        """Return a requirement, or the default where there is none of this id: Mapping's own waits for a KeyError."""
+        return self._by_id.get(id, default)
 
     def of(self, family: str) -> tuple[Requirement, ...]:
         """Return those of one file, in its order."""
@@ -129,7 +133,7 @@ def load(folder: str | Path) -> Requirements:
     """Read all requirements of a folder: each `*.toml` in it says what it is about, and holds `[[requirement]]` tables.
 
     Raises:
-        RequirementsError: there is no file, one cannot be read, or an entry is missing, unknown, mistyped, given twice
+        FileError: there is no file, one cannot be read, or an entry is missing, unknown, mistyped, given twice
             or contradicts another; says which file, id and key.
     """
     from jointbench.model.table import read_table  # not before it is needed: it brings all that a robot is
@@ -137,17 +141,14 @@ def load(folder: str | Path) -> Requirements:
     folder = Path(folder)
     files = sorted(folder.glob("*.toml"))
     if not files:
-        raise RequirementsError(f"{folder} holds no requirements; write them into *.toml files in it")
+        raise FileError(f"{folder} holds no requirements; write them into *.toml files in it")
     about: dict[str, str] = {}
     found: list[Requirement] = []
-    try:
-        for path in files:
-            table = read_table(path, "requirements")
-            about[path.stem] = table.line("about")
-            found += [_requirement(entry, path.stem) for entry in table.tables("requirement")]
-            table.finish()
-    except RobotFileError as error:  # the strict table of the robot room says it for all files
-        raise RequirementsError(str(error)) from None
+    for path in files:
+        table = read_table(path, "requirements")
+        about[path.stem] = table.line("about")
+        found += [_requirement(entry, path.stem) for entry in table.tables("requirement")]
+        table.finish()
     _refuse_twins(found)
     return Requirements(folder, about, tuple(found))
 
@@ -186,7 +187,7 @@ def _tests(table: Table) -> tuple[str, ...]:
     """One test as a string, or several as a list."""
     try:
         tests = (table.line("test"),)
-    except RobotFileError:
+    except FileError:
         tests = table.texts("test")
     if not tests:
         table.fault("test = [] names no test; name the one that shows it")
@@ -202,5 +203,5 @@ def _refuse_twins(found: list[Requirement]) -> None:
     for requirement in found:
         if requirement.id in seen:
             family = requirement.id.split(".")[0]
-            raise RequirementsError(f"{family}.toml: id {requirement.id!r} is given twice; it must differ")
+            raise FileError(f"{family}.toml: id {requirement.id!r} is given twice; it must differ")
         seen.add(requirement.id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jointbench.errors import BenchFileError, BenchLost, BoardLost, BoardSilent
+from jointbench.errors import BenchLost, BoardLost, BoardSilent, FileError
 from jointbench.files import write_file
 from jointbench.foreign import text_of, toml_values
 from jointbench.testing.tiers import FEATURES, SETTING, known_features
@@ -87,7 +87,7 @@ class BenchUnderTest:
         """The bench of a live bench file.
 
         Raises:
-            BenchFileError: the file cannot be read, or is wrong.
+            FileError: the file cannot be read, or is wrong.
         """
         from jointbench.bench import read_bench_file  # brings numpy and more: only to runs with a bench
 
@@ -197,7 +197,7 @@ def real_bench(bench_file: Path, options: BenchOptions) -> Iterator[BenchUnderTe
     """Give the bench of a file whose boards are at real ports.
 
     Raises:
-        BenchFileError: the file is wrong, or more than one port would have to become `options.port`.
+        FileError: the file is wrong, or more than one port would have to become `options.port`.
     """
     live = _with_port(bench_file, options) if options.port else bench_file
     yield BenchUnderTest.from_live_file(live, options)
@@ -208,11 +208,11 @@ def _with_port(bench_file: Path, options: BenchOptions) -> Path:
     import tomli_w
 
     from jointbench.bench import read_bench_file
-    from jointbench.errors import BenchFileError
+    from jointbench.errors import FileError
 
     bench = read_bench_file(bench_file)
     if len(bench.lines) > 1:
-        raise BenchFileError(
+        raise FileError(
             f"{bench_file} has {len(bench.lines)} ports, and --bench-port gives one; write the ports into a bench file"
         )
     text = toml_values(text_of(bench_file))
@@ -233,7 +233,7 @@ def make_ready(file: Path) -> tuple[Board, ...]:
     Raises:
         BoardLost, BoardSilent: a board is gone or does not answer.
         BoardRefused: a board's firmware is another release's.
-        BenchFileError, BenchLost: the bench cannot be opened.
+        FileError, BenchLost: the bench cannot be opened.
     """
     from jointbench.bench import open_bench  # brings numpy and more: only to runs with a bench
     from jointwire import State
@@ -301,7 +301,7 @@ class BenchSession:
         )
         unknown = bench.features - known_features(self._config)
         if unknown:
-            raise BenchFileError(
+            raise FileError(
                 f"{self.options.bench}: features has {', '.join(sorted(unknown))}; there are "
                 f"{', '.join(sorted(FEATURES))} (more by the setting {SETTING})"
             )

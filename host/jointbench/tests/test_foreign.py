@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.errors import ExportError, RobotError
+from jointbench.errors import FitError, RobotError
 from jointbench.foreign import bytes_of, foreign_code, json_values, number, text_of, toml_values
 from jointbench.model import load_robot
 from jointbench.tests.recording.simulated_run import record
@@ -25,18 +25,18 @@ class Panic(BaseException):
 def test_whatever_foreign_code_throws_is_one_kind_of_error(thrown: BaseException) -> None:
     words = "" if isinstance(thrown, RecursionError) else ": "
     expected = rf"^arm.x cannot be read: {type(thrown).__name__}{words}.*; write it anew$"
-    with pytest.raises(ExportError, match=expected), foreign_code(ExportError, "arm.x cannot be read", "write it anew"):
+    with pytest.raises(FitError, match=expected), foreign_code(FitError, "arm.x cannot be read", "write it anew"):
         raise thrown
 
 
 @pytest.mark.parametrize("thrown", [KeyboardInterrupt(), SystemExit(143), RobotError("x"), FileNotFoundError()])
 def test_what_stops_a_program_or_has_a_name_passes(thrown: BaseException) -> None:
-    with pytest.raises(type(thrown)), foreign_code(ExportError, "arm.x", "write it anew"):
+    with pytest.raises(type(thrown)), foreign_code(FitError, "arm.x", "write it anew"):
         raise thrown
 
 
 def test_mistakes_of_ours_do_not_pass_for_those_of_others() -> None:
-    with pytest.raises(KeyError), foreign_code(ExportError, "arm.x", "write it anew", (ArithmeticError,)):
+    with pytest.raises(KeyError), foreign_code(FitError, "arm.x", "write it anew", (ArithmeticError,)):
         raise KeyError("ours")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jointwire.errors import WireError
+from jointwire.errors import SchemaError
 from jointwire.generate.board_codec import COMMAND, ROOT, board_codec
 from jointwire.generate.host_codec import bodies, client
 from jointwire.generate.reference import reference
@@ -79,7 +79,7 @@ def _bring_up_to_date(file: Generated, root: Path, check: bool) -> int:
             file.write(root)
             return 0
         print(f"{root / file.path} is not what the wire's definition says; run: {COMMAND}", file=sys.stderr)
-    except WireError as error:
+    except SchemaError as error:
         print(f"{root / file.path} cannot be made: {error}", file=sys.stderr)
     return 1
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from construct import ConstructError
 
-from jointwire.errors import WireError
+from jointwire.errors import SchemaError
 from jointwire.framing import encode_frame
 from jointwire.generate.board_codec import ROOT
 from jointwire.messages import BODIES, FROZEN, MessageType
@@ -29,7 +29,7 @@ def vectors(root: Path = ROOT) -> str:
     """Text of the file, with what was missing filled in, a vector a line.
 
     Raises:
-        WireError: the definition makes other bytes of a vector than are written there.
+        SchemaError: the definition makes other bytes of a vector than are written there.
     """
     golden: list[Vector] = json.loads((root / VECTORS).read_text(encoding="utf-8"))
     return "[\n" + ",\n".join(json.dumps(_complete(vector)) for vector in golden) + "\n]\n"
@@ -46,7 +46,7 @@ def _complete(vector: Vector) -> Vector:
     try:
         body = BODIES[kind].build(field_values(vector)) + bytes.fromhex(vector.get("samples", ""))
     except (ConstructError, KeyError) as error:
-        raise WireError(
+        raise SchemaError(
             f"{VECTORS}: {kind.name} has no longer the fields {vector['fields']}: {error}; give it those it has "
             "now, and delete its body and frame"
         ) from error
@@ -55,7 +55,7 @@ def _complete(vector: Vector) -> Vector:
     golden = {"type": kind.value, "body": body.hex()} | ({"frame": frame.hex()} if kind in FROZEN else {})
     for name, value in golden.items():
         if vector.get(name, value) != value:
-            raise WireError(
+            raise SchemaError(
                 f"{VECTORS}: {name} of {kind.name} {vector['fields']} is {vector[name]} there, but {value} as the wire "
                 "is defined now; if that was meant to change, delete its body and frame there"
             )

@@ -25,7 +25,6 @@ from jointwire import (
     HIGHEST_DIVIDER,
     JOINT_CHANNELS,
     MAX_BODY,
-    BodyError,
     Channel,
     ChannelKind,
     Chunk,
@@ -202,20 +201,20 @@ def test_the_kernels_header_is_the_definitions() -> None:
 
 
 def test_a_body_that_cannot_be_is_named() -> None:
-    with pytest.raises(BodyError, match="PING cannot be built"):
+    with pytest.raises(FrameError, match="PING cannot be built"):
         encode_frame(MessageType.PING, 1, 1, nonce=2**32)
-    with pytest.raises(BodyError, match="PING cannot be built"):
+    with pytest.raises(FrameError, match="PING cannot be built"):
         encode_frame(MessageType.PING, 1, 1)
-    with pytest.raises(BodyError, match="at most 1104"):
+    with pytest.raises(FrameError, match="at most 1104"):
         encode_frame(MessageType.KNOTS, 1, 1, payload=bytes(1105))
 
 
 def test_a_body_of_the_wrong_length_is_named() -> None:
-    with pytest.raises(BodyError, match="PING frame 1 of node 1 has 1 bytes after its last field"):
+    with pytest.raises(FrameError, match="PING frame 1 of node 1 has 1 bytes after its last field"):
         _ = Frame(MessageType.PING, 1, 1, 0, b"12345").body
-    with pytest.raises(BodyError, match="PING frame 1 of node 1 has a body of 3 bytes; 4 are the least"):
+    with pytest.raises(FrameError, match="PING frame 1 of node 1 has a body of 3 bytes; 4 are the least"):
         _ = Frame(MessageType.PING, 1, 1, 0, b"123").body
-    with pytest.raises(BodyError, match="body of 6 bytes; its 2 items need 12"):
+    with pytest.raises(FrameError, match="body of 6 bytes; its 2 items need 12"):
         _ = Frame(MessageType.VALUES, 1, 1, 0, b"\0\0\2\0ab").body
 
 
@@ -229,7 +228,7 @@ def test_fields_that_an_earlier_board_does_not_send_are_zeros() -> None:
     assert (hello.major, hello.minor, hello.max_block, hello.board.rstrip(b"\0")) == (1, 1, 64, b"pybv11")
     assert hello.image_sha256 == bytes(range(0xE0, 0x100))
     assert hello.module_type == hello.module_serial == bytes(16)
-    with pytest.raises(BodyError, match="HELLO_ACK frame 1 of node 7 has a body of 111 bytes; 112 are the least"):
+    with pytest.raises(FrameError, match="HELLO_ACK frame 1 of node 7 has a body of 111 bytes; 112 are the least"):
         _ = Frame(MessageType.HELLO_ACK, 7, 1, 0, body[:-1]).body
 
 
@@ -393,17 +392,17 @@ def test_samples_of_another_length_are_refused(
     block: tuple[bytes, dict[str, list[int]], dict[str, list[int]]], more: int
 ) -> None:
     body = block[0][: len(block[0]) + more] if more < 0 else block[0] + bytes(more)
-    with pytest.raises(BodyError, match="DATA frame 9 of node 4"):
+    with pytest.raises(FrameError, match="DATA frame 9 of node 4"):
         decode_samples(Frame(MessageType.DATA, 4, 9, 0, body))
     if len(body) <= MAX_BODY:
         stream = decode_stream(b"noise\0" + encode_frame(MessageType.DATA, 4, 9, payload=body))
-        with pytest.raises(BodyError, match="DATA frame 9 of node 4 at byte 6 of the stream"):
+        with pytest.raises(FrameError, match="DATA frame 9 of node 4 at byte 6 of the stream"):
             stream.samples(4)
 
 
 def test_an_unknown_channel_is_refused() -> None:
     body = _HEAD.pack(0, 0, -1, 1 << len(CHANNELS), 0, 0, 1, 0)
-    with pytest.raises(BodyError, match="channels 0x8000"):
+    with pytest.raises(FrameError, match="channels 0x8000"):
         decode_samples(Frame(MessageType.DATA, 1, 0, 0, body))
 
 

@@ -37,7 +37,6 @@ from jointwire.channels import (
     divider,
 )
 from jointwire.docs import DOCS, MEMBERS
-from jointwire.errors import WireError
 from jointwire.framing import decode_frame, encode_frame
 from jointwire.generate.__main__ import FILES, Generated, main
 from jointwire.generate.board_codec import ROOT, board_codec
@@ -163,7 +162,7 @@ def test_a_construct_without_a_codec_is_named() -> None:
     from construct import Float32l, GreedyBytes, Renamed, Struct
 
     assert struct_fields(Struct(Renamed(Float32l, "x"))) == [("x", "f")]
-    with pytest.raises(WireError, match="no MicroPython codec"):
+    with pytest.raises(SchemaError, match="no MicroPython codec"):
         struct_fields(Struct(Renamed(GreedyBytes, "x")))
 
 
@@ -319,13 +318,13 @@ def test_a_golden_byte_is_not_overwritten(tmp_path: Path) -> None:
     assert json.loads(vectors(tmp_path)) == GOLDEN[:1]
     for name in ("body", "frame"):  # of a frozen message
         write(**{name: GOLDEN[0][name][:-2] + "77"})
-        with pytest.raises(WireError, match=f"{name} of HELLO .* delete its body and frame"):
+        with pytest.raises(SchemaError, match=f"{name} of HELLO .* delete its body and frame"):
             vectors(tmp_path)
     write(fields={"major": 2, "minor": 0})
-    with pytest.raises(WireError, match="body of HELLO"):
+    with pytest.raises(SchemaError, match="body of HELLO"):
         vectors(tmp_path)
     write(fields={"major": 1, "patch": 0})
-    with pytest.raises(WireError, match=r"HELLO has no longer the fields .* give it those it has now"):
+    with pytest.raises(SchemaError, match=r"HELLO has no longer the fields .* give it those it has now"):
         vectors(tmp_path)
 
 

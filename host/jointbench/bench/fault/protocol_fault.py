@@ -14,7 +14,7 @@ from serial.serialutil import Timeout
 from jointbench.bench.fault.faults import Faults
 from jointbench.bench.fault.url import parse_fault_url
 from jointbench.bench.line import close_serial, file_descriptor, open_serial, read_waiting
-from jointbench.errors import BenchFileError
+from jointbench.errors import FileError
 
 _LOOK_S = 0.005  # between looks at a port that cannot be waited on, and at what another thread has written
 _LINE_SETTINGS = ("baudrate", "bytesize", "parity", "stopbits", "xonxoff", "rtscts", "dsrdtr")
@@ -55,7 +55,7 @@ class Serial(serial.SerialBase):
             raise serial.SerialException("port is already open")
         try:
             self._faults, url = parse_fault_url(str(self.portstr))
-        except BenchFileError as error:
+        except FileError as error:
             raise serial.SerialException(str(error)) from error
         self._inner = open_serial(url, **{name: getattr(self, name) for name in _LINE_SETTINGS + _PORT_SETTINGS})
         self.now_us = _stopwatch()

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from jointbench.bench.fault.faults import DIRECTIONS, Faults, FaultSettings
 from jointbench.bench.fault.kinds import KINDS, NEVER, Kind, Schedule
-from jointbench.errors import BenchFileError
+from jointbench.errors import FileError
 
 SCHEME = "fault://"
 _EXAMPLE = "fault://seed=1&rx.drop=0.001&tx.stall=at:2s,for:0.3s;/dev/ttyACM0"
@@ -24,7 +24,7 @@ def parse_fault_url(url: str) -> tuple[Faults, str]:
     """Faults of a line, and the URL of the port behind it.
 
     Raises:
-        BenchFileError: an unknown fault or setting, a value that is not allowed, or no port.
+        FileError: an unknown fault or setting, a value that is not allowed, or no port.
     """
     options, semicolon, inner = url[len(SCHEME) :].partition(";")
     if not semicolon or not inner.strip():
@@ -153,4 +153,4 @@ def _ratio(url: str, name: str, text: str) -> float:
 
 
 def _fail(url: str, text: str) -> NoReturn:
-    raise BenchFileError(f"{url}: {text}. For example {_EXAMPLE}")
+    raise FileError(f"{url}: {text}. For example {_EXAMPLE}")

@@ -33,7 +33,7 @@ def watch(bench_file: str | Path, until: threading.Event) -> None:
     board that is found driving is stopped: nobody is there who knows what for. Any thread may do this.
 
     Raises:
-        BenchFileError: the file is wrong.
+        FileError: the file is wrong.
         BoardLost: a port cannot be opened; another program may have it.
         BoardSilent, BoardRefused, BoardRefused: as in `Bench.connect`.
         BenchLost: the virtual bench does not answer, or has ended.

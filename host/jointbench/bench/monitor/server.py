@@ -358,7 +358,7 @@ def serve_monitor(
         What it did.
 
     Raises:
-        BenchFileError: the bench file is wrong.
+        FileError: the bench file is wrong.
         FeedError: the port cannot be had; or the private folder is not ours alone.
     """
     return asyncio.run(_serve(Path(bench), port, ready))

@@ -28,7 +28,7 @@ from typing import cast
 import numpy as np
 
 from jointbench.arrays import Array, Vector3
-from jointbench.errors import ExcitationError, InfeasibleExcitation, RobotFileError
+from jointbench.errors import ExcitationError, FileError, InfeasibleExcitation
 from jointbench.excitation.limits.motion_limits import Limit, SpaceLimit
 from jointbench.excitation.limits.space_limits import (
     CollisionLimit,
@@ -166,7 +166,7 @@ class Workspace:
         for point, name in zip(self.points, unique_names([point.link for point in self.points]), strict=True):
             try:
                 frame = robot.frame(point.link)
-            except RobotFileError as error:
+            except FileError as error:
                 raise ExcitationError(f"point on {point.link!r}: {error}") from error
             if frame.joint < 0:
                 raise ExcitationError(
@@ -290,7 +290,7 @@ def read_workspace(path: str | Path) -> Workspace:
     path = Path(path)
     try:
         return _workspace(read_table(path, "workspace"))
-    except RobotFileError as error:  # what every table of a file raises
+    except FileError as error:  # what every table of a file raises
         raise ExcitationError(str(error)) from error
     except ExcitationError as error:
         raise ExcitationError(f"{path.name}: {error}") from error

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import FitError, ImportedDataError
+from jointbench.errors import FileError, FitError
 from jointbench.foreign import regular_file
 from jointbench.recording import LogFile, read_csv_table
 
@@ -190,14 +190,14 @@ def read_friction_csv(path: str | Path) -> tuple[FrictionData, bool]:
         The data, rows at rest included, and whether the joint slides rather than turns.
 
     Raises:
-        ImportedDataError: the file is missing, a needed column is missing or there twice, or a cell is no number.
+        FileError: the file is missing, a needed column is missing or there twice, or a cell is no number.
     """
     path = Path(path)
     names, delimiter = _header(path)
     chosen = {quantity: _column(path, names, quantity) for quantity in _UNITS}
     for quantity in ("velocity", "torque"):
         if chosen[quantity] is None:
-            raise ImportedDataError(
+            raise FileError(
                 f"{path} has no {quantity}; its columns are {', '.join(names)}; name one of them "
                 f"{' or '.join(_UNITS[quantity])}"
             )
@@ -224,16 +224,16 @@ def _header(path: Path) -> tuple[list[str], str]:
         with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
             line = file.readline()
     except (OSError, UnicodeDecodeError) as error:
-        raise ImportedDataError(f"{path} cannot be read as text ({error}); give a CSV file, or a run") from error
+        raise FileError(f"{path} cannot be read as text ({error}); give a CSV file, or a run") from error
     delimiter = max(_DELIMITERS, key=line.count)
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])], delimiter
     except csv.Error as error:
-        raise ImportedDataError(f"{path}, line 1: {error}; is there a stray quote in it?") from error
+        raise FileError(f"{path}, line 1: {error}; is there a stray quote in it?") from error
 
 
 def _column(path: Path, names: list[str], quantity: str) -> str | None:
     present = [name for name in names if name in _UNITS[quantity]]
     if len(present) > 1:
-        raise ImportedDataError(f"{path} has {quantity} more than once ({', '.join(present)}); keep one of the columns")
+        raise FileError(f"{path} has {quantity} more than once ({', '.join(present)}); keep one of the columns")
     return present[0] if present else None

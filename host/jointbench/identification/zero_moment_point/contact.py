@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench import LEAST_FOOT_FORCE, SOLE_EDGE, TIPPING_TIME
-from jointbench.errors import FootOffGround, RobotFell, StanceError, StuckFootSensor
+from jointbench.errors import FitError, FootOffGround, RobotFell, StuckFootSensor
 from jointbench.model import CORNERS, Foot, FreeBaseMotion, Robot, floating_inverse_dynamics
 from jointbench.signals import Motion, valid_spans
 
@@ -87,7 +87,7 @@ _UNLOADED = 1.0
 """A corner below is not pressed [N]."""
 
 Kind = Literal["stuck", "off the ground", "fell"]
-_ERRORS: dict[Kind, type[StanceError]] = {
+_ERRORS: dict[Kind, type[FitError]] = {
     "stuck": StuckFootSensor, "off the ground": FootOffGround, "fell": RobotFell,
 }  # fmt: skip
 
@@ -108,7 +108,7 @@ class ContactFault:
     value: float
     text: str
 
-    def error(self) -> StanceError:
+    def error(self) -> FitError:
         """Return it as an error to raise."""
         return _ERRORS[self.kind](self.text)
 

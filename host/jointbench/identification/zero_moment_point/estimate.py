@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import ModelFileError
+from jointbench.errors import FileError
 from jointbench.files import write_file
 from jointbench.foreign import json_values, text_of
 from jointbench.identification.judgement import (
@@ -189,7 +189,7 @@ def load_stance_estimate(path: str | Path) -> ZmpEstimate:
     """Read an estimate that `ZmpEstimate.save` wrote.
 
     Raises:
-        ModelFileError: the file cannot be read, or is none.
+        FileError: the file cannot be read, or is none.
     """
     path = Path(path)
     again = "give one that `jointbench stance` wrote, or fit the runs again"
@@ -197,24 +197,22 @@ def load_stance_estimate(path: str | Path) -> ZmpEstimate:
         text = text_of(path)
         values: Any = json_values(text)
     except OSError as error:
-        raise ModelFileError(f"estimate {path} cannot be read: {error.strerror or error}; {again}") from error
+        raise FileError(f"estimate {path} cannot be read: {error.strerror or error}; {again}") from error
     except ValueError as error:
-        raise ModelFileError(f"estimate {path} is no JSON ({error}); {again}") from error
+        raise FileError(f"estimate {path} is no JSON ({error}); {again}") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ModelFileError(f'{path} is no estimate of a stance: "format" is not {FORMAT!r}; {again}')
+        raise FileError(f'{path} is no estimate of a stance: "format" is not {FORMAT!r}; {again}')
     if values.get("version") not in _READ:
         known = ", ".join(map(str, _READ))
-        raise ModelFileError(
-            f"estimate {path} has version {values.get('version')!r}; this release reads {known}; {again}"
-        )
+        raise FileError(f"estimate {path} has version {values.get('version')!r}; this release reads {known}; {again}")
     if (values["version"] > 1 or is_sealed(text)) and (changed := what_changed(text, cast(dict[str, Any], values))):
-        raise ModelFileError(f"estimate {path} {changed}; {again}")
+        raise FileError(f"estimate {path} {changed}; {again}")
     try:
         return _estimate(cast(dict[str, Any], values))
-    except ModelFileError:
+    except FileError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"estimate {path} is damaged: {type(error).__name__} {error}; {again}") from error
+        raise FileError(f"estimate {path} is damaged: {type(error).__name__} {error}; {again}") from error
 
 
 def _estimate(values: dict[str, Any]) -> ZmpEstimate:

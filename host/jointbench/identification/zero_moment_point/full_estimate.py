@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, StanceError
+from jointbench.errors import FitError, RobotError
 from jointbench.identification.estimators.estimator import JoinedRows
 from jointbench.identification.estimators.regularised import ParameterPrior, RelativeSigma, link_prior, posterior
 from jointbench.identification.judgement import Verdict, judge_parameters
@@ -328,7 +328,7 @@ def fit_stance_full(
 
     Raises:
         RobotError: left is to be right, and the geometry is not.
-        StanceError: there are fewer samples than parameters.
+        FitError: there are fewer samples than parameters.
         NumericalError: the robot's geometry is nearly degenerate.
 
     Source: base parameters from the wrench on the base: Ayusawa, Venture & Nakamura, IJRR 33(3), 2014; the prior as in
@@ -337,7 +337,7 @@ def fit_stance_full(
     bodies = full_bodies(stance.robot, left_is_right=left_is_right)
     rank, k = bodies.base.rank, len(stance.nuisance_names)
     if stance.n_samples < rank + k:
-        raise StanceError(
+        raise FitError(
             f"{stance.n_samples} samples are too few for {rank} parameters of the links and {k} of the sensors; "
             f"record longer, or estimate fewer with fit_stance"
         )

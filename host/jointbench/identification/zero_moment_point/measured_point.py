@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import StanceError
+from jointbench.errors import FitError
 from jointbench.identification.zero_moment_point.contact import wrench_by_give
 from jointbench.model import CORNERS, Foot, Robot, forward_kinematics
 from jointbench.signals import Motion
@@ -157,18 +157,18 @@ def support_foot(robot: Robot, name: str) -> Foot:
 
     Raises:
         RobotError: the robot has no foot of this name.
-        StanceError: the base is no such foot.
+        FitError: the base is no such foot.
     """
     foot = robot.foot(name)
     if foot.joint >= 0:
         carrier = robot.joints[foot.joint].name
         base = ", ".join(each.name for each in robot.feet if each.joint < 0) or "none"
-        raise StanceError(
+        raise FitError(
             f"foot {name!r} of robot {robot.name!r} is moved by joint {carrier!r}; the support foot must be its base "
             f"(here: {base}), as the robot's motion is told from the base"
         )
     if abs(foot.axes[2, 2] - 1.0) > _LEVEL or np.abs(robot.gravity[:2]).max() > _LEVEL * abs(robot.gravity[2]):
-        raise StanceError(
+        raise FitError(
             f"the sole of foot {name!r} of robot {robot.name!r} is not level: its up is {foot.axes[:, 2].round(4)} in "
             f"the base frame, gravity {robot.gravity}; the base's z axis must be up"
         )

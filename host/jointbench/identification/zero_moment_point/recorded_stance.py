@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
-from jointbench.errors import FitError, StanceError, StuckFootSensor, WrongTotalMass
+from jointbench.errors import FitError, StuckFootSensor, WrongTotalMass
 from jointbench.identification.zero_moment_point.contact import Contact, judge_contact
 from jointbench.identification.zero_moment_point.measured_point import SensorSheet, support_foot
 from jointbench.identification.zero_moment_point.stance import FILTER_TIME, SAMPLE_PERIOD, Stance, joined, stance_of
@@ -129,7 +129,7 @@ def contact_of_run(run: Run, total_mass: float, foot: str = "r_foot") -> Contact
 
     Raises:
         RobotError: the robot has no foot of this name.
-        StanceError: the foot is not its base, was not recorded, or nothing else was; no robot has this mass.
+        FitError: the foot is not its base, was not recorded, or nothing else was; no robot has this mass.
     """
     _check_mass(total_mass)
     return _contact(run, total_mass, foot, _readings(run, foot))
@@ -152,7 +152,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
         FootOffGround: the foot does not carry the robot, or another one helps.
         RobotFell: it tipped over the foot's edge.
         WrongTotalMass: the foot carries another weight than this mass has.
-        StanceError: too few samples, no foot that is measured, or lost samples; its other kinds are those above.
+        FitError: too few samples, no foot that is measured, or lost samples; its other kinds are those above.
         RobotError: the robot's base does not move; or the robot has no foot of this name.
     """
     settings = settings or StanceSettings()
@@ -161,7 +161,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
     contact = _contact(run, total_mass, foot, readings)
     contact.check()  # first, as a robot that fell leaves an incomplete recording
     if run.ledger is not None and not run.ledger.is_valid:
-        raise StanceError(f"run {run.path} is not valid: {run.ledger.verdict}; record again")
+        raise FitError(f"run {run.path} is not valid: {run.ledger.verdict}; record again")
     parts = _parts(readings, contact.good)
     h = readings.sample_period
     low_pass = LowPass(settings.cutoff_Hz, h)
@@ -181,7 +181,7 @@ def stance_of_run(run: Run, total_mass: float, foot: str = "r_foot", settings: S
         )  # fmt: skip
     rows = sum(stance.n_samples for stance in stances)
     if rows < _LEAST_ROWS:
-        raise StanceError(
+        raise FitError(
             f"run {run.path} gives {rows} samples of a robot standing on {foot}; {_LEAST_ROWS} are needed, one each "
             f"{settings.sample_period:g} s in parts without a gap. {contact}; record longer"
         )
@@ -201,7 +201,7 @@ def _readings(run: Run, foot: str) -> _Readings:
     support_foot(run.robot, foot)
     if samples.foot_force is None or foot not in samples.foot_names:
         known = ", ".join(samples.foot_names) or "none"
-        raise StanceError(
+        raise FitError(
             f"run {run.path} has no forces of foot {foot!r} (feet recorded: {known}); add its board to the bench file, "
             f"and record again"
         )
@@ -212,7 +212,7 @@ def _readings(run: Run, foot: str) -> _Readings:
         )
     rows = _measured_rows(samples, samples.foot_names.index(foot))
     if len(rows) < 2:
-        raise StanceError(f"run {run.path} has no samples of all joints and of {foot} at once; record again")
+        raise FitError(f"run {run.path} has no samples of all joints and of {foot} at once; record again")
     played = read_rows(samples.play_tick, rows) >= 0
     if played.any():
         rows, played = rows[np.argmax(played) :], played[np.argmax(played) :]

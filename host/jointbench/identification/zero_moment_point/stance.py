@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.errors import StanceError
+from jointbench.errors import FitError
 from jointbench.identification.zero_moment_point.measured_point import (
     SensorSheet,
     measured_point,
@@ -92,10 +92,10 @@ def joined(stances: Sequence[Stance]) -> Stance:
     """Rows of several stances of one robot with the same sensors.
 
     Raises:
-        StanceError: there are none, or they are of different robots, feet, rates or data sheets.
+        FitError: there are none, or they are of different robots, feet, rates or data sheets.
     """
     if not stances:
-        raise StanceError("there are no stances to join; give at least one")
+        raise FitError("there are no stances to join; give at least one")
     first = stances[0]
     for other in stances[1:]:
         for name in ("foot", "nuisance_names", "data_sheet", "sample_period"):
@@ -103,12 +103,12 @@ def joined(stances: Sequence[Stance]) -> Stance:
             if name == "sample_period":
                 same = bool(np.isclose(other.sample_period, first.sample_period, rtol=_SAME_PERIOD, atol=0.0))
             if not same:
-                raise StanceError(
+                raise FitError(
                     f"stances to join differ in {name}: {getattr(first, name)} and {getattr(other, name)}; "
                     f"fit them one by one"
                 )
     if any(other.robot != first.robot for other in stances[1:]):
-        raise StanceError("stances to join are of different robots; fit them one by one")
+        raise FitError("stances to join are of different robots; fit them one by one")
     rows: dict[str, Any] = {name: np.concatenate([getattr(stance, name) for stance in stances]) for name in _OF_ROWS}
     return Stance(**{field.name: rows.get(field.name, getattr(first, field.name)) for field in fields(Stance)})
 
@@ -160,7 +160,7 @@ def stance_of(
 
     Raises:
         RobotError: the robot's base does not move.
-        StanceError: the foot is not its base, too few samples, or uneven times.
+        FitError: the foot is not its base, too few samples, or uneven times.
         ShapeError: the motion does not match the robot.
     """
     sole = support_foot(robot, foot)
@@ -169,12 +169,12 @@ def stance_of(
     after = low_pass.settling if low_pass else 0
     before = after + inertial.settling
     if len(time) <= before + after:
-        raise StanceError(
+        raise FitError(
             f"{len(time)} samples in a row are too few for the filters, which need more than {before + after}; record "
             f"longer without a gap"
         )
     if np.abs(np.diff(time) - h).max() > _UNEVEN * h:
-        raise StanceError(
+        raise FitError(
             f"times must be evenly spaced; steps go from {np.diff(time).min():g} s to {np.diff(time).max():g} s"
         )
     rows = np.arange(before, len(time) - after, stride)

@@ -10,7 +10,7 @@ from jointbench.bench.bench_file import BenchFile, BenchTerms, BoardEntry, Wire,
 from jointbench.bench.fault import parse_fault_url
 from jointbench.bench.identity import Facts
 from jointbench.bench.settings import ServoOverride
-from jointbench.errors import BenchFileError, BoardRefused
+from jointbench.errors import BoardRefused, FileError
 from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
@@ -89,7 +89,7 @@ def test_boards_of_a_line_have_its_faults_together(tmp_path: Path) -> None:
     shared = BOARDS.replace("ttyACM1", "ttyACM0")
     bench = read_terms(tmp_path, HEAD + '[fault]\nprofile = "rx.drop=1e-4"\n' + shared)
     assert urls(bench) == ["fault://seed=2&rx.drop=1e-4;/dev/ttyACM0"] * 2  # one line, its lowest node's seed
-    with pytest.raises(BenchFileError, match="boards j1 and j2 share a line, but not its faults; give all the same"):
+    with pytest.raises(FileError, match="boards j1 and j2 share a line, but not its faults; give all the same"):
         read_terms(tmp_path, HEAD + shared.replace('joint = "j2"', 'joint = "j2"\nfault = "rx.drop=1e-3"'))
 
 
@@ -111,7 +111,7 @@ def test_boards_of_a_line_have_its_faults_together(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_term_is_named(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BenchFileError, match=message):
+    with pytest.raises(FileError, match=message):
         read_terms(tmp_path, HEAD + text + BOARDS)
 
 
@@ -125,7 +125,7 @@ def test_a_wrong_term_is_named(tmp_path: Path, text: str, message: str) -> None:
     ],
 )
 def test_wrong_faults_of_a_board_are_named(tmp_path: Path, board: str, message: str) -> None:
-    with pytest.raises(BenchFileError, match=message):
+    with pytest.raises(FileError, match=message):
         read_terms(tmp_path, HEAD + f'[[board]]\nnode = 1\njoint = "j1"\n{board}\n')
 
 
@@ -183,7 +183,7 @@ def test_boards_with_the_same_url_share_a_line(tmp_path: Path) -> None:
     places = ((7, "a", "/dev/A"), (2, "b", "/dev/B"), (3, "c", "/dev/A"))
     text = 'version = 1\nname = "lab"\nrobot = "cobot6"\n' + "".join(board.format(*place) for place in places)
     assert [[each.node for each in line] for line in read(tmp_path, text).lines] == [[3, 7], [2]]
-    with pytest.raises(BenchFileError, match="boards a and c share the line '/dev/A', but one has baud = 9600 and one"):
+    with pytest.raises(FileError, match="boards a and c share the line '/dev/A', but one has baud = 9600 and one"):
         read(tmp_path, text.replace("node = 7", "baud = 9600\nnode = 7"))
 
 
@@ -197,7 +197,7 @@ def test_a_board_may_be_a_foots(tmp_path: Path) -> None:
     assert [(board.joint, board.on_foot) for board in bench.boards] == [("r_foot", True), ("j2", False)]
     assert bench.sample_every == 8
     assert read(tmp_path, GOOD).sample_every == 1
-    with pytest.raises(BenchFileError, match="unknown key 'r_foot'"):  # it has no servo
+    with pytest.raises(FileError, match="unknown key 'r_foot'"):  # it has no servo
         read(tmp_path, text.replace("[servo.j2]", "[servo.r_foot]"))
 
 
@@ -233,12 +233,12 @@ def test_how_a_board_is_updated(tmp_path: Path) -> None:
 )
 def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
-    with pytest.raises(BenchFileError, match=message):
+    with pytest.raises(FileError, match=message):
         read(tmp_path, GOOD.replace(old, new))
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(BenchFileError, match="there is no bench file"):
+    with pytest.raises(FileError, match="there is no bench file"):
         read_bench_file(tmp_path / "nothing.toml")
 
 
@@ -264,15 +264,15 @@ def test_feet_may_have_boards(feet: tuple[str, ...]) -> None:
 
 
 def test_a_foot_that_is_none_is_refused() -> None:
-    with pytest.raises(BenchFileError, match="has a board for foot 'hoof' of 'gorobot2'; its feet: r_foot, l_foot"):
+    with pytest.raises(FileError, match="has a board for foot 'hoof' of 'gorobot2'; its feet: r_foot, l_foot"):
         check_joints(bench("hoof"), BIPED)
     arm = replace(bench(), boards=(BoardEntry(1, "r_foot", "/dev/A", 921600, on_foot=True),))
-    with pytest.raises(BenchFileError, match="has a board for foot 'r_foot' of 'cobot6'; it has none"):
+    with pytest.raises(FileError, match="has a board for foot 'r_foot' of 'cobot6'; it has none"):
         check_joints(arm, load_robot("cobot6"))
 
 
 def test_a_foot_is_no_joint() -> None:
-    with pytest.raises(BenchFileError, match=r"has boards for r_ankle_roll.* needs one each for r_ankle_pitch, "):
+    with pytest.raises(FileError, match=r"has boards for r_ankle_roll.* needs one each for r_ankle_pitch, "):
         check_joints(replace(bench("r_foot"), boards=bench("r_foot").boards[1:]), BIPED)
 
 

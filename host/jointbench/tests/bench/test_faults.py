@@ -31,7 +31,7 @@ from jointbench.bench.fault import Faults, is_fault_url, parse_fault_url
 from jointbench.bench.fault.faults import LONGEST_FRAME
 from jointbench.bench.fault.kinds import KINDS, at_wrong_baud
 from jointbench.bench.line import Port
-from jointbench.errors import BenchFileError, BoardLost
+from jointbench.errors import BoardLost, FileError
 
 PORT = ";/dev/null"
 
@@ -379,7 +379,7 @@ def test_every_fault_can_be_given_in_each_way(name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(options: str, message: str) -> None:
-    with pytest.raises(BenchFileError, match=message) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         parse_fault_url(f"fault://{options}")
     assert str(caught.value).startswith(f"fault://{options}: ")
     assert "For example fault://seed=1&rx.drop=0.001&tx.stall=at:2s,for:0.3s;/dev/ttyACM0" in str(caught.value)
@@ -475,7 +475,7 @@ def test_a_wrong_url_or_port_is_told() -> None:
         serial.serial_for_url("fault://rx.dorp=1;loop://")
     with pytest.raises(serial.SerialException, match="/dev/nowhere"):
         serial.serial_for_url("fault://rx.drop=1;/dev/nowhere")
-    with pytest.raises(BenchFileError, match=r"there is no fault 'rx\.dorp'"):
+    with pytest.raises(FileError, match=r"there is no fault 'rx\.dorp'"):
         Port([BoardEntry(1, "j1", "fault://rx.dorp=1;loop://", 921600)])
     with pytest.raises(BoardLost, match=r"^j1 \(node 1\): port fault://rx.drop=1;/dev/nowhere cannot be opened"):
         Port([BoardEntry(1, "j1", "fault://rx.drop=1;/dev/nowhere", 921600)])
@@ -548,7 +548,7 @@ def test_its_urls_and_settings_are_right() -> None:
     for url in urls:
         try:
             parse_fault_url(url)
-        except BenchFileError:
+        except FileError:
             wrong.append(url)
     assert len(wrong) == 1  # the one that shows what is said of it
     assert "rx.drop=2;" in wrong[0]

@@ -15,7 +15,7 @@ from jointbench.bench.identity import Facts
 from jointbench.bench.playback import _Playback
 from jointbench.bench.settings import default_settings
 from jointbench.bench.trajectory import PointToPoint, plan_move
-from jointbench.errors import TrajectoryError
+from jointbench.errors import ExcitationError
 from jointbench.excitation import Excitation, random_excitation
 from jointbench.model import Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
@@ -165,7 +165,7 @@ def test_what_boards_cannot_hold_is_refused(plan: Excitation) -> None:
 
 def test_the_first_refusal_is_raised_and_the_others_counted(plan: Excitation) -> None:
     slow = replace(ROBOT, joints=tuple(replace(joint, velocity_limit=0.1) for joint in ROBOT.joints))
-    with pytest.raises(TrajectoryError, match=r"velocity reaches .* allowed; .* \(and 5 more\)$"):
+    with pytest.raises(ExcitationError, match=r"velocity reaches .* allowed; .* \(and 5 more\)$"):
         gate(slow).check(plan)
 
 

@@ -20,7 +20,7 @@ from jointbench.bench.identity import Facts
 from jointbench.bench.line import Line, Port
 from jointbench.bench.settings import stream_registers
 from jointbench.bench.shared_line import QUIET_US, SharedLine, bytes_per_second, check_load
-from jointbench.errors import BenchFileError, BoardLost, BoardSilent
+from jointbench.errors import BoardLost, BoardSilent, FileError
 from jointbench.tests.bench.wire import DEFAULTS, Wire, WireBoard
 from jointwire import Chunk, Frame, FrameReader, MessageType, Noise, encode_frame
 
@@ -435,13 +435,13 @@ def test_fourteen_boards_fit_two_lines_with_a_sample_each_eighth_tick() -> None:
     entries = [BoardEntry(node, f"j{node}", "/dev/A", 921600) for node in range(1, 8)]
     check_load(entries, leg)
     assert sum(map(bytes_per_second, leg)) < 92160 / 3
-    with pytest.raises(BenchFileError, match="its boards stream 10"):
+    with pytest.raises(FileError, match="its boards stream 10"):
         check_load(entries, [Facts({**each.registers, **stream_registers(each, 1)}) for each in leg])
 
 
 def test_five_fit_and_six_do_not() -> None:
     check_load(*loaded_line(5))
     message = r"line '/dev/A' of j1, .*, j6: its boards stream 9\d\.\d kB/s, 921600 baud carry 92\.2 kB/s, of which 90%"
-    with pytest.raises(BenchFileError, match=message):
+    with pytest.raises(FileError, match=message):
         check_load(*loaded_line(6))
     check_load(*loaded_line(6, 2_000_000))

@@ -19,7 +19,7 @@ from jointbench.bench.settings import (
     motor_settings,
     stream_registers,
 )
-from jointbench.errors import BenchFileError, BoardRefused, SignalError
+from jointbench.errors import BoardRefused, FileError, SignalError
 from jointbench.model import Drive, Robot, load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 from jointwire import BY_NAME, JOINT_CHANNELS
@@ -89,7 +89,7 @@ def test_samples_each_few_ticks() -> None:
     again = Facts({**DEFAULTS, **raw})
     assert {name for name in stream_registers(again, 1) if "every" in name} == rates.keys()
     assert not {name for name in stream_registers(again, 8) if "every" in name}
-    with pytest.raises(BenchFileError, match="sample_every = 3: boards sample each 1, 2, 4, 8, 16, 32, 64 ticks"):
+    with pytest.raises(FileError, match="sample_every = 3: boards sample each 1, 2, 4, 8, 16, 32, 64 ticks"):
         stream_registers(foot, 3)
 
 
@@ -113,7 +113,7 @@ def test_a_joint_in_torque_mode_has_no_servo() -> None:
     assert (hand.stiffness, hand.damping, hand.following_limit) == (0.0, 0.0, high - low)
     registers = motor_settings(default_settings(robot), robot.drive_train)[4].registers("j5", 5, FACTS)
     assert [registers[name] for name in ("servo.kp", "servo.kd", "servo.ki", "servo.friction")] == [0, 0, 0, 0]
-    with pytest.raises(BenchFileError, match=r"^joint 'j5' has servo values in the bench file, but .* in torque mode"):
+    with pytest.raises(FileError, match=r"^joint 'j5' has servo values in the bench file, but .* in torque mode"):
         default_settings(robot, {"j5": ServoOverride(damping=0.1)})
 
 

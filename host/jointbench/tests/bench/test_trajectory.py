@@ -8,7 +8,7 @@ import pytest
 from jointbench.arrays import Array
 from jointbench.bench.identity import Facts
 from jointbench.bench.trajectory import check_driven, check_repeats, plan_move, pose_within_reach, trajectory_knots
-from jointbench.errors import TrajectoryError
+from jointbench.errors import ExcitationError
 from jointbench.model import load_robot
 from jointbench.tests.bench.wire import DEFAULTS
 
@@ -60,18 +60,18 @@ def test_a_motor_that_turns_the_other_way() -> None:
 
 @pytest.mark.parametrize("period", [1.0, 0.01, 20.001])
 def test_a_period_that_is_no_whole_number_of_steps(period: float) -> None:
-    with pytest.raises(TrajectoryError, match=r"no whole number of knot steps of 0\.032 s; the nearest that is: "):
+    with pytest.raises(ExcitationError, match=r"no whole number of knot steps of 0\.032 s; the nearest that is: "):
         trajectory_knots(Sine(0.5, period), ROBOT, FACTS)
 
 
 def test_what_does_not_fit_the_wire() -> None:
-    with pytest.raises(TrajectoryError, match="32-bit range"):
+    with pytest.raises(ExcitationError, match="32-bit range"):
         trajectory_knots(Sine(1e5, 3.2), ROBOT, FACTS)
 
 
 @pytest.mark.parametrize("repeats", [0, -1, 65536, 99_999_999])
 def test_repeats_beyond_what_boards_count_are_refused(repeats: int) -> None:
-    with pytest.raises(TrajectoryError, match=rf"repeats = {repeats} must be a whole number from 1 to 65535"):
+    with pytest.raises(ExcitationError, match=rf"repeats = {repeats} must be a whole number from 1 to 65535"):
         check_repeats(repeats)
     check_repeats(65535)
 
@@ -121,7 +121,7 @@ def test_a_joint_without_a_motor_may_stand_anywhere_and_not_move() -> None:
     q = np.full((3, 6), 0.7)
     check_driven(q, COBOT, facts)
     q[2, 5] = 0.70001
-    with pytest.raises(TrajectoryError, match=r"^joint 'j6' is asked to move from 0\.7 to 0\.70001 rad, but nothing"):
+    with pytest.raises(ExcitationError, match=r"^joint 'j6' is asked to move from 0\.7 to 0\.70001 rad, but nothing"):
         check_driven(q, COBOT, facts)
 
 
@@ -131,5 +131,5 @@ def test_a_pose_leaves_a_joint_without_a_motor_where_it_is() -> None:
     for named in (COBOT.home[5], 0.3):
         goal = pose_within_reach(COBOT, facts, start, np.array([0.1, 0.2, 0.3, 0.4, 0.5, named]))
         assert goal.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.3]
-    with pytest.raises(TrajectoryError, match=r"^joint 'j6' is asked to go to 0\.2 rad.*It is at 0\.3 rad"):
+    with pytest.raises(ExcitationError, match=r"^joint 'j6' is asked to go to 0\.2 rad.*It is at 0\.3 rad"):
         pose_within_reach(COBOT, facts, start, np.full(6, 0.2))

@@ -17,7 +17,7 @@ from jointbench.bench.bench_file import BoardEntry, read_bench_file
 from jointbench.bench.board import Board
 from jointbench.bench.clock import WallClock
 from jointbench.bench.line import Port
-from jointbench.errors import BenchFileError, BoardLost
+from jointbench.errors import BoardLost, FileError
 
 ALL_BYTES = bytes(range(256))
 # pyserial 3.5 sets up its rfc2217 thread by methods that Python calls outdated.
@@ -169,7 +169,7 @@ def test_a_kind_of_port_that_writes_files_is_not_opened(tmp_path: Path, prefix: 
     url = f"{prefix}spy:///dev/ptmx?file={victim}"
     text = f'version = 1\nname = "lab"\nrobot = "cobot6:1"\n[[board]]\nnode = 1\njoint = "j1"\nurl = "{url}"\n'
     (tmp_path / "bench.toml").write_text(text)
-    with pytest.raises(BenchFileError, match=r"'spy' is no kind of port that is opened here; name a device, or one of"):
+    with pytest.raises(FileError, match=r"'spy' is no kind of port that is opened here; name a device, or one of"):
         read_bench_file(tmp_path / "bench.toml")
     with pytest.raises(BoardLost, match="'spy' is no kind of port"):
         Port([BoardEntry(1, "j1", url, 921600)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jointbench.cli.main import main
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.identification.friction import SpeedSweep, read_friction_csv
 from jointbench.model import load_robot
 from jointbench.recording import save_samples
@@ -102,7 +102,7 @@ def test_columns_say_their_units(tmp_path):
 )
 def test_a_csv_without_what_is_needed(tmp_path, head, words):
     path = write(tmp_path / "log.csv", head, [1.0, 2.0], [3.0, 4.0])
-    with pytest.raises(ImportedDataError, match=words):
+    with pytest.raises(FileError, match=words):
         read_friction_csv(path)
 
 

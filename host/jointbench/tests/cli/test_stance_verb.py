@@ -163,10 +163,10 @@ PAGE = (Path(__file__).parents[4] / "docs" / "biped.md").read_text(encoding="utf
 
 
 def test_every_error_of_the_page_is_one() -> None:
-    named = re.findall(r"`((?:[A-Z][a-z]+){2,}|StanceError)`", PAGE[PAGE.index("## Refusals") :])
+    named = re.findall(r"`((?:[A-Z][a-z]+){2,}|FitError)`", PAGE[PAGE.index("## Refusals") :])
 
-    assert {"StuckFootSensor", "FootOffGround", "RobotFell", "WrongTotalMass", "StanceError"} <= set(named)
-    assert all(issubclass(getattr(errors, name), errors.StanceError) for name in named)
+    assert {"StuckFootSensor", "FootOffGround", "RobotFell", "WrongTotalMass", "FitError"} <= set(named)
+    assert all(issubclass(getattr(errors, name), errors.FitError) for name in named)
 
 
 @pytest.mark.parametrize("line", [line for line in PAGE.splitlines() if line.startswith("jointbench ")])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.errors import ModelFileError
+from jointbench.errors import FileError
 from jointbench.identification import FitSettings, Model, fit, load_model
 from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.model import load_robot
@@ -73,33 +73,33 @@ def test_a_robot_in_a_model_is_one(
         place = place[step]
     place[path[-1]] = value
     (tmp_path / "other.json").write_text(json.dumps(values | {"version": 4}))
-    with pytest.raises(ModelFileError, match=f"other.json is damaged: .*{words}"):
+    with pytest.raises(FileError, match=f"other.json is damaged: .*{words}"):
         load_model(tmp_path / "other.json")
 
 
 def test_other_files_are_refused(model: Model, tmp_path: Path):
     path = tmp_path / "other.json"
-    with pytest.raises(ModelFileError, match="cannot be read"):
+    with pytest.raises(FileError, match="cannot be read"):
         load_model(path)
     path.write_text("{")
-    with pytest.raises(ModelFileError, match="is no JSON"):
+    with pytest.raises(FileError, match="is no JSON"):
         load_model(path)
     path.write_text("[1]")
-    with pytest.raises(ModelFileError, match="is no model file"):
+    with pytest.raises(FileError, match="is no model file"):
         load_model(path)
     values = json.loads(model.save(path).read_text())
     del values["digest"], values["digests"]
     path.write_text(sealed_json(values | {"version": 9}))
-    with pytest.raises(ModelFileError, match="version 9; this release reads 2, 3, 4, 5, 6"):
+    with pytest.raises(FileError, match="version 9; this release reads 2, 3, 4, 5, 6"):
         load_model(path)
     path.write_text(sealed_json({key: value for key, value in values.items() if key != "covariance"}))
-    with pytest.raises(ModelFileError, match="damaged: KeyError 'covariance'"):
+    with pytest.raises(FileError, match="damaged: KeyError 'covariance'"):
         load_model(path)
     path.write_text(sealed_json(values | {"parameters": ["a"] * len(values["parameters"])}))
-    with pytest.raises(ModelFileError, match="damaged: ValueError could not convert"):
+    with pytest.raises(FileError, match="damaged: ValueError could not convert"):
         load_model(path)
     path.write_text(sealed_json(values | {"names": values["names"][:-1]}))
-    with pytest.raises(ModelFileError, match="groups its parameters otherwise"):
+    with pytest.raises(FileError, match="groups its parameters otherwise"):
         load_model(path)
 
 
@@ -161,5 +161,5 @@ def test_arrays_of_another_shape_and_what_is_no_number_are_damage(
     elif value == "negative":
         value = (-np.eye(len(values[name]))).tolist()
     (tmp_path / "other.json").write_text(json.dumps(values | {"version": 4, name: value}))
-    with pytest.raises(ModelFileError, match=r"other\.json is (damaged: |no JSON \(NaN is no number)"):
+    with pytest.raises(FileError, match=r"other\.json is (damaged: |no JSON \(NaN is no number)"):
         load_model(tmp_path / "other.json")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.model import (
     BevelDifferential,
     Coupling,
@@ -162,7 +162,7 @@ def test_a_robot_file_names_the_mechanism(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message: str) -> None:
-    with pytest.raises(RobotFileError) as error:
+    with pytest.raises(FileError) as error:
         read(tmp_path, GEARED.replace(before, after))
     assert message in str(error.value)
 
@@ -386,5 +386,5 @@ def test_a_joint_that_slides_rubs_in_newtons(tmp_path: Path) -> None:
 )
 def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in ARM
-    with pytest.raises(RobotFileError, match=re.escape(message)):
+    with pytest.raises(FileError, match=re.escape(message)):
         load(tmp_path, ARM.replace(before, after, 1))

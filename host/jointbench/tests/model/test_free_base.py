@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.model import Link, Robot, load_robot, on_free_base, with_payload
 
 HEAD = 'version = 1\nname = "arm"\nsource = "made up"\ndescription = "three joints"\n'
@@ -41,10 +41,10 @@ def test_a_base_that_moves_has_a_link(tmp_path: Path) -> None:
 
 
 def test_a_base_link_of_a_base_that_stands_still_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match=r"\[base_link\] is of a base that moves; set floating_base = true, or"):
+    with pytest.raises(FileError, match=r"\[base_link\] is of a base that moves; set floating_base = true, or"):
         load(tmp_path, FLOATING.replace("floating_base = true", "floating_base = false"))
     (tmp_path / "still.toml").write_text(WHOLE, encoding="utf-8")
-    with pytest.raises(RobotFileError, match=r"still.toml: its base does not move; write floating_base = true"):
+    with pytest.raises(FileError, match=r"still.toml: its base does not move; write floating_base = true"):
         load_robot(tmp_path / "still.toml", floating_base=True)
 
 

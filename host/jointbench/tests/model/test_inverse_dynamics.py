@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, RobotFileError, ShapeError
+from jointbench.errors import FileError, RobotError, ShapeError
 from jointbench.model import (
     Robot,
     Wrench,
@@ -266,7 +266,7 @@ def test_a_sensors_axes_turn_with_it() -> None:
 
 def test_on_the_base_no_joint_feels_it() -> None:
     robot = load_robot("nursing_dual")
-    with pytest.raises(RobotFileError, match="has no frame 'hand'; there are"):
+    with pytest.raises(FileError, match="has no frame 'hand'; there are"):
         external_torques(robot, poses(robot), Wrench("hand", [1.0, 0.0, 0.0]))
     left = external_torques(robot, poses(robot), Wrench(robot.joints[5].link.name, [1.0, 2.0, 3.0]))
     assert np.abs(left[:, :6]).max() > 0.1

@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.model import (
     Capsule,
@@ -184,7 +184,7 @@ def test_a_capsule_is_on_the_base_on_a_link_or_on_what_is_fixed_to_one(tmp_path:
 )
 def test_errors_of_the_robot_file(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in ARM
-    with pytest.raises(RobotFileError) as caught:
+    with pytest.raises(FileError) as caught:
         load(tmp_path, ARM.replace(before, after))
     assert message in str(caught.value)
 
@@ -259,7 +259,7 @@ def test_meshes_are_named_once_and_not_used(tmp_path: Path) -> None:
 )
 def test_errors_of_the_urdf(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in SHAPES
-    with pytest.raises(RobotFileError) as caught:
+    with pytest.raises(FileError) as caught:
         load(tmp_path, SHAPES.replace(before, after, 1))
     assert message in str(caught.value)
 
@@ -341,7 +341,7 @@ def test_a_file_with_a_bad_kind_says_which(before: str, after: str, message: str
     assert before in text
     path = tmp_path / "biped.toml"
     path.write_text(text.replace(before, after, 1))
-    with pytest.raises(RobotFileError, match=message):
+    with pytest.raises(FileError, match=message):
         read_robot_file(path)
 
 
@@ -435,5 +435,5 @@ def test_a_file_with_a_bad_foot_says_which(tmp_path: Path) -> None:
     )
     path = tmp_path / "biped.toml"
     path.write_text(text)
-    with pytest.raises(RobotFileError, match=r"biped\.toml: foot 'r_foot': .*go round no sole"):
+    with pytest.raises(FileError, match=r"biped\.toml: foot 'r_foot': .*go round no sole"):
         read_robot_file(path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.model import Robot, load_robot, with_passive
 
 HEAD = 'version = 1\nname = "arm"\nsource = "made up"\ndescription = "three joints"\n'
@@ -75,6 +75,6 @@ def test_any_joint_of_any_robot_can_be_made_passive(tmp_path: Path) -> None:
 )
 def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in WHOLE
-    with pytest.raises(RobotFileError) as caught:
+    with pytest.raises(FileError) as caught:
         load(tmp_path, WHOLE.replace(before, after))
     assert message in str(caught.value)

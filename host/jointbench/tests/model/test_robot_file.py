@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.model import Robot, energy, library_names, load_robot, with_payload
 from jointbench.tests.model.test_link import parameters_of
@@ -256,12 +256,12 @@ def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str
     assert old in WHOLE
     pattern = message if ".*" in message else re.escape(message)
 
-    with pytest.raises(RobotFileError, match=pattern):
+    with pytest.raises(FileError, match=pattern):
         load(tmp_path, WHOLE.replace(old, new, 1))
 
 
 def test_a_robot_needs_a_joint(tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match=r"0 tables \[\[joints\]\]; a robot has 1 to 40"):
+    with pytest.raises(FileError, match=r"0 tables \[\[joints\]\]; a robot has 1 to 40"):
         load(tmp_path, HEAD)
 
 
@@ -269,7 +269,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
     path.write_bytes(b"\xff\xfe")
 
-    with pytest.raises(RobotFileError, match=r"robot file .*arm\.toml cannot be read"):
+    with pytest.raises(FileError, match=r"robot file .*arm\.toml cannot be read"):
         load_robot(path)
 
 
@@ -358,17 +358,17 @@ def test_a_model_file_keeps_trees_and_frames(tmp_path: Path) -> None:
 )
 def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in TREE + BOX + LOAD
-    with pytest.raises(RobotFileError) as caught:
+    with pytest.raises(FileError) as caught:
         load_tree(tmp_path, (TREE + BOX + LOAD).replace(before, after, 1))
     assert message in str(caught.value)
 
 
 def test_a_payload_needs_a_link_that_moves_and_has_a_mass(tmp_path: Path) -> None:
     robot = load_tree(tmp_path, TREE + BOX.replace('parent = "b"', 'parent = "base"'))
-    with pytest.raises(RobotFileError, match="frame 'box' is the base's, which does not move"):
+    with pytest.raises(FileError, match="frame 'box' is the base's, which does not move"):
         with_payload(robot, "tool", "box", 1.0, (0.0, 0.0, 0.0))
     bare = load_tree(tmp_path, TREE.replace(BODY, ""))
-    with pytest.raises(RobotFileError, match="link 'b' has no inertia to add it to"):
+    with pytest.raises(FileError, match="link 'b' has no inertia to add it to"):
         with_payload(bare, "tool", "b", 1.0, (0.0, 0.0, 0.0))
-    with pytest.raises(RobotFileError, match=r"payload 'tool' of 'tree': principal inertias .* triangle"):
+    with pytest.raises(FileError, match=r"payload 'tool' of 'tree': principal inertias .* triangle"):
         with_payload(robot, "tool", "b", 1.0, (0.0, 0.0, 0.0), ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 9.0)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointbench.errors import RobotFileError
+from jointbench.errors import FileError
 from jointbench.model import Robot, energy, forward_kinematics, load_robot
 from jointbench.tests.model.test_link import parameters_of
 
@@ -141,17 +141,17 @@ def test_impossible_inertias_are_named(tmp_path: Path) -> None:
 )
 def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in TREE
-    with pytest.raises(RobotFileError) as caught:
+    with pytest.raises(FileError) as caught:
         load(tmp_path, TREE.replace(before, after, 1))
     assert message in str(caught.value)
     assert "arm.urdf" in str(caught.value)
 
 
 def test_a_second_base_and_a_loop_are_told(tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match=r"2 links hang on no joint \(base, loose\); exactly one must be the base"):
+    with pytest.raises(FileError, match=r"2 links hang on no joint \(base, loose\); exactly one must be the base"):
         load(tmp_path, TREE.replace("</robot>", '<link name="loose"/></robot>'))
     looped = f'<link name="a"/><link name="b"/>{joint("x", "fixed", "a", "b")}{joint("y", "fixed", "b", "a")}</robot>'
-    with pytest.raises(RobotFileError, match="links a, b hang on each other in a loop, and not on 'base'"):
+    with pytest.raises(FileError, match="links a, b hang on each other in a loop, and not on 'base'"):
         load(tmp_path, TREE.replace("</robot>", looped))
 
 
@@ -162,9 +162,9 @@ def test_more_joints_than_allowed_are_refused(tmp_path: Path) -> None:
         return f'<robot name="chain">{links}{joints}</robot>'
 
     assert load(tmp_path, chain(40)).n_joints == 40
-    with pytest.raises(RobotFileError, match="41 joints move; at most 40 are allowed"):
+    with pytest.raises(FileError, match="41 joints move; at most 40 are allowed"):
         load(tmp_path, chain(41))
-    with pytest.raises(RobotFileError, match="no joint moves"):
+    with pytest.raises(FileError, match="no joint moves"):
         load(tmp_path, chain(0))
 
 
@@ -174,7 +174,7 @@ def test_an_axis_of_any_length_is_a_direction(tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_all_size_is_not_read_as_xml(tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match="longer than 16 MiB"):
+    with pytest.raises(FileError, match="longer than 16 MiB"):
         load(tmp_path, TREE.replace("</robot>", f"<!--{' ' * 2**24}--></robot>"))
-    with pytest.raises(RobotFileError, match="has no element <link>"):
+    with pytest.raises(FileError, match="has no element <link>"):
         load(tmp_path, '<robot name="nothing"/>')

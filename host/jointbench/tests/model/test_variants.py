@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import RobotError, RobotFileError
+from jointbench.errors import FileError, RobotError
 from jointbench.excitation import random_excitation
 from jointbench.model import (
     Capsule,
@@ -178,7 +178,7 @@ def test_a_file_says_what_python_says(kind: str, tmp_path: Path) -> None:
     ],
 )
 def test_slips_in_a_file_are_named(table: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(RobotFileError, match=said):
+    with pytest.raises(FileError, match=said):
         load_robot(with_table(tmp_path, table))
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jointbench.cli.main import main
-from jointbench.errors import ImportedDataError, RunError
+from jointbench.errors import FileError, RunError
 from jointbench.identification import fit
 from jointbench.model import load_robot
 from jointbench.recording import import_csv, mapping_names, open_run
@@ -179,7 +179,7 @@ def test_several_files_in_a_data_folder(tmp_path: Path, table):
     assert run.samples.motor_torque is not None
     assert np.array_equal(run.samples.motor_torque, table[:, 3:])
     (data / "torque.csv").write_text("tb,ta\n" + "1,2\n" * (ROWS - 1))
-    with pytest.raises(ImportedDataError, match=r"torque.csv has 199 rows and log.csv 200; rows of all files"):
+    with pytest.raises(FileError, match=r"torque.csv has 199 rows and log.csv 200; rows of all files"):
         import_csv(path, tmp_path / "again", data=data)
 
 
@@ -213,7 +213,7 @@ def test_time_units(tmp_path: Path, table):
 def test_a_gap_says_where_and_how_long(tmp_path: Path, table):
     gap = np.delete(table, slice(100, 130), axis=0)
     with pytest.raises(
-        ImportedDataError,
+        FileError,
         match=r"log.csv: 30 rows are missing in 1 gap; the longest lasts 0.031 s from 0.099 s \(line 101\) .*"
         r"allow_gaps = true",
     ):
@@ -231,7 +231,7 @@ def test_a_gap_says_where_and_how_long(tmp_path: Path, table):
 def test_jitter_is_refused_beyond_the_tolerance(tmp_path: Path, table):
     table[50, 0] += 0.0004
     message = r"times are uneven: 2 of 199 steps are off a sample period of 0.001 s .* line 5[23] .*40%"
-    with pytest.raises(ImportedDataError, match=message):
+    with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table, mapping=timed()))
     assert bring(write(tmp_path, table, mapping=timed("time_tolerance = 0.45"))).samples.valid.all()
 
@@ -242,7 +242,7 @@ def test_jitter_is_refused_beyond_the_tolerance(tmp_path: Path, table):
 )
 def test_time_must_rise(tmp_path: Path, table, row: int, value: float, message: str):
     table[row, 0] = value
-    with pytest.raises(ImportedDataError, match=message):
+    with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table, mapping=timed()))
 
 
@@ -250,7 +250,7 @@ def test_time_must_rise(tmp_path: Path, table, row: int, value: float, message: 
 def test_what_is_not_finite_is_named(tmp_path: Path, table, bad: float):
     table[33, 4] = bad
     message = r"log.csv, line 35, column 'tb': -?(nan|inf) is no measurement .*row 33"
-    with pytest.raises(ImportedDataError, match=message):
+    with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table))
     assert not (tmp_path / "run").exists()
 
@@ -258,7 +258,7 @@ def test_what_is_not_finite_is_named(tmp_path: Path, table, bad: float):
 def test_what_nobody_measures_is_named(tmp_path: Path, table):
     """Its square is no number."""
     table[60, 3] = 1e300
-    with pytest.raises(ImportedDataError, match=r"line 62, column 'ta': 1e\+300 is beyond all that is measured"):
+    with pytest.raises(FileError, match=r"line 62, column 'ta': 1e\+300 is beyond all that is measured"):
         bring(write(tmp_path, table))
 
 
@@ -270,7 +270,7 @@ def test_a_stray_quote_a_nul_and_other_digits_are_named(tmp_path: Path, table, c
     lines = log.read_text(encoding="utf-8").splitlines()
     lines[60] = ",".join([*lines[60].split(",")[:1], cell, *lines[60].split(",")[2:]])
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(ImportedDataError, match=r"line (61|201)[:,]"):
+    with pytest.raises(FileError, match=r"line (61|201)[:,]"):
         bring(mapping)
 
 
@@ -281,7 +281,7 @@ def test_a_nan_in_a_column_that_is_not_used_does_not_matter(tmp_path: Path, tabl
 
 def test_an_unknown_time_cannot_be_declared_invalid(tmp_path: Path, table):
     table[33, 0] = np.nan
-    with pytest.raises(ImportedDataError, match=r"line 35, column 't': nan"):
+    with pytest.raises(FileError, match=r"line 35, column 't': nan"):
         bring(write(tmp_path, table, mapping=timed("invalid_rows = [[33, 34]]")))
 
 
@@ -298,39 +298,39 @@ def test_an_unknown_time_cannot_be_declared_invalid(tmp_path: Path, table):
 def test_damaged_lines_are_named(tmp_path: Path, table, line: int, text: str, message: str):
     lines = cells(table)
     lines[line] = text
-    with pytest.raises(ImportedDataError, match=message):
+    with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table, lines=lines))
 
 
 def test_too_few_rows(tmp_path: Path, table):
     # 10 parameters a link, 4 a drive, and 3 for the motor that both joints turn.
-    with pytest.raises(ImportedDataError, match=r"log.csv gives 12 rows, and at least 31 are needed"):
+    with pytest.raises(FileError, match=r"log.csv gives 12 rows, and at least 31 are needed"):
         bring(write(tmp_path, table[:12]))
-    with pytest.raises(ImportedDataError, match=r"gives 30 rows, and at least 31"):
+    with pytest.raises(FileError, match=r"gives 30 rows, and at least 31"):
         bring(write(tmp_path, table, mapping=MAPPING.replace("sample_rate", "first_row = 170\nsample_rate")))
 
 
 def test_a_row_range_beyond_the_file(tmp_path: Path, table):
-    with pytest.raises(ImportedDataError, match=r"log.csv has 200 rows; first_row = 0 and end_row = 300 ask for more"):
+    with pytest.raises(FileError, match=r"log.csv has 200 rows; first_row = 0 and end_row = 300 ask for more"):
         bring(write(tmp_path, table, mapping=MAPPING.replace("sample_rate", "end_row = 300\nsample_rate")))
 
 
 def test_missing_things_are_named(tmp_path: Path, table):
     path = write(tmp_path, table)
-    with pytest.raises(ImportedDataError, match=r"nowhere: there is no such file or folder; give the folder"):
+    with pytest.raises(FileError, match=r"nowhere: there is no such file or folder; give the folder"):
         import_csv(path, tmp_path / "run", data=tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ImportedDataError, match=r"log.csv cannot be read in .*: there is no such file"):
+    with pytest.raises(FileError, match=r"log.csv cannot be read in .*: there is no such file"):
         import_csv(path, tmp_path / "run", data=tmp_path / "empty")
     (tmp_path / "log.csv").write_text("")
-    with pytest.raises(ImportedDataError, match=r"log.csv is empty"):
+    with pytest.raises(FileError, match=r"log.csv is empty"):
         bring(path)
     (tmp_path / "log.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ImportedDataError, match=r"log.csv is not UTF-8 text \(byte 0\)"):
+    with pytest.raises(FileError, match=r"log.csv is not UTF-8 text \(byte 0\)"):
         bring(path)
-    with pytest.raises(ImportedDataError, match=r"log.csv has no column 'tc'; its columns are t, pa, pb, ta, tb"):
+    with pytest.raises(FileError, match=r"log.csv has no column 'tc'; its columns are t, pa, pb, ta, tb"):
         bring(write(tmp_path, table, mapping=MAPPING.replace('"tb"', '"tc"')))
-    with pytest.raises(ImportedDataError, match=r"mapping 'nothing.toml' cannot be read .* with the package: .*tx40"):
+    with pytest.raises(FileError, match=r"mapping 'nothing.toml' cannot be read .* with the package: .*tx40"):
         import_csv("nothing.toml")
 
 
@@ -360,19 +360,19 @@ def test_missing_things_are_named(tmp_path: Path, table):
     ],
 )  # fmt: skip
 def test_bad_mappings_are_named(tmp_path: Path, table, old: str, new: str, message: str):
-    with pytest.raises(ImportedDataError, match=message):
+    with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table, mapping=MAPPING.replace(old, new, 1 if "side" not in old else -1)))
 
 
 def test_torque_sensors_sit_at_the_joint(tmp_path: Path, table):
     mapping = MAPPING.replace("[torque]", "[joint_torque]").replace('side = "joint"', 'side = "motor"')
-    with pytest.raises(ImportedDataError, match=r"use \[torque\] for motor torque"):
+    with pytest.raises(FileError, match=r"use \[torque\] for motor torque"):
         bring(write(tmp_path, table, mapping=mapping))
 
 
 def test_a_channel_must_name_one_of_several_files(tmp_path: Path, table):
     mapping = MAPPING.replace("[[files]]", '[[files]]\npath = "other.csv"\n\n[[files]]')
-    with pytest.raises(ImportedDataError, match="'file' is missing"):
+    with pytest.raises(FileError, match="'file' is missing"):
         bring(write(tmp_path, table, mapping=mapping))
 
 
@@ -380,7 +380,7 @@ def test_a_column_named_twice(tmp_path: Path, table):
     path = write(tmp_path, table)
     log = tmp_path / "log.csv"
     log.write_text(log.read_text().replace("t,pa", "tb,pa", 1))
-    with pytest.raises(ImportedDataError, match="has 2 columns named 'tb'"):
+    with pytest.raises(FileError, match="has 2 columns named 'tb'"):
         bring(path)
 
 
@@ -443,9 +443,7 @@ def test_velocities_of_motors_go_through_the_coupling(tmp_path: Path, table: np.
 
 
 def test_velocities_have_units_of_their_own(tmp_path: Path, table: np.ndarray) -> None:
-    with pytest.raises(
-        ImportedDataError, match=r"velocity: unit = 'rad' is not known here; the units are rad/s, deg/s, rpm"
-    ):
+    with pytest.raises(FileError, match=r"velocity: unit = 'rad' is not known here; the units are rad/s, deg/s, rpm"):
         bring(write(tmp_path, table, mapping=MAPPING + VELOCITY.replace("deg/s", "rad")))
 
 
@@ -453,7 +451,7 @@ def test_uneven_times_are_interpolated_when_asked(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     time = (1e-3 * (np.arange(ROWS) + rng.uniform(-0.3, 0.3, ROWS))).round(7)
     table = smooth(time)
-    with pytest.raises(ImportedDataError, match=r"times are uneven: .* set resample = true in \[time\]"):
+    with pytest.raises(FileError, match=r"times are uneven: .* set resample = true in \[time\]"):
         bring(write(tmp_path, table, mapping=timed()))
     mapping = timed("").replace('unit = "s"\n', 'unit = "s"\nresample = true\n')
     run = bring(write(tmp_path, table, mapping=mapping.replace("version", "sample_rate_Hz = 1000\nversion")))
@@ -494,17 +492,15 @@ def test_repeated_times_are_counted(tmp_path: Path, table: np.ndarray) -> None:
     table[:, 0] = np.repeat(table[::2, 0], 2)
     message = r"line 3: time 0 s is there twice; 100 of 200 rows repeat the time before; .* sample_rate_Hz instead of"
     for mapping in (timed(), timed().replace('unit = "s"\n', 'unit = "s"\nresample = true\n')):
-        with pytest.raises(ImportedDataError, match=message):
+        with pytest.raises(FileError, match=message):
             bring(write(tmp_path, table, mapping=mapping))
 
 
 def test_what_is_open_is_named(tmp_path: Path, table: np.ndarray) -> None:
     mapping = MAPPING.replace("sample_rate_Hz = 1000", 'sample_rate_Hz = "?"').replace('"N·m"', '"N·m"\ngain = "?"')
-    with pytest.raises(
-        ImportedDataError, match=r"mapping map.toml: still to be filled in: sample_rate_Hz, torque.gain; what"
-    ):
+    with pytest.raises(FileError, match=r"mapping map.toml: still to be filled in: sample_rate_Hz, torque.gain; what"):
         bring(write(tmp_path, table, mapping=mapping))
-    with pytest.raises(ImportedDataError, match=r"filled in: position.columns"):
+    with pytest.raises(FileError, match=r"filled in: position.columns"):
         bring(write(tmp_path, table, mapping=MAPPING.replace('"pb"', '"?"')))
 
 
@@ -518,7 +514,7 @@ def test_another_file_of_the_same_columns(tmp_path: Path, table: np.ndarray) -> 
     assert run.provenance["files"][0]["path"] == "second.csv"
     both = MAPPING.replace("[[files]]", '[[files]]\npath = "torque.csv"\n\n[[files]]')
     (tmp_path / "map.toml").write_text(both.replace("columns", 'file = "log.csv"\ncolumns'), encoding="utf-8")
-    with pytest.raises(ImportedDataError, match=r"takes 2 files, torque.csv, log.csv; give the folder they are in"):
+    with pytest.raises(FileError, match=r"takes 2 files, torque.csv, log.csv; give the folder they are in"):
         import_csv(mapping, tmp_path / "again", data=other)
 
 
@@ -536,7 +532,7 @@ def test_the_robot_may_lie_with_the_data(tmp_path: Path) -> None:
     run = import_csv(tmp_path / "map.toml", tmp_path / "run", data=data)
     assert run.robot.joint_names == ("hinge",)
     assert open_run(run.path).robot.joints[0].link.mass == 2.0
-    with pytest.raises(ImportedDataError, match=r"lever.urdf': there is no such file"):
+    with pytest.raises(FileError, match=r"lever.urdf': there is no such file"):
         import_csv(tmp_path / "map.toml", tmp_path / "again")
 
 
@@ -546,5 +542,5 @@ def test_times_that_jump_by_weeks_are_named_before_a_grid_is_made(tmp_path: Path
     time = 1e-3 * np.arange(ROWS) + 1e7 * (np.arange(ROWS) > 120)
     more = "sample_rate_Hz = 1000" + ("" if resample else "\nallow_gaps = true")
     mapping = timed(more).replace('unit = "s"\n', f'unit = "s"\nresample = {str(resample).lower()}\n')
-    with pytest.raises(ImportedDataError, match=r"time jumps by 1e\+07 s after line 122: correct the clock, or"):
+    with pytest.raises(FileError, match=r"time jumps by 1e\+07 s after line 122: correct the clock, or"):
         bring(write(tmp_path, smooth(time), mapping=mapping))

@@ -16,7 +16,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from jointbench.cli.main import main
-from jointbench.errors import ImportedDataError, MissingExtra
+from jointbench.errors import FileError, MissingExtra
 from jointbench.model import load_robot
 from jointbench.recording import import_csv
 from jointbench.recording.log_table import read_parquet_table
@@ -238,7 +238,7 @@ def test_a_folder_of_a_bag_and_the_files_in_it_are_told_apart(log: dict[str, np.
 def test_lost_messages_stay_lost(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     sent = messages(log)
     path = write_mcap(tmp_path, sent[:50] + sent[60:])
-    with pytest.raises(ImportedDataError, match=r"10 rows are missing in 1 gap; .* \(message 49\).*allow_gaps = true"):
+    with pytest.raises(FileError, match=r"10 rows are missing in 1 gap; .* \(message 49\).*allow_gaps = true"):
         import_csv(write_mapping(path))
     mapping = write_mapping(path)
     mapping.write_text("allow_gaps = true\n" + mapping.read_text(), encoding="utf-8")
@@ -249,13 +249,11 @@ def test_lost_messages_stay_lost(log: dict[str, np.ndarray], tmp_path: Path) -> 
 
 def test_what_is_missing_is_named_with_what_there_is(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     path = write_sqlite(tmp_path, messages(log, effort=np.empty(0)))
-    with pytest.raises(
-        ImportedDataError, match=r"has no column 'j1\.effort'; its columns are log_time, stamp, j1\.position"
-    ):
+    with pytest.raises(FileError, match=r"has no column 'j1\.effort'; its columns are log_time, stamp, j1\.position"):
         import_csv(write_mapping(path))
-    with pytest.raises(ImportedDataError, match=r"has no topic '/states'; its topics: /joint_states \(sensor_msgs/msg"):
+    with pytest.raises(FileError, match=r"has no topic '/states'; its topics: /joint_states \(sensor_msgs/msg"):
         import_csv(write_mapping(path, more='topic = "/states"'))
-    with pytest.raises(ImportedDataError, match=r"has no column 'data\[0\]\.position'"):
+    with pytest.raises(FileError, match=r"has no column 'data\[0\]\.position'"):
         import_csv(write_mapping(path, more='topic = "/words"', column="data[0].{name}"))
 
 
@@ -267,30 +265,30 @@ def test_a_bag_without_joint_states_asks_for_the_topic(log: dict[str, np.ndarray
             states = writer.add_connection(topic, JOINT_STATE, typestore=STORE)
             for time, data in messages(log):
                 writer.write(states, time, data)
-    with pytest.raises(ImportedDataError, match="has 2 topics of joint states; name one by topic"):
+    with pytest.raises(FileError, match="has 2 topics of joint states; name one by topic"):
         import_csv(write_mapping(tmp_path / "two"))
 
 
 def test_time_that_goes_back_is_refused_by_message(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     sent = messages(log)
     back = [(sent[k][0], sent[k - 1 if k == 80 else k][1]) for k in range(ROWS)]
-    with pytest.raises(ImportedDataError, match=r"message 80: time .* is there twice"):
+    with pytest.raises(FileError, match=r"message 80: time .* is there twice"):
         import_csv(write_mapping(write_mcap(tmp_path, back)))
 
 
 def test_positions_that_are_none_are_refused(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     sent = messages(log)
     sent[30] = (sent[30][0], joint_state(log, 30, [0, 1, 2]))
-    with pytest.raises(ImportedDataError, match=r"message 30, column 'j4\.position': nan is no measurement"):
+    with pytest.raises(FileError, match=r"message 30, column 'j4\.position': nan is no measurement"):
         import_csv(write_mapping(write_mcap(tmp_path, sent)))
 
 
 def test_parquet_errors(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     path = write_parquet(tmp_path, log)
     by_number = "{name}_{k}"
-    with pytest.raises(ImportedDataError, match="has no column 'time'; its columns are time_s, position_1"):
+    with pytest.raises(FileError, match="has no column 'time'; its columns are time_s, position_1"):
         import_csv(write_mapping(path, "time", column=by_number))
-    with pytest.raises(ImportedDataError, match=r"'note' holds string; only numbers and moments .*: name another"):
+    with pytest.raises(FileError, match=r"'note' holds string; only numbers and moments .*: name another"):
         import_csv(write_mapping(path, "note", column=by_number))
 
 
@@ -298,7 +296,7 @@ def test_parquet_errors(log: dict[str, np.ndarray], tmp_path: Path) -> None:
 def test_what_is_no_such_file_is_refused(name: str, tmp_path: Path) -> None:
     for content in (b"", b"hello" * 100):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ImportedDataError, match=f"{name} is no (bag of ROS|Parquet file), or damaged"):
+        with pytest.raises(FileError, match=f"{name} is no (bag of ROS|Parquet file), or damaged"):
             import_csv(write_mapping(tmp_path / name))
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
-from jointbench.errors import ImportedDataError
+from jointbench.errors import FileError
 from jointbench.model import load_robot
 from jointbench.recording import import_csv
 from jointbench.recording.log_columns import read_column_name
@@ -131,7 +131,7 @@ def test_currents_of_a_robot_without_motors_ask_for_torque_constants(folder: Pat
     assert [entry.key for entry in proposal.to_fill_in] == ["gain"]
     assert "a list of 3 numbers" in unwrapped(proposal).split("FILL IN: ")[1]
     assert any(reason.startswith("target_q_0 … target_q_2: commanded") for reason in proposal.left_out)
-    with pytest.raises(ImportedDataError, match=r"still to be filled in: torque.gain"):
+    with pytest.raises(FileError, match=r"still to be filled in: torque.gain"):
         imported(folder, proposal)
     (folder / "mapping.toml").write_text(proposal.text.replace('"?"', "[10, 10, 10]"), encoding="utf-8")
     run = import_csv(folder / "mapping.toml", folder / "run2")
@@ -236,7 +236,7 @@ def test_several_files_of_one_recording_and_of_several(folder: Path) -> None:
 def test_files_of_one_recording_have_as_many_rows(folder: Path) -> None:
     position = write(folder, "pos_log.csv", numbered("Joint_"), Q)
     velocity = write(folder, "vel_log.csv", numbered("v"), DQ[:-1])
-    with pytest.raises(ImportedDataError, match=r"pos_log.csv has 1500 rows .*vel_log.csv 1499; rows of all files"):
+    with pytest.raises(FileError, match=r"pos_log.csv has 1500 rows .*vel_log.csv 1499; rows of all files"):
         proposed(folder, position, velocity)
 
 
@@ -290,9 +290,9 @@ def test_what_is_no_log_is_said(folder: Path) -> None:
         ("other.csv", "x;y\n" + "1;2\n3;5\n" * 20, r"no columns of positions .* its columns are x, y;"),
     ):
         (folder / name).write_text(text, encoding="utf-8")
-        with pytest.raises(ImportedDataError, match=message):
+        with pytest.raises(FileError, match=message):
             proposed(folder, folder / name)
-    with pytest.raises(ImportedDataError, match=r"nowhere.csv cannot be read"):
+    with pytest.raises(FileError, match=r"nowhere.csv cannot be read"):
         proposed(folder, folder / "nowhere.csv")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointbench.errors import RobotError, RunChanged, RunError
+from jointbench.errors import RobotError, RunError
 from jointbench.recording import Samples, examine, open_run, save_samples
 from jointbench.recording.run_directory import toml_text
 from jointbench.tests.recording.simulated_run import without_seal
@@ -111,7 +111,7 @@ def test_runs_whose_urdf_was_saved_as_robot_toml_still_open(tmp_path: Path, text
 def test_a_copy_that_is_gone_is_named(tmp_path: Path) -> None:
     path = lever_run(tmp_path)
     (path / "robot.urdf").unlink()
-    with pytest.raises(RunChanged, match=r"robot\.urdf is gone, which was there when it was imported"):
+    with pytest.raises(RunError, match=r"robot\.urdf is gone, which was there when it was imported"):
         open_run(path)
     without_seal(path)
     with pytest.raises(RobotError, match=r"robot.toml': there is no such file"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import FileNotWritten, RunChanged, RunError
+from jointbench.errors import FileNotWritten, RunError
 from jointbench.recording import Samples, accept, examine, open_run, save_samples, seal
 from jointbench.tests.recording.simulated_run import record, without_seal
 
@@ -34,7 +34,7 @@ def edit(path: Path, before: str, after: str) -> None:
 
 def refused(path: Path) -> str:
     """The sentence with which a changed run is refused; the doctor says the same of it, and calls it damaged."""
-    with pytest.raises(RunChanged) as error:
+    with pytest.raises(RunError) as error:
         open_run(path)
     wrong = " ".join(finding.what for finding in examine(path).findings if not finding.ok)
     sentence = str(error.value).removeprefix(f"run {path}: ").partition("; take ")[0]
@@ -147,7 +147,7 @@ def test_a_result_without_its_seal_is_no_older_one(tmp_path: Path) -> None:
 def test_an_import_whose_result_is_gone_is_refused(tmp_path: Path) -> None:
     path = imported(tmp_path / "run")
     (path / "result.json").unlink()
-    with pytest.raises(RunChanged, match=r"the result\.json that vouches for its files is gone; take it from a copy"):
+    with pytest.raises(RunError, match=r"the result\.json that vouches for its files is gone; take it from a copy"):
         open_run(path)
     assert examine(path).verdict.startswith("damaged: result.json (1 of ")
 
@@ -234,7 +234,7 @@ def test_the_next_edit_is_noticed_and_noted_beside(tmp_path: Path) -> None:
     edit(path / "robot.toml", "mass_kg = 8.4", "mass_kg = 9.4")
     accept(path)
     edit(path / "mapping.toml", '"Nm"', '"mNm"')
-    with pytest.raises(RunChanged, match=r"mapping\.toml was changed after .*: torque\.unit = mNm, was Nm"):
+    with pytest.raises(RunError, match=r"mapping\.toml was changed after .*: torque\.unit = mNm, was Nm"):
         open_run(path)
     accept(path)
     assert [edit["files"][0]["file"] for edit in open_run(path).edits] == ["robot.toml", "mapping.toml"]
@@ -264,7 +264,7 @@ def test_what_was_measured_is_not_accepted(tmp_path: Path, make, name: str) -> N
     (path / name).write_bytes(data)
     edit(path / "robot.toml", "mass_kg = 8.4", "mass_kg = 9.4")
     result = (path / "result.json").read_bytes()
-    with pytest.raises(RunChanged, match=f"nothing is accepted: take {name} from a copy: what was measured is never"):
+    with pytest.raises(RunError, match=f"nothing is accepted: take {name} from a copy: what was measured is never"):
         accept(path)
     assert (path / "result.json").read_bytes() == result
 
@@ -274,14 +274,14 @@ def test_what_cannot_be_opened_is_not_accepted(tmp_path: Path) -> None:
     edit(path / "run.toml", "[board.registers]", "[board.words]")
     with pytest.raises(RunError, match="lacks 'registers'"):
         accept(path)
-    with pytest.raises(RunChanged):
+    with pytest.raises(RunError):
         open_run(path)
 
 
 def test_a_result_that_was_edited_is_not_accepted(tmp_path: Path) -> None:
     path = record(tmp_path / "run")
     edit(path / "result.json", '"finished"', '"excellent"')
-    with pytest.raises(RunChanged, match="in outcome; take it from a copy"):
+    with pytest.raises(RunError, match="in outcome; take it from a copy"):
         accept(path)
 
 

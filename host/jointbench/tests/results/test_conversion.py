@@ -18,7 +18,7 @@ from rerun.chunk import RrdReader
 from rosbags.highlevel import AnyReader
 
 from jointbench.cli.main import main
-from jointbench.errors import ExportError, ImportedDataError, MissingExtra
+from jointbench.errors import FileError, FitError, MissingExtra
 from jointbench.model import library_names, load_robot
 from jointbench.model.kinematics import forward_kinematics
 from jointbench.recording import Run, Samples, open_run, save_samples
@@ -125,7 +125,7 @@ def test_a_loss_stays_a_loss_and_an_invalid_run_invalid(runs: dict[str, Run], en
 def test_a_damaged_file_is_refused_by_name(runs: dict[str, Run], ending: str, tmp_path: Path) -> None:
     path = convert(runs["recorded"], tmp_path / f"out.{ending}")[0]
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ImportedDataError, match=r"out\."):
+    with pytest.raises(FileError, match=r"out\."):
         import_converted(path, tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
@@ -135,13 +135,13 @@ def test_what_is_no_such_file_is_refused(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"log.{ending}"
     for content in (b"", b"hello", b"hello" * 1000):
         path.write_bytes(content)
-        with pytest.raises(ImportedDataError, match=f"is no {'MCAP' if ending == 'mcap' else 'Parquet'}"):
+        with pytest.raises(FileError, match=f"is no {'MCAP' if ending == 'mcap' else 'Parquet'}"):
             import_converted(path)
 
 
 def test_a_csv_of_others_needs_a_mapping(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ImportedDataError, match="is no run that Jointbench converted; a mapping says"):
+    with pytest.raises(FileError, match="is no run that Jointbench converted; a mapping says"):
         import_converted(tmp_path / "log.csv")
 
 
@@ -150,10 +150,10 @@ def test_a_changed_csv_is_told(runs: dict[str, Run], tmp_path: Path) -> None:
     assert json.loads(beside.read_text())["url"] == "out.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]))
-    with pytest.raises(ImportedDataError, match=f"ends after {len(lines) - 2} of the {len(lines) - 1} rows"):
+    with pytest.raises(FileError, match=f"ends after {len(lines) - 2} of the {len(lines) - 1} rows"):
         import_converted(path)
     path.write_text("".join([lines[0].replace("j1.valid", "valid"), *lines[1:]]))
-    with pytest.raises(ImportedDataError, match="its columns are not those that out"):
+    with pytest.raises(FileError, match="its columns are not those that out"):
         import_converted(path)
 
 
@@ -162,7 +162,7 @@ def test_a_filter_that_lacks_a_coefficient_leaves_nothing_half_made(runs: dict[s
     document = json.loads(beside.read_text())
     document["tableSchema"]["jointbench:about"]["board_filters"][0]["sections"][0][0].pop()
     beside.write_text(json.dumps(document))
-    with pytest.raises(ImportedDataError, match="a section of a filter has not three coefficients on either side"):
+    with pytest.raises(FileError, match="a section of a filter has not three coefficients on either side"):
         import_converted(path, tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
@@ -181,7 +181,7 @@ def test_changed_values_do_not_come_back_as_the_run(runs: dict[str, Run], tmp_pa
     place = read.schema.get_field_index("j1.valid")
     parquet.write_table(read.set_column(place, read.schema.field(place), pa.array(valid)), table)
     for path in (text, table):
-        with pytest.raises(ImportedDataError, match=r"values are no longer those of run recorded, .*by a mapping"):
+        with pytest.raises(FileError, match=r"values are no longer those of run recorded, .*by a mapping"):
             import_converted(path, tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
@@ -199,16 +199,16 @@ def test_a_file_that_is_not_there_is_called_so(tmp_path: Path, capsys: pytest.Ca
 
 def test_nothing_is_written_over_or_left_half_done(runs: dict[str, Run], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("mine")
-    with pytest.raises(ExportError, match="exists already"):
+    with pytest.raises(FitError, match="exists already"):
         convert(runs["recorded"], tmp_path / "a.csv")
-    with pytest.raises(ExportError, match=r"its ending tells no format; give one of mcap \(.mcap\); parquet"):
+    with pytest.raises(FitError, match=r"its ending tells no format; give one of mcap \(.mcap\); parquet"):
         convert(runs["recorded"], tmp_path / "a.xlsx")
-    with pytest.raises(ExportError, match="format 'xlsx' is not known; the formats are mcap"):
+    with pytest.raises(FitError, match="format 'xlsx' is not known; the formats are mcap"):
         convert(runs["recorded"], tmp_path / "a.xlsx", "xlsx")
-    with pytest.raises(ExportError, match=r"b\.csv: its ending is that of csv, .* is to be mcap; name it b\.mcap, or"):
+    with pytest.raises(FitError, match=r"b\.csv: its ending is that of csv, .* is to be mcap; name it b\.mcap, or"):
         convert(runs["recorded"], tmp_path / "b.csv", "mcap")
     (tmp_path / "b.csv-metadata.json").write_text("mine")
-    with pytest.raises(ExportError, match=r"b\.csv-metadata\.json exists already"):
+    with pytest.raises(FitError, match=r"b\.csv-metadata\.json exists already"):
         convert(runs["recorded"], tmp_path / "b.csv")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "a.csv": "mine", "b.csv-metadata.json": "mine",

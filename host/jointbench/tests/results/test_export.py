@@ -12,7 +12,7 @@ import pytest
 import jointbench as jb
 from jointbench.cli import export as verb
 from jointbench.cli.main import carry_out
-from jointbench.errors import ExportError, FitError, NumericalError
+from jointbench.errors import FitError, NumericalError
 from jointbench.identification import Model, fit
 from jointbench.identification.predictor import Predictor, leading_parameters
 from jointbench.model import PARAMETER_NAMES, drive_columns, inverse_dynamics, load_robot
@@ -94,7 +94,7 @@ def test_what_is_not_possible_is_told_and_its_tables_written(model: Model, tmp_p
 
 
 def test_an_unknown_suffix_is_refused(model: Model, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"arm.sdf: nothing is exported as .sdf; use .urdf \("):
+    with pytest.raises(FitError, match=r"arm.sdf: nothing is exported as .sdf; use .urdf \("):
         jb.export(model, tmp_path / "arm.sdf")
 
 
@@ -103,7 +103,7 @@ def test_a_robot_without_inertias_is_refused(tmp_path: Path) -> None:
     start, end = text.index("<inertial>"), text.index("</inertial>") + len("</inertial>")
     bare = tmp_path / "bare.urdf"
     bare.write_text(text[:start] + text[end:], encoding="utf-8")
-    with pytest.raises(ExportError, match="no inertia is given for link shoulder"):
+    with pytest.raises(FitError, match="no inertia is given for link shoulder"):
         jb.export(load_robot(bare), tmp_path / "out.xml")
 
 

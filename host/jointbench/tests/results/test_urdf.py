@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from jointbench.arrays import Array
-from jointbench.errors import ExportError, ShapeError
+from jointbench.errors import FitError, ShapeError
 from jointbench.model import (
     FreeBaseMotion,
     Link,
@@ -142,12 +142,12 @@ def test_only_inertials_change(written: Path, tmp_path: Path, newline: str) -> N
 
 
 def test_the_file_that_is_kept_is_not_written_over(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ExportError, match=r"written.urdf is the file whose text is kept, and would be lost"):
+    with pytest.raises(FitError, match=r"written.urdf is the file whose text is kept, and would be lost"):
         write(full_model("tree"), written, source=written)
     # A robot that was read from a URDF keeps that one's text by itself.
     monkeypatch.chdir(written.parent)
     full = FullModel.of_robot(load_robot(written))
-    with pytest.raises(ExportError, match="would be lost"):
+    with pytest.raises(FitError, match="would be lost"):
         write(full, "written.urdf")
     assert b"<!-- a  comment" in write(full, "other.urdf").read_bytes()
 
@@ -254,28 +254,28 @@ def test_what_cannot_exist_is_named() -> None:
     full = full_model("cobot6")
     flat = full.standard_parameters.copy()
     flat[24:30] = [2.0, 0.0, 0.0, 0.1, 0.0, 0.1]
-    with pytest.raises(ExportError, match=r"link 'forearm' cannot exist: .* break the triangle inequality"):
+    with pytest.raises(FitError, match=r"link 'forearm' cannot exist: .* break the triangle inequality"):
         urdf_text(dataclasses.replace(full, standard_parameters=flat))
     light = full.standard_parameters.copy()
     light[50] = -0.2
-    with pytest.raises(ExportError, match=r"link 'flange_and_tool' cannot exist: mass -0.2 kg is not positive"):
+    with pytest.raises(FitError, match=r"link 'flange_and_tool' cannot exist: mass -0.2 kg is not positive"):
         urdf_text(dataclasses.replace(full, standard_parameters=light))
     drives = full.drive_parameters.copy()
     drives[5] = -0.5
-    with pytest.raises(ExportError, match=r"j2.viscous = -0.5 of robot 'cobot6' is below zero"):
+    with pytest.raises(FitError, match=r"j2.viscous = -0.5 of robot 'cobot6' is below zero"):
         urdf_text(dataclasses.replace(full, drive_parameters=drives))
 
 
 def test_a_urdf_of_another_robot_is_refused(written: Path, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="has 4 moving joints, and the model of 'cobot6' has 6"):
+    with pytest.raises(FitError, match="has 4 moving joints, and the model of 'cobot6' has 6"):
         write(full_model("cobot6"), tmp_path / "out.urdf", source=written)
     written.write_text(WRITTEN.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 -1 0"/>'), encoding="utf-8")
-    with pytest.raises(ExportError, match="joint 'turn' does not move as 'turn' of 'tree' does"):
+    with pytest.raises(FitError, match="joint 'turn' does not move as 'turn' of 'tree' does"):
         write(full_model("tree"), tmp_path / "out.urdf", source=written)
     written.write_text(WRITTEN, encoding="utf-16")
-    with pytest.raises(ExportError, match="save it as UTF-8"):
+    with pytest.raises(FitError, match="save it as UTF-8"):
         write(full_model("tree"), tmp_path / "out.urdf", source=written)
-    with pytest.raises(ExportError, match=r"out.xml keeps nothing of written.urdf; only a .urdf"):
+    with pytest.raises(FitError, match=r"out.xml keeps nothing of written.urdf; only a .urdf"):
         write(full_model("tree"), tmp_path / "out.xml", source=written)
 
 
@@ -305,7 +305,7 @@ def test_frames_may_lie_otherwise_on_the_links(tmp_path: Path) -> None:
     expected = inverse_dynamics(robot, q, dq, ddq, full.standard_parameters)
     assert_same(pinocchio_torques(text, other, q + zeros, dq, ddq), expected)
     assert text != source.read_text(encoding="utf-8")
-    with pytest.raises(ExportError, match=r"'motor_j2' does not move as 'j2' .* its zeros where they are others"):
+    with pytest.raises(FitError, match=r"'motor_j2' does not move as 'j2' .* its zeros where they are others"):
         write(full, tmp_path / "out.urdf", source=source)
     with pytest.raises(ShapeError, match=r"zeros has shape \(5,\); robot 'cobot6' needs \(6,\)"):
         write(full, tmp_path / "out.urdf", source=source, zeros=zeros[1:])
@@ -419,5 +419,5 @@ def test_less_friction_than_what_is_shared_is_refused() -> None:
     assert full.shared_motors
     drives = full.drive_parameters.copy()
     drives[1] = 1e-3
-    with pytest.raises(ExportError, match=r"j1.viscous = 0.001 is less than the .* that the motor it shares brings"):
+    with pytest.raises(FitError, match=r"j1.viscous = 0.001 is less than the .* that the motor it shares brings"):
         mjcf_text(dataclasses.replace(full, drive_parameters=drives))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import BeyondLimit, RequirementsError, UnknownRequirement
+from jointbench.errors import BeyondLimit, FileError
 from jointbench.testing.measured import assert_within, nearest_folder
 from jointbench.testing.requirements import Requirement, load
 
@@ -69,15 +69,15 @@ def test_it_makes_a_commands_check(tmp_path: Path) -> None:
     check = requirements["line.answer"].check(20.5)
     assert (check.name, check.limit, check.relation, check.unit, check.ok) == ("line.answer", 20.0, "<=", "ms", False)
     assert requirements["line.answer"].check(20.0).ok
-    with pytest.raises(RequirementsError, match=r"'line\.unplugged' is a statement"):
+    with pytest.raises(FileError, match=r"'line\.unplugged' is a statement"):
         requirements["line.unplugged"].check(0.0)
 
 
 def test_an_unknown_one_is_named_with_those_of_its_file(tmp_path: Path) -> None:
     requirements = load(written(tmp_path))
-    with pytest.raises(UnknownRequirement, match=r"'line\.answr'; there are line\.answer, line\.unplugged; write it"):
+    with pytest.raises(FileError, match=r"'line\.answr'; there are line\.answer, line\.unplugged; write it"):
         requirements["line.answr"]
-    with pytest.raises(RequirementsError, match=r"'port\.speed'; there are line; write it into port\.toml"):
+    with pytest.raises(FileError, match=r"'port\.speed'; there are line; write it into port\.toml"):
         requirements["port.speed"]
     assert "line.answr" not in requirements
     assert requirements.get("line.answr") is None
@@ -120,7 +120,7 @@ def test_an_unknown_one_is_named_with_those_of_its_file(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in GOOD
-    with pytest.raises(RequirementsError) as raised:
+    with pytest.raises(FileError) as raised:
         load(written(tmp_path, GOOD.replace(old, new, 1)))
     assert words in str(raised.value)
     assert str(raised.value).startswith(("line.toml", "requirements file "))
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, words: str) 
 def test_a_folder_without_requirements_is_no_set_of_none(tmp_path: Path) -> None:
     """All of nothing hold."""
     for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(RequirementsError, match="holds no requirements; write them into"):
+        with pytest.raises(FileError, match="holds no requirements; write them into"):
             load(folder)
 
 
@@ -244,7 +244,7 @@ def test_it_returns_the_worst() -> None:
 
 
 def test_a_statement_has_no_limit() -> None:
-    with pytest.raises(RequirementsError, match=r"'line\.answer' is a statement and has no limit"):
+    with pytest.raises(FileError, match=r"'line\.answer' is a statement and has no limit"):
         assert_within(0.0, required("holds", None, ""))
 
 
@@ -312,7 +312,7 @@ def test_it_fails_tests_and_notes_what_was_measured(pytester: pytest.Pytester) -
             "*BeyondLimit: line.answer must be <= 20 ms, and there is no value: nothing was measured",
             "*BeyondLimit: line.answer must be <= 20 ms, and is nan: nothing can be said of it",
             "*BeyondLimit: line.answer must be <= 20 ms, and the value is in s: give it in ms",
-            "*UnknownRequirement: *requirements has no requirement 'line.speed'; there are line.answer; write it into*",
+            "*FileError: *requirements has no requirement 'line.speed'; there are line.answer; write it into*",
         ]
     )
     lines = (pytester.path / "noted.jsonl").read_text().splitlines()
@@ -336,5 +336,5 @@ def test_the_nearest_folder_with_requirements_is_taken(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert nearest_folder(tmp_path / "a" / "b" / "test_line.py", tmp_path) == tmp_path / "a" / "requirements"
     assert nearest_folder(tmp_path / "test_line.py", tmp_path) == tmp_path / "requirements"
-    with pytest.raises(RequirementsError, match=r"no folder requirements/ with \*\.toml files in it beside test_line"):
+    with pytest.raises(FileError, match=r"no folder requirements/ with \*\.toml files in it beside test_line"):
         nearest_folder(tmp_path / "a" / "b" / "test_line.py", tmp_path / "a" / "b")

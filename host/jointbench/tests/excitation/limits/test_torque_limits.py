@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import InfeasibleExcitation, RobotFileError, ShapeError
+from jointbench.errors import FileError, InfeasibleExcitation, ShapeError
 from jointbench.excitation import RestToRestFourier
 from jointbench.excitation.limits.certificate import motion_at
 from jointbench.excitation.limits.motion_limits import Limit, Motion, joint_limits
@@ -111,7 +111,7 @@ current_limit_A = 1
         path = tmp_path / "one.toml"
         path.write_text(text.replace("JERK", entry), encoding="utf-8")
         if entry.endswith("= 0\n"):
-            with pytest.raises(RobotFileError, match=f"{line} = 0 must be above 0"):
+            with pytest.raises(FileError, match=f"{line} = 0 must be above 0"):
                 load_robot(path)
         else:
             robots.append(load_robot(path))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, StanceError
+from jointbench.errors import FitError, RobotError
 from jointbench.identification.estimators.regularised import RelativeSigma
 from jointbench.identification.zero_moment_point.full_estimate import (
     FullStanceEstimate,
@@ -159,7 +159,7 @@ def test_what_a_data_sheet_tells_exactly_stays_out() -> None:
 
 
 def test_too_few_samples_are_refused() -> None:
-    with pytest.raises(StanceError, match="samples are too few for 52 parameters of the links and"):
+    with pytest.raises(FitError, match="samples are too few for 52 parameters of the links and"):
         fit_stance_full(stance(1, duration=3.0), 26.8)
 
 

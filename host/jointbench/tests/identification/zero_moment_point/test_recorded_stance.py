@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import FootOffGround, RobotError, RobotFell, StanceError, StuckFootSensor, WrongTotalMass
+from jointbench.errors import FitError, FootOffGround, RobotError, RobotFell, StuckFootSensor, WrongTotalMass
 from jointbench.identification.zero_moment_point.contact import judge_contact
 from jointbench.identification.zero_moment_point.recorded_stance import StanceSettings, contact_of_run, stance_of_run
 from jointbench.recording import Run
@@ -199,7 +199,7 @@ def test_a_mass_that_no_robot_has_is_refused(mass: float) -> None:
 def test_too_little_is_refused() -> None:
     short = sway(ROBOT, 1, 3.0)
     run = simulated_run(ROBOT, short, ground_forces(ROBOT, FOOT, short, TRUE))
-    with pytest.raises(StanceError, match=r"gives \d+ samples of a robot standing on r_foot; 100 are needed"):
+    with pytest.raises(FitError, match=r"gives \d+ samples of a robot standing on r_foot; 100 are needed"):
         stance_of_run(run, MASS)
 
 
@@ -208,14 +208,14 @@ def test_feet_that_were_not_recorded_are_named() -> None:
     force = run.samples.foot_force
     assert force is not None
     left = replace(run.samples, foot_names=("l_foot",), foot_force=force[:, 1:])
-    with pytest.raises(StanceError, match=r"no forces of foot 'r_foot' \(feet recorded: l_foot\)"):
+    with pytest.raises(FitError, match=r"no forces of foot 'r_foot' \(feet recorded: l_foot\)"):
         stance_of_run(replace(run, samples=left), MASS)
-    with pytest.raises(StanceError, match="'l_foot' of robot 'gorobot2' is moved by joint"):
+    with pytest.raises(FitError, match="'l_foot' of robot 'gorobot2' is moved by joint"):
         stance_of_run(run, MASS, "l_foot")
     with pytest.raises(RobotError):
         stance_of_run(run, MASS, "hoof")
     nothing = replace(run.samples, foot_force=np.full_like(force, np.nan))
-    with pytest.raises(StanceError, match="no samples of all joints and of r_foot at once"):
+    with pytest.raises(FitError, match="no samples of all joints and of r_foot at once"):
         stance_of_run(replace(run, samples=nothing), MASS)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointbench.errors import ModelFileError, RobotError
+from jointbench.errors import FileError, RobotError
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, load_stance_estimate
@@ -180,10 +180,10 @@ def test_an_estimate_with_the_words_of_the_release_before_is_read(tmp_path: Path
 
 def test_what_is_no_estimate_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "estimate.json"
-    with pytest.raises(ModelFileError, match=r"estimate\.json cannot be read"):
+    with pytest.raises(FileError, match=r"estimate\.json cannot be read"):
         load_stance_estimate(path)
     path.write_text("{")
-    with pytest.raises(ModelFileError, match="is no JSON"):
+    with pytest.raises(FileError, match="is no JSON"):
         load_stance_estimate(path)
     values = json.loads(estimate().save(path).read_text())
     del values["digest"], values["digests"]
@@ -194,8 +194,8 @@ def test_what_is_no_estimate_is_refused(tmp_path: Path) -> None:
         ({"values": ["a"] * 8}, "damaged: ValueError could not convert string to float"),
     ):
         path.write_text(sealed_json(values | broken))
-        with pytest.raises(ModelFileError, match=message):
+        with pytest.raises(FileError, match=message):
             load_stance_estimate(path)
     path.write_text(sealed_json({key: value for key, value in values.items() if key != "trace"}))
-    with pytest.raises(ModelFileError, match="damaged: KeyError 'trace'"):
+    with pytest.raises(FileError, match="damaged: KeyError 'trace'"):
         load_stance_estimate(path)

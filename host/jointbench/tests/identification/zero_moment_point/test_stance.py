@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jointbench.arrays import Array
-from jointbench.errors import RobotError, StanceError
+from jointbench.errors import FitError, RobotError
 from jointbench.identification.zero_moment_point.contact import rocking_base
 from jointbench.identification.zero_moment_point.measured_point import measured_point, numerators, support_foot
 from jointbench.identification.zero_moment_point.reduced_parameters import theoretical_point
@@ -136,11 +136,11 @@ def test_periods_that_differ_by_rounding_or_by_clocks_are_the_same() -> None:
 
 def test_what_does_not_belong_together_is_not_joined() -> None:
     one = simulated_stance(duration=5.0)
-    with pytest.raises(StanceError, match=r"differ in sample_period: 0\.048 and 0\.1; fit them one by one"):
+    with pytest.raises(FitError, match=r"differ in sample_period: 0\.048 and 0\.1; fit them one by one"):
         joined([one, replace(one, sample_period=0.1)])
-    with pytest.raises(StanceError, match="of different robots"):
+    with pytest.raises(FitError, match="of different robots"):
         joined([one, replace(one, robot=replace(ROBOT, name="another"))])
-    with pytest.raises(StanceError, match="no stances to join"):
+    with pytest.raises(FitError, match="no stances to join"):
         joined([])
 
 
@@ -150,9 +150,9 @@ def test_the_pressure_acts_between_the_corners() -> None:
 
 
 def test_only_a_level_base_can_be_stood_on() -> None:
-    with pytest.raises(StanceError, match="'l_foot' of robot 'gorobot2' is moved by joint 'l_ankle_pitch'"):
+    with pytest.raises(FitError, match="'l_foot' of robot 'gorobot2' is moved by joint 'l_ankle_pitch'"):
         support_foot(ROBOT, "l_foot")
-    with pytest.raises(StanceError, match="not level"):
+    with pytest.raises(FitError, match="not level"):
         support_foot(replace(ROBOT, gravity=(0.5, 0.0, -9.8)), "r_foot")
     with pytest.raises(RobotError, match="no foot 'hoof'"):
         support_foot(ROBOT, "hoof")
@@ -161,10 +161,10 @@ def test_only_a_level_base_can_be_stood_on() -> None:
 def test_a_base_that_does_not_move_and_short_motions_are_refused() -> None:
     motion = sway(ROBOT, 1, 0.2)
     forces = ground_forces(ROBOT, FOOT, motion, TRUE)
-    with pytest.raises(StanceError, match="25 samples in a row are too few for the filters"):
+    with pytest.raises(FitError, match="25 samples in a row are too few for the filters"):
         stance_of(ROBOT, "r_foot", motion.time, motion.q, motion.dq, motion.ddq, forces, MASS)
     uneven = motion.time**2
-    with pytest.raises(StanceError, match="times must be evenly spaced; steps go from"):
+    with pytest.raises(FitError, match="times must be evenly spaced; steps go from"):
         stance_of(ROBOT, "r_foot", uneven, motion.q, motion.dq, motion.ddq, forces, MASS, filter_time=0.0)
     fixed = replace(ROBOT, base_link=None)
     long = sway(ROBOT, 1, 2.0)
