@@ -1,5 +1,7 @@
 """What the tests of the link share: a short motion, and benches with one board that is not as it should be."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointbench.arrays import Array
-from jointbench.bench import Bench, LockstepClock
+from jointbench.bench import Bench, LockstepClock, open_bench
 from jointbench.bench.clock import AttendedClock
 from jointbench.recording import Recorder, Run, open_run
 from jointbench.testing.taking_turns import TakingTurns
@@ -51,6 +53,21 @@ def widest_way(bench: Bench, period: float) -> Array:
 def ripple(bench: Bench) -> Wave:
     """A small wave from where the joints are, over in half the time: for tests that ask only whether boards play."""
     return Wave(bench.positions(), np.full(bench.robot.n_joints, 0.02), period=0.512)
+
+
+@contextmanager
+def ready_bench(live: Path) -> Iterator[Bench]:
+    """The bench of a live bench file, configured and at home."""
+    with open_bench(live) as bench:
+        get_ready(bench)
+        yield bench
+
+
+def get_ready(bench: Bench) -> None:
+    """Connect and configure a bench, and move it home."""
+    bench.connect()
+    bench.configure()
+    bench.move_to(bench.robot.home)
 
 
 def record_wave(bench: Bench, directory: Path, repeats: int = 1, motion: Wave | None = None, **play) -> Run:

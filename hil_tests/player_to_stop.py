@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from hil_tests.link_helpers import ask_bench, wave
+from hil_tests.link_helpers import ask_bench, get_ready, wave
 from jointbench.bench import open_bench
 from jointbench.errors import StopAsked
 from jointbench.recording import Recorder, open_run
@@ -20,9 +20,7 @@ def play(live: Path, directory: Path, repeats: int) -> dict[str, object]:
     """Play, and tell of each drive what it did."""
     error = ""
     with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)  # the last one may have been stopped anywhere
+        get_ready(bench)  # the last one may have been stopped anywhere
         for board in bench.boards:
             ask_bench(bench, {"outputs": board.node})  # from now on they are noted
         try:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from hil_tests.feed_helpers import feed_of, first, joint_lines, watcher_process, watching
-from hil_tests.link_helpers import COBOT, ask_bench, ripple, wave
+from hil_tests.link_helpers import COBOT, ask_bench, ready_bench, ripple, wave
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, FeedClient, Ledger, Port, Progress, feed, open_bench, open_feed
 from jointbench.bench.feed_server import Feed
@@ -39,10 +39,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def bench(live: Path) -> Iterator[Bench]:
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         yield bench
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hil_tests.link_helpers import COBOT, bench_with_program, ripple, variation, wave
+from hil_tests.link_helpers import COBOT, bench_with_program, ready_bench, ripple, variation, wave
 from hil_tests.small_bench import board_file
 from hil_tests.suite.driven_joint import DrivenJoint
 from hil_tests.virtual_bench import virtual_bench
@@ -191,10 +191,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def handshake_bench(tmp_path: Path) -> Iterator[Bench]:
     simulated = virtual_bench(COBOT, plant="ideal", seed=3, modules=3, out=tmp_path / "sim")
-    with simulated as live, open_bench(live) as handshake_bench:
-        handshake_bench.connect()
-        handshake_bench.configure()
-        handshake_bench.move_to(handshake_bench.robot.home)
+    with simulated as live, ready_bench(live) as handshake_bench:
         yield handshake_bench
 
 

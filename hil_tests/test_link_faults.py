@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import COBOT, bench_with_program, inject, record_wave, ripple, variation, wave
+from hil_tests.link_helpers import COBOT, bench_with_program, inject, ready_bench, record_wave, ripple, variation, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench import BEHIND
@@ -143,10 +143,7 @@ def test_a_board_that_falls_silent_while_moving(tmp_path: Path) -> None:
 
 def test_a_bench_that_ends_while_moving(tmp_path: Path) -> None:
     with virtual_bench(COBOT, plant="ideal", out=tmp_path / "sim") as live:
-        with open_bench(live) as bench:
-            bench.connect()
-            bench.configure()
-            bench.move_to(bench.robot.home)
+        with ready_bench(live) as bench:
             pid = _parent_of(tomllib.loads(live.read_text())["board"][0]["pid"])
 
             def end(progress) -> None:
@@ -394,10 +391,7 @@ def no_file_grows_past(size: int) -> Iterator[None]:
 
 
 def test_motors_stop_and_the_run_stays_readable(tmp_path: Path) -> None:
-    with virtual_bench(COBOT, modules=2, out=tmp_path / "sim") as live, open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with virtual_bench(COBOT, modules=2, out=tmp_path / "sim") as live, ready_bench(live) as bench:
         recorder = Recorder(tmp_path / "run", bench.provenance(repeats=3))
         with (
             no_file_grows_past(ROOM),

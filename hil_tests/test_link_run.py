@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import COBOT, Wave, record_wave, ripple, wave
+from hil_tests.link_helpers import COBOT, Wave, ready_bench, record_wave, ripple, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from hil_tests.virtual_bench.bench_file import read_bench_file
@@ -42,10 +42,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def bench(live: Path) -> Iterator[Bench]:
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         yield bench
 
 
@@ -72,10 +69,7 @@ class Recorded:
 @pytest.fixture(scope="module")
 def recorded(live: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder, reports = tmp_path_factory.mktemp("recorded") / "run", []
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         run = record_wave(bench, folder, repeats=2, progress=reports.append)
         for board in bench.boards:
             board.hello()
@@ -178,10 +172,7 @@ def test_same_seed_same_bytes(tmp_path: Path, modules: int | None) -> None:
     digests = []
     for attempt in ("first", "second"):
         simulated = virtual_bench(COBOT, seed=11, modules=modules, out=tmp_path / attempt)
-        with simulated as live, open_bench(live) as bench:
-            bench.connect()
-            bench.configure()
-            bench.move_to(bench.robot.home)
+        with simulated as live, ready_bench(live) as bench:
             digests.append(record_wave(bench, tmp_path / f"run-{attempt}", motion=ripple(bench)).sha256)
     assert digests[0] == digests[1]
 
@@ -256,10 +247,7 @@ def record_until_killed(live: Path, directory: Path, told: int) -> NoReturn:
         os.write(told, b"%d\n" % progress.samples)
 
     try:
-        with open_bench(live) as bench:
-            bench.connect()
-            bench.configure()
-            bench.move_to(bench.robot.home)
+        with ready_bench(live) as bench:
             recorder = Recorder(directory, bench.provenance())
             bench.play(wave(bench), 100, recorder, tell)
     finally:
@@ -304,10 +292,7 @@ def test_told_to_stop_it_stops_the_motors_first(
             os.kill(os.getpid(), number)
             os.kill(os.getpid(), number)  # an impatient one must not break into the stopping
 
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         with pytest.raises(KeyboardInterrupt if number is signal.SIGINT else SystemExit):
             record_wave(bench, tmp_path / "run", repeats=50, progress=interrupt)
         for board in bench.boards:

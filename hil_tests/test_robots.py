@@ -19,6 +19,7 @@ from hil_tests.link_helpers import (
     ask_bench,
     bench_with_program,
     inject,
+    ready_bench,
     record_wave,
     rehab_arm_with_a_free_hand,
     variation,
@@ -182,10 +183,7 @@ def test_another_gear_is_refused_by_name(live: Path) -> None:
 
 @pytest.mark.slow
 def test_twelve_motors_on_six_lines_start_within_one_tick(tmp_path: Path, measured: Measured) -> None:
-    with virtual_bench(NURSING_DUAL, seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with virtual_bench(NURSING_DUAL, seed=3, out=tmp_path / "sim") as live, ready_bench(live) as bench:
         run = record_wave(bench, tmp_path / "run", repeats=4)
     assert len(bench.lines) == 6
     assert len(run.starts) == 12
@@ -208,10 +206,7 @@ def test_motors_of_a_board_start_together_by_any_clock(tmp_path: Path, measured:
     ]
     link = "[link]\nlatency_us = 125\njitter_us = 875\nservice_us = 150\nsync_s = 1\n"
     (tmp_path / "bench.toml").write_text("[[board]]".join([head + link, *boards]))
-    with virtual_bench(tmp_path / "bench.toml", seed=3, out=tmp_path / "sim") as live, open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with virtual_bench(tmp_path / "bench.toml", seed=3, out=tmp_path / "sim") as live, ready_bench(live) as bench:
         run = record_wave(bench, tmp_path / "run", repeats=2)
     assert_nothing_lost(run.ledger, measured)
     assert run.warnings == ()
@@ -227,10 +222,7 @@ TRUNK, SUPPORT = 6, 13  # nodes: the joint that moves the trunk, and the foot it
 
 @pytest.fixture
 def biped_bench(tmp_path: Path) -> Iterator[Bench]:
-    with virtual_bench(BIPED, seed=3, out=tmp_path / "sim") as live, open_bench(live) as biped_bench:
-        biped_bench.connect()
-        biped_bench.configure()
-        biped_bench.move_to(biped_bench.robot.home)
+    with virtual_bench(BIPED, seed=3, out=tmp_path / "sim") as live, ready_bench(live) as biped_bench:
         yield biped_bench
 
 

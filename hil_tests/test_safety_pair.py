@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hil_tests.link_helpers import ask_bench, inject, record_wave, wave
+from hil_tests.link_helpers import ask_bench, get_ready, inject, record_wave, wave
 from hil_tests.pendulum import COBOT6_PLANT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, open_bench, trajectory_knots
@@ -47,9 +47,7 @@ def bench(tmp_path: Path, emulator: str) -> Iterator[Bench]:
         ) as live,
         open_bench(live) as bench,
     ):
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+        get_ready(bench)
         yield bench
 
 

@@ -16,7 +16,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_tests.link_helpers import COBOT, COBOT_BUS, bench_with_program, record_wave, ripple, variation, wave
+from hil_tests.link_helpers import (
+    COBOT,
+    COBOT_BUS,
+    bench_with_program,
+    get_ready,
+    ready_bench,
+    record_wave,
+    ripple,
+    variation,
+    wave,
+)
 from hil_tests.test_safety_pair import PAIR, write_pair
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import Bench, BoardLedger, open_bench
@@ -44,10 +54,7 @@ def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def bench(live: Path) -> Iterator[Bench]:
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         yield bench
 
 
@@ -72,10 +79,7 @@ def test_every_sample_of_every_joint_crosses_the_lines(bench: Bench, tmp_path: P
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     digests = set()
     for attempt in ("first", "second"):
-        with virtual_bench(COBOT_BUS, seed=11, out=tmp_path / attempt) as live, open_bench(live) as bench:
-            bench.connect()
-            bench.configure()
-            bench.move_to(bench.robot.home)
+        with virtual_bench(COBOT_BUS, seed=11, out=tmp_path / attempt) as live, ready_bench(live) as bench:
             digests.add(record_wave(bench, tmp_path / f"run-{attempt}").sha256)
     assert len(digests) == 1
 
@@ -193,10 +197,7 @@ def test_two_nodes_of_a_board_and_one_of_another_share_a_wire(
 ) -> None:
     path = write_pair(tmp_path, _WITH_THE_THIRD, alone=(4, 5, 6))
     with virtual_bench(path, plant="ideal", seed=3, out=tmp_path / "sim", board=emulator) as live:
-        with open_bench(live) as bench:
-            bench.connect()
-            bench.configure()
-            bench.move_to(bench.robot.home)
+        with ready_bench(live) as bench:
             assert [line.nodes for line in bench.lines] == [(1, 2, 9), (4,), (5,), (6,)]
             run = record_wave(bench, tmp_path / "run", repeats=2)
         q, _, _ = wave(bench).evaluate(np.arange(1024) * np.float64(1e-3))
@@ -228,12 +229,6 @@ def faulty_bench(folder: Path, options: str, file: Path = COBOT, modules: int | 
         path.write_text(re.sub(r'url = "(.*)"', damaged, text))
         with open_bench(path) as bench:
             yield bench
-
-
-def get_ready(bench: Bench) -> None:
-    bench.connect()
-    bench.configure()
-    bench.move_to(bench.robot.home)
 
 
 def nothing_lost(board: BoardLedger, struck: int) -> bool:

@@ -19,11 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hil_tests.link_helpers import wave
+from hil_tests.link_helpers import ready_bench, wave
 from hil_tests.monitor_helpers import Monitor, wait_for_doing
 from hil_tests.monitor_helpers import monitor as open_monitor
 from hil_tests.virtual_bench import virtual_bench
-from jointbench.bench import open_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import JointbenchError
@@ -42,10 +41,7 @@ WAY = 0.05  # [rad], of either arm
 def main(live: str, directory: str, seconds: str) -> None:
     """Record a wave of every joint, and print the time it took and what was lost of it."""
     repeats = math.ceil(float(seconds) / PERIOD_S)
-    with open_bench(live) as bench:
-        bench.connect()
-        bench.configure()
-        bench.move_to(bench.robot.home)
+    with ready_bench(live) as bench:
         recorder = Recorder(Path(directory), bench.provenance(repeats=repeats))
         began, used = time.monotonic(), time.process_time()
         ledger = bench.play(wave(bench, WAY, PERIOD_S), repeats, recorder)
