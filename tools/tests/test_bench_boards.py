@@ -20,90 +20,52 @@ from hil_tests.test_rp2040_board import need_rp2040
 from hil_tests.virtual_bench.qemu import run_program
 from jointbench.bench import Ledger
 from jointwire import BODIES, Frame, FrameReader, MessageType, State, encode_frame
-from tools.bench import filters as accuracy
+from tools.bench import chip, decoding, feed, filters, firmware, startup, wire
 from tools.bench.__main__ import VERBS, main
-from tools.bench.chip import LIMITS_US, Turns, run, turns_table
-from tools.bench.chip import make_checks as chip_make_checks
-from tools.bench.decoding import BLOCK, BOARDS, decode, parse_stream, race, run_stream
-from tools.bench.feed import Recorded, feed_table
-from tools.bench.feed import make_checks as feed_make_checks
-from tools.bench.filters import (
-    CUTOFFS_HZ,
-    FILTERS,
-    PEER,
-    PLAIN,
-    Accuracy,
-    Exactness,
-    accuracies,
-    accuracy_table,
-    butterworth_accuracy,
-    decibel,
-    speed_table,
-)
-from tools.bench.filters import (
-    make_checks as filters_make_checks,
-)
-from tools.bench.filters import (
-    race as filters_race,
-)
-from tools.bench.firmware import (
-    EDGE_TIMES,
-    PROGRAMS,
-    Cost,
-    LoopCost,
-    count,
-    cut_kernels,
-    differences,
-    make_checks,
-    mpy,
-    parts,
-    prepare,
-    viper_source,
-)
-from tools.bench.firmware import _cost as stage_cost
-from tools.bench.firmware import _loop_cost as loop_cost
 from tools.bench.kernel_cost import NotAKernel, c_source, compile_peer, parse_kernel
 from tools.bench.peers import BenchmarkFailed
-from tools.bench.startup import COMMANDS, LIMIT_S, OURS, seconds_of, times_table
-from tools.bench.startup import PEER as STARTUP_PEER
-from tools.bench.startup import make_checks as startup_make_checks
-from tools.bench.wire import PlayedBoard, _cost
 
 ATTEMPTS = 3
 
 
 def test_the_decoders_find_what_was_encoded() -> None:
-    stream, columns = run_stream(3, seed=4)
-    for found in (decode(stream), parse_stream(stream, compiled=False), parse_stream(stream, compiled=True)):
+    stream, columns = decoding.run_stream(3, seed=4)
+    for found in (
+        decoding.decode(stream),
+        decoding.parse_stream(stream, compiled=False),
+        decoding.parse_stream(stream, compiled=True),
+    ):
         assert found.keys() == columns.keys()
         for node, board in columns.items():
             assert {name: values.tolist() for name, values in board.items()} == {
                 name: values.tolist() for name, values in found[node].items()
             }
-            assert len(board["motor_current"]) == 3 * BLOCK
+            assert len(board["motor_current"]) == 3 * decoding.BLOCK
             assert len(board["temperature"]) == 3
 
 
 def test_the_race_refuses_samples_that_are_not_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = decoding.parse_stream
+
     def wrong(stream: bytes, compiled: bool):
-        found = parse_stream(stream, compiled)
+        found = parse(stream, compiled)
         found[2]["motor_position"][5] += 1
         return found
 
     monkeypatch.setattr("tools.bench.decoding.parse_stream", wrong)
     with pytest.raises(AssertionError, match="Mismatched elements: 1 /"):
-        race(seed=0, blocks=2, peer_blocks=2, rounds=1)
+        decoding.race(seed=0, blocks=2, peer_blocks=2, rounds=1)
 
 
 def test_speeds_are_samples_over_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(np.arange(0.0, 100.0, 0.5).tolist())
     monkeypatch.setattr("tools.bench.decoding.time.perf_counter", lambda: next(clock))
-    ours, plain, compiled = race(seed=0, blocks=4, peer_blocks=2, rounds=3)
-    assert ours.rounds.tolist() == [BOARDS * BLOCK * 4 / 0.5] * 3
-    assert plain.best == compiled.best == BOARDS * BLOCK * 2 / 0.5
+    ours, plain, compiled = decoding.race(seed=0, blocks=4, peer_blocks=2, rounds=3)
+    assert ours.rounds.tolist() == [decoding.BOARDS * decoding.BLOCK * 4 / 0.5] * 3
+    assert plain.best == compiled.best == decoding.BOARDS * decoding.BLOCK * 2 / 0.5
     assert ours.spread == 0.0
     # All but the two slow channels at each tick, those two once a block.
-    assert ours.values_per_sample == 5 + 2 / BLOCK
+    assert ours.values_per_sample == 5 + 2 / decoding.BLOCK
 
 
 def test_cost_is_worked_out_between_the_edges() -> None:
@@ -112,7 +74,7 @@ def test_cost_is_worked_out_between_the_edges() -> None:
     streaming = np.clip(wall - 1.0, 0.0, 13.0)
     cpu = 0.02 * wall + 0.98 * (np.clip(wall, 0, 1.5) + np.clip(wall - 13.5, 0, None))
     samples = 12_000 * streaming
-    cost = _cost(np.array([wall, cpu, samples, 16 * samples]).T, 12, Ledger(()))
+    cost = wire._cost(np.array([wall, cpu, samples, 16 * samples]).T, 12, Ledger(()))
     assert cost.seconds == 11.0
     assert cost.cpu == pytest.approx(0.02, rel=1e-9)
     assert cost.cpu_parts == pytest.approx(0.02, rel=1e-9)
@@ -127,7 +89,7 @@ def test_a_played_board_numbers_its_frames_anew_and_answers_pings() -> None:
         (time_us, Frame(MessageType.STATUS, 3, 900, time_us, BODIES[MessageType.STATUS].build(status)))
         for time_us in (0, 2000, 4000)
     ]
-    board = PlayedBoard(5, told, late_us=1000)
+    board = wire.PlayedBoard(5, told, late_us=1000)
     host = os.open(board.path, os.O_RDWR | os.O_NOCTTY)
     try:
         board.speak(0)
@@ -179,10 +141,10 @@ def test_the_whole_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert result["host"]["ledger"]["samples_received"] >= 12 * 14_080
 
 
-WHOLE = Cost("store", 600, 2400, 2600)
-HALF = Cost("limits", 500, 1900, 2000)
-LOOP = LoopCost(2000.0, 400.0, 20_000, 0.0, 3072, 64, 1)
-PAIR = LoopCost(4000.0, 400.0, 25_000, 0.0, 6144, 64, 2)
+WHOLE = firmware.Cost("store", 600, 2400, 2600)
+HALF = firmware.Cost("limits", 500, 1900, 2000)
+LOOP = firmware.LoopCost(2000.0, 400.0, 20_000, 0.0, 3072, 64, 1)
+PAIR = firmware.LoopCost(4000.0, 400.0, 25_000, 0.0, 6144, 64, 2)
 # Counts loops of known length, from two different phases of the counter.
 KNOWN = """
 import json
@@ -202,7 +164,7 @@ with open("counts.json", "w") as file:
 
 def test_known_code_is_counted_to_the_instruction() -> None:
     need_qemu()
-    files = {"counting.mpy": mpy((PROGRAMS / "counting.py").read_text("utf-8"))}
+    files = {"counting.mpy": firmware.mpy((firmware.PROGRAMS / "counting.py").read_text("utf-8"))}
     first, again = json.loads(run_program(KNOWN, files, icount=True)["counts.json"])
     assert first == again
     # Two a turn, and what MicroPython's assembler puts around each function: push, and pop with the return.
@@ -210,7 +172,7 @@ def test_known_code_is_counted_to_the_instruction() -> None:
 
 
 def test_the_cuts_are_the_stages_and_end_with_the_whole() -> None:
-    cuts = cut_kernels()
+    cuts = firmware.cut_kernels()
     assert [name for name, _ in cuts][:2] == ["begin", "decimate"]
     assert len(cuts) >= 8
     sizes = [len(kernel.body) for _, kernel in cuts]
@@ -272,8 +234,8 @@ def test_a_kernel_in_c_has_the_same_statements_with_every_operator_in_brackets()
 def test_a_cut_kernel_returns_the_sum_of_what_is_still_needed() -> None:
     whole = parse_kernel(SMALL, "small")
     assert whole.stages == (("clamp", 1), ("rest", 4))
-    assert viper_source(whole.cut(1)).endswith("    word = cells[0]\n    return 0 + word\n")
-    assert viper_source(whole.cut(4)).endswith("    near[0] = word\n    return 0 + word\n")
+    assert firmware.viper_source(whole.cut(1)).endswith("    word = cells[0]\n    return 0 + word\n")
+    assert firmware.viper_source(whole.cut(4)).endswith("    near[0] = word\n    return 0 + word\n")
     assert whole.cut(6) is whole
 
 
@@ -307,8 +269,8 @@ def test_a_kernel_is_viper_with_plain_arguments_and_constants() -> None:
 def test_the_tick_leaves_the_same_memory_in_viper_and_in_c() -> None:
     """The whole tick in its dearer form; `count` refuses to compare versions that differ."""
     need_qemu()
-    whole = cut_kernels()[-1:]
-    [cost] = count(whole, prepare(whole), EDGE_TIMES)
+    whole = firmware.cut_kernels()[-1:]
+    [cost] = firmware.count(whole, firmware.prepare(whole), firmware.EDGE_TIMES)
     assert 0 < cost.c < cost.viper < cost.viper_armv6m
 
 
@@ -319,34 +281,36 @@ ROW = {
 
 
 def test_versions_that_differ_are_not_compared() -> None:
-    assert stage_cost("store", ROW) == WHOLE
+    assert firmware._cost("store", ROW) == WHOLE
     for other, left in (("c", [3, "00fe"]), ("armv6m", [4, "00ff"])):
         with pytest.raises(BenchmarkFailed, match=f"after stage 'store', viper and {other} left different"):
-            stage_cost("store", ROW | {f"{other}_left": left})
+            firmware._cost("store", ROW | {f"{other}_left": left})
 
 
 def test_a_stage_costs_what_it_adds() -> None:
-    first, second = parts([HALF, WHOLE])
+    first, second = firmware.parts([HALF, WHOLE])
     assert first == HALF
-    assert second == Cost("store", 100, 500, 600)
+    assert second == firmware.Cost("store", 100, 500, 600)
     assert second.ratio == 5.0
 
 
 def test_every_limit_can_be_missed() -> None:
     good = ({"observer": [WHOLE]}, LOOP, PAIR)
-    assert all(check.ok for check in make_checks([good, good]))
-    dear = {"observer": [Cost("store", 600, 3001, 3001)]}
+    assert all(check.ok for check in firmware.make_checks([good, good]))
+    dear = {"observer": [firmware.Cost("store", 600, 3001, 3001)]}
     long = dataclasses.replace(LOOP, longest=25_001, bytes_per_tick=1.0)
     slow = dataclasses.replace(PAIR, turn=24_500.0, longest=25_001)
-    checks = make_checks([(dear, long, slow), good])
+    checks = firmware.make_checks([(dear, long, slow), good])
     assert not any(check.ok for check in checks)
 
 
 def test_runs_are_compared_figure_by_figure() -> None:
     runs = [({"observer": [HALF, WHOLE]}, LOOP, PAIR) for _ in range(2)]
-    assert differences(runs) == 0
+    assert firmware.differences(runs) == 0
     other = dataclasses.replace(WHOLE, viper=2401)
-    assert differences([runs[0], ({"observer": [HALF, other]}, dataclasses.replace(LOOP, turn=1.0), PAIR)]) == 2
+    assert (
+        firmware.differences([runs[0], ({"observer": [HALF, other]}, dataclasses.replace(LOOP, turn=1.0), PAIR)]) == 2
+    )
 
 
 def test_framing_is_what_closing_and_sending_add() -> None:
@@ -355,7 +319,7 @@ def test_framing_is_what_closing_and_sending_add() -> None:
     turns[:, 20] += 1000
     turns[:, 21:31] += 20
     stamps = np.concatenate(([0xFFFFF000], 0xFFFFF000 + np.cumsum(turns))) & 0xFFFFFFFF  # the counter wraps
-    cost = loop_cost(stamps.astype(np.int64), [300, 300], 64)
+    cost = firmware._loop_cost(stamps.astype(np.int64), [300, 300], 64)
     assert cost.turn == 40 * 50
     assert cost.framing_per_sample == pytest.approx(40 * 1200 / 64, rel=1e-12)
     assert cost.longest == 40 * 1050
@@ -367,7 +331,7 @@ def test_a_compilers_refusal_is_told() -> None:
     with pytest.raises(BenchmarkFailed, match="k: "):
         compile_peer(parse_kernel("@micropython.viper\ndef k(short: ptr32) -> int:\n    return short[0]\n", "k"))
     with pytest.raises(BenchmarkFailed, match="mpy-cross"):
-        mpy("def k(:\n")
+        firmware.mpy("def k(:\n")
 
 
 LIMIT_DB = -80.0  # what is promised of every filter
@@ -375,51 +339,57 @@ SEED = 4
 
 
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize("cutoff_hz", CUTOFFS_HZ)
+@pytest.mark.parametrize("cutoff_hz", filters.CUTOFFS_HZ)
 def test_designed_filters_are_as_designed(order: int, cutoff_hz: float) -> None:
-    found = butterworth_accuracy(order, cutoff_hz, np.random.default_rng(SEED), 20_000)
-    assert decibel(found.peak) < LIMIT_DB, f"seed {SEED}"
+    found = filters.butterworth_accuracy(order, cutoff_hz, np.random.default_rng(SEED), 20_000)
+    assert filters.decibel(found.peak) < LIMIT_DB, f"seed {SEED}"
     assert found.rms < found.peak
 
 
 def test_decimators_and_velocities_are_as_designed() -> None:
-    found = {each.name: each for each in accuracies(SEED, 5_000)}
+    found = {each.name: each for each in filters.accuracies(SEED, 5_000)}
     assert found["boxcar"].peak == 0.0
     others = [name for name in found if name != "boxcar"]
     assert len(others) == 1 + 2 + 3 + 1
     for name in others:
         assert found[name].peak > 0.0, name
-        assert decibel(found[name].peak) < LIMIT_DB, name
+        assert filters.decibel(found[name].peak) < LIMIT_DB, name
 
 
 def test_coefficients_of_half_the_bits_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge can say no: Q14 for Q27, as little as the coefficients' upper halves."""
-    whole = accuracy.butterworth_sections
+    whole = filters.butterworth_sections
 
     def coarse(*design):
         return tuple(tuple(c >> 13 << 13 for c in section) for section in whole(*design))
 
-    monkeypatch.setattr(accuracy, "butterworth_sections", coarse)
-    found = butterworth_accuracy(2, 10.0, np.random.default_rng(SEED), 20_000)
-    assert decibel(found.peak) > -40.0
+    monkeypatch.setattr(filters, "butterworth_sections", coarse)
+    found = filters.butterworth_accuracy(2, 10.0, np.random.default_rng(SEED), 20_000)
+    assert filters.decibel(found.peak) > -40.0
 
 
 def test_checks_say_which_filter_and_where() -> None:
-    million, none = np.full(len(FILTERS), 1_000_000), np.zeros(len(FILTERS), np.int64)
-    whole, plain = Exactness("unix, viper", million, none), Exactness(PLAIN, million // 100, none)
+    million, none = np.full(len(filters.FILTERS), 1_000_000), np.zeros(len(filters.FILTERS), np.int64)
+    whole, plain = (
+        filters.Exactness("unix, viper", million, none),
+        filters.Exactness(filters.PLAIN, million // 100, none),
+    )
     good = [
-        Accuracy("boxcar", None, 0.0, 0.0),
-        Accuracy("low-pass", 5.0, 1e-5, 1e-6),
-        Accuracy("low-pass", 9.0, 2e-5, 1e-6),
+        filters.Accuracy("boxcar", None, 0.0, 0.0),
+        filters.Accuracy("low-pass", 5.0, 1e-5, 1e-6),
+        filters.Accuracy("low-pass", 9.0, 2e-5, 1e-6),
     ]
-    checks = filters_make_checks([plain, whole], good)
+    checks = filters.make_checks([plain, whole], good)
     assert all(check.ok for check in checks)
     assert len(checks) == 1 + 2 + 2
     assert checks[-1].value == pytest.approx(20.0 * np.log10(2e-5))
-    one = np.eye(len(FILTERS), dtype=np.int64)[3]
-    few, one_off = Exactness("qemu, viper", million - one, none), Exactness("qemu, compiled", million, one)
-    too_far = Accuracy("low-pass", 5.0, 1.1e-4, 1e-6)
-    failed = [check.name for check in filters_make_checks([whole, few, one_off], [too_far]) if not check.ok]
+    one = np.eye(len(filters.FILTERS), dtype=np.int64)[3]
+    few, one_off = (
+        filters.Exactness("qemu, viper", million - one, none),
+        filters.Exactness("qemu, compiled", million, one),
+    )
+    too_far = filters.Accuracy("low-pass", 5.0, 1.1e-4, 1e-6)
+    failed = [check.name for check in filters.make_checks([whole, few, one_off], [too_far]) if not check.ok]
     assert failed == [
         "qemu, viper: samples of each filter",
         "qemu, compiled: samples that differ",
@@ -428,48 +398,54 @@ def test_checks_say_which_filter_and_where() -> None:
 
 
 def test_tables_hold_every_filter() -> None:
-    text = accuracy_table([Accuracy("boxcar", None, 0.0, 0.0), Accuracy("low-pass", 5.0, 1e-5, 1e-6)])
+    text = filters.accuracy_table(
+        [filters.Accuracy("boxcar", None, 0.0, 0.0), filters.Accuracy("low-pass", 5.0, 1e-5, 1e-6)]
+    )
     assert "none" in text
     assert "-100.0" in text
-    speeds = filters_race(SEED, n_samples=2_000, rounds=1)
+    speeds = filters.race(SEED, n_samples=2_000, rounds=1)
     assert all(speed.best > 0.0 for speed in speeds)
-    assert speed_table(speeds).count("\n") == len(speeds) + 1
-    assert PEER in speed_table(speeds)
+    assert filters.speed_table(speeds).count("\n") == len(speeds) + 1
+    assert filters.PEER in filters.speed_table(speeds)
 
 
-GOOD = Turns(
+GOOD = chip.Turns(
     joints=1, tick_us=1000, seconds=60.0, mean_us=120.0, longest_us=300, missed=0, late=0, lost=0, lost_in_all=0,
     pings=480, bytes_per_s=18_000.0, collected=False,
 )  # fmt: skip
 BAD = replace(GOOD, mean_us=121.0, longest_us=301, missed=1, lost=1, lost_in_all=3, pings=479, collected=True)
 
 
-@pytest.mark.parametrize("joints", LIMITS_US)
+@pytest.mark.parametrize("joints", chip.LIMITS_US)
 def test_chip_every_limit_can_be_missed(joints: int) -> None:
-    mean_us, longest_us = LIMITS_US[joints]
+    mean_us, longest_us = chip.LIMITS_US[joints]
     good = replace(GOOD, joints=joints, mean_us=mean_us, longest_us=longest_us)
     bad = replace(BAD, joints=joints, mean_us=mean_us + 1.0, longest_us=longest_us + 1)
-    assert all(check.ok for check in chip_make_checks([good]))
-    assert not any(check.ok for check in chip_make_checks([bad]))
+    assert all(check.ok for check in chip.make_checks([good]))
+    assert not any(check.ok for check in chip.make_checks([bad]))
 
 
 def test_what_is_lost_while_running_is_told_from_what_is_lost_before() -> None:
-    lines = turns_table([GOOD, BAD]).splitlines()
+    lines = chip.turns_table([GOOD, BAD]).splitlines()
     rows = [line.split()[-2:] for line in lines if "lost" in line]
     assert rows == [["0", "1"], ["0", "2"]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("joints", LIMITS_US)
+@pytest.mark.parametrize("joints", chip.LIMITS_US)
 def test_turns_on_the_chip_keep_their_time(tmp_path: Path, joints: int) -> None:
     need_rp2040()
-    found = run(tmp_path, 1000, 3.0, 0, joints)
-    missed = [str(check) for check in chip_make_checks([found]) if not check.ok]
+    found = chip.run(tmp_path, 1000, 3.0, 0, joints)
+    missed = [str(check) for check in chip.make_checks([found]) if not check.ok]
     assert not missed
 
 
-def recorded(cpu: float = 0.03, lost: int = 0, rate: float = 25.0) -> list[Recorded]:
-    return [Recorded(0, 0.02, 0, ()), Recorded(1, 0.025, 0, (25.0,)), Recorded(3, cpu, lost, (25.0, 25.0, rate))]
+def recorded(cpu: float = 0.03, lost: int = 0, rate: float = 25.0) -> list[feed.Recorded]:
+    return [
+        feed.Recorded(0, 0.02, 0, ()),
+        feed.Recorded(1, 0.025, 0, (25.0,)),
+        feed.Recorded(3, cpu, lost, (25.0, 25.0, rate)),
+    ]
 
 
 def test_it_is_a_verb() -> None:
@@ -477,13 +453,13 @@ def test_it_is_a_verb() -> None:
 
 
 def test_a_feed_that_costs_little_passes() -> None:
-    assert all(check.ok for check in feed_make_checks(recorded()))
-    assert "3.00" in feed_table(recorded())
+    assert all(check.ok for check in feed.make_checks(recorded()))
+    assert "3.00" in feed.feed_table(recorded())
 
 
 def test_loss_cost_and_rate_can_fail() -> None:
     for wrong in (recorded(lost=1), recorded(cpu=0.18), recorded(rate=19.0)):
-        assert [check.ok for check in feed_make_checks(wrong)].count(False) == 1
+        assert [check.ok for check in feed.make_checks(wrong)].count(False) == 1
 
 
 HEAVY = {"numpy", "scipy", "numba", "mujoco", "matplotlib", "construct", "pytest"}
@@ -534,14 +510,14 @@ def test_the_verb_is_there() -> None:
     assert "startup" in VERBS
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", startup.COMMANDS)
 def test_each_command_does_what_it_is_timed_for(name: str) -> None:
-    assert seconds_of(COMMANDS[name]) > 0.0
+    assert startup.seconds_of(startup.COMMANDS[name]) > 0.0
 
 
 def test_a_slow_median_fails() -> None:
-    times = {name: [LIMIT_S / 2.0] * 3 for name in COMMANDS}
-    assert all(check.ok for check in startup_make_checks(times))
-    times[OURS[1]] = [0.1, 1.1 * LIMIT_S, 1.1 * LIMIT_S]
-    assert [check.ok for check in startup_make_checks(times)] == [True, False, True]
-    assert f"times {STARTUP_PEER}" in times_table(times)
+    times = {name: [startup.LIMIT_S / 2.0] * 3 for name in startup.COMMANDS}
+    assert all(check.ok for check in startup.make_checks(times))
+    times[startup.OURS[1]] = [0.1, 1.1 * startup.LIMIT_S, 1.1 * startup.LIMIT_S]
+    assert [check.ok for check in startup.make_checks(times)] == [True, False, True]
+    assert f"times {startup.PEER}" in startup.times_table(times)

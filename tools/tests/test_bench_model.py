@@ -14,73 +14,21 @@ import pytest
 
 from hil_tests.virtual_bench.model import TICK
 from hil_tests.virtual_bench.plant import OVERSAMPLES
-from jointbench import fit
+from jointbench import fit, model
 from jointbench.arrays import Array
 from jointbench.cli.console import Console
 from jointbench.excitation import random_excitation
-from jointbench.identification import fit as identification_fit
 from jointbench.model import (
     base_parameters,
     drive_parameter_names,
     inverse_dynamics,
     load_robot,
     model_columns,
-    regressor,
 )
 from jointbench.recording import open_run
 from jointbench.signals import LowPass
-from tools.bench import accuracy as verb
-from tools.bench import excitation as peer_module
-from tools.bench import regressor as regressor_peer_module
+from tools.bench import accuracy, excitation, friction, identification, predictor, regressor
 from tools.bench.__main__ import VERBS
-from tools.bench.accuracy import (
-    Accuracy,
-    Case,
-    Trial,
-    by_parameter,
-    case_table,
-    make_cases,
-    make_checks,
-    moved_line,
-    parameter_table,
-    run_trials,
-    try_out,
-)
-from tools.bench.excitation import (
-    PERIOD,
-    SAMPLES,
-    FirstOptimum,
-    Peer,
-    PeerFound,
-    Planned,
-    condition,
-    first_table,
-    pivoted_base,
-    plan_table,
-    problem_of,
-    ur10,
-    violations,
-)
-from tools.bench.excitation import (
-    make_checks as excitation_make_checks,
-)
-from tools.bench.friction import (
-    NOISE,
-    R_SQUARED,
-    ROUNDING,
-    Found,
-    cases,
-    global_search,
-    ours,
-    search_table,
-    swarm,
-    swarm_table,
-)
-from tools.bench.friction import (
-    make_checks as friction_make_checks,
-)
-from tools.bench.identification import APART, CONDITION_APART, LONG_MINUTES, SHORT_MINUTES, race
-from tools.bench.identification import make_checks as identification_make_checks
 from tools.bench.identification_memory import (
     imported_log,
     in_own_process,
@@ -89,36 +37,6 @@ from tools.bench.identification_memory import (
     true_parameters,
 )
 from tools.bench.peers import BenchmarkFailed
-from tools.bench.predictor import DISAGREEMENT, OURS, REGRESSOR, ROBOTS
-from tools.bench.predictor import PEER as PREDICTOR_PEER
-from tools.bench.predictor import race as predictor_race
-from tools.bench.regressor import (
-    NORMAL,
-    TORQUES,
-    Start,
-    Times,
-    _start,
-    disagreement,
-    robots,
-    starts_table,
-    times_table,
-    two_starts,
-)
-from tools.bench.regressor import (
-    PEER as REGRESSOR_PEER,
-)
-from tools.bench.regressor import (
-    REGRESSOR as REGRESSOR_REGRESSOR,
-)
-from tools.bench.regressor import (
-    Peer as RegressorPeer,
-)
-from tools.bench.regressor import (
-    make_checks as regressor_make_checks,
-)
-from tools.bench.regressor import (
-    race as regressor_race,
-)
 from tools.bench.simulated_recordings import (
     REST_TICKS,
     Arm,
@@ -132,14 +50,14 @@ from tools.bench.simulated_recordings import (
 
 
 @lru_cache(maxsize=1)
-def case() -> Case:
+def case() -> accuracy.Case:
     """A short motion, planned in a hurry."""
-    return make_cases(1, 6.0, 5, Console(), starts=1)[0]
+    return accuracy.make_cases(1, 6.0, 5, Console(), starts=1)[0]
 
 
 @lru_cache(maxsize=1)
-def trials() -> tuple[Trial, ...]:
-    return tuple(try_out(case(), [11, 12, 13]))
+def trials() -> tuple[accuracy.Trial, ...]:
+    return tuple(accuracy.try_out(case(), [11, 12, 13]))
 
 
 def standard_parameters(arm: Arm) -> Array:
@@ -251,7 +169,7 @@ def test_what_is_impossible_is_named() -> None:
 
 
 def test_a_trial_fits_what_was_recorded() -> None:
-    found = Accuracy.of(trials())
+    found = accuracy.Accuracy.of(trials())
     # Three recordings of 58 correlated parameters tell an rms to some 15 %; that of a right fit is 1.0 to 1.1.
     assert 0.6 < found.times_bound < 1.6
     assert 0.6 < found.times_sigma < 1.6
@@ -265,16 +183,16 @@ def test_a_trial_fits_what_was_recorded() -> None:
 
 def test_recordings_are_dealt_out_and_come_out_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    done = list(run_trials([case(), case()], 2, seed=4))
+    done = list(accuracy.run_trials([case(), case()], 2, seed=4))
     assert [index for index, _ in done] == [0, 1]
     seeds = np.random.SeedSequence(4).generate_state(2).tolist()
-    alone = try_out(case(), [seeds[1]])[0]
+    alone = accuracy.try_out(case(), [seeds[1]])[0]
     np.testing.assert_array_equal(done[1][1].error, alone.error)
 
 
 def test_the_verb_says_what_it_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(verb, "make_cases", lambda *_: [case()])
+    monkeypatch.setattr(accuracy, "make_cases", lambda *_: [case()])
     result = VERBS["accuracy"][0](argparse.Namespace(recordings=2, seed=0), Console())
     assert not result.checks[0].ok  # two are too few
     assert result.checks[-1].ok
@@ -284,12 +202,12 @@ def test_the_verb_says_what_it_found(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "arm 1" in capsys.readouterr().out
 
 
-def made_up(times: float, sigma: float, *, faults: tuple[str, ...] = (), recordings: int = 200) -> list[Trial]:
+def made_up(times: float, sigma: float, *, faults: tuple[str, ...] = (), recordings: int = 200) -> list[accuracy.Trial]:
     """Errors `times` a bound of one, with error bars `sigma` times right."""
     rng = np.random.default_rng(1)
     ones = np.ones(50)
     return [
-        Trial(
+        accuracy.Trial(
             names=tuple(f"p{k}" for k in range(50)), truth=4.0 * ones, error=times * rng.standard_normal(50),
             sigma=times * sigma * ones, bound=ones, bound_all=0.95 * ones, faults=faults, moved=0.0,
         )
@@ -298,18 +216,18 @@ def made_up(times: float, sigma: float, *, faults: tuple[str, ...] = (), recordi
 
 
 def test_figures_are_those_of_the_trials() -> None:
-    found = Accuracy.of(made_up(1.1, 1.0))
+    found = accuracy.Accuracy.of(made_up(1.1, 1.0))
     # 10 000 normal errors: their rms to 0.7 %, the share within 2 σ (95.45 %) to 0.2 %; four of each.
     assert found.times_bound == pytest.approx(1.1, rel=0.03)
     assert found.times_bound_all == pytest.approx(1.1 / 0.95, rel=0.03)
     assert found.times_sigma == pytest.approx(1.0, rel=0.03)
     assert found.covered == pytest.approx(0.9545, abs=0.01)
-    each = by_parameter(made_up(1.1, 1.0))[7]
+    each = accuracy.by_parameter(made_up(1.1, 1.0))[7]
     assert each.name == "p7"
     assert each.relative_bound == pytest.approx(0.25)
     assert abs(each.bias) < 0.4  # 1.1 / √200, five of it
     unknown = [replace(trial, sigma=np.full(50, np.inf)) for trial in made_up(1.0, 1.0)]
-    assert Accuracy.of(unknown).covered == 0.0
+    assert accuracy.Accuracy.of(unknown).covered == 0.0
 
 
 @pytest.mark.parametrize(
@@ -324,21 +242,21 @@ def test_figures_are_those_of_the_trials() -> None:
         (made_up(1.05, 1.0, faults=("j1: mass -1 kg",)), [5]),
     ],
 )
-def test_checks_can_fail(trials: list[Trial], fails: list[int]) -> None:
-    assert [k for k, check in enumerate(make_checks(Accuracy.of(trials))) if not check.ok] == fails
+def test_checks_can_fail(trials: list[accuracy.Trial], fails: list[int]) -> None:
+    assert [k for k, check in enumerate(accuracy.make_checks(accuracy.Accuracy.of(trials))) if not check.ok] == fails
 
 
 def test_tables_say_what_was_found() -> None:
     made = made_up(1.1, 1.0)
-    assert "arm 1" in case_table({"arm 1": made})
-    assert "within 2 σ" in parameter_table(by_parameter(made))
-    assert "1 of 3" in moved_line([0.0, 0.5, 1e-9])
-    assert "all estimates" in moved_line([0.0])
+    assert "arm 1" in accuracy.case_table({"arm 1": made})
+    assert "within 2 σ" in accuracy.parameter_table(accuracy.by_parameter(made))
+    assert "1 of 3" in accuracy.moved_line([0.0, 0.5, 1e-9])
+    assert "all estimates" in accuracy.moved_line([0.0])
 
 
-PROBLEM = problem_of(ur10())
-FIRST = FirstOptimum(0, 90.0, 16.0, 0.2, PeerFound(17.0, 20.0, 0.0, 20_000))
-PLAN = Planned(0, 5.0, 4.9, 13.4, 0, 30, [(0.1, 40.0), (0.3, 16.5), (2.0, 13.4)])
+PROBLEM = excitation.problem_of(excitation.ur10())
+FIRST = excitation.FirstOptimum(0, 90.0, 16.0, 0.2, excitation.PeerFound(17.0, 20.0, 0.0, 20_000))
+PLAN = excitation.Planned(0, 5.0, 4.9, 13.4, 0, 30, [(0.1, 40.0), (0.3, 16.5), (2.0, 13.4)])
 
 
 def test_the_verb_is_there() -> None:
@@ -346,28 +264,28 @@ def test_the_verb_is_there() -> None:
 
 
 def test_the_arm_has_as_many_base_parameters_as_its_makers_urdf() -> None:
-    robot = ur10()
-    assert base_parameters(robot, drives=False).rank == pivoted_base(robot).rank == 36
-    assert len(set(pivoted_base(robot).columns.tolist())) == 36
+    robot = excitation.ur10()
+    assert base_parameters(robot, drives=False).rank == excitation.pivoted_base(robot).rank == 36
+    assert len(set(excitation.pivoted_base(robot).columns.tolist())) == 36
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_peer_sees_the_same_condition_number(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = PROBLEM.random(np.random.default_rng(seed))
-    peer = Peer(PROBLEM)
+    peer = excitation.Peer(PROBLEM)
     variables = peer.variables(PROBLEM, weights)
 
     # Two libraries' regressors agree to 1e-14; the condition number, some hundred, multiplies that.
     assert peer.condition(variables) == pytest.approx(PROBLEM.value(weights), rel=1e-11)
-    monkeypatch.setattr(peer_module, "_ORDER", np.array([0, 1, 2, 3, 9, 8, 7, 6, 5, 4]))
-    assert Peer(PROBLEM).condition(variables) != pytest.approx(PROBLEM.value(weights), rel=1e-3)
+    monkeypatch.setattr(excitation, "_ORDER", np.array([0, 1, 2, 3, 9, 8, 7, 6, 5, 4]))
+    assert excitation.Peer(PROBLEM).condition(variables) != pytest.approx(PROBLEM.value(weights), rel=1e-3)
 
 
 def test_the_peer_goes_downhill_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peer_module, "_ITERATIONS", 3)
+    monkeypatch.setattr(excitation, "_ITERATIONS", 3)
     weights = PROBLEM.random(np.random.default_rng(0))
 
-    found = Peer(PROBLEM).run(PROBLEM, weights)
+    found = excitation.Peer(PROBLEM).run(PROBLEM, weights)
 
     assert found.value < PROBLEM.value(weights)
     assert found.evaluations >= 3 * 67
@@ -382,21 +300,21 @@ def test_without_pinocchio_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(BenchmarkFailed, match=r"libgomp\.so\.1.*\./run test"):
-        Peer(PROBLEM)
+        excitation.Peer(PROBLEM)
 
 
 def test_violations_are_found_where_there_are_some() -> None:
-    motion = random_excitation(ur10(), period=PERIOD, seed=0)
+    motion = random_excitation(excitation.ur10(), period=excitation.PERIOD, seed=0)
 
-    assert violations(PROBLEM, motion) == 0
-    assert violations(PROBLEM, replace(motion, weights=1.5 * motion.weights)) > 0
+    assert excitation.violations(PROBLEM, motion) == 0
+    assert excitation.violations(PROBLEM, replace(motion, weights=1.5 * motion.weights)) > 0
 
 
 def test_the_condition_number_is_that_of_the_problem() -> None:
-    motion = random_excitation(ur10(), period=PERIOD, seed=0)
+    motion = random_excitation(excitation.ur10(), period=excitation.PERIOD, seed=0)
 
-    assert condition(PROBLEM, motion) == pytest.approx(PROBLEM.value(motion.weights), rel=1e-12)
-    assert PROBLEM.samples == SAMPLES
+    assert excitation.condition(PROBLEM, motion) == pytest.approx(PROBLEM.value(motion.weights), rel=1e-12)
+    assert PROBLEM.samples == excitation.SAMPLES
 
 
 def test_a_plan_says_when_it_was_how_good() -> None:
@@ -406,7 +324,7 @@ def test_a_plan_says_when_it_was_how_good() -> None:
 
 def test_checks_hold_the_issues_limits() -> None:
     plans = [PLAN, replace(PLAN, time_limit=20.0)]
-    checks = excitation_make_checks([FIRST], plans)
+    checks = excitation.make_checks([FIRST], plans)
     assert all(check.ok for check in checks)
     assert [check.limit for check in checks] == [50.0, 14.5, 5.0, 0.0, 14.2, 20.0, 0.0]
 
@@ -415,17 +333,17 @@ def test_checks_hold_the_issues_limits() -> None:
         replace(PLAN, value=14.6, seconds=5.1, violations=1),
         replace(PLAN, time_limit=20.0, value=14.3, seconds=20.1, violations=1),
     ]
-    assert not any(check.ok for check in excitation_make_checks([slow], worse))
+    assert not any(check.ok for check in excitation.make_checks([slow], worse))
 
 
 def test_tables_hold_every_row() -> None:
-    assert "20000" in first_table([FIRST, FIRST])
-    assert first_table([FIRST, FIRST]).count("\n") == 3
-    assert plan_table([PLAN], [FIRST]).count("\n") == 2
+    assert "20000" in excitation.first_table([FIRST, FIRST])
+    assert excitation.first_table([FIRST, FIRST]).count("\n") == 3
+    assert excitation.plan_table([PLAN], [FIRST]).count("\n") == 2
 
 
-MINE = Found(rms_to_true=0.05, r_squared=0.95, squares=9.0, seconds=0.004)
-PEER = Found(rms_to_true=0.05, r_squared=0.94, squares=9.1, seconds=0.8)
+MINE = friction.Found(rms_to_true=0.05, r_squared=0.95, squares=9.0, seconds=0.004)
+PEER = friction.Found(rms_to_true=0.05, r_squared=0.94, squares=9.1, seconds=0.8)
 
 
 def test_friction_the_verb_is_there() -> None:
@@ -433,38 +351,38 @@ def test_friction_the_verb_is_there() -> None:
 
 
 def test_the_problem_is_as_described() -> None:
-    made, noisy = cases(20, 3), cases(20, 3, like_paper=True)
+    made, noisy = friction.cases(20, 3), friction.cases(20, 3, like_paper=True)
     for case in made:
         assert case.data.n_rows == 120
         assert case.data.both_directions
     errors = np.concatenate([case.data.torque - case.true for case in made])
     # 2400 samples tell their deviation to 1.5 %, and 40 sets of 120 a mean R² to a few thousandths.
-    assert errors.std() == pytest.approx(NOISE, rel=0.06)
+    assert errors.std() == pytest.approx(friction.NOISE, rel=0.06)
     r_squared = [1.0 - np.var(case.data.torque - case.true) / np.var(case.data.torque) for case in noisy]
-    assert np.mean(r_squared) == pytest.approx(R_SQUARED, abs=0.01)
+    assert np.mean(r_squared) == pytest.approx(friction.R_SQUARED, abs=0.01)
     assert not np.allclose(made[0].true, made[1].true)
 
 
 def test_found_is_held_against_the_true_curve() -> None:
-    case = cases(1, 0)[0]
-    found = ours(case)
+    case = friction.cases(1, 0)[0]
+    found = friction.ours(case)
     # Six parameters fitted to 120 rows err by 0.3 √(6/120) = 0.07.
     assert found.rms_to_true < 0.14
-    assert found.squares == pytest.approx(120 * NOISE**2, rel=0.4)
-    assert ours(replace(case, true=case.true + 1.0)).rms_to_true > 0.9
+    assert found.squares == pytest.approx(120 * friction.NOISE**2, rel=0.4)
+    assert friction.ours(replace(case, true=case.true + 1.0)).rms_to_true > 0.9
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_over_many_truths_the_fit_is_as_near_to_the_curve_as_a_global_search(count: int) -> None:
-    made = cases(count, 11)
-    pairs = [(ours(case, 1), global_search(case, seed)) for seed, case in enumerate(made)]
-    error, _, _ = friction_make_checks(pairs, [(MINE, PEER)])
+    made = friction.cases(count, 11)
+    pairs = [(friction.ours(case, 1), friction.global_search(case, seed)) for seed, case in enumerate(made)]
+    error, _, _ = friction.make_checks(pairs, [(MINE, PEER)])
     assert error.ok, str(error)
 
 
 def test_with_the_papers_noise_it_explains_no_less_than_the_swarm() -> None:
-    for seed, case in enumerate(cases(12, 5, like_paper=True)):
-        assert ours(case, 1).r_squared >= swarm(case, seed).r_squared - ROUNDING
+    for seed, case in enumerate(friction.cases(12, 5, like_paper=True)):
+        assert friction.ours(case, 1).r_squared >= friction.swarm(case, seed).r_squared - friction.ROUNDING
 
 
 @pytest.mark.parametrize(
@@ -478,14 +396,14 @@ def test_with_the_papers_noise_it_explains_no_less_than_the_swarm() -> None:
 )
 def test_friction_checks_can_fail(mine: dict[str, float], fails: list[int]) -> None:
     pair = (replace(MINE, **mine), PEER)
-    checks = friction_make_checks([pair] * 3, [(MINE, PEER), pair])
+    checks = friction.make_checks([pair] * 3, [(MINE, PEER), pair])
     assert [k for k, check in enumerate(checks) if not check.ok] == fails
 
 
 def test_friction_tables_say_what_was_found() -> None:
-    said = search_table([(MINE, PEER), (replace(MINE, squares=10.0), PEER)])
+    said = friction.search_table([(MINE, PEER), (replace(MINE, squares=10.0), PEER)])
     assert "0.9890 to 1.0989, above it for 1 of 2 joints" in said
-    assert "particle swarm" in swarm_table([(MINE, PEER)])
+    assert "particle swarm" in friction.swarm_table([(MINE, PEER)])
 
 
 @pytest.mark.parametrize("minutes", [0.25, pytest.param(0.75, marks=pytest.mark.slow)])
@@ -495,7 +413,7 @@ def test_logs_hold_the_motion_that_they_are_made_of(tmp_path: Path, make, minute
     run = open_run(make(tmp_path / "run", minutes, seed=3))
     assert run.samples.n_samples == pytest.approx(60_000 * minutes, abs=64)
     assert run.samples.valid.all()
-    model = identification_fit(run)
+    model = fit(run)
     truth = base_parameters(run.robot).group(true_parameters(run.robot, 3))
     # Friction turns over within a sample, and the delay is known only as far as it is told: a little more than noise.
     assert np.sqrt(np.mean(((model.parameters - truth) / model.sigma) ** 2)) < 2.0
@@ -504,26 +422,33 @@ def test_logs_hold_the_motion_that_they_are_made_of(tmp_path: Path, make, minute
 
 def test_many_rows_are_solved_as_numpy_solves_them() -> None:
     rows, truth = many_rows(seed=1, samples=6000)
-    raced = race(rows, truth, rounds=1)
+    raced = identification.race(rows, truth, rounds=1)
     assert (raced.rows, raced.columns) == (36_000, 61)
-    assert raced.apart <= APART
-    assert raced.condition_apart <= CONDITION_APART
+    assert raced.apart <= identification.APART
+    assert raced.condition_apart <= identification.CONDITION_APART
     assert 0.5 < raced.off < 1.6  # 61 correlated deviations
 
 
 def test_every_limit_can_be_missed() -> None:
     rows, truth = many_rows(seed=1, samples=6000)
-    raced = replace(race(rows, truth, rounds=1), rows=600_000, seconds=[0.1])
+    raced = replace(identification.race(rows, truth, rounds=1), rows=600_000, seconds=[0.1])
     short = {"samples": 600_000, "resident_MB": 280.0, "total_relative": 0.01}
     long = {**short, "samples": 3_600_000, "resident_MB": 290.0}
-    good = identification_make_checks(
-        raced, {"resident_MB": 280.0}, {"imported": {SHORT_MINUTES: short, LONG_MINUTES: long}}
+    good = identification.make_checks(
+        raced,
+        {"resident_MB": 280.0},
+        {"imported": {identification.SHORT_MINUTES: short, identification.LONG_MINUTES: long}},
     )
     assert all(check.ok for check in good)
-    bad = identification_make_checks(
+    bad = identification.make_checks(
         replace(raced, rows=1, columns=1, seconds=[1.0], apart=1.0, condition_apart=1.0),
         {"resident_MB": 400.0},
-        {"imported": {SHORT_MINUTES: short, LONG_MINUTES: {"samples": 1, "resident_MB": 400.0, "total_relative": 1.0}}},
+        {
+            "imported": {
+                identification.SHORT_MINUTES: short,
+                identification.LONG_MINUTES: {"samples": 1, "resident_MB": 400.0, "total_relative": 1.0},
+            }
+        },
     )
     assert not any(check.ok for check in bad)
 
@@ -533,39 +458,39 @@ def test_a_process_that_fails_is_named() -> None:
         in_own_process("fit", "/nowhere")
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", predictor.ROBOTS)
 def test_all_take_their_turn_and_agree(name: str) -> None:
-    seconds, apart = predictor_race(load_robot(name), seed=0, rounds=3)
-    assert set(seconds) == {OURS, REGRESSOR, PREDICTOR_PEER}
+    seconds, apart = predictor.race(load_robot(name), seed=0, rounds=3)
+    assert set(seconds) == {predictor.OURS, predictor.REGRESSOR, predictor.PEER}
     assert all(each.shape == (3,) and (each > 0.0).all() for each in seconds.values())
-    assert apart <= DISAGREEMENT
+    assert apart <= predictor.DISAGREEMENT
     # A regressor makes sixty columns for what the recursion sums up at once: no noise turns that around.
-    assert np.min(seconds[OURS]) < np.min(seconds[REGRESSOR])
+    assert np.min(seconds[predictor.OURS]) < np.min(seconds[predictor.REGRESSOR])
 
 
-STARTS = (Start(1.0, 9.0, 2, 0), Start(1.0, 1.0, 0, 2))
+STARTS = (regressor.Start(1.0, 9.0, 2, 0), regressor.Start(1.0, 1.0, 0, 2))
 
 
-def times_of(name: str, size: int, **seconds: float) -> Times:
-    given = {REGRESSOR_PEER: 10.0, REGRESSOR_REGRESSOR: 1.0, TORQUES: 0.2, NORMAL: 1.0} | seconds
-    return Times(name, size, {method: np.full(3, 1e-6 * size * value) for method, value in given.items()})
+def times_of(name: str, size: int, **seconds: float) -> regressor.Times:
+    given = {regressor.PEER: 10.0, regressor.REGRESSOR: 1.0, regressor.TORQUES: 0.2, regressor.NORMAL: 1.0} | seconds
+    return regressor.Times(name, size, {method: np.full(3, 1e-6 * size * value) for method, value in given.items()})
 
 
 def test_regressor_the_verb_is_there() -> None:
     assert "regressor" in VERBS
 
 
-@pytest.mark.parametrize(("arm", "rank"), list(zip(robots(), (36, 43), strict=True)), ids=["UR10", "Panda"])
+@pytest.mark.parametrize(("arm", "rank"), list(zip(regressor.robots(), (36, 43), strict=True)), ids=["UR10", "Panda"])
 def test_the_arms_are_those_that_others_time(arm, rank: int) -> None:
     """As many base parameters as their makers' URDF files give."""
     assert base_parameters(arm, drives=False).rank == rank
 
 
 def test_the_peer_agrees_and_a_wrong_one_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    arm = robots()[1]
-    assert disagreement(arm, seed=3, n_samples=50) < 1e-13
-    monkeypatch.setattr(regressor_peer_module, "_ORDER", list(range(10)))
-    assert disagreement(arm, seed=3, n_samples=50) > 1e-2
+    arm = regressor.robots()[1]
+    assert regressor.disagreement(arm, seed=3, n_samples=50) < 1e-13
+    monkeypatch.setattr(regressor, "_ORDER", list(range(10)))
+    assert regressor.disagreement(arm, seed=3, n_samples=50) > 1e-2
 
 
 def test_regressor_without_pinocchio_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -574,27 +499,27 @@ def test_regressor_without_pinocchio_it_says_so(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(BenchmarkFailed, match=r"libgomp\.so\.1.*\./run test"):
-        RegressorPeer(robots()[0])
+        regressor.Peer(regressor.robots()[0])
 
 
 def test_the_race_times_every_method_and_leaves_results() -> None:
-    arm = robots()[0]
-    times = regressor_race(arm, 100, seed=0, rounds=3)
-    assert set(times.seconds) == {REGRESSOR_PEER, REGRESSOR_REGRESSOR, TORQUES, NORMAL}
+    arm = regressor.robots()[0]
+    times = regressor.race(arm, 100, seed=0, rounds=3)
+    assert set(times.seconds) == {regressor.PEER, regressor.REGRESSOR, regressor.TORQUES, regressor.NORMAL}
     assert all(len(seconds) == 3 and (seconds > 0.0).all() for seconds in times.seconds.values())
-    assert times.rate(REGRESSOR_PEER) == pytest.approx(100 / np.median(times.seconds[REGRESSOR_PEER]))
+    assert times.rate(regressor.PEER) == pytest.approx(100 / np.median(times.seconds[regressor.PEER]))
 
 
 def test_ratios_are_of_the_same_round() -> None:
     """The machine slowed down by ten in two of three rounds, for both alike."""
     slowed = np.array([1.0, 10.0, 10.0])
-    times = Times("arm", 1000, {REGRESSOR_PEER: 8.0 * slowed, REGRESSOR_REGRESSOR: slowed})
-    assert times.ratio(REGRESSOR_PEER, REGRESSOR_REGRESSOR) == 8.0
+    times = regressor.Times("arm", 1000, {regressor.PEER: 8.0 * slowed, regressor.REGRESSOR: slowed})
+    assert times.ratio(regressor.PEER, regressor.REGRESSOR) == 8.0
 
 
 @pytest.mark.slow
 def test_the_second_process_has_the_kernels_from_disk() -> None:
-    first, second = two_starts()
+    first, second = regressor.two_starts()
     assert (first.compiled, first.loaded) == (2, 0)
     assert (second.compiled, second.loaded) == (0, 2)
     assert second.calls_s < first.calls_s
@@ -603,20 +528,20 @@ def test_the_second_process_has_the_kernels_from_disk() -> None:
 def test_regressor_a_process_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.bench.regressor._PROGRAM", "raise SystemExit('no such robot')")
     with pytest.raises(BenchmarkFailed, match="ended with 1: no such robot"):
-        _start("unused")
+        regressor._start("unused")
 
 
 def test_regressor_checks_hold_the_issues_limits() -> None:
     good = [times_of("UR10", size) for size in (1_000, 10_000, 100_000)]
-    checks = regressor_make_checks(good, {"UR10": 1e-14}, STARTS)
+    checks = regressor.make_checks(good, {"UR10": 1e-14}, STARTS)
     assert all(check.ok for check in checks)
     assert len(checks) == 3 + 1 + 3
     assert [check.limit for check in checks if "Pinocchio" in check.name] == [1.0, 1.0, 1.0, 1e-10]
 
     bad = [times_of("UR10", 1_000, regressor=10.1), times_of("UR10", 10_000)]
-    bad.append(times_of("UR10", 100_000, **{REGRESSOR_PEER: 0.9}))
-    recompiled = (STARTS[0], Start(1.0, 1.0, 1, 1))
-    failed = {check.name for check in regressor_make_checks(bad, {"UR10": float("nan")}, recompiled) if not check.ok}
+    bad.append(times_of("UR10", 100_000, **{regressor.PEER: 0.9}))
+    recompiled = (STARTS[0], regressor.Start(1.0, 1.0, 1, 1))
+    failed = {check.name for check in regressor.make_checks(bad, {"UR10": float("nan")}, recompiled) if not check.ok}
     assert failed == {
         "UR10, 1000: regressor, times as fast as Pinocchio",
         "UR10, 100000: regressor, times as fast as Pinocchio",
@@ -627,13 +552,13 @@ def test_regressor_checks_hold_the_issues_limits() -> None:
 
 
 def test_tables_hold_every_batch() -> None:
-    text = times_table([times_of("UR10", 1_000), times_of("Panda", 10_000)])
+    text = regressor.times_table([times_of("UR10", 1_000), times_of("Panda", 10_000)])
     assert "UR10, 1000" in text
     assert "Panda, 10000" in text
-    assert starts_table(STARTS).count("\n") == 3
+    assert regressor.starts_table(STARTS).count("\n") == 3
 
 
 def test_the_arms_regressors_are_of_their_shape() -> None:
-    for arm in robots():
+    for arm in regressor.robots():
         still = np.zeros((2, arm.n_joints))
-        assert regressor(arm, still, still, still).shape == (2 * arm.n_joints, 10 * arm.n_joints)
+        assert model.regressor(arm, still, still, still).shape == (2 * arm.n_joints, 10 * arm.n_joints)
