@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
 import jinja2
@@ -40,11 +39,11 @@ class Matrix(NamedTuple):
 
 def page_html(summary: Summary) -> str:
     """Return the page as HTML text that refers to nothing outside itself."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(f"jointbench.{room}") for room in ("testing", "results")])
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, loader=loader)
     environment.filters |= {"outcome": _outcome, "fingerprint": fingerprint}
-    css = _template("results", "report.css") + _template("testing", "hil.css")
-    return environment.from_string(_template("testing", "hil.html")).render(
-        css=css,
+    return environment.get_template("hil.html").render(
+        css="".join(loader.get_source(environment, name)[0] for name in ("report.css", "hil.css")),
         summary=summary,
         warnings=_warnings(summary),
         facts=_facts(summary),
@@ -66,10 +65,6 @@ def page_html(summary: Summary) -> str:
 
 def _outcome(outcome: str) -> str:
     return _OUTCOMES.get(outcome, outcome)
-
-
-def _template(package: str, name: str) -> str:
-    return (resources.files(f"jointbench.{package}") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _facts(summary: Summary) -> tuple[Fact, ...]:
