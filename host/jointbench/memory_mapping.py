@@ -13,7 +13,7 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from jointbench.foreign import regular_file
+from jointbench.files import regular_file
 
 CHUNK_ROWS = 1 << 16
 """Rows processed at a time where the number does not matter."""

@@ -24,10 +24,9 @@ from jointbench.bench import Bench, BenchFile, Clock, open_bench
 from jointbench.cli.console import Console
 from jointbench.cli.main import main
 from jointbench.excitation import Excitation, random_excitation
-from jointbench.files import write_file
+from jointbench.files import sealed_json, write_file
 from jointbench.model import load_robot
 from jointbench.recording import read_result
-from jointbench.sealed import sealed_json
 from jointbench.stopping import STOPPING, exit_code
 from jointwire import State
 from tools.faults.cell import Cell, CellNotRun, StateNotReached, WorkerLost

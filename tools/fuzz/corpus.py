@@ -22,9 +22,9 @@ from jointbench.bench.flash.slots import given_config
 from jointbench.cli.main import main
 from jointbench.errors import JointbenchError
 from jointbench.excitation import read_workspace
+from jointbench.files import sealed_json
 from jointbench.recording import Samples, save_samples
 from jointbench.results import convert
-from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 from jointbench.tests.recording.simulated_run import record
 

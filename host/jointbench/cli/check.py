@@ -13,8 +13,7 @@ from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.errors import ExcitationError
 from jointbench.excitation import Excitation
-from jointbench.foreign import json_values, text_of
-from jointbench.sealed import is_sealed, what_changed
+from jointbench.files import is_sealed, json_values, text_of, what_changed
 
 VERB = "check"
 EXAMPLE = "jointbench check bench.toml --plan excitation.json"

@@ -12,7 +12,7 @@ from serial.tools import list_ports
 
 from jointbench.checks import Result
 from jointbench.cli.console import Console
-from jointbench.foreign import text_of, toml_values
+from jointbench.files import text_of, toml_values
 
 _RUN_FILE, _MODEL = "run.toml", "*model*.json"
 _PLACES = ("", "*/", "runs/*/", "runs/*/*/")

@@ -43,10 +43,9 @@ from jointbench.excitation import (
     random_excitation,
     support_workspace,
 )
-from jointbench.files import write_file
+from jointbench.files import sealed_json, write_file
 from jointbench.model import Robot, base_parameters, load_robot, robot_digests, with_reduced_limits
 from jointbench.results import PlanEvidence, check_picture, plan_picture
-from jointbench.sealed import sealed_json
 
 VERB = "plan"
 EXAMPLE = "jointbench plan cobot6 --out excitation.json"

@@ -9,9 +9,8 @@ import numpy as np
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
 from jointbench.excitation import Excitation, SpeedStairs, Workspace, plan_speed_sweep, read_workspace
-from jointbench.files import write_file
+from jointbench.files import sealed_json, write_file
 from jointbench.model import Robot, hanging_pose, load_robot
-from jointbench.sealed import sealed_json
 
 VERB = "sweep"
 EXAMPLE = "jointbench sweep nursing_arm j2 j4 j6 --hold 0.16 --out pitch.json"

@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.foreign import foreign_code
+from jointbench.files import foreign_code
 from jointbench.identification.estimators import Estimator, Problem, make_estimator
 from jointbench.identification.estimators.estimator import DEFAULT, estimator_options
 from jointbench.identification.friction import FrictionLaws, LawFit, ModelFriction, ModelMemory, fit_with_laws

@@ -14,8 +14,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError
-from jointbench.files import write_file
-from jointbench.foreign import json_values, text_of
+from jointbench.files import is_sealed, json_values, sealed_json, text_of, what_changed, write_file
 from jointbench.identification.delay import Delay, given_delay
 from jointbench.identification.friction import ModelFriction, ModelMemory
 from jointbench.identification.judgement import TorqueError, TorqueInformation
@@ -39,7 +38,6 @@ from jointbench.model import (
     base_parameters,
 )
 from jointbench.model.compensation import KINDS
-from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from jointbench.arrays import Vector3
 from jointbench.errors import FileError
-from jointbench.foreign import number, regular_file, text_of, toml_values
+from jointbench.files import number, regular_file, text_of, toml_values
 
 NAMES = "a name is 1 to 64 letters, digits and any of _ . - (and not dots alone)"
 _NAME = re.compile(r"(?!\.+$)[\w.-]{1,64}")

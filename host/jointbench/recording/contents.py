@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jointbench.bench import JointSettings, Ledger, Tally, board_ratios, butterworth_registers, motor_settings
-from jointbench.foreign import bytes_of, json_values
+from jointbench.files import bytes_of, json_values
 from jointbench.model import Drive, Robot
 from jointbench.recording.record_file import Damage, Record, RecordKind, scan_records
 from jointbench.recording.run_directory import EVENTS

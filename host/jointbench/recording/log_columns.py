@@ -15,7 +15,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError
-from jointbench.foreign import regular_file
+from jointbench.files import regular_file
 from jointbench.recording.log_table import PARQUET, first_messages, first_rows, is_bag
 
 Quantity = Literal["position", "velocity", "torque", "current", "time", "other", "unknown"]

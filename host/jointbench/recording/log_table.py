@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.extras import need
-from jointbench.foreign import bytes_of, foreign_code, number, regular_file
+from jointbench.files import bytes_of, foreign_code, number, regular_file
 from jointbench.recording.mapping import LogFile
 
 if TYPE_CHECKING:

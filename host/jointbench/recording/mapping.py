@@ -48,7 +48,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError, RobotError
-from jointbench.foreign import text_of, toml_values
+from jointbench.files import text_of, toml_values
 from jointbench.model import Robot, library_names, load_robot, split_reference
 from jointbench.model.table import Table
 

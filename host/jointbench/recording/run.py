@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jointbench.bench import BoardClock, Ledger
 from jointbench.errors import ExcitationError, RunError
-from jointbench.foreign import text_of
+from jointbench.files import text_of
 from jointbench.model import Robot
 from jointbench.recording.decode import Recording, decode_recording
 from jointbench.recording.run_directory import (

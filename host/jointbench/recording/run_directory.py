@@ -16,11 +16,9 @@ import tomli_w
 
 from jointbench.bench import Ledger
 from jointbench.errors import RunError
-from jointbench.files import sync, write_file
-from jointbench.foreign import bytes_of, json_values, text_of, toml_values
+from jointbench.files import bytes_of, is_sealed, json_values, sync, text_of, toml_values, what_changed, write_file
 from jointbench.model import Robot, chain_of, library_names, load_robot, split_reference
 from jointbench.model.urdf import read_urdf
-from jointbench.sealed import is_sealed, what_changed
 
 VERSION = 1
 PROVENANCE, SCHEMA = "run.toml", "schema.json"

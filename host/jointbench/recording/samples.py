@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import RunError, ShapeError
-from jointbench.files import replacing
-from jointbench.foreign import regular_file
+from jointbench.files import regular_file, replacing
 from jointbench.memory_mapping import chunks, map_file, read_rows
 from jointbench.model import CORNERS
 from jointbench.signals import BoardFilter

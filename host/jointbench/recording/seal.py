@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jointbench.errors import FileNotWritten, RunError
-from jointbench.files import write_file
-from jointbench.foreign import bytes_of, json_values, regular_file, toml_values
+from jointbench.files import bytes_of, json_values, regular_file, sealed_json, toml_values, write_file
 from jointbench.recording.run_directory import (
     CONVERTED,
     EVENTS,
@@ -29,7 +28,6 @@ from jointbench.recording.run_directory import (
     SCHEMA,
     read_result,
 )
-from jointbench.sealed import sealed_json
 
 MEASURED = (FRAMES, SAMPLES, CONVERTED)
 """Files of what was measured, which nobody may edit."""

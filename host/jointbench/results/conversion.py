@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jointbench.errors import FileError, FitError
-from jointbench.files import write_file
-from jointbench.foreign import foreign_code, toml_values
+from jointbench.files import foreign_code, toml_values, write_file
 from jointbench.model import split_reference
 from jointbench.recording import (
     CONVERTED,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.errors import FileError
-from jointbench.foreign import json_values, text_of
+from jointbench.files import json_values, text_of
 from jointbench.memory_mapping import chunks, read_rows, scratch_array
 from jointbench.model import CORNERS, Robot
 from jointbench.recording import EVENTS, MAPPING, PROVENANCE, RESULT, ROBOT, ROBOT_URDF, SCHEMA, Run, Samples

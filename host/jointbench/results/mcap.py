@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from jointbench.errors import FileError
 from jointbench.extras import need
-from jointbench.files import replacing
-from jointbench.foreign import json_values, regular_file, text_of
+from jointbench.files import json_values, regular_file, replacing, text_of
 from jointbench.memory_mapping import chunks, map_file
 from jointbench.recording import EVENTS, FRAMES, RecordKind, Run, Samples, read_records, schema_said
 from jointbench.results.converted_run import QUANTITIES, About, about_text, empty_fields, read_about, rows_of

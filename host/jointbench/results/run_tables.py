@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.errors import FileError
 from jointbench.extras import need
-from jointbench.files import replacing, write_file
-from jointbench.foreign import json_values, regular_file, text_of
+from jointbench.files import json_values, regular_file, replacing, text_of, write_file
 from jointbench.memory_mapping import chunks, release_pages
 from jointbench.recording import Run, Samples
 from jointbench.results.converted_run import About, Column, about_text, empty_fields, read_about, rows_of

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
-from jointbench.files import write_file
-from jointbench.foreign import bytes_of
+from jointbench.files import bytes_of, write_file
 from jointbench.model import Joint, Link, Robot, forward_kinematics, load_robot
 from jointbench.model.joint import as_matrix
 from jointbench.results.full_model import FullModel, JointDrive

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jointbench.errors import FileNotWritten
-from jointbench.files import write_file
-from jointbench.foreign import json_values, text_of
+from jointbench.files import json_values, text_of, write_file
 from jointbench.testing.record import FACTS, Record, failed_collection, note, noted, noted_of_session, record_of
 from jointbench.testing.session import LIVE, SESSION, BenchOptions, urls_in
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jointbench.errors import BenchLost, BoardLost, BoardSilent, FileError
-from jointbench.files import write_file
-from jointbench.foreign import text_of, toml_values
+from jointbench.files import text_of, toml_values, write_file
 from jointbench.testing.tiers import FEATURES, SETTING, known_features
 
 if TYPE_CHECKING:

@@ -2,18 +2,24 @@
 
 import ast
 import errno
+import json
 import os
 import re
 import resource
+import shutil
 import signal
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import jointbench
-from jointbench.errors import FileNotWritten
-from jointbench.files import replacing, write_file
+from jointbench.cli.main import main
+from jointbench.errors import FileNotWritten, FitError, RobotError
+from jointbench.files import bytes_of, foreign_code, json_values, number, replacing, text_of, toml_values, write_file
+from jointbench.model import load_robot
+from jointbench.tests.recording.simulated_run import record
 
 HOST = Path(jointbench.__file__).parent
 
@@ -150,3 +156,161 @@ def test_nothing_else_writes_files() -> None:
 def test_who_writes_by_itself_is_found() -> None:
     found = list(writes(ast.parse("path.write_text('')\nopen(path, 'w')\npath.open('rb')\nf.open(mode='ab')")))
     assert found == [1, 2, 4]
+
+
+class Panic(BaseException):
+    """Like those of Rust, which are no Exception."""
+
+
+@pytest.mark.parametrize("thrown", [Panic("index out\nof bounds"), KeyError("x"), RecursionError(), MemoryError("1 T")])
+def test_whatever_foreign_code_throws_is_one_kind_of_error(thrown: BaseException) -> None:
+    words = "" if isinstance(thrown, RecursionError) else ": "
+    expected = rf"^arm.x cannot be read: {type(thrown).__name__}{words}.*; write it anew$"
+    with pytest.raises(FitError, match=expected), foreign_code(FitError, "arm.x cannot be read", "write it anew"):
+        raise thrown
+
+
+@pytest.mark.parametrize("thrown", [KeyboardInterrupt(), SystemExit(143), RobotError("x"), FileNotFoundError()])
+def test_what_stops_a_program_or_has_a_name_passes(thrown: BaseException) -> None:
+    with pytest.raises(type(thrown)), foreign_code(FitError, "arm.x", "write it anew"):
+        raise thrown
+
+
+def test_mistakes_of_ours_do_not_pass_for_those_of_others() -> None:
+    with pytest.raises(KeyError), foreign_code(FitError, "arm.x", "write it anew", (ArithmeticError,)):
+        raise KeyError("ours")
+
+
+DIGITS = 5000 * "9"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"x = {DIGITS}", "it has an integer of too many digits"),
+        ("x = " + 3000 * "[" + 3000 * "]", "it is nested too deeply"),
+        ("y = 1\n" + 50_000 * "a." + "b = 1", "line 2 has a key of more than 64 parts"),
+        ("[" + 500 * "a . " + "b]", "line 1 has a key of more than 64 parts"),
+        ("x = ", "Invalid value"),
+    ],
+)
+def test_toml_beyond_all_use(text: str, reason: str) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match=reason):
+        toml_values(text)
+    assert toml_values("a.b.c = 0.1") == {"a": {"b": {"c": 0.1}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f'{{"x": {DIGITS}}}', "it has an integer of too many digits"),
+        (100_000 * "[", "it is nested too deeply"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_json_beyond_all_use(text: str, reason: str) -> None:
+    with pytest.raises(json.JSONDecodeError, match=reason):
+        json_values(text)
+
+
+@pytest.mark.parametrize("text", ["1_0", "١٢", "1,5", "", "0x10", "１"])
+def test_what_looks_like_a_number_and_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no number|could not convert"):
+        number(text)
+    assert (number(" -1.5e3 "), number("inf")) == (-1500.0, float("inf"))
+
+
+def test_a_pipe_or_a_device_is_no_file(tmp_path: Path) -> None:
+    """Reading a pipe would wait for ever, and /dev/zero has no end."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="it is a pipe or a device"):
+            bytes_of(path)
+    with pytest.raises(IsADirectoryError):
+        text_of(tmp_path)
+
+
+@pytest.fixture
+def five_seconds() -> Iterator[None]:
+    """Whoever waits for a pipe would wait for ever."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError("it waits for a pipe")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(5)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("verb", ["doctor", "info"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_runs_file_that_is_none_is_named_and_not_waited_for(
+    verb: str, kind: str, tmp_path: Path, five_seconds: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = record(tmp_path / "whole")
+    for file in sorted(path.name for path in whole.iterdir()):
+        run = tmp_path / file
+        shutil.copytree(whole, run)
+        (run / file).unlink()
+        if kind == "pipe":
+            os.mkfifo(run / file)
+        elif kind == "device":
+            (run / file).symlink_to("/dev/zero")
+        else:
+            (run / file).mkdir()
+        code = main([verb, str(run)])
+        said = "".join(capsys.readouterr())
+        assert code in (0, 1, 2), said
+        assert verb == "info" or (code == 1 and file in said)  # what info does not need may be anything
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet", "log.mcap", "log.db3", "arm.urdf", "model.json"])
+def test_a_pipe_in_the_place_of_a_users_file_is_one_sentence(
+    name: str, tmp_path: Path, five_seconds: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / name)
+    path = str(tmp_path / name)
+    propose = ["import", "--robot", "cobot6", "--log", path, "--propose", str(tmp_path / "mapping.toml")]
+    by_name = {"arm.urdf": ["info", path], "model.json": ["export", path, "--out", str(tmp_path / "o.h")]}
+    assert main(by_name.get(name, propose)) == 2
+    assert name in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("modules", ["٣", "1_0", DIGITS, "0", "-1"])
+def test_a_chain_has_a_plain_number_of_joints(modules: str) -> None:
+    with pytest.raises(RobotError, match="give a whole number from 1 to 6"):
+        load_robot(f"cobot6:{modules}")
+
+
+VELOCITIES = "velocity_rad_s,torque_Nm\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "command", "said"),
+    [
+        ("arm.toml", f"version = {DIGITS}", ["info", "arm.toml"], "integer of too many digits"),
+        ("arm.toml", 50_000 * "a." + "b = 1", ["info", "arm.toml"], "key of more than 64 parts"),
+        ("bench.toml", f"version = {DIGITS}", ["list", "bench.toml"], "integer of too many digits"),
+        ("log.toml", f"version = {DIGITS}", ["import", "log.toml"], "integer of too many digits"),
+        ("p.json", 100_000 * "[", ["run", "bench.toml", "--plan", "p.json"], "it is nested too deeply"),
+        ("m.json", 100_000 * "[", ["export", "m.json", "--out", "o.h"], "it is nested too deeply"),
+        ("f.csv", VELOCITIES + '1,"2\n' + 200_000 * "3", ["friction", "f.csv"], "is there a stray quote before it?"),
+        ("f.csv", VELOCITIES + "1,2\n2,1e300\n3,4\n", ["friction", "f.csv"], "1e+300 is beyond all that is measured"),
+        ("f.csv", '"' + 200_000 * "v" + "\n1,2\n", ["friction", "f.csv"], "is there a stray quote in it?"),
+        ("f.csv", VELOCITIES + "1,1_0\n", ["friction", "f.csv"], "'1_0' is not a number"),
+        ("f.csv", VELOCITIES + "1,\0\n", ["friction", "f.csv"], "is not a number"),
+    ],
+)
+def test_each_is_one_sentence_of_the_command(
+    name: str, content: str, command: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(command) == 2
+    refused = capsys.readouterr().err
+    assert said in refused
+    assert len(refused) < 2000
+    assert name in refused

@@ -10,10 +10,9 @@ import pytest
 from jointbench.cli.check import read_plan
 from jointbench.errors import ExcitationError, FileError
 from jointbench.excitation import random_excitation
-from jointbench.files import write_file
+from jointbench.files import is_sealed, sealed_json, what_changed, write_file
 from jointbench.identification import fit, load_model
 from jointbench.model import load_robot
-from jointbench.sealed import is_sealed, sealed_json, what_changed
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 VALUES = {"name": "arm", "parameters": [1.0, 2.5e-7, None], "robot": {"joints": ["j1"]}}

@@ -14,8 +14,7 @@ from typing import Any, cast
 from jointbench.bench.flash.board_files import BoardFiles
 from jointbench.bench.flash.image import MANIFEST, NEW_SIGNATURES, POINTER, SIGNATURES, VERSION, Key, image_sha256
 from jointbench.errors import FlashError
-from jointbench.files import sync, write_file
-from jointbench.foreign import json_values, text_of
+from jointbench.files import json_values, sync, text_of, write_file
 from jointwire import BY_NAME
 
 SLOTS = ("a", "b")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError, FitError
-from jointbench.foreign import regular_file
+from jointbench.files import regular_file
 from jointbench.recording import LogFile, read_csv_table
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
-from jointbench.foreign import foreign_code
+from jointbench.files import foreign_code
 from jointbench.identification.friction.data import FrictionData
 from jointbench.identification.friction.law import Law
 from jointbench.identification.friction.terms import laws_for

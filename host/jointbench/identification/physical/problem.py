@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError, NumericalError
-from jointbench.foreign import foreign_code
+from jointbench.files import foreign_code
 from jointbench.identification.physical.physical_parameters import BaseEstimate, PhysicalParameters
 from jointbench.identification.physical.pseudo_inertia import (
     PRIORS,

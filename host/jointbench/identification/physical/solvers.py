@@ -17,7 +17,7 @@ from scipy import sparse
 
 from jointbench.arrays import Array
 from jointbench.errors import NumericalError
-from jointbench.foreign import foreign_code
+from jointbench.files import foreign_code
 from jointbench.identification.physical.pseudo_inertia import UNIT, Prior, as_matrix, as_vector
 
 _ROWS, _COLUMNS = np.tril_indices(4)

@@ -12,8 +12,7 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.errors import FileError
-from jointbench.files import write_file
-from jointbench.foreign import json_values, text_of
+from jointbench.files import is_sealed, json_values, sealed_json, text_of, what_changed, write_file
 from jointbench.identification.judgement import (
     GOOD_RELATIVE_ERROR,
     POOR_RELATIVE_ERROR,
@@ -28,7 +27,6 @@ from jointbench.identification.zero_moment_point.reduced_parameters import (
 )
 from jointbench.identification.zero_moment_point.stance import Calibration, Stance
 from jointbench.model import Robot
-from jointbench.sealed import is_sealed, sealed_json, what_changed
 
 _AT_BOUND = 1e-6
 """Of the room between bounds: solvers stop so close to one that holds a parameter."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from jointbench.cli.main import main
+from jointbench.files import sealed_json
 from jointbench.identification import fit
 from jointbench.recording import open_run
-from jointbench.sealed import sealed_json
 from jointbench.tests.identification.test_fleet import ARM, NAMES, make_run, true_parameters
 from jointbench.tests.results.page_text import Page
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FileError
+from jointbench.files import sealed_json
 from jointbench.identification import FitSettings, Model, fit, load_model
 from jointbench.identification.model_file import plain, robot_from, robot_values
 from jointbench.model import load_robot
-from jointbench.sealed import sealed_json
 from jointbench.tests.identification.synthetic import arm, synthetic_run
 
 LIBRARY = sorted(

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from jointbench.errors import FileError, RobotError
+from jointbench.files import sealed_json
 from jointbench.identification.judgement import Verdict
 from jointbench.identification.zero_moment_point import ReducedParameters
 from jointbench.identification.zero_moment_point.estimate import ZmpEstimate, judge_reduced, load_stance_estimate
 from jointbench.model import Link, floating_standard_parameters, load_robot
-from jointbench.sealed import sealed_json
 from jointbench.tests.identification.zero_moment_point.simulated_stance import biped, simulated_stance
 
 ROBOT = load_robot("gorobot2")
