@@ -237,24 +237,25 @@ class Walk:
 
 def walk_fit(folder: Path) -> Walk:
     """Fit a recording of the library's cobot6 by defaults."""
-    import jointbench as jb
+    from jointbench.identification import fit
+    from jointbench.recording import open_run
 
-    run = jb.open_run(_example(folder))
+    run = open_run(_example(folder))
     walk = Walk()
     with walk.on():
-        jb.fit(run)
+        fit(run)
     return walk
 
 
 def walk_open_run(folder: Path) -> Walk:
     """Open a run that boards recorded, and take its samples."""
-    import jointbench as jb
+    from jointbench.recording import open_run
     from jointbench.tests.recording.simulated_run import record
 
     path = record(folder / "recorded")
     walk = Walk()
     with walk.on():
-        _ = jb.open_run(path).samples
+        _ = open_run(path).samples
     return walk
 
 
