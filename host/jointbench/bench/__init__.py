@@ -8,6 +8,7 @@ from jointbench.bench.client import RegisterName
 from jointbench.bench.clock import Clock, LockstepClock, WallClock
 from jointbench.bench.connections import Connections
 from jointbench.bench.feed import FeedClient, open_feed
+from jointbench.bench.gate import PointToPoint, Trajectory, trajectory_knots
 from jointbench.bench.identity import FOOT_CHANNELS, Facts, Identity
 from jointbench.bench.inspection import BoardFinding, check_up
 from jointbench.bench.ledger import DEFAULT_LOSS_LIMIT, BoardLedger, Ledger
@@ -17,7 +18,6 @@ from jointbench.bench.settings import JointSettings, butterworth_registers, defa
 from jointbench.bench.subscribers import Progress, ProgressCallback, Sink, Subscriber
 from jointbench.bench.sync import BoardClock, Exchange, Pulse, board_clock, tie_by_pulses
 from jointbench.bench.tally import Tally
-from jointbench.bench.trajectory import PointToPoint, Trajectory, trajectory_knots
 
 __all__ = [
     "DEFAULT_LOSS_LIMIT",

@@ -17,6 +17,7 @@ from jointbench.bench.bench_file import BenchFile, read_bench_file
 from jointbench.bench.board import Board
 from jointbench.bench.clock import Clock
 from jointbench.bench.connections import Connections
+from jointbench.bench.gate import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.bench.identity import Facts, Identity
 from jointbench.bench.ledger import Ledger
 from jointbench.bench.line import Line
@@ -25,7 +26,6 @@ from jointbench.bench.playback import play
 from jointbench.bench.settings import JointSettings, default_settings, motor_settings, stream_registers
 from jointbench.bench.shared_line import check_load
 from jointbench.bench.subscribers import ProgressCallback, Sink, Subscriber
-from jointbench.bench.trajectory import THERE, Trajectory, check_repeats, pose_within_reach
 from jointbench.errors import BenchLost, BoardError, BoardSilent, FileError
 from jointbench.model import Robot, load_robot
 from jointwire import Frame, State, decode_samples, own_schema

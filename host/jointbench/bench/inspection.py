@@ -19,8 +19,8 @@ from jointbench.bench.fitness import (
     position_findings,
     settings_findings,
 )
+from jointbench.bench.gate import Trajectory
 from jointbench.bench.settings import default_settings
-from jointbench.bench.trajectory import Trajectory
 from jointbench.errors import BoardError, BoardRefused
 from jointbench.model import Robot, load_robot
 
@@ -39,7 +39,7 @@ def check_up(file: BenchFile, plan: Trajectory | None = None, seconds: float = 1
         What was found, board by board in the order of the file.
 
     Raises:
-        FileError, RobotError, FileError: the file, or its robot, is wrong.
+        FileError, RobotError: the file, or its robot, is wrong.
         BenchLost: the virtual bench does not answer.
     """
     robot = load_robot(file.robot)

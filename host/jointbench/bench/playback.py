@@ -12,12 +12,12 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from jointbench.bench.gate import Trajectory, check_repeats, trajectory_knots
 from jointbench.bench.identity import Facts
 from jointbench.bench.ledger import Ledger
 from jointbench.bench.motion_watch import STANDING_SAMPLES, FallWatch, Peaks
 from jointbench.bench.subscribers import Progress, ProgressCallback, Sink
 from jointbench.bench.sync import Exchange, board_clock
-from jointbench.bench.trajectory import Trajectory, check_repeats, trajectory_knots
 from jointbench.errors import BenchLost, BoardError, BoardFault, BoardSilent
 from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Frame, State, Trip

@@ -94,7 +94,7 @@ def create_run_directory(
 
     Raises:
         RunError: the directory exists already or cannot be made, or `robot` is missing.
-        RobotError, FileError, RobotError: the robot cannot be loaded.
+        RobotError, FileError: the robot cannot be loaded.
     """
     if "robot" not in provenance:
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
