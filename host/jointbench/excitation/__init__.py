@@ -10,9 +10,8 @@ from jointbench.excitation.limits.certificate import Certificate, certify, motio
 from jointbench.excitation.limits.motion_limits import USABLE_MOTION, Limit, Motion
 from jointbench.excitation.limits.torque_limits import USABLE_TORQUE, TorqueLimit, torque_limit, usable_limits
 from jointbench.excitation.limits.workspace import DEFAULT_CLEARANCE, Workspace, WorkspacePoint, read_workspace
-from jointbench.excitation.objectives.information import Information
+from jointbench.excitation.objectives.information import Information, WeakParameters, weak_parameters
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
-from jointbench.excitation.objectives.weak_parameters import WeakParameters, weak_parameters
 from jointbench.excitation.plan import (
     DEFAULT_STARTS,
     check_samples,

@@ -58,17 +58,17 @@ class JointMargins:
     def scaled(self, share: float) -> JointMargins:
         """Margins of the motion at a share of its size about home: of the position at least, of the torque unknown."""
 
-        def of(value: float | None, whole: float = 1.0) -> float | None:
-            return None if value is None else whole - share * (whole - value)
+        def scaled_margin(value: float | None, upper: float = 1.0) -> float | None:
+            return None if value is None else upper - share * (upper - value)
 
         return replace(
             self,
             velocity=1.0 - share * (1.0 - self.velocity),
             acceleration=1.0 - share * (1.0 - self.acceleration),
             torque=None,
-            jerk=of(self.jerk),
-            position_coverage=of(self.position_coverage, 0.0),
-            velocity_coverage=of(self.velocity_coverage, 0.0),
+            jerk=scaled_margin(self.jerk),
+            position_coverage=scaled_margin(self.position_coverage, 0.0),
+            velocity_coverage=scaled_margin(self.velocity_coverage, 0.0),
         )
 
 
@@ -118,7 +118,7 @@ def space_margins(limits: Sequence[Limit], motion: Motion) -> dict[str, float]:
         if isinstance(limit, SpaceLimit):
             usage = limit.usage(motion).max(axis=0).tolist()
             distances |= {name: limit.distance(k, usage[k]) for k, name in enumerate(limit.names)}
-    return dict(sorted(distances.items(), key=lambda each: each[1]))
+    return dict(sorted(distances.items(), key=lambda item: item[1]))
 
 
 def _torque(robot: Robot, limit: TorqueLimit | None, motion: Motion) -> list[float | None]:
@@ -144,13 +144,13 @@ def _reversals(velocity: Array) -> int:
 
 @dataclass(frozen=True)
 class Support:
-    """The room in a sole that a motion in single support keeps to, and how it does.
+    """The region of a sole that a motion in single support keeps its zero-moment point in, and its margins.
 
     Attributes:
         foot: that it stands on.
         margin: what is kept free of the sole, before and behind, and at either side [m].
         zmp_offset: what the real zero-moment point is beside the predicted one, forward and left [m].
-        room: that the predicted point leaves inside the margin at its nearest [m]; negative outside.
+        room: distance that the predicted point leaves inside the margin at its nearest [m]; negative outside.
         distance: of the predicted point from the sole's edge at its nearest [m].
         friction: that the ground must have: largest horizontal force over the vertical one.
         lightest: smallest vertical force over the weight.
@@ -358,7 +358,7 @@ class Excitation:
                 objective_value=None if value is None else float(value),
                 distances={str(name): float(room) for name, room in dict(values.get("distances_m", {})).items()},
                 support=Support.from_dict(values["support"]) if "support" in values else None,
-                digests={str(part): str(digest) for part, digest in dict(values.get("robot_digests", {})).items()},
+                digests={str(name): str(digest) for name, digest in dict(values.get("robot_digests", {})).items()},
                 not_checked=str(values.get("not_checked", "")),
             )
         except KeyError as error:

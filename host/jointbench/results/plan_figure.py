@@ -239,8 +239,8 @@ def _draw_weak(axes: Axes, evidence: PlanEvidence) -> None:
     """A bar for each poorly excited parameter, the worst on top, under what it is hard to tell from."""
     weak = evidence.weak
     relative = weak.judged_by == "relative_sigma"
-    _title(axes, f"poorly excited: {len(weak.found)} of {weak.n_parameters} parameters")
-    shown = weak.found[:_MOST_WEAK]
+    _title(axes, f"poorly excited: {len(weak.parameters)} of {weak.n_parameters} parameters")
+    shown = weak.parameters[:_MOST_WEAK]
     values = [100.0 * (each.relative_sigma or 0.0) if relative else each.inflation for each in shown]
     limit = 100.0 * weak.limit if relative else weak.limit
     axes.barh(np.arange(len(shown)), values, color=PALETTE.predicted, alpha=0.75, height=0.22)
@@ -264,8 +264,10 @@ def _draw_weak(axes: Axes, evidence: PlanEvidence) -> None:
     axes.set_xlabel(what, color=PALETTE.muted, fontsize=9, labelpad=2)
     if not shown:
         axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", va="center", color=PALETTE.muted)
-    elif len(weak.found) > len(shown):
-        axes.set_xlabel(f"{what}; {len(weak.found) - len(shown)} more", color=PALETTE.muted, fontsize=9, labelpad=2)
+    elif len(weak.parameters) > len(shown):
+        axes.set_xlabel(
+            f"{what}; {len(weak.parameters) - len(shown)} more", color=PALETTE.muted, fontsize=9, labelpad=2
+        )
 
 
 def _poses(evidence: PlanEvidence) -> ArmPoses:

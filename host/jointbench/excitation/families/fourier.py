@@ -140,8 +140,8 @@ class RestToRestFourier:
 
     def weights_of(self, sine: Array, cosine: Array) -> Array:
         """Weights, shape (n_joints, size), of coefficients that satisfy the boundary conditions."""
-        across = self._null_spaces
-        return np.hstack([sine @ across[0], cosine @ across[1]])
+        null_spaces = self._null_spaces
+        return np.hstack([sine @ null_spaces[0], cosine @ null_spaces[1]])
 
     def evaluate(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         """Values of phi and its first `order` derivatives at times [s], shape (n_times, size) each."""
@@ -166,8 +166,8 @@ class RestToRestFourier:
     def sample_times(self, samples: int) -> Array:
         """Times [s] spread over what repeats, none of them at its ends, nor halfway where odd harmonics all turn."""
         repeated = self.repetition
-        turns = bool(np.all(self.orders / repeated.times % 2 == 1))
-        return times_between(np.linspace(0.0, repeated.period, 3 if turns else 2).tolist(), samples)
+        odd_only = bool(np.all(self.orders / repeated.times % 2 == 1))
+        return times_between(np.linspace(0.0, repeated.period, 3 if odd_only else 2).tolist(), samples)
 
 
 def _orthogonal_to(row: Array) -> Array:
@@ -277,8 +277,8 @@ class RampedFourier:
         into = septic_values(time[entering] / self.ramp, self.ramp, order)
         back = septic_values((time[leaving] - leaves) / self.ramp, self.ramp, order)
         ramp_in, ramp_out = self._ramps
-        for whole, part, first, last in zip(values, series, into, back, strict=True):
-            whole[intersample_bound], whole[entering], whole[leaving] = part, first @ ramp_in, last @ ramp_out
+        for phi, phi_series, first, last in zip(values, series, into, back, strict=True):
+            phi[intersample_bound], phi[entering], phi[leaving] = phi_series, first @ ramp_in, last @ ramp_out
         return values
 
     def grid(self, step: float) -> Array:

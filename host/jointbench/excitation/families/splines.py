@@ -36,7 +36,7 @@ _SUBDIVISIONS = 4
 """Number of halvings of a piece before its coefficients are taken as bounds: 16 parts are within a few percent."""
 
 _QUINTIC_DEGREE = HIGHEST_DERIVATIVE
-_PIECES = _QUINTIC_DEGREE + 1
+_N_COEFFICIENTS = _QUINTIC_DEGREE + 1
 """Steps that one spline covers, and splines that are not zero in one step."""
 
 _MOST_STEPS = 20_000
@@ -108,11 +108,11 @@ def _differences(order: int) -> Array:
 @cache
 def _subdivision(degree: int) -> Array:
     """Matrices from coefficients to those of equal parts (de Casteljau), (n_parts, degree + 1, degree + 1)."""
-    left = np.array([[comb(j, i) / 2.0**j for i in range(degree + 1)] for j in range(degree + 1)])
-    right = left[::-1, ::-1]
+    first_half = np.array([[comb(j, i) / 2.0**j for i in range(degree + 1)] for j in range(degree + 1)])
+    second_half = first_half[::-1, ::-1]
     matrices = np.eye(degree + 1)[None]
     for _ in range(_SUBDIVISIONS):
-        matrices = np.concatenate([left @ matrices, right @ matrices])
+        matrices = np.concatenate([first_half @ matrices, second_half @ matrices])
     return matrices
 
 
@@ -230,8 +230,10 @@ class UniformSpline:
 
     def __post_init__(self) -> None:
         """Refuse impossible splines."""
-        if not _PIECES <= self.steps <= _MOST_STEPS:
-            raise ExcitationError(f"steps = {self.steps}: a spline needs at least {_PIECES}, and at most {_MOST_STEPS}")
+        if not _N_COEFFICIENTS <= self.steps <= _MOST_STEPS:
+            raise ExcitationError(
+                f"steps = {self.steps}: a spline needs at least {_N_COEFFICIENTS}, and at most {_MOST_STEPS}"
+            )
         check_duration("duration", self.duration, "95 s is usual")
 
     @property
@@ -262,7 +264,7 @@ class UniformSpline:
     @property
     def nodes(self) -> Array:
         """Times at which one spline each is largest [s], shape (size,): `through` gives the values there."""
-        return self.step * (np.arange(self.size, dtype=np.float64) + 0.5 * _PIECES)
+        return self.step * (np.arange(self.size, dtype=np.float64) + 0.5 * _N_COEFFICIENTS)
 
     def through(self, values: Array, pendulum: float = 0.0) -> Array:
         """Weights, shape (n_joints, size), of the motion x = q - home with x - pendulum x'' = values at the nodes.
@@ -296,9 +298,9 @@ class UniformSpline:
         check_order(order)
         position = (np.asarray(time, dtype=np.float64) % self.duration) / self.step
         piece = np.minimum(position.astype(np.intp), self.steps - 1)
-        powers = np.vander(position - piece, _PIECES, increasing=True)
+        powers = np.vander(position - piece, _N_COEFFICIENTS, increasing=True)
         padded = np.pad(weights.T, ((_QUINTIC_DEGREE, _QUINTIC_DEGREE), (0, 0)))
-        active_weights = padded[piece[:, None] + np.arange(_PIECES)]
+        active_weights = padded[piece[:, None] + np.arange(_N_COEFFICIENTS)]
         return tuple(
             np.einsum("nk,nkj->nj", powers @ (_piece_polynomials(k) / self.step**k), active_weights)
             for k in range(order + 1)
@@ -325,12 +327,12 @@ class UniformSpline:
 @cache
 def _piece_polynomials(order: int) -> Array:
     """Derivatives by the share x of a step of the six splines that act in it, shape (6 powers of x, 6 splines)."""
-    basis_spline = BSpline.basis_element(np.arange(_PIECES + 1.0))
+    basis_spline = BSpline.basis_element(np.arange(_N_COEFFICIENTS + 1.0))
     # The spline that began j steps ago is in its piece j: Taylor's series about where that begins.
-    matrix = np.zeros((_PIECES, _PIECES))
-    for spline in range(_PIECES):
+    matrix = np.zeros((_N_COEFFICIENTS, _N_COEFFICIENTS))
+    for spline in range(_N_COEFFICIENTS):
         age = _QUINTIC_DEGREE - spline
-        for power in range(_PIECES - order):
+        for power in range(_N_COEFFICIENTS - order):
             value = float(
                 basis_spline.derivative(power + order)(age + 1e-12 if power + order == _QUINTIC_DEGREE else age)
             )

@@ -68,7 +68,7 @@ class SpaceLimit(Limit, Protocol):
     """A limit in space, whose usage has a distance behind it."""
 
     def distance(self, scalar: int, usage: float) -> float:
-        """Room that is left at a usage [m], below 0 where the limit is broken."""
+        """Clearance at a usage [m], below 0 where the limit is broken."""
         ...
 
 

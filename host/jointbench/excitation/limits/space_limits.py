@@ -87,11 +87,18 @@ class Reach:
         """Largest distance of each body's origin from its parent's [m], shape (n_links,)."""
         at_home = self.robot.all_positions(self.home[None])[0]
         lengths: list[float] = []
-        for joint, position, moved in zip(self.robot.joints, at_home.tolist(), excursion.tolist(), strict=True):
+        for joint, position, largest_excursion in zip(
+            self.robot.joints, at_home.tolist(), excursion.tolist(), strict=True
+        ):
             rotation, origin = joint.placement
             slide = rotation @ joint.axis * (joint.kind == "prismatic")
             # The distance is a convex function of the position: largest at one end.
-            lengths.append(max(float(np.linalg.norm(origin + (position + side) * slide)) for side in (-moved, moved)))
+            lengths.append(
+                max(
+                    float(np.linalg.norm(origin + (position + side) * slide))
+                    for side in (-largest_excursion, largest_excursion)
+                )
+            )
         return np.array(lengths)
 
 
@@ -116,8 +123,11 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     >>> unique_names(["base", "arm", "arm"])
     ('base', 'arm', 'arm (2)')
     """
-    counts = [names[: i + 1].count(name) for i, name in enumerate(names)]
-    return tuple(name if count == 1 else f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+    occurrences = [names[: i + 1].count(name) for i, name in enumerate(names)]
+    return tuple(
+        name if occurrence == 1 else f"{name} ({occurrence})"
+        for name, occurrence in zip(names, occurrences, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -147,7 +157,7 @@ class Face:
 class FaceLimit:
     """Share of the way from home to each face: 0 at home, 1 where it is touched; above 1 where home is beyond it.
 
-    usage = 1 - room / |room at home|, room = side * (at - position along the axis) - radius.
+    usage = 1 - clearance / |clearance at home|, clearance = side * (at - position along the axis) - radius.
 
     Attributes:
         robot: the kinematic tree.
@@ -185,7 +195,7 @@ class FaceLimit:
         return np.minimum(step / 2.0 * speed, step * step / 8.0 * acceleration) / self._home_clearance
 
     def distance(self, scalar: int, usage: float) -> float:
-        """Room in front of a face [m], below 0 beyond it."""
+        """Clearance in front of a face [m], below 0 beyond it."""
         return float((1.0 - usage) * self._home_clearance[scalar])
 
     def describe(self, scalar: int, usage: float) -> str:
@@ -253,8 +263,8 @@ class PlacedBox:
 def faces_of_box(box: PlacedBox) -> tuple[Face, ...]:
     """The faces that a box has."""
     return tuple(
-        Face(f"{word} {'xyz'[axis]} of point {box.point!r}", box.joint, box.local, 0.0, axis, side, corner[axis])
-        for side, word, corner in ((-1, "lowest", box.lowest), (1, "highest", box.highest))
+        Face(f"{corner_name} {'xyz'[axis]} of point {box.point!r}", box.joint, box.local, 0.0, axis, side, corner[axis])
+        for side, corner_name, corner in ((-1, "lowest", box.lowest), (1, "highest", box.highest))
         for axis in range(3)
         if math.isfinite(corner[axis])
     )
@@ -363,8 +373,8 @@ class CollisionLimit:
     def describe(self, scalar: int, usage: float) -> str:
         """Describe it, such as "capsules 'forearm' and 'base' come within 0.003 m of each other, 0.02 m must be …"."""
         gap = self.distance(scalar, usage) + self.clearance
-        how = f"come within {gap:.6g} m of each other" if gap >= 0.0 else f"overlap by {-gap:.6g} m"
-        return f"{self.names[scalar]} {how}, {self.clearance:.6g} m must be left between them"
+        verb = f"come within {gap:.6g} m of each other" if gap >= 0.0 else f"overlap by {-gap:.6g} m"
+        return f"{self.names[scalar]} {verb}, {self.clearance:.6g} m must be left between them"
 
     def _overlap_usage(self, separation: Array) -> Array:
         return 1.5 - 0.5 * np.square(np.minimum(separation / self._required_distance, 1.0))

@@ -85,8 +85,11 @@ def torque_bounds(robot: Robot, standard_parameters: Array, bounds: Array, home:
         torques[:, index[i]] += np.abs(factor[i]) * np.array(moment if joint.kind == "revolute" else force)
         if joint.parent >= 0:
             force, moment = jet_product(bodies[i].turn, force), jet_product(bodies[i].turn, moment)
-            carried, turned = loads[joint.parent]
-            loads[joint.parent] = jet_sum(carried, force), jet_sum(turned, moment, jet_product(bodies[i].arm, force))
+            carried_force, carried_moment = loads[joint.parent]
+            loads[joint.parent] = (
+                jet_sum(carried_force, force),
+                jet_sum(carried_moment, moment, jet_product(bodies[i].arm, force)),
+            )
     return torques
 
 
@@ -110,17 +113,17 @@ class _Body(NamedTuple):
 def _child_motion(parent: _Body, joint: Joint, motion: Jet, at_home: float) -> _Body:
     """Motion of a link whose joint's position - home has the jet `motion`, five long."""
     velocity, acceleration = motion[1:4], motion[2:5]
-    turns = joint.kind == "revolute"
+    is_revolute = joint.kind == "revolute"
     arm: Jet = (_length(joint, at_home), 0.0, 0.0)
-    arm = arm if turns else jet_sum(arm, motion)
-    turn = rotated_jet(1.0, velocity[:2]) if turns else (1.0, 0.0, 0.0)
+    arm = arm if is_revolute else jet_sum(arm, motion)
+    turn = rotated_jet(1.0, velocity[:2]) if is_revolute else (1.0, 0.0, 0.0)
     centripetal_acceleration = jet_product(parent.angular_velocity, jet_product(parent.angular_velocity, arm))
     specific_force = jet_product(
         turn, jet_sum(parent.specific_force, jet_product(parent.spin_rate, arm), centripetal_acceleration)
     )
     angular_velocity, spin_rate = jet_product(turn, parent.angular_velocity), jet_product(turn, parent.spin_rate)
     coriolis = jet_product(angular_velocity, velocity)
-    if turns:
+    if is_revolute:
         return _Body(
             jet_sum(angular_velocity, velocity), jet_sum(spin_rate, acceleration, coriolis), specific_force, turn, arm
         )
@@ -129,32 +132,36 @@ def _child_motion(parent: _Body, joint: Joint, motion: Jet, at_home: float) -> _
     )
 
 
-def _inertial_load(body: _Body, mass: float, first: float, most: float, uneven: float) -> tuple[Jet, Jet]:
+def _inertial_load(
+    body: _Body, mass: float, first: float, inertia_norm: float, inertia_spread: float
+) -> tuple[Jet, Jet]:
     """Jets of the force and of the moment about its origin that move a link.
 
-    f = m felt + α × mc + ω × (ω × mc); n = mc × felt + J α + ω × J ω, to which a multiple of the unit matrix in J adds
-    nothing but by α.
+    f = m a + α × mc + ω × (ω × mc); n = mc × a + J α + ω × J ω, a the specific force. A multiple of the unit matrix
+    in J adds to n by α alone.
     """
     centripetal = jet_product(body.angular_velocity, body.angular_velocity)
     force = jet_sum(jet_multiple(mass, body.specific_force), jet_multiple(first, jet_sum(body.spin_rate, centripetal)))
     return force, jet_sum(
-        jet_multiple(first, body.specific_force), jet_multiple(most, body.spin_rate), jet_multiple(uneven, centripetal)
+        jet_multiple(first, body.specific_force),
+        jet_multiple(inertia_norm, body.spin_rate),
+        jet_multiple(inertia_spread, centripetal),
     )
 
 
 def _motions(robot: Robot, bounds: Array, home: Array | None) -> tuple[list[Jet], list[float]]:
     """Jets of position - home of all joints, and their positions at home, also of those that follow others."""
     index, factor, _ = robot.coordinates
-    there = np.asarray(robot.home if home is None else home, dtype=np.float64)
+    home_position = np.asarray(robot.home if home is None else home, dtype=np.float64)
     jets = (bounds[:5, index] * np.abs(factor)).T.tolist()
-    return [tuple(jet) for jet in jets], robot.all_positions(there[None])[0].tolist()
+    return [tuple(jet) for jet in jets], robot.all_positions(home_position[None])[0].tolist()
 
 
 def _length(joint: Joint, at_home: float) -> float:
     """Length of the vector from the parent's origin to the joint's own at home [m]."""
     rotation, origin = joint.placement
-    slid = 0.0 if joint.kind == "revolute" else at_home
-    return float(np.linalg.norm(origin + slid * (rotation @ joint.axis)))
+    slide = 0.0 if joint.kind == "revolute" else at_home
+    return float(np.linalg.norm(origin + slide * (rotation @ joint.axis)))
 
 
 def _inertias(standard_parameters: Array) -> list[tuple[float, float, float, float]]:

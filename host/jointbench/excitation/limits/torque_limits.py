@@ -68,7 +68,7 @@ class DriveLoad:
     offset: Array
 
     def smooth(self, dq: Array, ddq: Array) -> Array:
-        """All of it but Coulomb's friction [N·m or N], shape (n_samples, n_joints)."""
+        """Torque without Coulomb's friction [N·m or N], shape (n_samples, n_joints)."""
         return ddq @ self.inertia.T + dq @ self.viscous.T + self.offset
 
     @staticmethod

@@ -95,8 +95,8 @@ def emphasis_by_parameter(base: BaseParameters, emphasis: Mapping[str, float]) -
             )
         if not (np.isfinite(value) and value > 0.0):
             raise ExcitationError(f"emphasis of {value:g} on {name!r} must be a positive number; 1 is usual")
-    by_kind = [emphasis.get(kind, 1.0) for kind in kinds]
-    return np.array([emphasis.get(name, of_kind) for name, of_kind in zip(names, by_kind, strict=True)])
+    kind_emphasis = [emphasis.get(kind, 1.0) for kind in kinds]
+    return np.array([emphasis.get(name, kind_value) for name, kind_value in zip(names, kind_emphasis, strict=True)])
 
 
 CRITERIA: dict[str, Criterion] = {

@@ -198,7 +198,7 @@ class Courses:
         return replace(self, weights=share * self.weights)
 
     def at(self, time: Array) -> Array:
-        """Their values at times [s], shape (n_times, n_courses)."""
+        """Values of the courses at times [s], shape (n_times, n_courses)."""
         course_time = np.clip(np.asarray(time) - self.rest, 0.0, self.spline.duration)
         return self.spline.displacement(self.weights, course_time, 0)[0]
 
@@ -320,9 +320,9 @@ class SingleSupportTask:
         side = np.sign((home.origins[0, 1] - self.sole.origin) @ axes[:, 1])
         trunk = Rotation.from_euler("ZYX", np.stack([yaw, pitch, roll], axis=1)).as_matrix()
         foot = Rotation.from_euler("Z", (side * foot_turn)[:, None]).as_matrix()
-        turns = axes @ np.stack([trunk.reshape(-1, 3, 3), foot.reshape(-1, 3, 3)], axis=1) @ axes.T
+        rotations = axes @ np.stack([trunk.reshape(-1, 3, 3), foot.reshape(-1, 3, 3)], axis=1) @ axes.T
         moves = np.stack([np.column_stack([shift, up]), np.column_stack([forward, side * out, foot_up])], axis=1)
-        return Poses(turns @ home.rotations, home.origins + moves @ axes.T)
+        return Poses(rotations @ home.rotations, home.origins + moves @ axes.T)
 
     def reference(self, courses: Courses, time: Array) -> Array:
         """Reference zero-moment point, forward and left of the sole's middle [m], shape (n_times, 2)."""

@@ -7,9 +7,8 @@ import pytest
 
 from jointbench.arrays import Array
 from jointbench.errors import ExcitationError
-from jointbench.excitation.objectives.information import parameter_scales
+from jointbench.excitation.objectives.information import parameter_scales, weak_parameters
 from jointbench.excitation.objectives.objective import CRITERIA, Objective
-from jointbench.excitation.objectives.weak_parameters import weak_parameters
 from jointbench.model import Coupling, Drive, Joint, Link, Robot, base_parameters, model_columns, modified_dh, regressor
 from jointbench.model.chosen_columns import Motion
 
@@ -231,7 +230,7 @@ def test_emphasis_is_on_kinds_and_on_names() -> None:
 def test_emphasis_is_the_weight_of_a_deviation() -> None:
     robot = random_tree("RRR", 4)
     base, motion = base_parameters(robot), random_motion(robot, 40, 0)
-    worst = weak_parameters(robot, base, motion, noise=np.ones(3), limit=1e-9).found[0]
+    worst = weak_parameters(robot, base, motion, noise=np.ones(3), limit=1e-9).parameters[0]
     assert worst.relative_sigma is not None
     plain = objective_of(robot, "relative_sigma").value(motion)
     assert plain == pytest.approx(worst.relative_sigma, rel=1e-9)

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from jointbench.errors import ExcitationError
-from jointbench.excitation.objectives.information import MIN_TORQUE_SHARE, UNKNOWN_TORQUE_SHARE, parameter_scales
-from jointbench.excitation.objectives.weak_parameters import weak_parameters
+from jointbench.excitation.objectives.information import (
+    MIN_TORQUE_SHARE,
+    UNKNOWN_TORQUE_SHARE,
+    parameter_scales,
+    weak_parameters,
+)
 from jointbench.model import Robot, base_parameters, load_robot, regressor
 from jointbench.model.chosen_columns import Motion
 
@@ -65,7 +69,7 @@ def test_known_rotors_are_prior_values_too(cobot: Robot) -> None:
 def test_a_joint_that_does_not_move_leaves_its_friction_weak(cobot: Robot) -> None:
     base = base_parameters(cobot)
     q, dq, ddq = random_motion(cobot, 100, 0)
-    assert weak_parameters(cobot, base, (q, dq, ddq)).found == ()
+    assert weak_parameters(cobot, base, (q, dq, ddq)).parameters == ()
     q[:, 4], dq[:, 4], ddq[:, 4] = 0.3, 0.0, 0.0
 
     weak = weak_parameters(cobot, base, (q, dq, ddq))
@@ -73,9 +77,9 @@ def test_a_joint_that_does_not_move_leaves_its_friction_weak(cobot: Robot) -> No
     assert {"j5.coulomb", "j5.viscous"} <= set(weak.names)
     assert "j1.coulomb" not in weak.names
     assert weak.judged_by == "inflation"
-    assert f"{len(weak.found)} of 58 base parameters are poorly excited" in weak.words[0]
+    assert f"{len(weak.parameters)} of 58 base parameters are poorly excited" in weak.words[0]
     # A rotor inertia that is never felt does not act at all; it cannot be taken for another.
-    silent = next(each for each in weak.found if each.name == "j5.coulomb")
+    silent = next(each for each in weak.parameters if each.name == "j5.coulomb")
     assert silent.words == "j5.coulomb: the motion tells nothing of it"
 
 
@@ -86,8 +90,8 @@ def test_inflation_is_one_over_the_sine_to_the_other_columns() -> None:
 
     weak = weak_parameters(robot, base, motion, limit=0.5)
 
-    assert len(weak.found) == base.rank
-    for each in weak.found:
+    assert len(weak.parameters) == base.rank
+    for each in weak.parameters:
         i = base.leading_names.index(each.name)
         others = np.delete(columns, i, axis=1)
         rest = columns[:, i] - others @ np.linalg.lstsq(others, columns[:, i])[0]
@@ -106,8 +110,8 @@ def test_deviations_are_those_of_many_fits(cobot: Robot) -> None:
     once = weak_parameters(cobot, base, motion, noise=noise, limit=1e-9)
     often = weak_parameters(cobot, base, motion, noise=noise, limit=1e-9, repeats=4)
 
-    assert len(once.found) == base.rank
-    for each, fourth in zip(once.found, often.found, strict=True):
+    assert len(once.parameters) == base.rank
+    for each, fourth in zip(once.parameters, often.found, strict=True):
         assert each.relative_sigma is not None
         assert fourth.relative_sigma == pytest.approx(each.relative_sigma / 2.0, rel=1e-12)
         # The deviation of 4000 draws is itself known to 1 / sqrt(8000) = 1.1 %: five of these.
@@ -123,7 +127,7 @@ def test_parameters_that_err_together_are_named() -> None:
 
     weak = weak_parameters(robot, base, (q, dq, ddq))
 
-    offset = next(each for each in weak.found if each.name == "j2.offset")
+    offset = next(each for each in weak.parameters if each.name == "j2.offset")
     assert "j2.mcx" in offset.confused_with or "j2.mcy" in offset.confused_with
     assert "hard to tell from j2." in offset.words
 
