@@ -17,24 +17,24 @@ from jointbench.model.robot import Robot
 Regroup = Callable[[Robot], Array | None]
 """Grouping of a robot with other lengths by the same leading columns; None where these are not its base parameters."""
 
-_NOTHING = 1e-12
-"""Below this a length [m] or the sine of an angle is what rounding left of zero."""
+_ZERO_LENGTH = 1e-12
+"""Largest length [m], and sine of an angle, that counts as a rounding error of zero."""
 
 _MOST_LENGTHS = 24
-"""Beyond it the polynomials have too many terms to be worth their time: a regressor for each of them."""
+"""Largest number of lengths: polynomials of more have too many terms, and each takes a regressor."""
 
 _SPARE = 4
-"""Geometries more than there are unknowns: what is no polynomial does not fit them."""
+"""Number of geometries beyond that of the unknowns: a coefficient that is no polynomial does not fit them."""
 
 _ROUNDING = 1e-6
-"""How far interpolation may leave a factor from a multiple of a half; rounding leaves 1e-12, and 1e-9 where a random
+"""Largest distance of an interpolated factor from a multiple of a half; rounding leaves 1e-12, and 1e-9 where a random
 geometry is nearly degenerate."""
 
 _EXACT = 1e-9
-"""How far a polynomial's value may be from the coefficient that it stands for."""
+"""Largest difference between a polynomial's value and the coefficient that it stands for."""
 
-_FEW = 3
-"""Up to so many neighbouring parameters are written out; of more, the first and the last."""
+_MAX_WRITTEN_OUT = 3
+"""Largest number of neighbouring parameters that are all written out; of more, the first and the last."""
 
 _WIDTH = 120
 
@@ -73,13 +73,13 @@ def lengths_of(robot: Robot) -> tuple[Length, ...]:
         origin = np.array(joint.origin)
         for letter, direction in _directions(joint).items():
             value = float(direction @ origin)
-            if abs(value) > _NOTHING:
+            if abs(value) > _ZERO_LENGTH:
                 lengths.append(Length(f"{letter}{i + 1}", i, direction, value))
     return tuple(lengths)
 
 
 def with_lengths(robot: Robot, lengths: Sequence[Length], values: Array) -> Robot:
-    """The robot with other values [m], shape (n_lengths,), of its lengths; its angles stay."""
+    """Return the robot with other values [m], shape (n_lengths,), of its lengths; its angles stay."""
     origins = np.zeros((robot.n_links, 3))
     for length, value in zip(lengths, values, strict=True):
         origins[length.joint] += value * length.direction
@@ -93,10 +93,10 @@ def with_lengths(robot: Robot, lengths: Sequence[Length], values: Array) -> Robo
 def _directions(joint: Joint) -> dict[str, Array]:
     """Directions of the joint's lengths in its parent's frame: a and d where Denavit and Hartenberg can say it."""
     rotation, origin = joint.placement
-    across = np.array([0.0, rotation[2, 2], -rotation[1, 2]])  # to a, and to the joint's z axis
-    along = np.array([0.0, rotation[1, 2], rotation[2, 2]])
-    if abs(rotation[0, 2]) < _NOTHING and abs(across @ origin) < _NOTHING:
-        return {"a": np.array([1.0, 0.0, 0.0]), "d": along}
+    common_normal = np.array([0.0, rotation[2, 2], -rotation[1, 2]])  # to a, and to the joint's z axis
+    joint_axis = np.array([0.0, rotation[1, 2], rotation[2, 2]])
+    if abs(rotation[0, 2]) < _ZERO_LENGTH and abs(common_normal @ origin) < _ZERO_LENGTH:
+        return {"a": np.array([1.0, 0.0, 0.0]), "d": joint_axis}
     return dict(zip("xyz", np.eye(3), strict=True))
 
 
@@ -115,32 +115,32 @@ class Polynomial:
 
     @property
     def is_negative(self) -> bool:
-        """Whether its first factor is."""
+        """True where its first factor is negative."""
         return self.terms[0][0] < 0.0
 
     @property
     def squares(self) -> tuple[str, ...]:
         """The symbols whose squares add up to it; none where it is anything else."""
-        if any(factor != 1.0 or len(by) != 2 or by[0] != by[1] for factor, by in self.terms):
+        if any(factor != 1.0 or len(symbols) != 2 or symbols[0] != symbols[1] for factor, symbols in self.terms):
             return ()
-        return tuple(by[0] for _, by in self.terms)
+        return tuple(symbols[0] for _, symbols in self.terms)
 
     @property
     def is_one(self) -> bool:
-        """Whether it is the number 1."""
+        """True where it is the number 1."""
         return self.terms == ((1.0, ()),)
 
     def value(self, lengths: Mapping[str, float]) -> float:
-        """The number that it is for these lengths, by symbol."""
-        return math.fsum(factor * math.prod(lengths[symbol] for symbol in by) for factor, by in self.terms)
+        """Evaluate it for lengths, by symbol."""
+        return math.fsum(factor * math.prod(lengths[symbol] for symbol in symbols) for factor, symbols in self.terms)
 
     def __neg__(self) -> Polynomial:
         return Polynomial(tuple((-factor, symbols) for factor, symbols in self.terms))
 
     def __str__(self) -> str:
-        (first, by), *others = self.terms
-        signed = [f"{'-' if factor < 0.0 else '+'} {_product(abs(factor), symbols)}" for factor, symbols in others]
-        return " ".join([f"{'-' if first < 0.0 else ''}{_product(abs(first), by)}", *signed])
+        (first, first_symbols), *other_terms = self.terms
+        signed = [f"{'-' if factor < 0.0 else '+'} {_product(abs(factor), symbols)}" for factor, symbols in other_terms]
+        return " ".join([f"{'-' if first < 0.0 else ''}{_product(abs(first), first_symbols)}", *signed])
 
 
 def number(value: float) -> Polynomial:
@@ -166,7 +166,9 @@ def length_polynomials(robot: Robot, grouping: Array, regroup: Regroup) -> dict[
     lengths = lengths_of(robot)
     if len(lengths) > _MOST_LENGTHS:
         return {}
-    monomials = [each for degree in range(3) for each in combinations_with_replacement(range(len(lengths)), degree)]
+    monomials = [
+        monomial for degree in range(3) for monomial in combinations_with_replacement(range(len(lengths)), degree)
+    ]
     draws = np.random.default_rng(0).uniform(0.5, 1.5, (len(monomials) + _SPARE, len(lengths)))
     samples: list[Array] = []
     for values in draws:
@@ -174,36 +176,42 @@ def length_polynomials(robot: Robot, grouping: Array, regroup: Regroup) -> dict[
         if sample is None:
             return {}  # these lengths are special: with others there would be more base parameters
         samples.append(sample)
-    taken = np.nonzero(grouping)
+    nonzero = np.nonzero(grouping)
     design = _values(monomials, draws)
-    wanted = np.array([sample[taken] for sample in samples])
-    factors: Array = np.linalg.lstsq(design, wanted, rcond=None)[0].astype(np.float64)
+    targets = np.array([sample[nonzero] for sample in samples])
+    factors: Array = np.linalg.lstsq(design, targets, rcond=None)[0].astype(np.float64)
     rounded = np.round(2.0 * factors) / 2.0
     fits = np.abs(factors - rounded).max(axis=0) < _ROUNDING
-    fits &= np.abs(design @ rounded - wanted).max(axis=0) < _ROUNDING
-    own = _values(monomials, np.array([[length.value for length in lengths]]))[0]
-    fits &= np.any(rounded, axis=0) & (np.abs(own @ rounded - grouping[taken]) <= _EXACT)
-    rows, of_columns = (indices.tolist() for indices in taken)
+    fits &= np.abs(design @ rounded - targets).max(axis=0) < _ROUNDING
+    own_values = _values(monomials, np.array([[length.value for length in lengths]]))[0]
+    fits &= np.any(rounded, axis=0) & (np.abs(own_values @ rounded - grouping[nonzero]) <= _EXACT)
+    rows, columns = (indices.tolist() for indices in nonzero)
     return {
-        (rows[k], of_columns[k]): _polynomial(rounded[:, k], monomials, lengths) for k in np.flatnonzero(fits).tolist()
+        (rows[k], columns[k]): _polynomial(rounded[:, k], monomials, lengths) for k in np.flatnonzero(fits).tolist()
     }
 
 
 def _values(monomials: list[tuple[int, ...]], lengths: Array) -> Array:
     """Value of each monomial for each set of lengths, shape (n_sets, n_monomials)."""
-    return np.column_stack([np.prod(lengths[:, list(each)], axis=1) for each in monomials])
+    return np.column_stack([np.prod(lengths[:, list(monomial)], axis=1) for monomial in monomials])
 
 
 def _polynomial(factors: Array, monomials: list[tuple[int, ...]], lengths: Sequence[Length]) -> Polynomial:
-    by = [tuple(lengths[k].symbol for k in each) for each in monomials]
-    return Polynomial(tuple((float(factor), each) for factor, each in zip(factors, by, strict=True) if factor))
+    symbols = [tuple(lengths[k].symbol for k in monomial) for monomial in monomials]
+    return Polynomial(
+        tuple(
+            (float(factor), monomial_symbols)
+            for factor, monomial_symbols in zip(factors, symbols, strict=True)
+            if factor
+        )
+    )
 
 
 def _product(factor: float, symbols: tuple[str, ...]) -> str:
     if len(symbols) == 2 and symbols[0] == symbols[1]:
         symbols = (f"{symbols[0]}²",)
-    shown = () if factor == 1.0 and symbols else (f"{factor:.6g}",)
-    return " ".join((*shown, *symbols))
+    factor_text = () if factor == 1.0 and symbols else (f"{factor:.6g}",)
+    return " ".join((*factor_text, *symbols))
 
 
 @dataclass(frozen=True)
@@ -260,7 +268,7 @@ def groups_of(
         }
         terms = _terms(names, coefficients)
         formula = " ".join([names[leader], *(_formula(robot, term) for term in terms)])
-        groups.append(Group(names[leader], terms, formula, _words(robot, names[leader], terms)))
+        groups.append(Group(names[leader], terms, formula, _sentence(robot, names[leader], terms)))
     return tuple(groups)
 
 
@@ -274,9 +282,9 @@ def group_table(robot: Robot, groups: Sequence[Group]) -> str:
     used = {symbol for term in terms for _, symbols in term.coefficient.terms for symbol in symbols}
     joints = robot.joints
     lengths = [
-        f"{each.symbol} = {1e3 * each.value:g} mm (at {joints[each.joint].name})"
-        for each in lengths_of(robot)
-        if each.symbol in used
+        f"{length.symbol} = {1e3 * length.value:g} mm (at {joints[length.joint].name})"
+        for length in lengths_of(robot)
+        if length.symbol in used
     ]
     return "\n".join(lines + (_wrapped("lengths: ", ", ".join(lengths)) if lengths else []))
 
@@ -292,65 +300,71 @@ def _terms(names: Sequence[str], coefficients: dict[int, Polynomial]) -> tuple[T
     for column, coefficient in coefficients.items():
         owner, quantity = names[column].rsplit(".", 1)
         owners.setdefault((coefficient, quantity), []).append(owner)
-    return tuple(Term(coefficient, quantity, tuple(each)) for (coefficient, quantity), each in owners.items())
+    return tuple(
+        Term(coefficient, quantity, tuple(joined_owners)) for (coefficient, quantity), joined_owners in owners.items()
+    )
 
 
 def _formula(robot: Robot, term: Term) -> str:
     names = [f"{owner}.{term.quantity}" for owner in term.owners]
     joints = [joint.name for joint in robot.joints]
     first = joints.index(term.owners[0]) if term.owners[0] in joints else len(joints)
-    if len(names) > _FEW and tuple(joints[first : first + len(names)]) == term.owners:
+    if len(names) > _MAX_WRITTEN_OUT and tuple(joints[first : first + len(names)]) == term.owners:
         names = [names[0], "…", names[-1]]
     body = f"({' + '.join(names)})" if len(names) > 1 else names[0]
     return " ".join([_sign(term.coefficient, "+", "-"), *_factor(term.coefficient), body])
 
 
-def _words(robot: Robot, leader: str, terms: Sequence[Term]) -> str:
+def _sentence(robot: Robot, leader: str, terms: Sequence[Term]) -> str:
     owner, quantity = leader.rsplit(".", 1)
-    parts = [f"{_what(quantity)} of {_whose(robot, quantity, (owner,))}{_where(quantity)}"]
+    phrases = [f"{_quantity_name(quantity)} of {_owner_names(robot, quantity, (owner,))}{_axis_phrase(quantity)}"]
     for term in terms:
-        what = _what(term.quantity, len(term.owners))
+        name = _quantity_name(term.quantity, len(term.owners))
         own = term.owners == (owner,) and term.quantity in PARAMETER_NAMES  # these come first, others' links between
-        said = f"its {what}" if own else f"the {what} of {_whose(robot, term.quantity, term.owners)}"
-        parts.append(f"{_how(quantity, term)} {said}{_where(term.quantity)}{_at(quantity, term)}")
-    return ", ".join(parts)
+        phrase = f"its {name}" if own else f"the {name} of {_owner_names(robot, term.quantity, term.owners)}"
+        phrases.append(
+            f"{_conjunction(quantity, term)} {phrase}{_axis_phrase(term.quantity)}{_distance_phrase(quantity, term)}"
+        )
+    return ", ".join(phrases)
 
 
-def _how(leader: str, term: Term) -> str:
+def _conjunction(leader: str, term: Term) -> str:
     """Begin a term: "plus", "less a4 times", or "with" where a distance comes behind it."""
-    if _at(leader, term):
+    if _distance_phrase(leader, term):
         return "with"
-    return " ".join([_sign(term.coefficient, "plus", "less"), *(f"{each} times" for each in _factor(term.coefficient))])
+    return " ".join(
+        [_sign(term.coefficient, "plus", "less"), *(f"{factor} times" for factor in _factor(term.coefficient))]
+    )
 
 
-def _at(leader: str, term: Term) -> str:
-    """Say how far off a mass is that adds its square to an inertia."""
+def _distance_phrase(leader: str, term: Term) -> str:
+    """Phrase for the distance of a mass, whose square it adds to an inertia."""
     squares = term.coefficient.squares
     if term.quantity != "m" or not leader.startswith("I") or not squares:
         return ""
     return f" at distance {squares[0] if len(squares) == 1 else f'√({term.coefficient})'}"
 
 
-def _what(quantity: str, count: int = 1) -> str:
+def _quantity_name(quantity: str, n_owners: int = 1) -> str:
     """Name a quantity, of one owner or of several; the mass of several is one."""
     if quantity not in PARAMETER_NAMES:
         return (_OF_DRIVES | _OF_COMPENSATIONS).get(quantity, quantity.replace("_", " "))
     if quantity == "m":
         return "mass"
-    plural = "s" if count > 1 else ""
+    plural = "s" if n_owners > 1 else ""
     if quantity.startswith("mc"):
         return f"first moment{plural}"
     return f"inertia{plural}" if quantity[1] == quantity[2] else f"{quantity[1:]} product{plural} of inertia"
 
 
-def _where(quantity: str) -> str:
-    """Which axis a first moment is along or an inertia about."""
+def _axis_phrase(quantity: str) -> str:
+    """Name the axis that a first moment is along, or an inertia about."""
     if quantity in ("Ixx", "Iyy", "Izz"):
         return f" about {quantity[2]}"
     return f" along {quantity[2]}" if quantity.startswith("mc") and quantity in PARAMETER_NAMES else ""
 
 
-def _whose(robot: Robot, quantity: str, owners: tuple[str, ...]) -> str:
+def _owner_names(robot: Robot, quantity: str, owners: tuple[str, ...]) -> str:
     """Name links by what hangs where, drives by their joints."""
     if quantity not in PARAMETER_NAMES:
         return _listed(owners)

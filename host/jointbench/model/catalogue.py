@@ -21,7 +21,7 @@ from jointbench.model.urdf import read_urdf
 from jointbench.model.variants import SUFFIXES, chain_of, split_reference
 
 BASE = "base"
-"""The file of what the first module is bolted onto."""
+"""Name of the file of the base, which the first module is bolted onto."""
 
 _JOINT_KEYS = ("velocity_deg_s", "acceleration_deg_s2", "torque_Nm")
 
@@ -59,11 +59,11 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
         return read_urdf(path, floating_base=floating_base) if urdf else _from_robot_file(path, floating_base)
     if path.is_file():
         raise RobotError(f"robot {text!r}: a robot file ends in {' or '.join(SUFFIXES)}; this is another kind of file")
-    near = difflib.get_close_matches(text, library_names(), 1)
+    matches = difflib.get_close_matches(text, library_names(), 1)
     reason = "there is no such file" if path.suffix in SUFFIXES else "not in the library"
-    meant = f" (did you mean {near[0]}?)" if near else ""
+    hint = f" (did you mean {matches[0]}?)" if matches else ""
     raise RobotError(
-        f"robot {text!r}: {reason}{meant}; the library has {', '.join(library_names())}, or give the path of a .toml "
+        f"robot {text!r}: {reason}{hint}; the library has {', '.join(library_names())}, or give the path of a .toml "
         f"robot file or of a .urdf"
     )
 
@@ -79,7 +79,7 @@ def _from_robot_file(path: Path, floating_base: bool) -> Robot:
 
 
 def from_folder(reference: str, folder: Path) -> str:
-    """A robot as a file in this folder names it: a name of the library as it is, a path from there on."""
+    """Resolve a robot that a file in this folder names: a name of the library as it is, a path from the folder on."""
     return reference if split_reference(reference)[0] in library_names() else str(folder / reference)
 
 
@@ -99,7 +99,7 @@ def _library() -> Traversable:
 
 @dataclass(frozen=True)
 class Flange:
-    """Where the next module is bolted on, by modified Denavit-Hartenberg in the frame of the link that carries it.
+    """Place of the next module, by modified Denavit-Hartenberg in the frame of the link that carries it.
 
     Attributes:
         carries: the interfaces that fit it.
@@ -139,13 +139,13 @@ class ModuleType:
 
 @dataclass(frozen=True)
 class Module:
-    """A module that is there.
+    """A module of an arm.
 
     Attributes:
-        joint: what its joint shall be called.
+        joint: name of its joint.
         type: "TYPE.FORM" of the catalogue.
         serial: its serial number, its own in the whole make.
-        where: what it is called in errors, such as "j3 (node 3)".
+        where: its name in errors, such as "j3 (node 3)".
     """
 
     joint: str
@@ -175,7 +175,7 @@ def assemble(name: str, modules: Sequence[Module]) -> str:
             flange below it.
     """
     types, carrier, gravity = _catalogue()
-    below = "the base"
+    carrier_name = "the base"
     serials: dict[str, Module] = {}
     chain: list[ModuleType] = []
     joints: list[dict[str, Any]] = []
@@ -186,20 +186,20 @@ def assemble(name: str, modules: Sequence[Module]) -> str:
                 f"{module.where}: module {module.serial!r} is of type {module.type!r}, which the catalogue has not; it "
                 f"has {', '.join(types)}. Correct `module` in the board's config.json"
             )
-        if twin := serials.get(module.serial):
+        if duplicate := serials.get(module.serial):
             raise RobotError(
-                f"{module.where}: module {module.serial!r} answers at {twin.where}, too; each module has a serial "
+                f"{module.where}: module {module.serial!r} answers at {duplicate.where}, too; each module has a serial "
                 "number of its own. Correct `module` in the config.json of one of these boards"
             )
         if kind.interface not in carrier.carries:
             raise RobotError(
-                f"{module.where}: {kind.name} has interface {kind.interface}, and {below} carries "
+                f"{module.where}: {kind.name} has interface {kind.interface}, and {carrier_name} carries "
                 f"{', '.join(carrier.carries) or 'no module'}; put the modules together, or number their nodes, anew"
             )
         joints.append(_joint(module, kind, carrier))
         serials[module.serial] = module
         chain.append(kind)
-        carrier, below = kind.flange, f"{kind.name} of {module.where}"
+        carrier, carrier_name = kind.flange, f"{kind.name} of {module.where}"
     units = ", ".join(f"{module.type} {module.serial}" for module in modules)
     return tomli_w.dumps(
         {
@@ -275,8 +275,8 @@ def _types(table: Table) -> list[ModuleType]:
 
 
 def _flange(table: Table) -> Flange:
-    carries, place = table.texts("carries"), table.table("flange")
-    alpha, a, d = (place.number(key) for key in _FLANGE_KEYS)
-    flange = Flange(carries, alpha, a, d, place.number("theta_deg", 0.0))
-    place.finish()
+    carries, entry = table.texts("carries"), table.table("flange")
+    alpha, a, d = (entry.number(key) for key in _FLANGE_KEYS)
+    flange = Flange(carries, alpha, a, d, entry.number("theta_deg", 0.0))
+    entry.finish()
     return flange

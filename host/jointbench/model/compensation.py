@@ -16,8 +16,8 @@ Columns = Callable[[Array, Array, Array], Array]
 (n, n_joints, n_parameters)."""
 
 OWN = "own"
-_TAKEN = (*PARAMETER_NAMES, "rotor_inertia", "viscous", "coulomb", "offset")
-"""What links and drives have."""
+_RESERVED = (*PARAMETER_NAMES, "rotor_inertia", "viscous", "coulomb", "offset")
+"""Names of the parameters of links and drives."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,19 @@ class Compensation:
         about = f"compensation {self.name!r}"
         if not self.name.strip():
             raise RobotError(f"{about} has no name; write at least one letter")
-        for what, names in (("joint", self.joints), ("parameter", self.parameters)):
+        for kind, names in (("joint", self.joints), ("parameter", self.parameters)):
             if not names or not all(names) or len(set(names)) < len(names):
-                raise RobotError(f"{about}: {what}s = {names!r} must be one {what} or more, each named once")
-        taken = [parameter for parameter in self.parameters if parameter in _TAKEN or "." in parameter]
-        if taken:
+                raise RobotError(f"{about}: {kind}s = {names!r} must be one {kind} or more, each named once")
+        reserved = [parameter for parameter in self.parameters if parameter in _RESERVED or "." in parameter]
+        if reserved:
             raise RobotError(
-                f"{about}: parameter {taken[0]!r} would be taken for one of a link or drive; choose another word than "
-                f"{', '.join(_TAKEN)}, without a dot"
+                f"{about}: parameter {reserved[0]!r} would be taken for one of a link or drive; choose another word "
+                f"than {', '.join(_RESERVED)}, without a dot"
             )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its parameters among all of the model."""
+        """Names of its parameters among all of the model."""
         return tuple(f"{self.name}.{parameter}" for parameter in self.parameters)
 
 
@@ -93,7 +93,7 @@ def sine_spring(name: str, joint: str) -> Compensation:
 
 
 KINDS: dict[str, Callable[[str, str], Compensation]] = {"spring": spring, "sine_spring": sine_spring}
-"""What a file can say; name and joint make one."""
+"""Makers of the kinds that a file can name, each from a name and a joint."""
 
 
 def _linear(q: Array, dq: Array, ddq: Array) -> Array:

@@ -59,7 +59,7 @@ class Drive:
 
     @staticmethod
     def none(joint: str) -> Drive:
-        """What stands for the drive of a joint that has none, its position measured at the joint itself."""
+        """Return the stand-in for the drive of a joint that has none; position is measured at the joint itself."""
         return Drive(joint, joint, "none", 1.0, 0.0, 0.0, motor_encoder=False, link_encoder=True)
 
     @property
@@ -69,11 +69,11 @@ class Drive:
 
     @property
     def flexible(self) -> bool:
-        """Whether motor and link move apart under load: all harmonic drives, and what has a stiffness."""
+        """True where motor and link move apart under load: of all harmonic drives, and of any with a stiffness."""
         return self.kind == "harmonic" or self.stiffness is not None
 
     def twist(self, torque: Array) -> Array:
-        """How far the motor, seen at the joint side, is ahead of the link: torque / stiffness [rad].
+        """Lead of the motor over the link at the joint side: torque / stiffness [rad].
 
         Its rates follow from the torque's: the motor's velocity from dtorque/dt, its acceleration from d²torque/dt².
 
@@ -170,9 +170,9 @@ class BevelDifferential:
     @property
     def inertia(self) -> Array:
         """J = [[J11, J12], [J12, J22]] [kg·m²] with J11 = J1 + J2 + J3, J12 = J1 - J2, J22 = J1 + J2 + JH + m3 rH²."""
-        both, apart = self.first_bevel + self.second_bevel, self.first_bevel - self.second_bevel
-        pitching = both + self.carrier + self.third_mass * self.third_radius**2
-        return np.array([[both + self.third_bevel, apart], [apart, pitching]])
+        bevel_sum, bevel_difference = self.first_bevel + self.second_bevel, self.first_bevel - self.second_bevel
+        pitching = bevel_sum + self.carrier + self.third_mass * self.third_radius**2
+        return np.array([[bevel_sum + self.third_bevel, bevel_difference], [bevel_difference, pitching]])
 
     def gravity_torque(self, pitch: ArrayLike, gravity: float = 9.80665) -> Array:
         """G = ∂U/∂q = (0, mHe g rHe sin q2) [N·m], shape (…, 2).
@@ -217,7 +217,7 @@ class DriveTrain:
 
     @property
     def n_motors(self) -> int:
-        """How many motors there are: one for each joint, or more."""
+        """Number of motors: one for each joint, or more."""
         return len(self.drives)
 
     @cached_property
@@ -261,14 +261,14 @@ class DriveTrain:
     @cached_property
     def known_viscous(self) -> Array:
         """Mᵀ F M of the motor sides' viscous friction and that of the link sides [N·m·s/rad or N·s/m], likewise."""
-        link = np.diag(_known(drive.link_viscous for drive in self._of_joints))
+        link = np.diag(_known(drive.link_viscous for drive in self._joint_drives))
         return (self.matrix.T * _known(drive.motor_viscous for drive in self.drives)) @ self.matrix + link
 
     @cached_property
     def known_coulomb(self) -> Array:
-        """The most that the Coulomb friction the drives give can be at each joint [N·m or N], shape (n_joints,)."""
+        """Largest Coulomb friction at each joint by the values that the drives give [N·m or N], shape (n_joints,)."""
         motor = _known(drive.motor_coulomb for drive in self.drives)
-        return motor @ np.abs(self.matrix) + _known(drive.link_coulomb for drive in self._of_joints)
+        return motor @ np.abs(self.matrix) + _known(drive.link_coulomb for drive in self._joint_drives)
 
     def known_friction(self, joint_velocity: Array, sign: Sign = np.sign) -> Array:
         """Friction of both sides at the joints [N·m or N], as far as the drives give it; what is not known is left out.
@@ -280,11 +280,11 @@ class DriveTrain:
             sign: the sign function, or a smooth stand-in such as tanh(v / v0).
         """
         motor = _known(drive.motor_coulomb for drive in self.drives) * sign(self.motor_motion(joint_velocity))
-        link = _known(drive.link_coulomb for drive in self._of_joints) * sign(joint_velocity)
+        link = _known(drive.link_coulomb for drive in self._joint_drives) * sign(joint_velocity)
         return self.joint_torque(motor) + link + joint_velocity @ self.known_viscous.T
 
     @property
-    def _of_joints(self) -> tuple[Drive, ...]:
+    def _joint_drives(self) -> tuple[Drive, ...]:
         return self.drives[: self.matrix.shape[1]]
 
 

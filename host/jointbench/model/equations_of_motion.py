@@ -15,17 +15,17 @@ from jointbench.model.tree import motion_arrays, parameter_vector
 _CHUNK_BYTES = 64e6  # of the largest intermediate array
 
 
-def force_columns(z: Array, v: Array, omega: Array, alpha: Array, felt: Array) -> Array:
+def force_columns(z: Array, v: Array, omega: Array, alpha: Array, specific_force: Array) -> Array:
     """Columns of z · (mc × a + I alpha + omega × I omega) + v · (m a + alpha × mc + omega × (omega × mc)), (…, 10).
 
     Args:
         z, v: the unit motion.
         omega, alpha: angular velocity [rad/s] and acceleration [rad/s²].
-        felt: acceleration of the frame's origin minus gravity [m/s²].
+        specific_force: acceleration of the frame's origin minus gravity [m/s²].
     """
-    spinning = omega * _dot(v, omega) - v * _dot(omega, omega)
-    first = np.cross(v, alpha) + spinning + np.cross(felt, z)
-    return _columns(_dot(v, felt), first, _inertia(z, alpha) + _inertia(np.cross(z, omega), omega))
+    centrifugal = omega * _dot(v, omega) - v * _dot(omega, omega)
+    first = np.cross(v, alpha) + centrifugal + np.cross(specific_force, z)
+    return _columns(_dot(v, specific_force), first, _inertia(z, alpha) + _inertia(np.cross(z, omega), omega))
 
 
 def momentum_columns(z: Array, v: Array, omega: Array, velocity: Array) -> Array:
@@ -38,20 +38,20 @@ def energy_columns(omega: Array, velocity: Array) -> Array:
     return _columns(0.5 * _dot(velocity, velocity), np.cross(velocity, omega), 0.5 * _inertia(omega, omega))
 
 
-def _columns(of_mass: Array, of_first_moment: Array, of_inertia: Array) -> Array:
-    shape = np.broadcast_shapes(of_mass.shape[:-1], of_first_moment.shape[:-1], of_inertia.shape[:-1])
-    parts = (of_mass, of_first_moment, of_inertia)
-    return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1)
+def _columns(mass: Array, first_moment: Array, inertia: Array) -> Array:
+    shape = np.broadcast_shapes(mass.shape[:-1], first_moment.shape[:-1], inertia.shape[:-1])
+    blocks = (mass, first_moment, inertia)
+    return np.concatenate([np.broadcast_to(block, (*shape, block.shape[-1])) for block in blocks], axis=-1)
 
 
-def _inertia(left: Array, right: Array) -> Array:
+def _inertia(a_vectors: Array, b_vectors: Array) -> Array:
     """Columns of left · I right for Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
-    (a, b, c), (x, y, z) = (np.moveaxis(each, -1, 0) for each in (left, right))
+    (a, b, c), (x, y, z) = (np.moveaxis(vectors, -1, 0) for vectors in (a_vectors, b_vectors))
     return np.stack([a * x, a * y + b * x, a * z + c * x, b * y, b * z + c * y, c * z], axis=-1)
 
 
-def _dot(left: Array, right: Array) -> Array:
-    return np.sum(left * right, axis=-1, keepdims=True)
+def _dot(a: Array, b: Array) -> Array:
+    return np.sum(a * b, axis=-1, keepdims=True)
 
 
 def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_parameters: ArrayLike) -> tuple[Array, Array]:
@@ -82,19 +82,19 @@ def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_parameters: Array
             angular[:, i] = angular[:, joint.parent]
             lever = origins[:, i] - origins[:, joint.parent]
             linear[:, i] = linear[:, joint.parent] + np.cross(angular[:, joint.parent], lever)
-        along = (rotations[:, i] @ joint.axis) * velocities[:, i, None]
+        joint_velocity = (rotations[:, i] @ joint.axis) * velocities[:, i, None]
         if joint.kind == "revolute":
-            angular[:, i] += along
+            angular[:, i] += joint_velocity
         else:
-            linear[:, i] += along
+            linear[:, i] += joint_velocity
     mass = links[:, 0]
     first_moment = np.einsum("kiab,ib->kia", rotations, links[:, 1:4])
-    spin = np.einsum("kiba,kib->kia", rotations, angular)
+    link_omega = np.einsum("kiba,kib->kia", rotations, angular)
     inertia = links[:, [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
     kinetic = (
         0.5 * np.einsum("i,kia,kia->k", mass, linear, linear)
         + np.einsum("kia,kia->k", linear, np.cross(angular, first_moment))
-        + 0.5 * np.einsum("kia,iab,kib->k", spin, inertia, spin)
+        + 0.5 * np.einsum("kia,iab,kib->k", link_omega, inertia, link_omega)
     )
     heights = np.einsum("i,kia->ka", mass, origins) + first_moment.sum(axis=1)
     return kinetic, -heights @ np.array(robot.gravity)
@@ -144,13 +144,13 @@ def momentum_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike) -> Array:
     """
     q, dq = motion_arrays(robot, q=q, dq=dq)
     motion = BaseMotion.of(robot, q, dq, np.zeros_like(dq))
-    folded, rows = coordinate_matrix(robot) * robot.modelled, np.zeros((len(q), robot.n_links, robot.n_links, 10))
+    coordinates, rows = coordinate_matrix(robot) * robot.modelled, np.zeros((len(q), robot.n_links, robot.n_links, 10))
     for i in np.flatnonzero(robot.modelled_links).tolist():
         z = motion.jacobians.angular(i)
         v = motion.jacobians.linear(i, motion.jacobians.origins[:, i])
         omega, velocity = motion.omega[:, i, None], motion.velocity[:, i, None]
-        rows[:, :, i] = momentum_columns(*(motion.in_link(i, each) for each in (z, v, omega, velocity)))
-    return np.einsum("lj,klic->kjic", folded, rows).reshape(len(q) * robot.n_joints, 10 * robot.n_links)
+        rows[:, :, i] = momentum_columns(*(motion.in_link(i, vectors) for vectors in (z, v, omega, velocity)))
+    return np.einsum("lj,klic->kjic", coordinates, rows).reshape(len(q) * robot.n_joints, 10 * robot.n_links)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,43 +194,55 @@ def equations_of_motion(robot: Robot, q: ArrayLike, dq: ArrayLike, standard_para
     """
     q, dq = motion_arrays(robot, q=q, dq=dq)
     links = parameter_vector(robot, standard_parameters).reshape(-1, 10)
-    folded = coordinate_matrix(robot)
+    coordinates = coordinate_matrix(robot)
     chunk = max(1, int(_CHUNK_BYTES / (8 * 6 * robot.n_links**2)))
-    parts = [_equations(robot, q[k : k + chunk], dq[k : k + chunk] @ folded.T, links) for k in range(0, len(q), chunk)]
-    if not parts:
-        nothing = np.zeros((0, robot.n_joints, robot.n_joints))
-        return EquationsOfMotion(nothing, nothing, np.zeros((0, robot.n_joints)))
-    mass, coriolis, gravity = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return EquationsOfMotion(folded.T @ mass @ folded, folded.T @ coriolis @ folded, gravity @ folded)
+    chunks = [
+        _equations(robot, q[k : k + chunk], dq[k : k + chunk] @ coordinates.T, links) for k in range(0, len(q), chunk)
+    ]
+    if not chunks:
+        empty = np.zeros((0, robot.n_joints, robot.n_joints))
+        return EquationsOfMotion(empty, empty, np.zeros((0, robot.n_joints)))
+    mass, coriolis, gravity = (np.concatenate(matrices) for matrices in zip(*chunks, strict=True))
+    return EquationsOfMotion(
+        coordinates.T @ mass @ coordinates, coordinates.T @ coriolis @ coordinates, gravity @ coordinates
+    )
 
 
 def _equations(robot: Robot, q: Array, dq: Array, links: Array) -> tuple[Array, Array, Array]:
     """M, C and g of all joints, whether they follow others or not."""
     jacobians, n = Jacobians.of(robot, q), robot.n_links
-    mass, slope, gravity = np.zeros((len(q), n, n)), np.zeros((len(q), n, n, n)), np.zeros((len(q), n))
+    mass, mass_derivative, gravity = np.zeros((len(q), n, n)), np.zeros((len(q), n, n, n)), np.zeros((len(q), n))
     for i, link in enumerate(links):
         inertia = _spatial_inertia(jacobians.rotations[:, i], link)
         linear = jacobians.linear(i, jacobians.origins[:, i])
         twist = np.concatenate([jacobians.angular(i), linear], axis=2)  # (samples, joints, 6)
-        twist_slope = np.concatenate([jacobians.angular_derivative(i), jacobians.linear_derivative(i, linear)], axis=3)
+        twist_derivative = np.concatenate(
+            [jacobians.angular_derivative(i), jacobians.linear_derivative(i, linear)], axis=3
+        )
         momentum = twist @ inertia
         mass += momentum @ twist.transpose(0, 2, 1)
         gravity -= momentum[:, :, 3:] @ np.array(robot.gravity)  # of a base that accelerates as the weight pulls
-        moved = np.einsum("kjmx,kix->kjim", twist_slope, momentum)
-        slope += moved + moved.transpose(0, 2, 1, 3) + _turned(jacobians, i, inertia, twist)
-    christoffel = 0.5 * (slope + slope.transpose(0, 1, 3, 2) - slope.transpose(0, 3, 1, 2))
+        product_derivative = np.einsum("kjmx,kix->kjim", twist_derivative, momentum)
+        mass_derivative += (
+            product_derivative
+            + product_derivative.transpose(0, 2, 1, 3)
+            + _rotation_derivative(jacobians, i, inertia, twist)
+        )
+    christoffel = 0.5 * (
+        mass_derivative + mass_derivative.transpose(0, 1, 3, 2) - mass_derivative.transpose(0, 3, 1, 2)
+    )
     return mass, np.einsum("kijm,km->kij", christoffel, dq), gravity
 
 
-def _turned(jacobians: Jacobians, link: int, inertia: Array, twist: Array) -> Array:
+def _rotation_derivative(jacobians: Jacobians, link: int, inertia: Array, twist: Array) -> Array:
     """Derivative of M by the link's own rotation, [k, j, i, m]: the inertia turns with it."""
     # With the inertia held, each twist turns the other way: X(z) = diag(z×, z×), dI = X I - I X.
     axes = jacobians.angular(link)  # zero where joint m does not turn the link
-    against = np.concatenate(
+    counter_rotation = np.concatenate(
         [np.cross(twist[:, :, None, :3], axes[:, None]), np.cross(twist[:, :, None, 3:], axes[:, None])], axis=3
     )
-    one = np.einsum("kjmx,kxy,kiy->kjim", against, inertia, twist)
-    return one + one.transpose(0, 2, 1, 3)
+    half = np.einsum("kjmx,kxy,kiy->kjim", counter_rotation, inertia, twist)
+    return half + half.transpose(0, 2, 1, 3)
 
 
 def _spatial_inertia(rotation: Array, link: Array) -> Array:
@@ -278,8 +290,8 @@ def kane_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, sta
         about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
         rotation, omega, alpha = frames.rotations[:, i], motion.omega[:, i], motion.alpha[:, i]
         inertia = rotation @ about_center @ rotation.transpose(0, 2, 1)
-        spun = np.einsum("kab,kb->ka", inertia, omega)
-        moment = np.einsum("kab,kb->ka", inertia, alpha) + np.cross(omega, spun)
+        angular_momentum = np.einsum("kab,kb->ka", inertia, omega)
+        moment = np.einsum("kab,kb->ka", inertia, alpha) + np.cross(omega, angular_momentum)
 
         arm = np.einsum("kab,b->ka", rotation, center)
         acceleration = motion.acceleration[:, i] + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))

@@ -1,4 +1,4 @@
-"""How a base moves that is free to."""
+"""Robots on a base that is free to move: its motion, their regressors, inverse dynamics and base parameters."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from jointbench.model.variants import BASE_JOINTS, on_free_base, with_passive
 class FreeBaseMotion:
     """The motion of a free base over samples, in its own axes, shape (n_samples, 3) each.
 
-    Where it is does not matter, nor how fast its origin goes: no force depends on that.
+    Its position does not matter, nor the velocity of its origin: no force depends on them.
 
     Attributes:
         omega, alpha: angular velocity [rad/s] and acceleration [rad/s²].
-        felt: acceleration of its frame's origin minus gravity [m/s²], as an accelerometer there measures.
+        specific_force: acceleration of its frame's origin minus gravity [m/s²], as an accelerometer there measures.
     """
 
     omega: Array
     alpha: Array
-    felt: Array
+    specific_force: Array
 
     def __post_init__(self) -> None:
         """Refuse what is not three columns of the same samples.
@@ -42,18 +42,19 @@ class FreeBaseMotion:
         Raises:
             ShapeError: an array has another shape than (n_samples, 3), or than the first one.
         """
-        for name in ("omega", "alpha", "felt"):
+        for name in ("omega", "alpha", "specific_force"):
             shape = getattr(self, name).shape
             if shape != (*self.omega.shape[:1], 3):
                 raise ShapeError(
-                    f"{name} of the base has shape {shape}; omega, alpha and felt need one shape (n_samples, 3)"
+                    f"{name} of the base has shape {shape}; omega, alpha and specific_force need one shape "
+                    f"(n_samples, 3)"
                 )
 
     @staticmethod
     def from_world(
         robot: Robot, rotation: ArrayLike, omega: ArrayLike, alpha: ArrayLike, acceleration: ArrayLike
     ) -> FreeBaseMotion:
-        """The motion as motion capture tells it, in the axes of the world, where the robot's gravity is given.
+        """Make it from motion capture, in the axes of the world, where the robot's gravity is given.
 
         Args:
             robot: whose base it is.
@@ -64,47 +65,54 @@ class FreeBaseMotion:
         Raises:
             ShapeError: an array has another shape.
         """
-        turn = np.asarray(rotation, dtype=np.float64)
-        vectors = [np.asarray(each, dtype=np.float64) for each in (omega, alpha, acceleration)]
-        if any(turn.shape != (*each.shape, 3) or each.shape[1:] != (3,) for each in vectors):
-            shapes = ", ".join(str(each.shape) for each in vectors)
+        base_axes = np.asarray(rotation, dtype=np.float64)
+        vectors = [np.asarray(vector, dtype=np.float64) for vector in (omega, alpha, acceleration)]
+        if any(base_axes.shape != (*vector.shape, 3) or vector.shape[1:] != (3,) for vector in vectors):
+            shapes = ", ".join(str(vector.shape) for vector in vectors)
             raise ShapeError(
-                f"rotation has shape {turn.shape} and omega, alpha, acceleration have {shapes}; needed are "
+                f"rotation has shape {base_axes.shape} and omega, alpha, acceleration have {shapes}; needed are "
                 f"(n_samples, 3, 3) and (n_samples, 3)"
             )
         vectors[-1] = vectors[-1] - robot.gravity
-        return FreeBaseMotion(*(np.einsum("kba,kb->ka", turn, each) for each in vectors))
+        return FreeBaseMotion(*(np.einsum("kba,kb->ka", base_axes, vector) for vector in vectors))
 
     @staticmethod
     def from_imu(
         omega: ArrayLike,
         alpha: ArrayLike,
-        felt: ArrayLike,
+        specific_force: ArrayLike,
         rotation: ArrayLike = IDENTITY,
         origin: ArrayLike = (0.0, 0.0, 0.0),
     ) -> FreeBaseMotion:
-        """The motion as an inertial measurement unit on the base tells it.
+        """Make it from what an inertial measurement unit on the base measures.
 
-        At the base frame's origin felt is that of the unit, less alpha × origin + omega × (omega × origin).
+        At the base frame's origin specific_force is that of the unit, less alpha × origin + omega × (omega × origin).
 
         Args:
             omega: angular velocity [rad/s], in the unit's axes, shape (n_samples, 3).
             alpha: its derivative [rad/s²], likewise.
-            felt: what the accelerometer measures [m/s²], likewise.
+            specific_force: what the accelerometer measures [m/s²], likewise.
             rotation: the unit's axes in the base's as columns, shape (3, 3).
             origin: of the unit in the base frame [m], shape (3,).
 
         Raises:
-            ShapeError: omega, alpha and felt differ in shape, or are not (n_samples, 3).
+            ShapeError: omega, alpha and specific_force differ in shape, or are not (n_samples, 3).
         """
-        turn, arm = (np.asarray(each, dtype=np.float64) for each in (rotation, origin))
-        unit = FreeBaseMotion(*(np.asarray(each, dtype=np.float64) for each in (omega, alpha, felt)))
-        spin, slope, there = (each @ turn.T for each in (unit.omega, unit.alpha, unit.felt))
-        return FreeBaseMotion(spin, slope, there - np.cross(slope, arm) - np.cross(spin, np.cross(spin, arm)))
+        unit_axes, lever = (np.asarray(vectors, dtype=np.float64) for vectors in (rotation, origin))
+        unit = FreeBaseMotion(*(np.asarray(vectors, dtype=np.float64) for vectors in (omega, alpha, specific_force)))
+        base_omega, base_alpha, unit_force = (
+            vectors @ unit_axes.T for vectors in (unit.omega, unit.alpha, unit.specific_force)
+        )
+        return FreeBaseMotion(
+            base_omega,
+            base_alpha,
+            unit_force - np.cross(base_alpha, lever) - np.cross(base_omega, np.cross(base_omega, lever)),
+        )
 
-    def beside(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
-        """Motion of joints of `on_free_base`: the base's six, at zero where their axes are its own, and the robot's.
+    def with_base(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
+        """Return the motion of the joints of `on_free_base`: the base's six, then the robot's.
 
+        The six are at position zero, where their axes are the base's own.
         The three that turn carry each other: with their speeds x, y, z, alpha = (ddx + y z, ddy - x z, ddz + x y).
 
         Args:
@@ -121,15 +129,15 @@ class FreeBaseMotion:
                 f"the base's motion has {len(self.omega)} samples but q has {len(q)}; they must be the same"
             )
         x, y, z = self.omega.T
-        turning = self.alpha + np.stack([-y * z, x * z, -x * y], axis=1)
+        rates_of_change = self.alpha + np.stack([-y * z, x * z, -x * y], axis=1)
         return (
             np.hstack([np.zeros((len(q), BASE_JOINTS)), q]),
             np.hstack([np.zeros_like(self.omega), self.omega, dq]),
-            np.hstack([self.felt, turning, ddq]),
+            np.hstack([self.specific_force, rates_of_change, ddq]),
         )
 
 
-_BEFORE = 10 * (BASE_JOINTS - 1)
+_NEGLECTED_COLUMNS = 10 * (BASE_JOINTS - 1)
 """Columns of the links between ground and base, which are neglected."""
 
 
@@ -141,7 +149,7 @@ def floating_regressor(robot: Robot, base: FreeBaseMotion, q: ArrayLike, dq: Arr
 
     Args:
         robot: with a base link; rows of passive joints and columns of neglected links are zero.
-        base: how the base moves.
+        base: motion of the base.
         q, dq, ddq: joint position [rad], velocity [rad/s], acceleration [rad/s²], shape (n_samples, n_joints);
             m, m/s, m/s² for prismatic joints.
 
@@ -156,7 +164,7 @@ def floating_regressor(robot: Robot, base: FreeBaseMotion, q: ArrayLike, dq: Arr
     Source: Ayusawa, Venture & Nakamura, Int. J. Robotics Research 33(3), 2014.
     """
     freed = on_free_base(robot)
-    return regressor(freed, *base.beside(*motion_arrays(robot, q=q, dq=dq, ddq=ddq)))[:, _BEFORE:]
+    return regressor(freed, *base.with_base(*motion_arrays(robot, q=q, dq=dq, ddq=ddq)))[:, _NEGLECTED_COLUMNS:]
 
 
 def floating_inverse_dynamics(
@@ -184,8 +192,8 @@ def floating_inverse_dynamics(
             f"standard_parameters has shape {values.shape}; robot {robot.name!r} on its free base needs ({size},): "
             f"ten of its base link, then ten per link in link order"
         )
-    motion = base.beside(*motion_arrays(robot, q=q, dq=dq, ddq=ddq))
-    return inverse_dynamics(freed, *motion, np.concatenate([np.zeros(_BEFORE), values]))
+    motion = base.with_base(*motion_arrays(robot, q=q, dq=dq, ddq=ddq))
+    return inverse_dynamics(freed, *motion, np.concatenate([np.zeros(_NEGLECTED_COLUMNS), values]))
 
 
 def floating_momentum_regressor(
@@ -209,14 +217,14 @@ def floating_momentum_regressor(
         ShapeError: the arrays differ in shape or do not match the robot.
     """
     freed, (q, dq) = on_free_base(robot), motion_arrays(robot, q=q, dq=dq)
-    twist = [np.asarray(each, dtype=np.float64) for each in (velocity, omega)]
-    if any(each.shape != (len(q), 3) for each in twist):
-        shapes = " and ".join(str(each.shape) for each in twist)
+    twist = [np.asarray(vectors, dtype=np.float64) for vectors in (velocity, omega)]
+    if any(vectors.shape != (len(q), 3) for vectors in twist):
+        shapes = " and ".join(str(vectors.shape) for vectors in twist)
         raise ShapeError(
             f"velocity and omega of the base have shapes {shapes}; needed is ({len(q)}, 3), as q has samples"
         )
     positions = np.hstack([np.zeros((len(q), BASE_JOINTS)), q])
-    return momentum_regressor(freed, positions, np.hstack([*twist, dq]))[:, _BEFORE:]
+    return momentum_regressor(freed, positions, np.hstack([*twist, dq]))[:, _NEGLECTED_COLUMNS:]
 
 
 def floating_standard_parameters(robot: Robot) -> Array | None:
@@ -226,7 +234,7 @@ def floating_standard_parameters(robot: Robot) -> Array | None:
         RobotError: the robot's base does not move.
     """
     parameters = on_free_base(robot).standard_parameters
-    return None if parameters is None else parameters[_BEFORE:]
+    return None if parameters is None else parameters[_NEGLECTED_COLUMNS:]
 
 
 def floating_base_parameters(robot: Robot, *, torques: bool = True, seed: int = 0) -> BaseParameters:
@@ -250,15 +258,15 @@ def floating_base_parameters(robot: Robot, *, torques: bool = True, seed: int = 
     freed = on_free_base(robot)
     if not torques:
         freed = with_passive(freed, *robot.joint_names)
-    found = base_parameters(freed, drives=False, seed=seed)
+    base = base_parameters(freed, drives=False, seed=seed)
     return _OfFreeBase(
         robot=freed,
-        rank=found.rank,
-        gap=found.gap,
-        names=found.names,
-        columns=found.columns - _BEFORE,
-        full_names=found.full_names[_BEFORE:],
-        grouping=found.grouping[:, _BEFORE:],
+        rank=base.rank,
+        gap=base.gap,
+        names=base.names,
+        columns=base.columns - _NEGLECTED_COLUMNS,
+        full_names=base.full_names[_NEGLECTED_COLUMNS:],
+        grouping=base.grouping[:, _NEGLECTED_COLUMNS:],
     )
 
 
@@ -269,5 +277,5 @@ class _OfFreeBase(BaseParameters):
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         names = model_parameter_names(self.robot, drives=False)
-        grouping = np.pad(self.grouping, ((0, 0), (_BEFORE, 0)))
-        return column_groups(self.robot, names, (self.columns + _BEFORE).tolist(), grouping)
+        grouping = np.pad(self.grouping, ((0, 0), (_NEGLECTED_COLUMNS, 0)))
+        return column_groups(self.robot, names, (self.columns + _NEGLECTED_COLUMNS).tolist(), grouping)

@@ -76,12 +76,12 @@ def inverse_dynamics_adjoint(
 
     Source: as `regressor_adjoint`; the weights act as speeds of a virtual motion, whose power the sum is.
     """
-    from jointbench.model.kernels import fill_torque_slopes
+    from jointbench.model.kernels import fill_torque_gradients
 
     q, dq, ddq, weights = motion_batch(robot, q=q, dq=dq, ddq=ddq, weights=weights)
     links = plain_array(parameter_vector(robot, standard_parameters)).reshape(-1, 10)
     out = np.empty((len(q), 3 * robot.n_joints))
-    fill_torque_slopes(tree_of(robot), links, q, dq, ddq, weights, out)
+    fill_torque_gradients(tree_of(robot), links, q, dq, ddq, weights, out)
     by_q, by_dq, by_ddq = np.split(out, 3, axis=1)
     return by_q, by_dq, by_ddq
 
@@ -122,5 +122,5 @@ def hanging_pose(robot: Robot) -> Array:
         return gravity_torques(robot, pose[None], parameters)[0]
 
     low, high = robot.position_limits.T
-    found = scipy.optimize.least_squares(gravity, np.array(robot.home), bounds=(low, high), xtol=1e-12, gtol=1e-12)
-    return np.asarray(found.x, dtype=np.float64)
+    solution = scipy.optimize.least_squares(gravity, np.array(robot.home), bounds=(low, high), xtol=1e-12, gtol=1e-12)
+    return np.asarray(solution.x, dtype=np.float64)

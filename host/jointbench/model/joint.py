@@ -27,7 +27,7 @@ class Capsule:
     """All points no farther than `radius` from a segment, its axis, that is fixed to a link or to the base.
 
     Attributes:
-        link: whose room it is: the link itself, what is fixed to it, or the base.
+        link: name of the link that it contains, of a link fixed to one, or of the base.
         joint: index of the joint that moves it; -1 for the base.
         start, end: of the axis, in the frame of that joint's link [m]; equal for a ball.
         radius: above zero [m].
@@ -62,7 +62,7 @@ class Link:
 
     @property
     def modelled(self) -> bool:
-        """Whether it has parameters of its own: all links but the neglected ones."""
+        """True where it has parameters of its own: of all links but the neglected ones."""
         return self.mass is not None or not self.neglected
 
     @property
@@ -80,7 +80,7 @@ class Link:
 
     @property
     def physical_fault(self) -> str | None:
-        """Say why no body can have this inertia, or None when one can (or none is given).
+        """Reason why no body can have this inertia, None where one can, or where none is given.
 
         A body exists when its mass is positive and the second moments about its centre of mass,
         S = tr(I)/2 E - I, are positive definite: the triangle inequality of the principal inertias.
@@ -124,16 +124,16 @@ class LinkAxis:
 
     @cached_property
     def length(self) -> float:
-        """[m]."""
+        """Distance from start to end [m]."""
         return float(np.linalg.norm(np.subtract(self.end, self.start)))
 
     @cached_property
     def direction(self) -> Array:
-        """From start to end, of length 1, shape (3,)."""
+        """Direction from start to end, of length 1, shape (3,)."""
         return np.subtract(self.end, self.start) / self.length
 
     def along(self, point: Vector3) -> float:
-        """How far along the axis a place of the link's frame is [m], from its start."""
+        """Distance of a point of the link's frame along the axis, from its start [m]."""
         return float(np.subtract(point, self.start) @ self.direction)
 
 
@@ -166,7 +166,7 @@ class LinkKind:
 
     @property
     def length(self) -> float:
-        """Of the axes [m]."""
+        """Length of the axes [m]."""
         return self.links[0].length
 
 
@@ -197,10 +197,10 @@ class Foot:
             raise RobotError(
                 f"foot {self.name!r}: its corners go round no sole; give four in the order {', '.join(CORNERS)}"
             )
-        off = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
-        if off > _FLAT:
+        flatness_error = float(np.abs((corners - corners.mean(axis=0)) @ self.axes[:, 2]).max())
+        if flatness_error > _FLAT:
             raise RobotError(
-                f"foot {self.name!r}: its corners lie {1e3 * off:.1f} mm off a plane; a sole is flat to "
+                f"foot {self.name!r}: its corners lie {1e3 * flatness_error:.1f} mm off a plane; a sole is flat to "
                 f"{1e3 * _FLAT:g} mm"
             )
 
@@ -224,7 +224,7 @@ class Foot:
         return (np.array(self.corners) - self.origin) @ self.axes[:, :2]
 
     def pressure_point(self, forces: Array) -> Array:
-        """Where the ground's pressure acts, forward and left of the sole's middle: sum of f_i p_i over sum of f_i [m].
+        """Centre of the ground's pressure, forward and left of the sole's middle: sum of f_i p_i over sum of f_i [m].
 
         On a flat ground this is the zero-moment point.
 
@@ -238,7 +238,7 @@ class Foot:
         return np.divide(forces @ self.points, total, out=np.full((*forces.shape[:-1], 2), np.nan), where=total > 0.0)
 
     def distance_to_edge(self, points: Array) -> Array:
-        """How far points of the sole are from its nearest edge, between the corners [m]; negative outside.
+        """Distance of points of the sole from its nearest edge, between the corners [m]; negative outside.
 
         Args:
             points: forward and left of the sole's middle [m], shape (..., 2).
@@ -246,15 +246,15 @@ class Foot:
         Returns:
             Shape (...).
         """
-        along = np.roll(self.points, -1, axis=0) - self.points
+        sides = np.roll(self.points, -1, axis=0) - self.points
         # The corners go round clockwise as seen from above, so that the right of each side is inside.
-        inwards = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
-        return np.asarray((points @ inwards.T - (self.points * inwards).sum(axis=1)).min(axis=-1), dtype=np.float64)
+        normals = np.stack([sides[:, 1], -sides[:, 0]], axis=1) / np.linalg.norm(sides, axis=1, keepdims=True)
+        return np.asarray((points @ normals.T - (self.points * normals).sum(axis=1)).min(axis=-1), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Mimic:
-    """What moves a joint that has no position of its own: position = factor * (position of `joint`) + offset.
+    """Rule of a joint that has no position of its own: position = factor * (position of `joint`) + offset.
 
     Attributes:
         joint: index of the joint it follows, which follows no other.
@@ -330,25 +330,29 @@ def modified_dh(alpha: float, a: float, d: float, theta: float) -> tuple[Matrix3
 
 
 def as_matrix(array: Array) -> Matrix3:
-    """A (3, 3) array as the tuples of frozen records."""
+    """Return a (3, 3) array as the tuples of frozen records."""
     return cast(Matrix3, tuple(map(tuple, array.tolist())))
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A link somewhere on another one: rotation and origin [m] of its frame in the other's."""
+class PlacedLink:
+    """A link fixed to another one, with rotation and origin [m] of its frame in the other's."""
 
     link: Link
     rotation: Matrix3
     origin: Vector3
 
 
-def joined(link: Link, parts: Sequence[Placed]) -> Link:
-    """A link with others fixed to it, as one link in its own frame; parts without inertia add nothing.
+def combine_links(link: Link, placed_links: Sequence[PlacedLink]) -> Link:
+    """Combine a link with others fixed to it, in its own frame; links without inertia add nothing.
 
     Masses and first moments add; inertias do about the common centre of mass, by the parallel-axis theorem.
     """
-    bodies = [_body(each) for each in (Placed(link, IDENTITY, (0.0, 0.0, 0.0)), *parts) if each.link.mass is not None]
+    bodies = [
+        _body(placed)
+        for placed in (PlacedLink(link, IDENTITY, (0.0, 0.0, 0.0)), *placed_links)
+        if placed.link.mass is not None
+    ]
     if not bodies or (len(bodies) == 1 and link.mass is not None):
         return link
     mass = sum(body[0] for body in bodies)
@@ -357,7 +361,7 @@ def joined(link: Link, parts: Sequence[Placed]) -> Link:
     for part_mass, part_center, part_inertia in bodies:
         arm = part_center - center
         inertia += part_inertia + part_mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    assumed = link.assumed or any(part.link.assumed for part in parts)
+    assumed = link.assumed or any(placed.link.assumed for placed in placed_links)
     x, y, z = np.asarray(center).tolist()
     return replace(
         link,
@@ -368,7 +372,7 @@ def joined(link: Link, parts: Sequence[Placed]) -> Link:
     )
 
 
-def _body(placed: Placed) -> tuple[float, Array, Array]:
+def _body(placed: PlacedLink) -> tuple[float, Array, Array]:
     """Mass, centre of mass and inertia about it in the frame that it is placed in."""
     link, rotation = placed.link, np.array(placed.rotation)
     if link.mass is None or link.center_of_mass is None or link.inertia_about_center_of_mass is None:

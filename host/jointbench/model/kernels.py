@@ -25,27 +25,27 @@ Matrix: TypeAlias = tuple[float, float, float, float, float, float, float, float
 Terms: TypeAlias = tuple[Matrix, Vector, Vector, Vector]
 
 # Columns of `work`, whose row 0 is the base and row i + 1 body i: rotation and origin in the parent's frame; angular
-# velocity and acceleration; acceleration of the origin minus gravity, as an accelerometer feels it; force and moment.
-_ROTATION, _ORIGIN, _OMEGA, _ALPHA, _FELT, _FORCE, _MOMENT, _WORK = 0, 9, 12, 15, 18, 21, 24, 27
+# velocity and acceleration; acceleration of the origin minus gravity, as an accelerometer reads it; force and moment.
+_ROTATION, _ORIGIN, _OMEGA, _ALPHA, _SPECIFIC_FORCE, _FORCE, _MOMENT, _WORK = 0, 9, 12, 15, 18, 21, 24, 27
 
 # Columns of `twists`, whose row i + 1 is pair i of a coordinate and a body, and row 0 zero: angular and linear velocity
-# of the body when the coordinate moves at unit speed, and the slopes by both.
-_TURN, _MOVE, _BY_TURN, _BY_MOVE, _TWIST = 0, 3, 6, 9, 12
+# of the body when the coordinate moves at unit speed, and the gradients by both.
+_ANGULAR, _LINEAR, _BY_ANGULAR, _BY_LINEAR, _TWIST = 0, 3, 6, 9, 12
 
 
 def part(function: _Function) -> _Function:
-    """A function that compiled ones call."""
+    """Compile a function that compiled ones call."""
     return cast(_Function, njit(forceinline=True, fastmath={"contract"}, error_model="numpy")(function))
 
 
 def kernel(function: _Function) -> _Function:
-    """A function that Python calls: its machine code is kept on disk, and it runs beside other threads."""
+    """Compile a function that Python calls: its machine code is kept on disk, and it runs beside other threads."""
     return cast(_Function, njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")(function))
 
 
 @part
-def _add(left: Vector, right: Vector) -> Vector:
-    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
+def _add(a: Vector, b: Vector) -> Vector:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @part
@@ -54,16 +54,16 @@ def _scale(factor: float, value: Vector) -> Vector:
 
 
 @part
-def _dot(left: Vector, right: Vector) -> float:
-    return left[0] * right[0] + left[1] * right[1] + left[2] * right[2]
+def _dot(a: Vector, b: Vector) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @part
-def _cross(left: Vector, right: Vector) -> Vector:
+def _cross(a: Vector, b: Vector) -> Vector:
     return (
-        left[1] * right[2] - left[2] * right[1],
-        left[2] * right[0] - left[0] * right[2],
-        left[0] * right[1] - left[1] * right[0],
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
     )
 
 
@@ -88,20 +88,20 @@ def _rotate_back(r: Matrix, v: Vector) -> Vector:
 
 
 @part
-def _vector(rows: Doubles, row: int, at: int) -> Vector:
-    return rows[row, at], rows[row, at + 1], rows[row, at + 2]
+def _vector(rows: Doubles, row: int, column: int) -> Vector:
+    return rows[row, column], rows[row, column + 1], rows[row, column + 2]
 
 
 @part
-def _put(rows: Doubles, row: int, at: int, value: Vector) -> None:
-    rows[row, at], rows[row, at + 1], rows[row, at + 2] = value
+def _put(rows: Doubles, row: int, column: int, value: Vector) -> None:
+    rows[row, column], rows[row, column + 1], rows[row, column + 2] = value
 
 
 @part
-def _put_more(rows: Doubles, row: int, at: int, value: Vector) -> None:
-    rows[row, at] += value[0]
-    rows[row, at + 1] += value[1]
-    rows[row, at + 2] += value[2]
+def _add_to(rows: Doubles, row: int, column: int, value: Vector) -> None:
+    rows[row, column] += value[0]
+    rows[row, column + 1] += value[1]
+    rows[row, column + 2] += value[2]
 
 
 @part
@@ -112,9 +112,9 @@ def _rotation_of(work: Doubles, body: int) -> Matrix:
 
 @part
 def _motion_of(work: Doubles, body: int) -> tuple[Vector, Vector, Vector]:
-    """Angular velocity, angular acceleration and what the origin feels."""
+    """Angular velocity, angular acceleration and specific force at the origin."""
     row = body + 1
-    return _vector(work, row, _OMEGA), _vector(work, row, _ALPHA), _vector(work, row, _FELT)
+    return _vector(work, row, _OMEGA), _vector(work, row, _ALPHA), _vector(work, row, _SPECIFIC_FORCE)
 
 
 @part
@@ -128,7 +128,7 @@ def _new_work(tree: Tree) -> Doubles:
     """Rows of the base and the bodies; the base accelerates upwards, which is what gravity is."""
     work = np.zeros((len(tree.parent) + 1, _WORK))
     gravity = tree.gravity
-    _put(work, 0, _FELT, (-gravity[0], -gravity[1], -gravity[2]))
+    _put(work, 0, _SPECIFIC_FORCE, (-gravity[0], -gravity[1], -gravity[2]))
     return work
 
 
@@ -152,18 +152,24 @@ def _move_body(tree: Tree, body: int, work: Doubles, q: Doubles, dq: Doubles, dd
     for k in range(9):
         work[row, k] = fixed[0, k] + cosine * fixed[1, k] + sine * fixed[2, k]
     origin = _add(_vector(tree.origin, body, 0), _scale(position, _vector(tree.slide, body, 0)))
-    rotation, (omega, alpha, felt) = _rotation_of(work, body), _motion_of(work, parent - 1)
-    felt = _add(felt, _add(_cross(alpha, origin), _cross(omega, _cross(omega, origin))))
-    omega, alpha, felt = _rotate_back(rotation, omega), _rotate_back(rotation, alpha), _rotate_back(rotation, felt)
+    rotation, (omega, alpha, specific_force) = _rotation_of(work, body), _motion_of(work, parent - 1)
+    specific_force = _add(specific_force, _add(_cross(alpha, origin), _cross(omega, _cross(omega, origin))))
+    omega, alpha, specific_force = (
+        _rotate_back(rotation, omega),
+        _rotate_back(rotation, alpha),
+        _rotate_back(rotation, specific_force),
+    )
     # The joint's own part; one of its two axes is zero.
-    turning, sliding = _joint_axes(tree, body)
-    spin = _scale(velocity, turning)
-    alpha = _add(alpha, _add(_scale(acceleration, turning), _cross(omega, spin)))
-    felt = _add(felt, _add(_scale(acceleration, sliding), _scale(2.0 * velocity, _cross(omega, sliding))))
+    rotation_axis, slide_axis = _joint_axes(tree, body)
+    spin = _scale(velocity, rotation_axis)
+    alpha = _add(alpha, _add(_scale(acceleration, rotation_axis), _cross(omega, spin)))
+    specific_force = _add(
+        specific_force, _add(_scale(acceleration, slide_axis), _scale(2.0 * velocity, _cross(omega, slide_axis)))
+    )
     _put(work, row, _ORIGIN, origin)
     _put(work, row, _OMEGA, _add(omega, spin))
     _put(work, row, _ALPHA, alpha)
-    _put(work, row, _FELT, felt)
+    _put(work, row, _SPECIFIC_FORCE, specific_force)
 
 
 @kernel
@@ -184,13 +190,13 @@ def fill_torques(tree: Tree, links: Doubles, q: Doubles, dq: Doubles, ddq: Doubl
         for body in range(len(tree.parent) - 1, -1, -1):
             row, parent = body + 1, tree.parent[body] + 1
             force, moment = _vector(work, row, _FORCE), _vector(work, row, _MOMENT)
-            turning, sliding = _joint_axes(tree, body)
-            out[k, tree.coordinate[body]] += tree.factor[body] * (_dot(turning, moment) + _dot(sliding, force))
+            rotation_axis, slide_axis = _joint_axes(tree, body)
+            out[k, tree.coordinate[body]] += tree.factor[body] * (_dot(rotation_axis, moment) + _dot(slide_axis, force))
             rotation = _rotation_of(work, body)
             force = _rotate(rotation, force)
             moment = _add(_rotate(rotation, moment), _cross(_vector(work, row, _ORIGIN), force))
-            _put_more(work, parent, _FORCE, force)
-            _put_more(work, parent, _MOMENT, moment)
+            _add_to(work, parent, _FORCE, force)
+            _add_to(work, parent, _MOMENT, moment)
 
 
 @part
@@ -199,11 +205,11 @@ def _load_body(body: int, work: Doubles, link: Doubles) -> None:
 
     They are m a + alpha × mc + omega × (omega × mc), and mc × a + I alpha + omega × (I omega).
     """
-    omega, alpha, felt = _motion_of(work, body)
+    omega, alpha, specific_force = _motion_of(work, body)
     first = (link[1], link[2], link[3])
     inertia = (link[4], link[5], link[6], link[5], link[7], link[8], link[6], link[8], link[9])
-    force = _add(_scale(link[0], felt), _add(_cross(alpha, first), _cross(omega, _cross(omega, first))))
-    moment = _add(_cross(first, felt), _add(_rotate(inertia, alpha), _cross(omega, _rotate(inertia, omega))))
+    force = _add(_scale(link[0], specific_force), _add(_cross(alpha, first), _cross(omega, _cross(omega, first))))
+    moment = _add(_cross(first, specific_force), _add(_rotate(inertia, alpha), _cross(omega, _rotate(inertia, omega))))
     _put(work, body + 1, _FORCE, force)
     _put(work, body + 1, _MOMENT, moment)
 
@@ -255,8 +261,8 @@ def fill_slots(tree: Tree, slots: Slots, roots: Doubles, q: Doubles, dq: Doubles
 
 @part
 def _body_terms(body: int, work: Doubles) -> Terms:
-    """What all pairs of a body share: the matrix S of its force, omega, alpha and what its origin feels."""
-    omega, alpha, felt = _motion_of(work, body)
+    """Terms that all pairs of a body share: matrix S of its force, omega, alpha, specific force at its origin."""
+    omega, alpha, specific_force = _motion_of(work, body)
     x, y, z = omega
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     spin = (
@@ -264,7 +270,7 @@ def _body_terms(body: int, work: Doubles) -> Terms:
         xy + alpha[2], 0.0 - (xx + zz), yz - alpha[0],
         xz - alpha[1], yz + alpha[0], 0.0 - (xx + yy),
     )  # fmt: skip
-    return spin, omega, alpha, felt
+    return spin, omega, alpha, specific_force
 
 
 @part
@@ -274,17 +280,17 @@ def _set_columns(pair: int, terms: Terms, twists: Doubles, ten: Doubles) -> None
     The coordinate moves the body with the twist (z, v) per unit speed; its torque is then z · moment + v · force, with
     force m a + S mc, S = [alpha]× + omega omegaᵀ - omega² E, and moment mc × a + I alpha + omega × (I omega).
     """
-    spin, omega, alpha, felt = terms
-    z, v = _vector(twists, pair + 1, _TURN), _vector(twists, pair + 1, _MOVE)
-    first = _add(_rotate_back(spin, v), _cross(felt, z))
-    turned = _cross(z, omega)
-    ten[0], ten[1], ten[2], ten[3] = _dot(v, felt), first[0], first[1], first[2]
-    ten[4] = z[0] * alpha[0] + turned[0] * omega[0]
-    ten[5] = z[0] * alpha[1] + z[1] * alpha[0] + turned[0] * omega[1] + turned[1] * omega[0]
-    ten[6] = z[0] * alpha[2] + z[2] * alpha[0] + turned[0] * omega[2] + turned[2] * omega[0]
-    ten[7] = z[1] * alpha[1] + turned[1] * omega[1]
-    ten[8] = z[1] * alpha[2] + z[2] * alpha[1] + turned[1] * omega[2] + turned[2] * omega[1]
-    ten[9] = z[2] * alpha[2] + turned[2] * omega[2]
+    spin, omega, alpha, specific_force = terms
+    z, v = _vector(twists, pair + 1, _ANGULAR), _vector(twists, pair + 1, _LINEAR)
+    first = _add(_rotate_back(spin, v), _cross(specific_force, z))
+    axis_times_omega = _cross(z, omega)
+    ten[0], ten[1], ten[2], ten[3] = _dot(v, specific_force), first[0], first[1], first[2]
+    ten[4] = z[0] * alpha[0] + axis_times_omega[0] * omega[0]
+    ten[5] = z[0] * alpha[1] + z[1] * alpha[0] + axis_times_omega[0] * omega[1] + axis_times_omega[1] * omega[0]
+    ten[6] = z[0] * alpha[2] + z[2] * alpha[0] + axis_times_omega[0] * omega[2] + axis_times_omega[2] * omega[0]
+    ten[7] = z[1] * alpha[1] + axis_times_omega[1] * omega[1]
+    ten[8] = z[1] * alpha[2] + z[2] * alpha[1] + axis_times_omega[1] * omega[2] + axis_times_omega[2] * omega[1]
+    ten[9] = z[2] * alpha[2] + axis_times_omega[2] * omega[2]
 
 
 @part
@@ -295,24 +301,26 @@ def _set_twist(tree: Tree, body: int, pair: int, work: Doubles, twists: Doubles)
 
 @part
 def _carry_twist(tree: Tree, body: int, carried: int, to: int, share: float, work: Doubles, twists: Doubles) -> None:
-    """Set twist `to` of a body from the one that carries it, -1 for none, and the joint's own; its slopes to zero."""
-    turning, sliding = _joint_axes(tree, body)
-    rotation, around = _rotation_of(work, body), _vector(twists, carried + 1, _TURN)
-    along = _add(_vector(twists, carried + 1, _MOVE), _cross(around, _vector(work, body + 1, _ORIGIN)))
-    _put(twists, to + 1, _TURN, _add(_rotate_back(rotation, around), _scale(share, turning)))
-    _put(twists, to + 1, _MOVE, _add(_rotate_back(rotation, along), _scale(share, sliding)))
-    _put(twists, to + 1, _BY_TURN, (0.0, 0.0, 0.0))
-    _put(twists, to + 1, _BY_MOVE, (0.0, 0.0, 0.0))
+    """Set twist `to` of a body from the one that carries it, -1 for none, and the joint's; its gradients to zero."""
+    rotation_axis, slide_axis = _joint_axes(tree, body)
+    rotation, carrier_omega = _rotation_of(work, body), _vector(twists, carried + 1, _ANGULAR)
+    carrier_velocity = _add(
+        _vector(twists, carried + 1, _LINEAR), _cross(carrier_omega, _vector(work, body + 1, _ORIGIN))
+    )
+    _put(twists, to + 1, _ANGULAR, _add(_rotate_back(rotation, carrier_omega), _scale(share, rotation_axis)))
+    _put(twists, to + 1, _LINEAR, _add(_rotate_back(rotation, carrier_velocity), _scale(share, slide_axis)))
+    _put(twists, to + 1, _BY_ANGULAR, (0.0, 0.0, 0.0))
+    _put(twists, to + 1, _BY_LINEAR, (0.0, 0.0, 0.0))
 
 
 # Derivatives of weighted sums, by reverse accumulation. The sum is L = Σ z · N + v · F over pairs of a coordinate and a
 # body: N and F are moment and force about the body's origin of a body with the weights in place of its ten parameters,
-# (z, v) the pair's twist. The derivatives of L by the quantities of the bodies' motion, here called slopes, are carried
-# from the tips to the base, against the way that the motion came.
+# (z, v) the pair's twist. The gradients, derivatives of L by the quantities of the bodies' motion, are carried from the
+# tips to the base, against the way that the motion came.
 
 
 @kernel
-def fill_regressor_slopes(tree: Tree, q: Doubles, dq: Doubles, ddq: Doubles, weights: Doubles, out: Doubles) -> None:
+def fill_regressor_gradients(tree: Tree, q: Doubles, dq: Doubles, ddq: Doubles, weights: Doubles, out: Doubles) -> None:
     """Fill the derivatives of Σ weights * W.
 
     Args:
@@ -321,20 +329,20 @@ def fill_regressor_slopes(tree: Tree, q: Doubles, dq: Doubles, ddq: Doubles, wei
         weights: of each element of W, shape (n_samples, n_coordinates, n_bodies, 10).
         out: derivatives by q, dq, ddq, shape (n_samples, 3 * n_coordinates).
     """
-    work, twists, slopes = _new_work(tree), _new_twists(len(tree.row)), np.empty((len(tree.parent) + 1, 9))
+    work, twists, gradients = _new_work(tree), _new_twists(len(tree.row)), np.empty((len(tree.parent) + 1, 9))
     for k in range(len(q)):
         _move_pairs(tree, q[k], dq[k], ddq[k], work, twists)
-        slopes[:] = 0.0
+        gradients[:] = 0.0
         out[k] = 0.0
         for body in range(len(tree.parent) - 1, -1, -1):
             for pair in range(tree.first[body], tree.first[body + 1]):
-                _add_pair(body, pair, weights[k, tree.row[pair], body], work, twists, slopes)
+                _add_pair(body, pair, weights[k, tree.row[pair], body], work, twists, gradients)
                 _pull_twist(tree, body, pair, tree.carried_from[pair], work, twists, out[k])
-            _pull_motion(tree, body, dq[k], work, slopes, out[k])
+            _pull_motion(tree, body, dq[k], work, gradients, out[k])
 
 
 @kernel
-def fill_slot_slopes(
+def fill_slot_gradients(
     tree: Tree, slots: Slots, q: Doubles, dq: Doubles, ddq: Doubles, weights: Doubles, out: Doubles
 ) -> None:
     """Fill the derivatives of Σ weights * columns, of the slots that belong to links.
@@ -344,11 +352,11 @@ def fill_slot_slopes(
         weights: of each column, shape (n_slots, n_samples).
         out: derivatives by q, dq, ddq, shape (n_samples, 3 * n_coordinates).
     """
-    work, twists, slopes = _new_work(tree), _new_twists(len(tree.row)), np.empty((len(tree.parent) + 1, 9))
+    work, twists, gradients = _new_work(tree), _new_twists(len(tree.row)), np.empty((len(tree.parent) + 1, 9))
     ten = np.zeros(10)
     for k in range(len(q)):
         _move_pairs(tree, q[k], dq[k], ddq[k], work, twists)
-        slopes[:] = 0.0
+        gradients[:] = 0.0
         out[k] = 0.0
         for body in range(len(tree.parent) - 1, -1, -1):
             ten[:] = 0.0
@@ -357,18 +365,19 @@ def fill_slot_slopes(
                 for chosen in range(slots.of_body[body], slots.of_body[body + 1]):
                     ten[slots.column[chosen]] = weights[slot, k]
                     slot += 1
-                _add_pair(body, pair, ten, work, twists, slopes)
+                _add_pair(body, pair, ten, work, twists, gradients)
                 _pull_twist(tree, body, pair, tree.carried_from[pair], work, twists, out[k])
-            _pull_motion(tree, body, dq[k], work, slopes, out[k])
+            _pull_motion(tree, body, dq[k], work, gradients, out[k])
 
 
 @kernel
-def fill_torque_slopes(
+def fill_torque_gradients(
     tree: Tree, links: Doubles, q: Doubles, dq: Doubles, ddq: Doubles, weights: Doubles, out: Doubles
 ) -> None:
     """Fill the derivatives of Σ weights * torque.
 
-    As above, but with one pair a body: the twist of a robot whose coordinates move at speeds `weights`.
+    Like `fill_regressor_gradients`, with one pair a body: the twist of a robot whose coordinates move at speeds
+    `weights`.
 
     Args:
         tree: of the robot.
@@ -377,18 +386,18 @@ def fill_torque_slopes(
         out: derivatives by q, dq, ddq, shape (n_samples, 3 * n_coordinates).
     """
     bodies = len(tree.parent)
-    work, twists, slopes = _new_work(tree), _new_twists(bodies), np.empty((bodies + 1, 9))
+    work, twists, gradients = _new_work(tree), _new_twists(bodies), np.empty((bodies + 1, 9))
     for k in range(len(q)):
         for body in range(bodies):
             _move_body(tree, body, work, q[k], dq[k], ddq[k])
             speed = tree.factor[body] * weights[k, tree.coordinate[body]]
             _carry_twist(tree, body, tree.parent[body], body, speed, work, twists)
-        slopes[:] = 0.0
+        gradients[:] = 0.0
         out[k] = 0.0
         for body in range(bodies - 1, -1, -1):
-            _add_pair(body, body, links[body], work, twists, slopes)
+            _add_pair(body, body, links[body], work, twists, gradients)
             _pull_twist(tree, body, body, tree.parent[body], work, twists, out[k])
-            _pull_motion(tree, body, dq[k], work, slopes, out[k])
+            _pull_motion(tree, body, dq[k], work, gradients, out[k])
 
 
 @part
@@ -401,91 +410,100 @@ def _move_pairs(tree: Tree, q: Doubles, dq: Doubles, ddq: Doubles, work: Doubles
 
 
 @part
-def _add_pair(body: int, pair: int, ten: Doubles, work: Doubles, twists: Doubles, slopes: Doubles) -> None:
-    """Add slopes of z · N + v · F by the twist and by the body's motion.
+def _add_pair(body: int, pair: int, ten: Doubles, work: Doubles, twists: Doubles, gradients: Doubles) -> None:
+    """Add gradients of z · N + v · F by the twist and by the body's motion.
 
     F = m a + alpha × h + omega × (omega × h), N = h × a + J alpha + omega × (J omega).
     """
-    omega, alpha, felt = _motion_of(work, body)
-    z, v = _vector(twists, pair + 1, _TURN), _vector(twists, pair + 1, _MOVE)
+    omega, alpha, specific_force = _motion_of(work, body)
+    z, v = _vector(twists, pair + 1, _ANGULAR), _vector(twists, pair + 1, _LINEAR)
     mass, first = ten[0], (ten[1], ten[2], ten[3])
     inertia = (ten[4], ten[5], ten[6], ten[5], ten[7], ten[8], ten[6], ten[8], ten[9])
-    momentum, turned = _rotate(inertia, omega), _cross(z, omega)
-    force = _add(_scale(mass, felt), _add(_cross(alpha, first), _cross(omega, _cross(omega, first))))
-    moment = _add(_cross(first, felt), _add(_rotate(inertia, alpha), _cross(omega, momentum)))
-    by_omega = _add(_add(_cross(momentum, z), _rotate(inertia, turned)), _centrifugal_slope(omega, v, first))
-    _put_more(twists, pair + 1, _BY_TURN, moment)
-    _put_more(twists, pair + 1, _BY_MOVE, force)
-    _put_more(slopes, body + 1, 0, by_omega)
-    _put_more(slopes, body + 1, 3, _add(_rotate(inertia, z), _cross(first, v)))
-    _put_more(slopes, body + 1, 6, _add(_scale(mass, v), _cross(z, first)))
+    momentum, axis_times_omega = _rotate(inertia, omega), _cross(z, omega)
+    force = _add(_scale(mass, specific_force), _add(_cross(alpha, first), _cross(omega, _cross(omega, first))))
+    moment = _add(_cross(first, specific_force), _add(_rotate(inertia, alpha), _cross(omega, momentum)))
+    by_omega = _add(
+        _add(_cross(momentum, z), _rotate(inertia, axis_times_omega)), _centrifugal_gradient(omega, v, first)
+    )
+    _add_to(twists, pair + 1, _BY_ANGULAR, moment)
+    _add_to(twists, pair + 1, _BY_LINEAR, force)
+    _add_to(gradients, body + 1, 0, by_omega)
+    _add_to(gradients, body + 1, 3, _add(_rotate(inertia, z), _cross(first, v)))
+    _add_to(gradients, body + 1, 6, _add(_scale(mass, v), _cross(z, first)))
 
 
 @part
-def _centrifugal_slope(omega: Vector, left: Vector, right: Vector) -> Vector:
+def _centrifugal_gradient(omega: Vector, a: Vector, b: Vector) -> Vector:
     """Slope of left · (omega × (omega × right)) by omega."""
-    along, across = _scale(_dot(omega, right), left), _scale(_dot(omega, left), right)
-    return _add(_add(along, across), _scale(-2.0 * _dot(left, right), omega))
+    parallel, transverse = _scale(_dot(omega, b), a), _scale(_dot(omega, a), b)
+    return _add(_add(parallel, transverse), _scale(-2.0 * _dot(a, b), omega))
 
 
 @part
 def _pull_twist(tree: Tree, body: int, pair: int, carried: int, work: Doubles, twists: Doubles, out: Doubles) -> None:
-    """Carry the slope by a body's twist to that which carries it, and to the joint's position."""
-    z, v = _vector(twists, pair + 1, _TURN), _vector(twists, pair + 1, _MOVE)
-    by_z, by_v = _vector(twists, pair + 1, _BY_TURN), _vector(twists, pair + 1, _BY_MOVE)
-    _turn(tree, body, _add(_cross(z, by_z), _cross(v, by_v)), out)
+    """Carry the gradient by a body's twist to that which carries it, and to the joint's position."""
+    z, v = _vector(twists, pair + 1, _ANGULAR), _vector(twists, pair + 1, _LINEAR)
+    by_z, by_v = _vector(twists, pair + 1, _BY_ANGULAR), _vector(twists, pair + 1, _BY_LINEAR)
+    _add_rotation(tree, body, _add(_cross(z, by_z), _cross(v, by_v)), out)
     rotation = _rotation_of(work, body)
     by_v = _rotate(rotation, by_v)
     by_z = _add(_rotate(rotation, by_z), _cross(_vector(work, body + 1, _ORIGIN), by_v))
-    _put_more(twists, carried + 1, _BY_TURN, by_z)
-    _put_more(twists, carried + 1, _BY_MOVE, by_v)
-    _slide(tree, body, _cross(by_v, _vector(twists, carried + 1, _TURN)), out)
+    _add_to(twists, carried + 1, _BY_ANGULAR, by_z)
+    _add_to(twists, carried + 1, _BY_LINEAR, by_v)
+    _add_slide(tree, body, _cross(by_v, _vector(twists, carried + 1, _ANGULAR)), out)
 
 
 @part
-def _pull_motion(tree: Tree, body: int, dq: Doubles, work: Doubles, slopes: Doubles, out: Doubles) -> None:
-    """Carry the slopes by a body's motion to its parent's, and to the joint's."""
+def _pull_motion(tree: Tree, body: int, dq: Doubles, work: Doubles, gradients: Doubles, out: Doubles) -> None:
+    """Carry the gradients by a body's motion to its parent's, and to the joint's."""
     factor, coordinate, rows = tree.factor[body], tree.coordinate[body], len(tree.pair_of)
     velocity = factor * dq[coordinate]
-    omega, alpha, felt = _motion_of(work, body)
-    by_omega, by_alpha, by_felt = (
-        _vector(slopes, body + 1, 0),
-        _vector(slopes, body + 1, 3),
-        _vector(slopes, body + 1, 6),
+    omega, alpha, specific_force = _motion_of(work, body)
+    by_omega, by_alpha, by_specific_force = (
+        _vector(gradients, body + 1, 0),
+        _vector(gradients, body + 1, 3),
+        _vector(gradients, body + 1, 6),
     )
-    turning, sliding = _joint_axes(tree, body)
-    _turn(tree, body, _add(_cross(omega, by_omega), _add(_cross(alpha, by_alpha), _cross(felt, by_felt))), out)
+    rotation_axis, slide_axis = _joint_axes(tree, body)
+    _add_rotation(
+        tree,
+        body,
+        _add(_cross(omega, by_omega), _add(_cross(alpha, by_alpha), _cross(specific_force, by_specific_force))),
+        out,
+    )
     # The joint's own part of the motion: a turning axis crossed with itself is nothing, so omega may be the whole.
-    gained = _add(_cross(by_alpha, omega), by_omega)
-    by_velocity = _dot(turning, gained) + _dot(sliding, _scale(2.0, _cross(by_felt, omega)))
+    omega_gradient = _add(_cross(by_alpha, omega), by_omega)
+    by_velocity = _dot(rotation_axis, omega_gradient) + _dot(slide_axis, _scale(2.0, _cross(by_specific_force, omega)))
     out[rows + coordinate] += factor * by_velocity
-    out[2 * rows + coordinate] += factor * (_dot(turning, by_alpha) + _dot(sliding, by_felt))
+    out[2 * rows + coordinate] += factor * (_dot(rotation_axis, by_alpha) + _dot(slide_axis, by_specific_force))
     parent, rotation, origin = tree.parent[body], _rotation_of(work, body), _vector(work, body + 1, _ORIGIN)
-    by_own = _add(_cross(_scale(velocity, turning), by_alpha), _scale(2.0 * velocity, _cross(sliding, by_felt)))
-    by_omega = _rotate(rotation, _add(by_omega, by_own))
-    by_alpha, by_felt = _rotate(rotation, by_alpha), _rotate(rotation, by_felt)
-    omega, alpha, felt = _motion_of(work, parent)
-    _put_more(slopes, parent + 1, 0, _add(by_omega, _centrifugal_slope(omega, by_felt, origin)))
-    _put_more(slopes, parent + 1, 3, _add(by_alpha, _cross(origin, by_felt)))
-    _put_more(slopes, parent + 1, 6, by_felt)
-    _slide(tree, body, _add(_cross(by_felt, alpha), _cross(omega, _cross(omega, by_felt))), out)
+    by_joint_motion = _add(
+        _cross(_scale(velocity, rotation_axis), by_alpha), _scale(2.0 * velocity, _cross(slide_axis, by_specific_force))
+    )
+    by_omega = _rotate(rotation, _add(by_omega, by_joint_motion))
+    by_alpha, by_specific_force = _rotate(rotation, by_alpha), _rotate(rotation, by_specific_force)
+    omega, alpha, specific_force = _motion_of(work, parent)
+    _add_to(gradients, parent + 1, 0, _add(by_omega, _centrifugal_gradient(omega, by_specific_force, origin)))
+    _add_to(gradients, parent + 1, 3, _add(by_alpha, _cross(origin, by_specific_force)))
+    _add_to(gradients, parent + 1, 6, by_specific_force)
+    _add_slide(tree, body, _add(_cross(by_specific_force, alpha), _cross(omega, _cross(omega, by_specific_force))), out)
 
 
 @part
-def _turn(tree: Tree, body: int, moment: Vector, out: Doubles) -> None:
-    """Add what a turn of the joint does: it turns all vectors x that come into its frame, by -axis × x each.
+def _add_rotation(tree: Tree, body: int, moment: Vector, out: Doubles) -> None:
+    """Add the gradient by a rotation of the joint: it turns all vectors x that come into its frame, by -axis × x each.
 
     Args:
         tree: of the robot.
         body: that the joint moves.
-        moment: Σ x × (slope by x). The joint's own part of x, along the axis, drops out.
+        moment: Σ x × (gradient by x). The joint's own part of x, along the axis, drops out.
         out: derivatives of the sample.
     """
-    turning, _ = _joint_axes(tree, body)
-    out[tree.coordinate[body]] -= tree.factor[body] * _dot(turning, moment)
+    rotation_axis, _ = _joint_axes(tree, body)
+    out[tree.coordinate[body]] -= tree.factor[body] * _dot(rotation_axis, moment)
 
 
 @part
-def _slide(tree: Tree, body: int, by_origin: Vector, out: Doubles) -> None:
-    """Add what a shift of the joint does to the origin of the body's frame."""
+def _add_slide(tree: Tree, body: int, by_origin: Vector, out: Doubles) -> None:
+    """Add the gradient by a slide of the joint, which moves the origin of the body's frame."""
     out[tree.coordinate[body]] += tree.factor[body] * _dot(_vector(tree.slide, body, 0), by_origin)

@@ -1,4 +1,4 @@
-"""Kinematics: poses of the links, their Jacobians with derivatives, and how each link moves in the base frame."""
+"""Kinematics: poses of the links, their Jacobians with derivatives, and their motion in the base frame."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ def rotations_about(axis: Vector3, angle: Array) -> Array:
     R = a aᵀ + cos(angle) (E - a aᵀ) + sin(angle) [a]×
     """
     x, y, z = axis
-    along = np.outer(axis, axis)
-    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    parallel = np.outer(axis, axis)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     cosine, sine = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
-    return along + cosine * (np.eye(3) - along) + sine * across
+    return parallel + cosine * (np.eye(3) - parallel) + sine * cross
 
 
 @dataclass(frozen=True, eq=False)
 class Jacobians:
-    """Frames of all links over samples, and what each joint does to them; all vectors in the base frame.
+    """Frames of all links over samples and their velocities per joint velocity; all vectors in the base frame.
 
     Attributes:
         rotations, origins: of the links' frames, shape (n_samples, n_links, 3, 3) and (n_samples, n_links, 3).
         axes: of the joints, shape (n_samples, n_links, 3).
-        revolute: which joints turn, shape (n_links,).
-        moves: whether joint j moves link i, shape (n_links, n_links).
+        revolute: mask of the joints that turn, shape (n_links,).
+        moves: mask where joint j moves link i, shape (n_links, n_links).
     """
 
     rotations: Array
@@ -103,8 +103,8 @@ class Jacobians:
             link: that the point belongs to.
             point: in the base frame [m], shape (n_samples, 3).
         """
-        turned = np.cross(self.axes, point[:, None] - self.origins)
-        return np.where(self.revolute[:, None], turned, self.axes) * self.moves[link][:, None]
+        lever_velocity = np.cross(self.axes, point[:, None] - self.origins)
+        return np.where(self.revolute[:, None], lever_velocity, self.axes) * self.moves[link][:, None]
 
     def angular_derivative(self, link: int) -> Array:
         """Derivative of `angular` by the joint positions, [k, j, m]: of joint j by position m, (…, 3).
@@ -121,13 +121,13 @@ class Jacobians:
 
         Args:
             link: as for `linear`.
-            linear: what that gave.
+            linear: its result.
         """
         on_link = self.moves[link][:, None] & self.moves[link][None, :]
-        below = on_link & self.moves & self.revolute[None, :]  # m carries j, or is it
-        above = on_link & self.moves.T & ~np.eye(len(self.moves), dtype=np.bool_) & self.revolute[:, None]
-        by_carrier = np.cross(self.axes[:, None], linear[:, :, None]) * below[..., None]
-        return by_carrier + np.cross(self.axes[:, :, None], linear[:, None]) * above[..., None]
+        carried = on_link & self.moves & self.revolute[None, :]  # m carries j, or is it
+        carrying = on_link & self.moves.T & ~np.eye(len(self.moves), dtype=np.bool_) & self.revolute[:, None]
+        carrier_terms = np.cross(self.axes[:, None], linear[:, :, None]) * carried[..., None]
+        return carrier_terms + np.cross(self.axes[:, :, None], linear[:, None]) * carrying[..., None]
 
 
 def coordinate_matrix(robot: Robot) -> Array:
@@ -143,7 +143,7 @@ class BaseMotion:
     """The motion of the links' frames over samples, vectors in the base frame, shape (n_samples, n_links, 3).
 
     Attributes:
-        jacobians: where they are, and what each joint does to them.
+        jacobians: of the links.
         omega, alpha: angular velocity [rad/s] and acceleration [rad/s²].
         velocity, acceleration: of the origins [m/s, m/s²].
     """
@@ -157,8 +157,8 @@ class BaseMotion:
     @staticmethod
     def of(robot: Robot, q: Array, dq: Array, ddq: Array) -> BaseMotion:
         """The motion at checked positions, velocities and accelerations, shape (n_samples, n_joints)."""
-        jacobians, folded = Jacobians.of(robot, q), coordinate_matrix(robot)
-        speeds, speedups = dq @ folded.T, ddq @ folded.T
+        jacobians, coordinates = Jacobians.of(robot, q), coordinate_matrix(robot)
+        link_rates, link_rate_changes = dq @ coordinates.T, ddq @ coordinates.T
         omega, alpha, velocity, acceleration = (np.zeros_like(jacobians.axes) for _ in range(4))
         for i, joint in enumerate(robot.joints):
             if joint.parent >= 0:
@@ -168,13 +168,15 @@ class BaseMotion:
                 velocity[:, i] = velocity[:, carrier] + carried
                 acceleration[:, i] = acceleration[:, carrier] + np.cross(alpha[:, i], arm)
                 acceleration[:, i] += np.cross(omega[:, i], carried)
-            along, ahead = (jacobians.axes[:, i] * each[:, i, None] for each in (speeds, speedups))
+            joint_velocity, joint_acceleration = (
+                jacobians.axes[:, i] * rates[:, i, None] for rates in (link_rates, link_rate_changes)
+            )
             if joint.kind == "revolute":
-                alpha[:, i] += ahead + np.cross(omega[:, i], along)
-                omega[:, i] += along
+                alpha[:, i] += joint_acceleration + np.cross(omega[:, i], joint_velocity)
+                omega[:, i] += joint_velocity
             else:
-                acceleration[:, i] += ahead + 2.0 * np.cross(omega[:, i], along)
-                velocity[:, i] += along
+                acceleration[:, i] += joint_acceleration + 2.0 * np.cross(omega[:, i], joint_velocity)
+                velocity[:, i] += joint_velocity
         return BaseMotion(jacobians, omega, alpha, velocity, acceleration)
 
     def in_link(self, link: int, vectors: Array) -> Array:

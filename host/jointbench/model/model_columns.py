@@ -59,21 +59,21 @@ def drive_columns(
     """
     dq, ddq = motion_arrays(robot, dq=dq, ddq=ddq)
     signed = dq if sign_velocity is None else motion_arrays(robot, sign_velocity=sign_velocity, dq=dq)[0]
-    names, driven = drive_parameter_names(robot), _driven_joints(robot)
+    names, actuated = drive_parameter_names(robot), _actuated_joints(robot)
     columns = np.zeros((*dq.shape, len(names)))
-    for place, j in enumerate(driven):
+    for position, j in enumerate(actuated):
         quantities = (ddq[:, j], dq[:, j], sign(signed[:, j]), 1.0)
         for offset, quantity in enumerate(quantities):
-            columns[:, j, len(_OF_JOINT) * place + offset] = quantity
-    first = len(_OF_JOINT) * len(driven)
+            columns[:, j, len(_OF_JOINT) * position + offset] = quantity
+    first = len(_OF_JOINT) * len(actuated)
     for motor in _coupled_motors(robot):
         shares = motor.shares
         rubbing = sign(signed @ shares)
         for j in np.flatnonzero((shares != 0.0) & robot.modelled):
-            others = shares.copy()
-            others[j] = 0.0
-            columns[:, j, first] = shares[j] * (ddq @ others)
-            columns[:, j, first + 1] = shares[j] * (dq @ others)
+            other_shares = shares.copy()
+            other_shares[j] = 0.0
+            columns[:, j, first] = shares[j] * (ddq @ other_shares)
+            columns[:, j, first + 1] = shares[j] * (dq @ other_shares)
             columns[:, j, first + 2] = shares[j] * rubbing
         first += len(_OF_COUPLED_MOTOR)
     return columns.reshape(dq.size, len(names)), names
@@ -81,9 +81,11 @@ def drive_columns(
 
 def drive_parameter_names(robot: Robot) -> tuple[str, ...]:
     """Names of the columns of `drive_columns`."""
-    own = [f"{robot.joint_names[joint]}.{quantity}" for joint in _driven_joints(robot) for quantity in _OF_JOINT]
-    shared = [f"{motor.name}.{quantity}" for motor in _coupled_motors(robot) for quantity in _OF_COUPLED_MOTOR]
-    return tuple(own + shared)
+    joint_names = [
+        f"{robot.joint_names[joint]}.{quantity}" for joint in _actuated_joints(robot) for quantity in _OF_JOINT
+    ]
+    motor_names = [f"{motor.name}.{quantity}" for motor in _coupled_motors(robot) for quantity in _OF_COUPLED_MOTOR]
+    return tuple(joint_names + motor_names)
 
 
 def known_drive_parameters(robot: Robot) -> Array:
@@ -94,23 +96,23 @@ def known_drive_parameters(robot: Robot) -> Array:
     Returns:
         Values [SI], at the joint side, shape (n_drive_parameters,), in the order of `drive_parameter_names`.
     """
-    train, shared = robot.drive_train, _coupled_motors(robot)
-    alone = np.ones(train.n_motors, dtype=np.bool_)
-    alone[[motor.row for motor in shared]] = False
+    train, coupled_motors = robot.drive_train, _coupled_motors(robot)
+    is_uncoupled = np.ones(train.n_motors, dtype=np.bool_)
+    is_uncoupled[[motor.row for motor in coupled_motors]] = False
     values: list[float] = []
-    for j in _driven_joints(robot):
-        turned = np.flatnonzero(train.matrix[:, j])
-        squares, own = train.matrix[turned, j] ** 2, turned[alone[turned]]
-        motors, link = [train.drives[i] for i in turned], robot.drives[j]
+    for j in _actuated_joints(robot):
+        motor_rows = np.flatnonzero(train.matrix[:, j])
+        squares, uncoupled_rows = train.matrix[motor_rows, j] ** 2, motor_rows[is_uncoupled[motor_rows]]
+        motors, link = [train.drives[i] for i in motor_rows], robot.drives[j]
         values += [
             float(squares @ [_or_nan(motor.rotor_inertia) for motor in motors]),
             float(squares @ [_or_nan(motor.motor_viscous) for motor in motors]) + _or_nan(link.link_viscous),
             # That of coupled motors goes by their own speed.
-            sum(abs(train.matrix[i, j]) * _or_nan(train.drives[i].motor_coulomb) for i in own)
+            sum(abs(train.matrix[i, j]) * _or_nan(train.drives[i].motor_coulomb) for i in uncoupled_rows)
             + _or_nan(link.link_coulomb),
             np.nan,
         ]
-    for motor in shared:
+    for motor in coupled_motors:
         drive, ratio = motor.drive, abs(motor.ratio)
         inertia, viscous, coulomb = map(_or_nan, (drive.rotor_inertia, drive.motor_viscous, drive.motor_coulomb))
         values += [inertia * ratio**2, viscous * ratio**2, coulomb * ratio]
@@ -128,22 +130,24 @@ class _CoupledMotor(NamedTuple):
 
 
 def _coupled_motors(robot: Robot) -> tuple[_CoupledMotor, ...]:
-    train, found = robot.drive_train, list[_CoupledMotor]()
-    beyond = robot.n_joints
+    train, motors = robot.drive_train, list[_CoupledMotor]()
+    next_row = robot.n_joints
     for coupling in robot.couplings:
         joints = [robot.joint_index(name) for name in coupling.joints]
-        rows = [*joints, *range(beyond, beyond + len(coupling.more))]
-        beyond += len(coupling.more)
+        rows = [*joints, *range(next_row, next_row + len(coupling.more))]
+        next_row += len(coupling.more)
         coupled = [row for row in rows if np.count_nonzero(train.matrix[row]) > 1]
         for row in coupled:
-            turns = train.matrix[row]
-            own = row if row < robot.n_joints else int(np.argmax(np.abs(turns)))
+            ratios = train.matrix[row]
+            own_joint = row if row < robot.n_joints else int(np.argmax(np.abs(ratios)))
             name = coupling.name if len(coupled) == 1 else f"{coupling.name}.{train.drives[row].name}"
-            found.append(_CoupledMotor(name, train.drives[row], row, float(turns[own]), turns / turns[own]))
-    return tuple(found)
+            motors.append(
+                _CoupledMotor(name, train.drives[row], row, float(ratios[own_joint]), ratios / ratios[own_joint])
+            )
+    return tuple(motors)
 
 
-def _driven_joints(robot: Robot) -> list[int]:
+def _actuated_joints(robot: Robot) -> list[int]:
     """Indices of the joints with columns of their own."""
     return [j for j, drive in enumerate(robot.drives) if drive.kind != "none" and robot.modelled[j]]
 
@@ -184,12 +188,12 @@ def compensation_parameter_names(robot: Robot) -> tuple[str, ...]:
     return tuple(name for compensation in robot.compensations for name in compensation.names)
 
 
-class _Part(NamedTuple):
-    """A compensation, its joints, and which of its elements are asked for, shape (n_joints, n_parameters)."""
+class _SelectedElements(NamedTuple):
+    """A compensation, its joints, and a mask of the elements that are needed, shape (n_joints, n_parameters)."""
 
     compensation: Compensation
     joints: list[int]
-    kept: NDArray[np.bool_]
+    selected: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,29 +201,29 @@ class CompensationTerms:
     """The elements of the compensations' columns that are not always zero: of a row (joint) and a column.
 
     Attributes:
-        parts: of each compensation those that are asked for, one behind the other.
+        blocks: elements of each compensation that are needed, one behind the other.
         row, column: of each element, shape (n_entries,).
     """
 
-    parts: tuple[_Part, ...]
+    blocks: tuple[_SelectedElements, ...]
     row: NDArray[np.intp]
     column: NDArray[np.intp]
 
     @classmethod
     def of(cls, robot: Robot, columns: ArrayLike | None = None) -> CompensationTerms:
-        """Those of a robot in these columns of `compensation_columns`; of all where none are given."""
-        parts, rows, places, first = list[_Part](), list[int](), list[int](), 0
-        wanted = np.arange(len(compensation_parameter_names(robot))) if columns is None else columns
-        for each in robot.compensations:
-            joints = [robot.joint_index(name) for name in each.joints]
-            width = len(each.parameters)
-            kept = np.outer(robot.modelled[joints], np.isin(np.arange(first, first + width), wanted))
-            of_row, of_column = np.nonzero(kept)
-            rows += [joints[j] for j in of_row]
-            places += [first + int(k) for k in of_column]
-            parts.append(_Part(each, joints, kept))
+        """Find the terms of a robot in columns of `compensation_columns`, in all where none are given."""
+        blocks, rows, element_columns, first = list[_SelectedElements](), list[int](), list[int](), 0
+        selected_columns = np.arange(len(compensation_parameter_names(robot))) if columns is None else columns
+        for compensation in robot.compensations:
+            joints = [robot.joint_index(name) for name in compensation.joints]
+            width = len(compensation.parameters)
+            selected = np.outer(robot.modelled[joints], np.isin(np.arange(first, first + width), selected_columns))
+            joint_numbers, parameter_numbers = np.nonzero(selected)
+            rows += [joints[j] for j in joint_numbers]
+            element_columns += [first + int(k) for k in parameter_numbers]
+            blocks.append(_SelectedElements(compensation, joints, selected))
             first += width
-        return cls(tuple(parts), np.array(rows, dtype=np.intp), np.array(places, dtype=np.intp))
+        return cls(tuple(blocks), np.array(rows, dtype=np.intp), np.array(element_columns, dtype=np.intp))
 
     def values(self, q: Array, dq: Array, ddq: Array) -> Array:
         """All elements, shape (n_samples, n_entries), of a motion of arrays (n_samples, n_joints).
@@ -227,8 +231,8 @@ class CompensationTerms:
         Raises:
             RobotError: a function of one's own gives another shape, or values that are not finite.
         """
-        found = [_columns(part, *(each[:, part.joints] for each in (q, dq, ddq))) for part in self.parts]
-        return np.concatenate(found, axis=1) if found else np.zeros((len(q), 0))
+        values = [_columns(block, *(quantity[:, block.joints] for quantity in (q, dq, ddq))) for block in self.blocks]
+        return np.concatenate(values, axis=1) if values else np.zeros((len(q), 0))
 
     def pull_back(self, q: Array, dq: Array, ddq: Array, weights: Array) -> tuple[Array, Array, Array]:
         """Derivatives of Σ weights * elements by q, dq and ddq, by central differences.
@@ -237,43 +241,43 @@ class CompensationTerms:
             q, dq, ddq: shape (n_samples, n_joints) each.
             weights: of each element, shape (n_samples, n_entries).
         """
-        slopes = np.zeros((3, *q.shape))
+        gradients = np.zeros((3, *q.shape))
         first = 0
-        for part in self.parts:
-            own = weights[:, first : first + int(part.kept.sum())]
-            first += own.shape[1]
-            motion = np.stack([each[:, part.joints] for each in (q, dq, ddq)])
-            for which, place, step in _steps(motion):
-                change = _columns(part, *(motion + step)) - _columns(part, *(motion - step))
-                slopes[which, :, part.joints[place]] += np.sum(own * change, axis=1) / (2.0 * _STEP)
-        return slopes[0], slopes[1], slopes[2]
+        for block in self.blocks:
+            element_weights = weights[:, first : first + int(block.selected.sum())]
+            first += element_weights.shape[1]
+            motion = np.stack([quantity[:, block.joints] for quantity in (q, dq, ddq)])
+            for order, joint, step in _steps(motion):
+                change = _columns(block, *(motion + step)) - _columns(block, *(motion - step))
+                gradients[order, :, block.joints[joint]] += np.sum(element_weights * change, axis=1) / (2.0 * _STEP)
+        return gradients[0], gradients[1], gradients[2]
 
 
 def _steps(motion: Array) -> Iterator[tuple[int, int, Array]]:
-    """Which quantity of which joint, and a step of it alone."""
-    for which in range(3):
-        for place in range(motion.shape[2]):
+    """Iterate over the derivatives and joints, each with a step of it alone."""
+    for order in range(3):
+        for joint in range(motion.shape[2]):
             step = np.zeros((3, 1, motion.shape[2]))
-            step[which, 0, place] = _STEP
-            yield which, place, step
+            step[order, 0, joint] = _STEP
+            yield order, joint, step
 
 
-def _columns(part: _Part, q: Array, dq: Array, ddq: Array) -> Array:
-    """What is asked for of a compensation, shape (n, n_kept)."""
-    compensation = part.compensation
+def _columns(block: _SelectedElements, q: Array, dq: Array, ddq: Array) -> Array:
+    """Columns of a compensation that are selected, shape (n, n_selected)."""
+    compensation = block.compensation
     values = np.asarray(compensation.columns(q, dq, ddq), dtype=np.float64)
-    wanted = (*q.shape, len(compensation.parameters))
-    if values.shape != wanted:
+    expected_shape = (*q.shape, len(compensation.parameters))
+    if values.shape != expected_shape:
         raise RobotError(
             f"the columns of compensation {compensation.name!r} have shape {values.shape} for motion of shape "
-            f"{q.shape}; needed is (samples, joints, parameters) = {wanted}"
+            f"{q.shape}; needed is (samples, joints, parameters) = {expected_shape}"
         )
     if not np.isfinite(values).all():
         raise RobotError(
             f"the columns of compensation {compensation.name!r} are not finite everywhere; they must be for positions "
             f"from -π to π and whatever else is fitted"
         )
-    return values[:, part.kept]
+    return values[:, block.selected]
 
 
 def model_columns(

@@ -78,7 +78,7 @@ def regressor_adjoint(
     Source: reverse accumulation (Griewank & Walther, Evaluating Derivatives, 2008, ch. 3) of the recursion of
     `regressor`.
     """
-    from jointbench.model.kernels import fill_regressor_slopes
+    from jointbench.model.kernels import fill_regressor_gradients
 
     q, dq, ddq = motion_batch(robot, q=q, dq=dq, ddq=ddq)
     weights = plain_array(np.asarray(weights, dtype=np.float64))
@@ -89,14 +89,14 @@ def regressor_adjoint(
         weights = weights * np.repeat(robot.modelled_links, 10)
     out = np.empty((len(q), 3 * robot.n_joints))
     weights = weights.reshape(len(q), robot.n_joints, robot.n_links, 10)
-    fill_regressor_slopes(tree_of(robot), q, dq, ddq, weights, out)
+    fill_regressor_gradients(tree_of(robot), q, dq, ddq, weights, out)
     by_q, by_dq, by_ddq = np.split(out, 3, axis=1)
     return by_q, by_dq, by_ddq
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """What least squares need of tau = W pi, and no more of its samples.
+    """Sums of tau = W pi that least squares need, without its samples.
 
     Those of two logs added are those of both: equations + equations.
 
@@ -146,9 +146,9 @@ def normal_equations(
     n_columns = 10 * robot.n_links
     gram, right, squares = np.zeros((n_columns, n_columns)), np.zeros(n_columns), 0.0
     for first in range(0, len(q), _SAMPLES):
-        some = slice(first, first + _SAMPLES)
-        root, torques = roots[some].reshape(-1, 1), (roots[some] * tau[some]).ravel()
-        rows = root * regressor(robot, q[some], dq[some], ddq[some])
+        chunk = slice(first, first + _SAMPLES)
+        root, torques = roots[chunk].reshape(-1, 1), (roots[chunk] * tau[chunk]).ravel()
+        rows = root * regressor(robot, q[chunk], dq[chunk], ddq[chunk])
         gram += rows.T @ rows
         right += rows.T @ torques
         squares += float(torques @ torques)
@@ -207,8 +207,8 @@ class StreamingQR:
                 f"needed are ({len(values)}, {self.n_columns})"
             )
         self.rows += len(values)
-        below = np.hstack([matrix, values])
-        self._triangle = cast(Array, np.linalg.qr(np.vstack([self._triangle, below]), mode="r"))
+        new_rows = np.hstack([matrix, values])
+        self._triangle = cast(Array, np.linalg.qr(np.vstack([self._triangle, new_rows]), mode="r"))
 
     @property
     def triangle(self) -> Array:

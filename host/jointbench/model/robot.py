@@ -41,7 +41,7 @@ class Robot:
     independent ones: their positions are measured, while their torques have no model.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         joints: all of them, parents before children; joint i carries link i.
         drives: drive i belongs to the independent joint i.
         couplings: joints that share motors.
@@ -51,7 +51,7 @@ class Robot:
         description: one sentence.
         frames: places with names, such as links that are fixed to others.
         assumptions: what its file does not say and was taken for granted, a sentence each.
-        capsules: the room that its links and its base take up, as far as it is known.
+        capsules: volumes that contain its links and its base, as far as they are known.
         base_link: the body that everything hangs on where it is free to move, None where it stands still; its frame is
             the base frame, while `gravity` is in the world's.
         part_faults: links that are part of another one, or of a base that stands still, and why no body can have
@@ -90,27 +90,27 @@ class Robot:
 
     @cached_property
     def modelled(self) -> NDArray[np.bool_]:
-        """Which independent joints have a torque that is modelled: all but the passive ones, shape (n_joints,)."""
+        """Mask of the independent joints whose torque is modelled: all but the passive ones, shape (n_joints,)."""
         return np.array([not joint.passive for joint in self.independent_joints])
 
     @cached_property
     def modelled_links(self) -> NDArray[np.bool_]:
-        """Which links have parameters: all but the neglected ones, shape (n_links,)."""
+        """Mask of the links with parameters: all but the neglected ones, shape (n_links,)."""
         return np.array([joint.link.modelled for joint in self.joints])
 
     @cached_property
     def neglected_links(self) -> tuple[int, ...]:
-        """Indices of the links that have none."""
+        """Indices of the links without parameters."""
         return tuple(np.flatnonzero(~self.modelled_links).tolist())
 
     @property
     def n_joints(self) -> int:
-        """How many independent joints it has."""
+        """Number of independent joints."""
         return len(self.independent_joints)
 
     @property
     def n_links(self) -> int:
-        """How many moving links it has."""
+        """Number of moving links."""
         return len(self.joints)
 
     @property
@@ -135,9 +135,9 @@ class Robot:
         Raises:
             FileError: there is none.
         """
-        own = (Frame(joint.link.name, i, IDENTITY, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
+        link_frames = (Frame(joint.link.name, i, IDENTITY, (0.0, 0.0, 0.0)) for i, joint in enumerate(self.joints))
         base = () if self.base_link is None else (Frame(self.base_link.name, -1, IDENTITY, (0.0, 0.0, 0.0)),)
-        known = {frame.name: frame for frame in (*base, *own, *self.frames)}
+        known = {frame.name: frame for frame in (*base, *link_frames, *self.frames)}
         if name not in known:
             raise FileError(f"robot {self.name!r} has no frame {name!r}; there are {', '.join(known)}")
         return known[name]
@@ -186,14 +186,14 @@ class Robot:
 
     @cached_property
     def coordinates(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """How each joint's position follows: factor * (position of the independent joint `index`) + offset.
+        """Rule of each joint's position: factor * (position of the independent joint `index`) + offset.
 
         Returns:
             index, factor, offset [rad or m], shape (n_links,) each.
         """
-        own = np.cumsum([joint.mimic is None for joint in self.joints]) - 1
+        independent_index = np.cumsum([joint.mimic is None for joint in self.joints]) - 1
         mimics = [joint.mimic or Mimic(i, 1.0, 0.0) for i, joint in enumerate(self.joints)]
-        index = np.array([own[mimic.joint] for mimic in mimics], np.int64)
+        index = np.array([independent_index[mimic.joint] for mimic in mimics], np.int64)
         return index, np.array([mimic.factor for mimic in mimics]), np.array([mimic.offset for mimic in mimics])
 
     @property
@@ -205,9 +205,9 @@ class Robot:
 
     @cached_property
     def drive_train(self) -> DriveTrain:
-        """Its motors and what they do at the joints: first one for each joint, then those that couplings have more."""
-        more = tuple(drive for coupling in self.couplings for drive in coupling.more)
-        matrix = np.zeros((self.n_joints + len(more), self.n_joints))
+        """Its motors and their transmission to the joints: one for each joint, then further ones of couplings."""
+        extra_drives = tuple(drive for coupling in self.couplings for drive in coupling.more)
+        matrix = np.zeros((self.n_joints + len(extra_drives), self.n_joints))
         matrix[: self.n_joints] = np.diag([drive.ratio for drive in self.drives])
         first = self.n_joints
         for coupling in self.couplings:
@@ -215,7 +215,7 @@ class Robot:
             rows = [*joints, *range(first, first + len(coupling.more))]
             matrix[np.ix_(rows, joints)] = coupling.matrix
             first += len(coupling.more)
-        return DriveTrain(self.drives + more, matrix)
+        return DriveTrain(self.drives + extra_drives, matrix)
 
     @property
     def transmission_matrix(self) -> Array:
@@ -234,12 +234,12 @@ class Robot:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is suspicious about its numbers: inertias that no body can have, by link name, and assumptions."""
+        """Doubtful numbers: inertias that no body can have, by link name, and assumptions."""
         links = (*((self.base_link,) if self.base_link else ()), *(joint.link for joint in self.joints))
         # Of a link with others fixed to it what the file gave for itself says more than their sum.
         faults = {link.name: link.physical_fault for link in links} | dict(self.part_faults)
-        said = (f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults.items() if fault)
-        return (*said, *self.assumptions)
+        sentences = (f"link {name!r} of {self.name!r}: {fault}" for name, fault in faults.items() if fault)
+        return (*sentences, *self.assumptions)
 
 
 _DIGITS = 9  # significant: a URDF and a TOML file of one robot agree to more, an edited number seldom does
@@ -260,7 +260,7 @@ def robot_digests(robot: Robot) -> dict[str, str]:
     """
     joints = robot.joints
     drives = robot.drive_train.drives
-    parts: dict[str, Any] = {
+    contents: dict[str, Any] = {
         "kinematics": [
             robot.gravity,
             [
@@ -286,21 +286,21 @@ def robot_digests(robot: Robot) -> dict[str, str]:
             [(coupling.joints, coupling.matrix) for coupling in robot.couplings],
         ],
     }
-    return {name: _digest(part) for name, part in parts.items()}
+    return {name: _digest(content) for name, content in contents.items()}
 
 
 def _mimic(mimic: Mimic | None) -> tuple[Any, ...] | None:
     return None if mimic is None else (mimic.joint, mimic.factor, mimic.offset)
 
 
-def _digest(part: Any) -> str:
-    return hashlib.sha256(json.dumps(_rounded(part)).encode()).hexdigest()[:_LENGTH]
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(_rounded(content)).encode()).hexdigest()[:_LENGTH]
 
 
-def _rounded(part: Any) -> Any:
-    """Numbers as text of so many digits, in lists."""
-    if isinstance(part, (int, float)):
-        return f"{float(part) + 0.0:.{_DIGITS}g}"  # + 0.0: there is no negative zero
-    if isinstance(part, Sequence) and not isinstance(part, str):
-        return [_rounded(each) for each in part]
-    return part
+def _rounded(content: Any) -> Any:
+    """Return numbers as text of so many digits, in lists."""
+    if isinstance(content, (int, float)):
+        return f"{float(content) + 0.0:.{_DIGITS}g}"  # + 0.0: there is no negative zero
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        return [_rounded(item) for item in content]
+    return content

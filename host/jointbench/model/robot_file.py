@@ -20,8 +20,8 @@ from jointbench.model.joint import (
     LinkAxis,
     LinkKind,
     Mimic,
-    Placed,
-    joined,
+    PlacedLink,
+    combine_links,
     modified_dh,
 )
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
@@ -37,7 +37,7 @@ _SINGULAR = 1e-9  # least singular value of a coupling whose rows have length 1:
 
 
 class _Units(NamedTuple):
-    """How a kind of joint writes its quantities, and the factor that makes the motion SI."""
+    """Units in which a kind of joint is written, and the factor that makes the motion SI."""
 
     motion: str
     torque: str
@@ -123,7 +123,7 @@ def _robot(table: Table) -> Robot:
     return robot
 
 
-def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
+def _joint(table: Table, name: str, previous_joints: list[Joint]) -> tuple[Joint, float]:
     """Read a joint and its home position; it sits on the joint before it where no other parent is named."""
     kind = _kind(table)
     units = _UNITS[kind]
@@ -139,7 +139,7 @@ def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
     joint = Joint(
         name=name,
         kind=kind,
-        parent=_parent(table, before),
+        parent=_parent(table, previous_joints),
         rotation=rotation,
         origin=origin,
         position_limits=(low, high),
@@ -153,12 +153,12 @@ def _joint(table: Table, name: str, before: list[Joint]) -> tuple[Joint, float]:
     return joint, home
 
 
-def _mimicking(table: Table, name: str, before: list[Joint]) -> Joint:
+def _mimicking(table: Table, name: str, previous_joints: list[Joint]) -> Joint:
     """Read a joint that follows another one; it has neither limits nor a drive of its own."""
     kind = _kind(table)
     entry = table.table("mimic")
-    joint = _index(entry, entry.text("joint"), before)
-    followed = before[joint]
+    joint = _index(entry, entry.text("joint"), previous_joints)
+    followed = previous_joints[joint]
     if followed.mimic is not None:
         entry.fault(f"joint {followed.name!r} mimics another one itself; name that one")
     factor = entry.number("factor", 1.0)
@@ -169,7 +169,7 @@ def _mimicking(table: Table, name: str, before: list[Joint]) -> Joint:
     return Joint(
         name=name,
         kind=kind,
-        parent=_parent(table, before),
+        parent=_parent(table, previous_joints),
         rotation=rotation,
         origin=origin,
         position_limits=(low, high),
@@ -194,7 +194,7 @@ def _base_link(table: Table) -> Link | None:
 def _fixed(
     table: Table, joints: list[Joint], base_link: Link | None
 ) -> tuple[tuple[Frame, ...], Link | None, tuple[tuple[str, str], ...]]:
-    """Read what is fixed to links: its inertia becomes theirs, its name that of a frame; and tell what cannot exist."""
+    """Read bodies fixed to links: their inertia becomes the links', their names those of frames; and note faults."""
     frames: list[Frame] = []
     links = [base_link, *(joint.link for joint in joints)]
     for entry in table.tables("fixed"):
@@ -202,12 +202,12 @@ def _fixed(
         entry.where = f"{table.where}: fixed {name!r}"
         joint = _parent(entry, joints)
         rotation, origin = _placement(entry)
-        part = Placed(_link(entry, name), rotation, origin)
-        links.append(part.link)
+        placed = PlacedLink(_link(entry, name), rotation, origin)
+        links.append(placed.link)
         if joint >= 0:
-            joints[joint] = replace(joints[joint], link=joined(joints[joint].link, [part]))
+            joints[joint] = replace(joints[joint], link=combine_links(joints[joint].link, [placed]))
         elif base_link is not None:  # what a base weighs that stands still is nobody's torque
-            base_link = joined(base_link, [part])
+            base_link = combine_links(base_link, [placed])
         entry.finish()
         frames.append(Frame(name, joint, rotation, origin))
     faults = ((link.name, link.physical_fault) for link in links if link and frames)
@@ -224,7 +224,7 @@ def _loaded(table: Table, robot: Robot) -> Robot:
 
 
 def _compensated(table: Table, robot: Robot) -> Robot:
-    """Read torques beside those of links and drives: what acts on which joint; how much is fitted."""
+    """Read torques beside those of links and drives, by kind and joint; their parameters are fitted."""
     for entry in table.tables("compensations"):
         name = entry.name("name")
         entry.where = f"{table.where}: compensation {name!r}"
@@ -241,7 +241,7 @@ def _compensated(table: Table, robot: Robot) -> Robot:
 
 
 def _capsule(table: Table, robot: Robot) -> Capsule:
-    """Read the room that a link takes up, or what is fixed to one, or the base."""
+    """Read the capsule around a link, around a link that is fixed to one, or around the base."""
     link = table.text("link")
     frame = Frame(_BASE, -1, IDENTITY, (0.0, 0.0, 0.0)) if link == _BASE else robot.frame(link)
     start, end = (
@@ -254,7 +254,7 @@ def _capsule(table: Table, robot: Robot) -> Capsule:
 
 
 def _foot(table: Table, robot: Robot) -> Foot:
-    """Read a sole: where on a link its sensors are."""
+    """Read a sole: the places of its sensors on a link."""
     name = table.name("name")
     table.where = f"{table.where.rpartition(': ')[0]}: foot {name!r}"
     frame = robot.frame(table.text("on"))
@@ -268,7 +268,7 @@ def _foot(table: Table, robot: Robot) -> Foot:
 
 
 def _link_kind(table: Table, robot: Robot) -> LinkKind:
-    """Read which links are alike, and the axis of each."""
+    """Read a kind of links that are alike, and the axis of each."""
     name = table.name("name")
     table.where = f"{table.where.rpartition(': ')[0]}: link kind {name!r}"
     entries = table.tables("links")
@@ -282,7 +282,7 @@ def _link_kind(table: Table, robot: Robot) -> LinkKind:
 def _link_axis(table: Table, robot: Robot) -> LinkAxis:
     """Read a link's axis, in the link's frame."""
     link = table.text("link")
-    known = [each.name for each in (robot.base_link, *(joint.link for joint in robot.joints)) if each is not None]
+    known = [body.name for body in (robot.base_link, *(joint.link for joint in robot.joints)) if body is not None]
     if link not in known:
         table.fault(f"no link {link!r} with a mass of its own; there are {', '.join(known)}")
     start, end = (tuple(1e-3 * value for value in table.numbers(key, 3)) for key in ("from_mm", "to_mm"))
@@ -303,14 +303,14 @@ def _placement(table: Table) -> tuple[Matrix3, Vector3]:
     )
 
 
-def _parent(table: Table, before: list[Joint]) -> int:
-    """Index of the joint that carries what the table is about: the last one where none is named."""
-    name = table.text("parent", before[-1].name if before else _BASE)
-    return -1 if name == _BASE else _index(table, name, before)
+def _parent(table: Table, previous_joints: list[Joint]) -> int:
+    """Index of the joint that carries the body of a table: the last one where none is named."""
+    name = table.text("parent", previous_joints[-1].name if previous_joints else _BASE)
+    return -1 if name == _BASE else _index(table, name, previous_joints)
 
 
-def _index(table: Table, name: str, before: list[Joint]) -> int:
-    names = [joint.name for joint in before]
+def _index(table: Table, name: str, previous_joints: list[Joint]) -> int:
+    names = [joint.name for joint in previous_joints]
     if name not in names:
         table.fault(f"joint {name!r} does not stand before it; there are {', '.join((_BASE, *names))}")
     return names.index(name)
@@ -326,11 +326,11 @@ def _body(entry: Table, default_name: str) -> Link:
     name = entry.name("name", default_name)
     assumed = entry.flag("assumed", False)
     keys = ("mass_kg", "center_of_mass_mm", "inertia_kg_m2")
-    given = [key for key in keys if entry.has(key)]
-    if given and len(given) < len(keys):
-        missing = ", ".join(key for key in keys if key not in given)
-        entry.fault(f"link {name!r} has {', '.join(given)} but not {missing}; give all three or none")
-    if not given:
+    given_keys = [key for key in keys if entry.has(key)]
+    if given_keys and len(given_keys) < len(keys):
+        missing = ", ".join(key for key in keys if key not in given_keys)
+        entry.fault(f"link {name!r} has {', '.join(given_keys)} but not {missing}; give all three or none")
+    if not given_keys:
         entry.finish()
         return Link(name, assumed=assumed)
     center = tuple(1e-3 * value for value in entry.numbers("center_of_mass_mm", 3))
@@ -345,8 +345,8 @@ def _body(entry: Table, default_name: str) -> Link:
 def _about_center(inertia: Matrix3, mass: float, center: tuple[float, ...]) -> Matrix3:
     """Move an inertia from the frame's origin to the centre of mass, axes as they are (parallel-axis theorem)."""
     c = np.array(center)
-    moved = np.array(inertia) - mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return cast(Matrix3, tuple(tuple(row) for row in moved.tolist()))
+    about_center = np.array(inertia) - mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return cast(Matrix3, tuple(tuple(row) for row in about_center.tolist()))
 
 
 def _inertia(table: Table) -> Matrix3:
@@ -422,7 +422,7 @@ def _check_unique(table: Table, kind: str, names: list[str]) -> None:
 
 
 def _couplings(table: Table, drives: list[Drive]) -> tuple[Coupling, ...]:
-    """Read which joints share motors; `drives` are those of the independent joints."""
+    """Read the joints that share motors; `drives` are those of the independent joints."""
     couplings: list[Coupling] = []
     kinds = {drive.joint: drive.kind for drive in drives}
     for entry in table.tables("couplings"):
@@ -436,26 +436,26 @@ def _couplings(table: Table, drives: list[Drive]) -> tuple[Coupling, ...]:
                 entry.fault(f"no joint {joint!r}; the joints are {', '.join(kinds)}")
             if kinds[joint] == "none":
                 entry.fault(f"joint {joint!r} has no motor; give it a [joints.drive], or leave it out")
-            if any(joint in other.joints for other in couplings) or joints.count(joint) > 1:
+            if any(joint in previous_coupling.joints for previous_coupling in couplings) or joints.count(joint) > 1:
                 entry.fault(f"joint {joint!r} is coupled twice; a joint belongs to one coupling")
-        beyond = entry.tables("drives")
-        matrix = _matrix(entry, joints, len(joints) + len(beyond))
-        more: list[Drive] = []
-        for motor, row in zip(beyond, matrix[len(joints) :], strict=True):
-            most = max(range(len(joints)), key=lambda j: abs(row[j]))
-            if row[most] == 0.0:
+        extra_entries = entry.tables("drives")
+        matrix = _matrix(entry, joints, len(joints) + len(extra_entries))
+        extra_drives: list[Drive] = []
+        for motor, row in zip(extra_entries, matrix[len(joints) :], strict=True):
+            main_joint = max(range(len(joints)), key=lambda j: abs(row[j]))
+            if row[main_joint] == 0.0:
                 motor.fault("its row of matrix is 0: it drives nothing; give motor turns per joint turn")
             motor.name("name")
-            more.append(_drive(motor, joints[most], row[most]))
+            extra_drives.append(_drive(motor, joints[main_joint], row[main_joint]))
             motor.finish()
         entry.finish()
-        couplings.append(Coupling(name, joints, matrix, tuple(more)))
+        couplings.append(Coupling(name, joints, matrix, tuple(extra_drives)))
     _check_unique(table, "coupling", [coupling.name for coupling in couplings])
     return tuple(couplings)
 
 
 def _matrix(table: Table, joints: tuple[str, ...], n_motors: int) -> tuple[tuple[float, ...], ...]:
-    """Read how motors turn with joints: row by row, or by what kind of mechanism it is."""
+    """Read the matrix of motors and joints: row by row, or from the kind of mechanism."""
     if table.text("kind", "matrix", _COUPLING_KINDS) == "matrix":
         matrix = table.matrix("matrix", n_motors, len(joints), _ROWS)
         _check_invertible(table, matrix)
@@ -467,7 +467,7 @@ def _matrix(table: Table, joints: tuple[str, ...], n_motors: int) -> tuple[tuple
 
 def _coupled(table: Table, drives: list[Drive], couplings: tuple[Coupling, ...]) -> tuple[Drive, ...]:
     """The drives, each of kind "coupled" with the ratio that its coupling says."""
-    ratios = {joint: each.matrix[row][row] for each in couplings for row, joint in enumerate(each.joints)}
+    ratios = {joint: coupling.matrix[row][row] for coupling in couplings for row, joint in enumerate(coupling.joints)}
     for drive in drives:
         if drive.kind == "coupled" and drive.joint not in ratios:
             table.fault(

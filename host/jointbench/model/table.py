@@ -22,7 +22,7 @@ _MOST_BYTES = 16 << 20  # what is read takes some ten times as much memory; a hu
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name a robot, a joint or a link: it becomes a part of files' and parameters' names."""
+    """Test that a text can name a robot, a joint or a link: it becomes a part of files' and parameters' names."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -32,12 +32,12 @@ class Table:
     def __init__(self, values: dict[str, Any], where: str) -> None:
         """Wrap parsed TOML; nothing is checked until it is read."""
         self._values = values
-        self._asked: list[str] = []
+        self._allowed: list[str] = []
         self.where = where
 
     def has(self, key: str) -> bool:
         """Tell whether the table has this key, and count the key as allowed."""
-        self._asked.append(key)
+        self._allowed.append(key)
         return key in self._values
 
     def fault(self, message: str) -> NoReturn:
@@ -143,7 +143,7 @@ class Table:
         return Table(cast(dict[str, Any], value), where or f"{self.where}, {key}")
 
     def values(self, key: str) -> dict[str, Any]:
-        """Read a table that somebody else judges, as it is written."""
+        """Return a table as it is written, for another reader to judge."""
         self.table(key)
         return cast(dict[str, Any], self._values[key])
 
@@ -156,21 +156,23 @@ class Table:
         return tuple(Table(item, f"{self.where}: {key}[{index}]") for index, item in enumerate(items))
 
     def finish(self) -> None:
-        """Refuse the keys that nothing asked for: a misspelt key must not be a silent default."""
+        """Refuse the keys that nothing has read: a misspelt key must not be a silent default."""
         for key in self._values:
-            if key not in self._asked:
-                close = difflib.get_close_matches(key, self._asked, n=1)
-                hint = f"did you mean {close[0]!r}? " if close else ""
-                self.fault(f"unknown key {key!r}; {hint}allowed here: {', '.join(dict.fromkeys(self._asked))}")
+            if key not in self._allowed:
+                matches = difflib.get_close_matches(key, self._allowed, n=1)
+                hint = f"did you mean {matches[0]!r}? " if matches else ""
+                self.fault(f"unknown key {key!r}; {hint}allowed here: {', '.join(dict.fromkeys(self._allowed))}")
 
     def _value(self, key: str, default: Any) -> Any:
         if self.has(key):
             return self._values[key]
         if default is None:
-            unread = [other for other in self._values if other not in self._asked]
-            begun = [other for other in unread if key.startswith(other)]
-            meant = begun or difflib.get_close_matches(key, unread, n=1, cutoff=0.8)
-            self.fault(f"{key!r} is missing; {f'is {meant[0]!r} meant for it?' if meant else 'add it to this table'}")
+            unread_keys = [name for name in self._values if name not in self._allowed]
+            prefixes = [name for name in unread_keys if key.startswith(name)]
+            matches = prefixes or difflib.get_close_matches(key, unread_keys, n=1, cutoff=0.8)
+            self.fault(
+                f"{key!r} is missing; {f'is {matches[0]!r} meant for it?' if matches else 'add it to this table'}"
+            )
         return default
 
     def _number(self, key: str, value: Any) -> float:
@@ -189,7 +191,7 @@ class Table:
         return tuple(self._number(key, item) for item in items)
 
 
-def read_table(path: Path, what: str) -> Table:
+def read_table(path: Path, file_kind: str) -> Table:
     """Read a TOML file, "robot" or whatever else it is called in errors.
 
     Raises:
@@ -199,9 +201,9 @@ def read_table(path: Path, what: str) -> Table:
         values = toml_values(text_of(path))
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise FileError(f"{what} file {path} cannot be read: {why}") from error
+        raise FileError(f"{file_kind} file {path} cannot be read: {why}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FileError(f"{what} file {path} is not TOML: {error}") from error
+        raise FileError(f"{file_kind} file {path} is not TOML: {error}") from error
     return Table(values, path.name)
 
 
@@ -215,7 +217,7 @@ class Element:
 
     @property
     def tag(self) -> str:
-        """Its name."""
+        """Name of the element."""
         return self._element.tag
 
     def fault(self, message: str) -> NoReturn:
@@ -232,17 +234,17 @@ class Element:
 
     def child(self, tag: str) -> Element | None:
         """The element of this name inside it, None where there is none; there may be one at most."""
-        found = list(self.children(tag))
-        if len(found) > 1:
-            self.fault(f"has {len(found)} elements <{tag}>; one at most is allowed")
-        return found[0] if found else None
+        elements = list(self.children(tag))
+        if len(elements) > 1:
+            self.fault(f"has {len(elements)} elements <{tag}>; one at most is allowed")
+        return elements[0] if elements else None
 
     def needed(self, tag: str) -> Element:
         """The element of this name inside it."""
-        found = self.child(tag)
-        if found is None:
+        element = self.child(tag)
+        if element is None:
             self.fault(f"has no element <{tag}>; add one")
-        return found
+        return element
 
     def has(self, attribute: str) -> bool:
         """Tell whether it has this attribute."""
@@ -281,7 +283,7 @@ class Element:
 
     def _numbers(self, attribute: str, text: str, length: int) -> tuple[float, ...]:
         try:
-            values = tuple(number(word) for word in text.split())
+            values = tuple(number(text_number) for text_number in text.split())
         except ValueError:
             values = ()
         if len(values) != length or not all(map(math.isfinite, values)):
@@ -314,7 +316,7 @@ def read_xml(path: Path) -> Element:
 
 
 class _Builder(ElementTree.TreeBuilder):
-    """Refuses a document type before anything in it is read: it could define entities, or name other files."""
+    """Tree builder that refuses a document type unread: it could define entities, or name other files."""
 
     def __init__(self, where: str) -> None:
         super().__init__()

@@ -52,21 +52,21 @@ def parameter_vector(robot: Robot, values: ArrayLike) -> Array:
 
 
 def motion_batch(robot: Robot, **arrays: ArrayLike) -> tuple[Array, ...]:
-    """As `motion_arrays`, in the one form in memory that kernels are compiled for.
+    """Return the arrays of `motion_arrays` in the one form in memory that kernels are compiled for.
 
     Raises:
-        ShapeError: as `motion_arrays`.
+        ShapeError: an array has another shape than (n_samples, n_joints), or than the first array.
     """
     return tuple(plain_array(values) for values in motion_arrays(robot, **arrays))
 
 
 def plain_array(values: Array) -> Array:
-    """The array, or a copy where it is not C-contiguous, aligned and writeable: another form would be compiled anew."""
+    """Return the array, or a copy where it is not C-contiguous, aligned and writeable: kernels take no other."""
     return values if values.flags.carray else np.require(values, requirements=("C_CONTIGUOUS", "ALIGNED", "WRITEABLE"))
 
 
 def result_array(out: Array | None, shape: tuple[int, int]) -> Array:
-    """`out`, or a new array where it is None.
+    """Return `out`, or a new array where it is None.
 
     Raises:
         ShapeError: `out` is not float64, not C-contiguous, read-only, or of another shape.
@@ -95,7 +95,7 @@ class Tree(NamedTuple):
     Attributes:
         parent: body that carries each body, -1 for the base, shape (n_bodies,).
         coordinate: whose position joint i follows.
-        factor, offset: how.
+        factor, offset: of the rule above.
         rotation: parts P of a body's rotation in its parent, P0 + cos(position) P1 + sin(position) P2, row by row,
             shape (n_bodies, 3, 9).
         origin: of each body's frame in its parent's at position zero [m], shape (n_bodies, 3).
@@ -128,17 +128,17 @@ class Tree(NamedTuple):
 
     @property
     def n_bodies(self) -> int:
-        """How many bodies move."""
+        """Number of bodies that move."""
         return len(self.parent)
 
     @property
     def n_coordinates(self) -> int:
-        """How many positions say where they all are."""
+        """Number of independent positions."""
         return len(self.pair_of)
 
 
 class Slots(NamedTuple):
-    """Where chosen columns are: of each row only what may differ from zero.
+    """Places of chosen columns: of each row only those elements that may differ from zero.
 
     Attributes:
         of_row: the slots of row c are of_row[c] to of_row[c + 1] - 1, shape (n_coordinates + 1,).
@@ -161,7 +161,7 @@ _trees: dict[int, Tree] = {}
 
 
 def tree_of(robot: Robot) -> Tree:
-    """The robot's kinematics as arrays, made once for each robot object."""
+    """Return the robot's kinematics as arrays, made once for each robot object."""
     # By identity: a robot's hash goes through all of its numbers, which takes longer than a small batch.
     key = id(robot)
     if key not in _trees:
@@ -205,11 +205,11 @@ def _pairs(parents: list[int], coordinate: list[int], modelled: list[bool]) -> t
     first: list[int] = [0]
     row: list[int] = []
     carried_from: list[int] = []
-    for parent, own in zip(parents, coordinate, strict=True):
+    for parent, joint_coordinate in zip(parents, coordinate, strict=True):
         carried = {row[pair]: pair for pair in range(first[parent], first[parent + 1])} if parent >= 0 else {}
-        for each in sorted({*carried, own} if modelled[own] else carried):
-            row.append(each)
-            carried_from.append(carried.get(each, -1))
+        for pair_coordinate in sorted({*carried, joint_coordinate} if modelled[joint_coordinate] else carried):
+            row.append(pair_coordinate)
+            carried_from.append(carried.get(pair_coordinate, -1))
         first.append(len(row))
     return first, row, carried_from
 
@@ -220,9 +220,9 @@ def _rotation_parts(joint: Joint) -> Array:
     if joint.kind == "prismatic":
         return np.array([fixed.ravel(), np.zeros(9), np.zeros(9)])
     x, y, z = joint.axis
-    along = np.outer(joint.axis, joint.axis)
-    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.array([(fixed @ part).ravel() for part in (along, np.eye(3) - along, across)])
+    parallel = np.outer(joint.axis, joint.axis)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.array([(fixed @ matrix).ravel() for matrix in (parallel, np.eye(3) - parallel, cross)])
 
 
 def _slide(joint: Joint) -> Array:

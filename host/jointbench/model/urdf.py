@@ -12,21 +12,21 @@ import scipy  # each of its parts is imported where it is first used: all take a
 
 from jointbench.arrays import IDENTITY, Array, Vector3
 from jointbench.model.drive import Drive
-from jointbench.model.joint import Capsule, Joint, Link, Mimic, Placed, as_matrix, joined
+from jointbench.model.joint import Capsule, Joint, Link, Mimic, PlacedLink, as_matrix, combine_links
 from jointbench.model.robot import MOST_JOINTS, STANDARD_GRAVITY, Frame, Robot
 from jointbench.model.table import Element, read_xml
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class CenteredCapsule:
     """A capsule about the origin of a shape: half of its axis [m], shape (3,), and its radius [m], 0 for nothing."""
 
     half: Array
     radius: float
 
 
-def capsule_around(collision: Element) -> Around | None:
-    """The capsule that contains the shape of a <collision>; None for a mesh, which is not opened.
+def capsule_around(collision: Element) -> CenteredCapsule | None:
+    """Return the capsule that contains the shape of a <collision>; None for a mesh, which is not opened.
 
     A ball and a capsule are themselves; a cylinder's capsule has round ends beyond its flat ones; a box's has its axis
     along the longest edge and passes through all corners.
@@ -36,18 +36,20 @@ def capsule_around(collision: Element) -> Around | None:
     """
     geometry = collision.needed("geometry")
     if (ball := geometry.child("sphere")) is not None:
-        return Around(np.zeros(3), _size(ball, "radius"))
+        return CenteredCapsule(np.zeros(3), _size(ball, "radius"))
     for tag in ("cylinder", "capsule"):
-        if (round_one := geometry.child(tag)) is not None:
-            return Around(np.array([0.0, 0.0, _size(round_one, "length") / 2.0]), _size(round_one, "radius"))
+        if (round_shape := geometry.child(tag)) is not None:
+            return CenteredCapsule(
+                np.array([0.0, 0.0, _size(round_shape, "length") / 2.0]), _size(round_shape, "radius")
+            )
     if (box := geometry.child("box")) is not None:
         box.text("size")  # a box of no size is a mistake, not nothing
         edges = np.array(box.vector("size", (0.0, 0.0, 0.0)))
         if edges.min() < 0.0:
             box.fault(f"size = {edges.min():g} must not be below 0")
         longest = int(np.argmax(edges))
-        across = np.delete(edges, longest)
-        return Around(np.eye(3)[longest] * edges[longest] / 2.0, math.hypot(*across.tolist()) / 2.0)
+        other_edges = np.delete(edges, longest)
+        return CenteredCapsule(np.eye(3)[longest] * edges[longest] / 2.0, math.hypot(*other_edges.tolist()) / 2.0)
     if geometry.child("mesh") is None:
         geometry.fault("has none of <sphere>, <cylinder>, <capsule>, <box> and <mesh>; add the shape")
     return None
@@ -129,7 +131,7 @@ class _Reader:
         self._resolve_mimics()
         joints = tuple(self._joints)
         independent = [joint for joint in joints if joint.mimic is None]
-        home = tuple(at for joint, at in zip(joints, self._home, strict=True) if joint.mimic is None)
+        home = tuple(position for joint, position in zip(joints, self._home, strict=True) if joint.mimic is None)
         return Robot(
             name=self._document.name(),
             joints=joints,
@@ -149,7 +151,7 @@ class _Reader:
         )
 
     def _add_below(self, root: str) -> None:
-        """Add what the base carries, depth first and else in the file's order: links as frames, and what moves."""
+        """Add all that the base carries, depth first and else in the file's order: links as frames, and joints."""
         self._add_frame(Frame(root, -1, IDENTITY, _ORIGIN))
         stack = [(edge, -1, np.eye(3), np.zeros(3)) for edge in reversed(self._below[root])]
         while stack:
@@ -159,22 +161,22 @@ class _Reader:
                 carrier = self._add_joint(edge, carrier, rotation, origin)
                 rotation, origin = np.eye(3), np.zeros(3)
             self._add_frame(Frame(edge.child, carrier, as_matrix(rotation), _vector(origin)))
-            stack += [(each, carrier, rotation, origin) for each in reversed(self._below[edge.child])]
+            stack += [(child_edge, carrier, rotation, origin) for child_edge in reversed(self._below[edge.child])]
 
     def _add_frame(self, frame: Frame) -> None:
-        """Add a link's place, and the room that it takes up there."""
+        """Add a link's frame, and the capsules that contain its shapes."""
         self._frames.append(frame)
         for element in self._links[frame.name].children("collision"):
             rotation, origin = _placement(element)
-            around = capsule_around(element)
-            if around is None:
-                unused = f"link {frame.name!r}: its collision mesh is not used"
-                self._assumed += [unused] if unused not in self._assumed else []
-            elif around.radius > 0.0:
-                turn, middle = np.array(frame.rotation), np.array(frame.origin)
-                middle, half = middle + turn @ origin, turn @ rotation @ around.half
+            shape = capsule_around(element)
+            if shape is None:
+                assumption = f"link {frame.name!r}: its collision mesh is not used"
+                self._assumed += [assumption] if assumption not in self._assumed else []
+            elif shape.radius > 0.0:
+                axes, middle = np.array(frame.rotation), np.array(frame.origin)
+                middle, half = middle + axes @ origin, axes @ rotation @ shape.half
                 ends = _vector(middle - half), _vector(middle + half)
-                self._capsules.append(Capsule(frame.name, frame.joint, *ends, around.radius))
+                self._capsules.append(Capsule(frame.name, frame.joint, *ends, shape.radius))
 
     def _add_joint(self, edge: _Edge, carrier: int, rotation: Array, origin: Array) -> int:
         element, index = edge.element, len(self._joints)
@@ -214,26 +216,28 @@ class _Reader:
         return index
 
     def _body(self, name: str) -> Link:
-        """A link with what is fixed to it; which of them cannot exist is noted."""
-        link, fixed = _link(name, self._links[name]), list(self._fixed_below(name))
-        for each in (link, *(part.link for part in fixed)):
-            if each.physical_fault:
-                self._faults.append((each.name, each.physical_fault))
-        return joined(link, fixed)
+        """Return a link with all that is fixed to it; faults of them are noted."""
+        link, fixed_links = _link(name, self._links[name]), list(self._fixed_below(name))
+        for body in (link, *(placed.link for placed in fixed_links)):
+            if body.physical_fault:
+                self._faults.append((body.name, body.physical_fault))
+        return combine_links(link, fixed_links)
 
-    def _fixed_below(self, name: str) -> Iterator[Placed]:
+    def _fixed_below(self, name: str) -> Iterator[PlacedLink]:
         """Links that are fixed to a link, over any number of fixed joints."""
         stack = [(name, np.eye(3), np.zeros(3))]
         while stack:
             name, rotation, origin = stack.pop()
             for edge in self._below[name]:
                 if edge.kind == "fixed":
-                    turned, there = rotation @ edge.rotation, origin + rotation @ edge.origin
-                    yield Placed(_link(edge.child, self._links[edge.child]), as_matrix(turned), _vector(there))
-                    stack.append((edge.child, turned, there))
+                    child_rotation, child_origin = rotation @ edge.rotation, origin + rotation @ edge.origin
+                    yield PlacedLink(
+                        _link(edge.child, self._links[edge.child]), as_matrix(child_rotation), _vector(child_origin)
+                    )
+                    stack.append((edge.child, child_rotation, child_origin))
 
     def _resolve_mimics(self) -> None:
-        """Tell each joint that mimics another by its name which one that is."""
+        """Resolve the names of joints that others mimic."""
         index = {joint.name: i for i, joint in enumerate(self._joints)}
         followers = {i for i, _ in self._followed}
         for i, element in self._followed:
@@ -247,13 +251,13 @@ class _Reader:
 
 
 def _unique(document: Element, tag: str) -> dict[str, Element]:
-    found: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     for element in document.children(tag):
         name = element.name()
-        if name in found:
+        if name in elements:
             document.fault(f"{tag} {name!r} is there twice; names must differ")
-        found[name] = element
-    return found
+        elements[name] = element
+    return elements
 
 
 def _edge(element: Element, links: dict[str, Element]) -> _Edge:
@@ -272,16 +276,16 @@ def _edge(element: Element, links: dict[str, Element]) -> _Edge:
 
 def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
     """Name of the only link that no joint carries; every other one hangs below it."""
-    carried: dict[str, str] = {}
+    carrying_joint: dict[str, str] = {}
     for edge in edges:
-        if edge.child in carried:
+        if edge.child in carrying_joint:
             edge.element.fault(
-                f"link {edge.child!r} already hangs on joint {carried[edge.child]!r}; closed loops are not read"
+                f"link {edge.child!r} already hangs on joint {carrying_joint[edge.child]!r}; closed loops are not read"
             )
-        carried[edge.child] = edge.name
+        carrying_joint[edge.child] = edge.name
     if not links:
         document.fault("has no element <link>; a robot needs at least two")
-    roots = [name for name in links if name not in carried]
+    roots = [name for name in links if name not in carrying_joint]
     if len(roots) != 1:
         document.fault(
             f"{len(roots)} links hang on no joint ({', '.join(roots) or 'the joints form a loop'}); "
@@ -294,8 +298,8 @@ def _root(document: Element, links: dict[str, Element], edges: list[_Edge]) -> s
     for name in reached:  # which grows on the way
         reached += below.get(name, ())
     if len(reached) < len(links):
-        lost = ", ".join(sorted(set(links).difference(reached)))
-        document.fault(f"links {lost} hang on each other in a loop, and not on {roots[0]!r}")
+        loop_links = ", ".join(sorted(set(links).difference(reached)))
+        document.fault(f"links {loop_links} hang on each other in a loop, and not on {roots[0]!r}")
     return roots[0]
 
 
@@ -304,8 +308,8 @@ def _placement(element: Element) -> tuple[Array, Array]:
     origin = element.child("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
-    turn = scipy.spatial.transform.Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
-    return turn.as_matrix(), np.array(origin.vector("xyz", _ORIGIN))
+    rotation = scipy.spatial.transform.Rotation.from_euler("xyz", origin.vector("rpy", _ORIGIN))
+    return rotation.as_matrix(), np.array(origin.vector("xyz", _ORIGIN))
 
 
 def _link(name: str, element: Element) -> Link:

@@ -12,15 +12,15 @@ from jointbench.arrays import IDENTITY, Matrix3, Vector3
 from jointbench.errors import ExcitationError, FileError, RobotError
 from jointbench.model.compensation import Compensation
 from jointbench.model.drive import Drive
-from jointbench.model.joint import Joint, Link, LinkKind, Placed, joined
+from jointbench.model.joint import Joint, Link, LinkKind, PlacedLink, combine_links
 from jointbench.model.robot import Robot
 
 SUFFIXES = (".toml", ".urdf")
-"""Of robot files."""
+"""File name extensions of robot files."""
 
 
 def chain_of(robot: Robot, modules: int | str) -> Robot:
-    """The robot of the first joints of a serial arm, each with the link it moves; all behind them is taken off.
+    """Return the robot of the first joints of a serial arm, each with the link it moves; all behind them is taken off.
 
     Args:
         robot: a chain: each joint sits on the one before it.
@@ -37,7 +37,7 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
     >>> chain_of(load_robot("modular7"), 3).joint_names
     ('j1', 'j2', 'j3')
     """
-    n = _whole(robot, modules)
+    n = _chain_length(robot, modules)
     for i, joint in enumerate(robot.joints):
         if joint.parent != i - 1:
             raise RobotError(
@@ -45,39 +45,43 @@ def chain_of(robot: Robot, modules: int | str) -> Robot:
             )
     independent = [i for i, joint in enumerate(robot.joints) if joint.mimic is None]
     end = (*independent, len(robot.joints))[n]
-    joints, gone = robot.joints[:end], robot.joints[end:]
-    kept = {joint.name for joint in joints}
+    joints, removed_joints = robot.joints[:end], robot.joints[end:]
+    kept_joints = {joint.name for joint in joints}
     for coupling in robot.couplings:
-        _check_whole(robot, n, kept, f"coupling {coupling.name!r}", coupling.joints)
-    for each in robot.compensations:
-        _check_whole(robot, n, kept, f"compensation {each.name!r}", each.joints)
+        _check_not_cut(robot, n, kept_joints, f"coupling {coupling.name!r}", coupling.joints)
+    for compensation in robot.compensations:
+        _check_not_cut(robot, n, kept_joints, f"compensation {compensation.name!r}", compensation.joints)
     for joint in robot.joints:
         if joint.mimic is not None:
             follows = robot.joints[joint.mimic.joint].name
-            _check_whole(robot, n, kept, f"joint {joint.name!r}, which mimics {follows!r},", (joint.name, follows))
+            _check_not_cut(
+                robot, n, kept_joints, f"joint {joint.name!r}, which mimics {follows!r},", (joint.name, follows)
+            )
     frames = tuple(frame for frame in robot.frames if frame.joint < end)
     links = {joint.link.name for joint in joints} | {frame.name for frame in frames}
-    lost = [repr(joint.name) for joint in gone] + [repr(joint.link.name) for joint in gone]
+    removed_names = [repr(joint.name) for joint in removed_joints] + [repr(joint.link.name) for joint in removed_joints]
     return replace(
         robot,
         name=f"{split_reference(robot.name)[0]}:{n}",
         description=f"{robot.description.rstrip('.')}; cut behind joint {joints[-1].name!r}.",
         joints=joints,
         drives=robot.drives[:n],
-        couplings=tuple(coupling for coupling in robot.couplings if kept.issuperset(coupling.joints)),
+        couplings=tuple(coupling for coupling in robot.couplings if kept_joints.issuperset(coupling.joints)),
         home=robot.home[:n],
         frames=frames,
         capsules=tuple(capsule for capsule in robot.capsules if capsule.joint < end),
-        assumptions=tuple(each for each in robot.assumptions if not any(name in each for name in lost)),
+        assumptions=tuple(text for text in robot.assumptions if not any(name in text for name in removed_names)),
         feet=tuple(foot for foot in robot.feet if foot.joint < end),
-        link_kinds=_kinds_left(robot, {joint.link.name for joint in gone}),
-        compensations=tuple(each for each in robot.compensations if kept.issuperset(each.joints)),
+        link_kinds=_remaining_kinds(robot, {joint.link.name for joint in removed_joints}),
+        compensations=tuple(
+            compensation for compensation in robot.compensations if kept_joints.issuperset(compensation.joints)
+        ),
         part_faults=tuple(fault for fault in robot.part_faults if fault[0] in links),
     )
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """A robot's name or path, and what is written behind it of its chain: "modular7:3" is ("modular7", "3").
+    """Split a reference into a robot's name or path and the length of its chain: "modular7:3" is ("modular7", "3").
 
     >>> split_reference("arms/left.toml")
     ('arms/left.toml', None)
@@ -87,13 +91,15 @@ def split_reference(reference: str) -> tuple[str, str | None]:
     return (name, modules) if name and not is_path else (reference, None)
 
 
-def _kinds_left(robot: Robot, gone: set[str]) -> tuple[LinkKind, ...]:
-    """Link kinds without the links that are gone, and none of which all links are."""
-    left = [(kind, tuple(axis for axis in kind.links if axis.link not in gone)) for kind in robot.link_kinds]
-    return tuple(replace(kind, links=links) for kind, links in left if links)
+def _remaining_kinds(robot: Robot, removed_links: set[str]) -> tuple[LinkKind, ...]:
+    """Return the link kinds without removed links, and without kinds of which all are removed."""
+    remaining = [
+        (kind, tuple(axis for axis in kind.links if axis.link not in removed_links)) for kind in robot.link_kinds
+    ]
+    return tuple(replace(kind, links=links) for kind, links in remaining if links)
 
 
-def _whole(robot: Robot, modules: int | str) -> int:
+def _chain_length(robot: Robot, modules: int | str) -> int:
     text = str(modules)
     if not (text.isascii() and text.isdecimal() and len(text) < 4 and 1 <= int(text) <= robot.n_joints):
         raise RobotError(
@@ -103,23 +109,25 @@ def _whole(robot: Robot, modules: int | str) -> int:
     return int(text)
 
 
-def _check_whole(robot: Robot, n: int, kept: set[str], what: str, joints: Iterable[str]) -> None:
-    """Refuse to part joints that move together."""
-    here = [joint in kept for joint in joints]
-    if any(here) and not all(here):
-        raise RobotError(f"a chain of {n} joints of robot {robot.name!r} cuts through {what}; keep or leave all of it")
+def _check_not_cut(robot: Robot, n: int, kept_joints: set[str], mechanism: str, joints: Iterable[str]) -> None:
+    """Refuse to separate joints that move together."""
+    is_kept = [joint in kept_joints for joint in joints]
+    if any(is_kept) and not all(is_kept):
+        raise RobotError(
+            f"a chain of {n} joints of robot {robot.name!r} cuts through {mechanism}; keep or leave all of it"
+        )
 
 
 BASE_JOINTS = 6
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-_BEFORE = ("x", "y", "z", "roll", "pitch")
+_NEGLECTED_LINKS = ("x", "y", "z", "roll", "pitch")
 
 _freed: dict[int, Robot] = {}
 
 
 def on_free_base(robot: Robot) -> Robot:
-    """The robot on six more joints that carry its base link, made once for each robot object.
+    """Return the robot on six more joints that carry its base link, made once for each robot object.
 
     Three slide along and three turn about the base's axes x, y, z in this order. Nothing drives them, the five links
     between them are neglected, and the last of them carries the base's own. There is no gravity: it belongs to the
@@ -143,10 +151,12 @@ def on_free_base(robot: Robot) -> Robot:
 
 def _on_free_base(robot: Robot, base_link: Link) -> Robot:
     # A link may be called like a joint, which two joints may not.
-    taken = {joint.name for joint in robot.joints}
-    name = f"link {base_link.name}" if base_link.name in taken else base_link.name
-    between = [Link(f"{name}.{each}", neglected=True) for each in _BEFORE]
-    six = tuple(_base_joint(i, link.name, link) for i, link in enumerate([*between, replace(base_link, name=name)]))
+    joint_names = {joint.name for joint in robot.joints}
+    name = f"link {base_link.name}" if base_link.name in joint_names else base_link.name
+    neglected_links = [Link(f"{name}.{suffix}", neglected=True) for suffix in _NEGLECTED_LINKS]
+    base_joints = tuple(
+        _base_joint(i, link.name, link) for i, link in enumerate([*neglected_links, replace(base_link, name=name)])
+    )
     joints = tuple(
         replace(
             joint,
@@ -157,8 +167,8 @@ def _on_free_base(robot: Robot, base_link: Link) -> Robot:
     )
     return replace(
         robot,
-        joints=six + joints,
-        drives=tuple(Drive.none(joint.name) for joint in six) + robot.drives,
+        joints=base_joints + joints,
+        drives=tuple(Drive.none(joint.name) for joint in base_joints) + robot.drives,
         gravity=(0.0, 0.0, 0.0),
         home=(0.0,) * BASE_JOINTS + robot.home,
         frames=tuple(replace(frame, joint=frame.joint + BASE_JOINTS) for frame in robot.frames),
@@ -185,7 +195,7 @@ def _base_joint(i: int, name: str, link: Link) -> Joint:
 
 
 def with_compensations(robot: Robot, *compensations: Compensation) -> Robot:
-    """The robot with these torques beside those of its links and drives, and beside the compensations it has.
+    """Return the robot with these torques beside those of its links and drives, and beside the compensations it has.
 
     Raises:
         RobotError: a name is that of a joint, a coupling or another compensation; or the robot has no such joint, or it
@@ -196,21 +206,21 @@ def with_compensations(robot: Robot, *compensations: Compensation) -> Robot:
     >>> robot.compensations[0].names
     ('elbow_spring.stiffness', 'elbow_spring.preload')
     """
-    taken = [*(joint.name for joint in robot.joints), *(coupling.name for coupling in robot.couplings)]
-    for each in (*robot.compensations, *compensations):
-        if each.name in taken:
+    used_names = [*(joint.name for joint in robot.joints), *(coupling.name for coupling in robot.couplings)]
+    for compensation in (*robot.compensations, *compensations):
+        if compensation.name in used_names:
             raise RobotError(
-                f"compensation {each.name!r} of robot {robot.name!r} has the name of a joint, a coupling or another "
-                f"compensation; choose another"
+                f"compensation {compensation.name!r} of robot {robot.name!r} has the name of a joint, a coupling or "
+                f"another compensation; choose another"
             )
-        taken.append(each.name)
-        for joint in each.joints:
+        used_names.append(compensation.name)
+        for joint in compensation.joints:
             robot.joint_index(joint)
     return replace(robot, compensations=(*robot.compensations, *compensations))
 
 
 def with_passive(robot: Robot, *joints: str, neglected: bool = False) -> Robot:
-    """The robot with passive joints: their positions are measured, their torques have no model.
+    """Return the robot with passive joints: their positions are measured, their torques have no model.
 
     They move in kinematics and dynamics like any other; but they contribute no rows to a regressor, and so no
     parameters of their drives.
@@ -243,7 +253,7 @@ _POINT: Matrix3 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 def with_payload(
     robot: Robot, name: str, on: str, mass: float, center_of_mass: Vector3, inertia: Matrix3 = _POINT
 ) -> Robot:
-    """The robot with a body fixed to one of its links.
+    """Return the robot with a body fixed to one of its links.
 
     Args:
         robot: without it.
@@ -271,7 +281,7 @@ def with_payload(
         raise FileError(f"{about}: frame {on!r} is the base's, which does not move; name one of a link that does")
     if link.mass is None:
         raise FileError(f"{about}: link {link.name!r} has no inertia to add it to; give its mass first")
-    loaded = joined(link, [Placed(payload, frame.rotation, frame.origin)])
+    loaded = combine_links(link, [PlacedLink(payload, frame.rotation, frame.origin)])
     if link.physical_fault:  # the payload must not cover it
         robot = replace(robot, part_faults=(*robot.part_faults, (link.name, link.physical_fault)))
     if frame.joint < 0:

@@ -36,9 +36,9 @@ class Wrench:
     turns: bool = False
 
     def part(self, rows: slice) -> Wrench:
-        """Of some of the samples."""
-        given = map(np.asarray, (self.force, self.moment))
-        force, moment = (each[rows] if each.ndim == 2 else each for each in given)
+        """Select some of the samples."""
+        arrays = map(np.asarray, (self.force, self.moment))
+        force, moment = (array[rows] if array.ndim == 2 else array for array in arrays)
         return Wrench(self.frame, force, moment, self.turns)
 
 
@@ -76,10 +76,10 @@ def external_torques(robot: Robot, q: ArrayLike, wrench: Wrench) -> Array:
     point = jacobians.origins[:, frame.joint] + link @ frame.origin
     if wrench.turns:
         axes = link @ np.array(frame.rotation)
-        force, moment = (np.einsum("kab,kb->ka", axes, each) for each in (force, moment))
-    own = np.einsum("kja,ka->kj", jacobians.linear(frame.joint, point), force)
-    own += np.einsum("kja,ka->kj", jacobians.angular(frame.joint), moment)
-    return -own @ coordinate_matrix(robot)
+        force, moment = (np.einsum("kab,kb->ka", axes, vectors) for vectors in (force, moment))
+    link_torques = np.einsum("kja,ka->kj", jacobians.linear(frame.joint, point), force)
+    link_torques += np.einsum("kja,ka->kj", jacobians.angular(frame.joint), moment)
+    return -link_torques @ coordinate_matrix(robot)
 
 
 def _per_sample(name: str, value: ArrayLike, n: int) -> Array:
@@ -111,12 +111,12 @@ def base_wrench_regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayL
     columns = np.zeros((len(q), 6, robot.n_links, 10))
     units = np.broadcast_to(np.eye(3), (len(q), 3, 3))
     for i in range(robot.n_links):
-        felt = motion.acceleration[:, i, None] - np.array(robot.gravity)
-        turned = np.cross(units, motion.jacobians.origins[:, i, None])  # of a turn about the base's axes
+        specific_force = motion.acceleration[:, i, None] - np.array(robot.gravity)
+        lever_velocity = np.cross(units, motion.jacobians.origins[:, i, None])  # of a turn about the base's axes
         z = np.concatenate([np.zeros_like(units), units], axis=1)
-        v = np.concatenate([units, turned], axis=1)
-        vectors = (z, v, motion.omega[:, i, None], motion.alpha[:, i, None], felt)
-        columns[:, :, i] = force_columns(*(motion.in_link(i, each) for each in vectors))
+        v = np.concatenate([units, lever_velocity], axis=1)
+        vectors = (z, v, motion.omega[:, i, None], motion.alpha[:, i, None], specific_force)
+        columns[:, :, i] = force_columns(*(motion.in_link(i, vector) for vector in vectors))
     return columns.reshape(len(q), 6, 10 * robot.n_links)
 
 
@@ -143,8 +143,8 @@ class ZeroMomentPoint:
         ∂²x = -(∂x ∂Fᵀ + ∂F ∂xᵀ)/F, as numerator and force F are linear in the parameters.
         """
         force = self.wrench_columns[sample, 2]
-        one = np.einsum("ca,b->cab", self.gradient[sample], force)
-        return -(one + one.transpose(0, 2, 1)) / self.vertical_force[sample]
+        half = np.einsum("ca,b->cab", self.gradient[sample], force)
+        return -(half + half.transpose(0, 2, 1)) / self.vertical_force[sample]
 
 
 def zero_moment_point(
@@ -193,8 +193,8 @@ def center_of_mass(robot: Robot, q: ArrayLike, standard_parameters: ArrayLike) -
     """
     (q,) = motion_arrays(robot, q=q)
     links = parameter_vector(robot, standard_parameters).reshape(-1, 10)
-    still = np.zeros_like(q)
-    frames = BaseMotion.of(robot, q, still, still).jacobians
+    at_rest = np.zeros_like(q)
+    frames = BaseMotion.of(robot, q, at_rest, at_rest).jacobians
     moments = np.einsum("i,kia->ka", links[:, 0], frames.origins)
     moments += np.einsum("kiab,ib->ka", frames.rotations, links[:, 1:4])
     return moments / links[:, 0].sum()

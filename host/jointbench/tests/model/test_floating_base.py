@@ -179,10 +179,10 @@ def test_an_accelerometer_tells_the_same_from_wherever_it_sits(random_robot: Ran
     world = World(robot, 7)
     mount, arm = Rotation.from_rotvec([0.3, -1.0, 0.4]), np.array([0.2, -0.1, 0.3])
     base = world.base
-    there = base.felt + np.cross(base.alpha, arm) + np.cross(base.omega, np.cross(base.omega, arm))
+    there = base.specific_force + np.cross(base.alpha, arm) + np.cross(base.omega, np.cross(base.omega, arm))
     readings = (mount.apply(each, inverse=True) for each in (base.omega, base.alpha, there))
     found = FreeBaseMotion.from_imu(*readings, rotation=mount.as_matrix(), origin=arm)
-    for name in ("omega", "alpha", "felt"):
+    for name in ("omega", "alpha", "specific_force"):
         close(getattr(found, name), getattr(base, name))
 
 
@@ -260,7 +260,7 @@ def test_shapes_are_checked(random_robot: RandomRobot) -> None:
     with pytest.raises(ShapeError, match=r"the base's motion has 6 samples but q has 5"):
         floating_regressor(robot, world.base, short, short, short)
     with pytest.raises(ShapeError, match=r"alpha of the base has shape \(5, 3\)"):
-        FreeBaseMotion(world.base.omega, world.base.alpha[1:], world.base.felt)
+        FreeBaseMotion(world.base.omega, world.base.alpha[1:], world.base.specific_force)
     with pytest.raises(ShapeError, match=r"needed are \(n_samples, 3, 3\) and \(n_samples, 3\)"):
         FreeBaseMotion.from_world(robot, np.eye(3), world.omega, world.alpha, world.acceleration)
     with pytest.raises(ShapeError, match=r"robot 'random RR' on its free base needs \(30,\)"):
