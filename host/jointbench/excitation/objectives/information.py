@@ -269,7 +269,7 @@ class WeakParameters:
     """The base parameters that a motion excites poorly, the worst first.
 
     Attributes:
-        found: all of them.
+        parameters: all of them.
         judged_by: "relative_sigma", or "inflation" where the noise is not given.
         limit: value beyond which a parameter is poorly excited.
         n_parameters: number of base parameters.
@@ -295,9 +295,7 @@ class WeakParameters:
         criterion = share if self.judged_by == "relative_sigma" else inflation
         if not self.parameters:
             return (f"all {self.n_parameters} base parameters are told ({criterion})",)
-        first = (
-            f"{len(self.parameters)} of {self.n_parameters} base parameters are left weak ({criterion} is not reached)"
-        )
+        poorly_excited = f"{len(self.parameters)} of {self.n_parameters} base parameters are poorly excited"
         return (f"{poorly_excited} ({criterion} is not reached)", *(parameter.words for parameter in self.parameters))
 
     def to_dict(self) -> dict[str, Any]:
