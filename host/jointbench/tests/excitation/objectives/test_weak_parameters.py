@@ -111,7 +111,7 @@ def test_deviations_are_those_of_many_fits(cobot: Robot) -> None:
     often = weak_parameters(cobot, base, motion, noise=noise, limit=1e-9, repeats=4)
 
     assert len(once.parameters) == base.rank
-    for each, fourth in zip(once.parameters, often.found, strict=True):
+    for each, fourth in zip(once.parameters, often.parameters, strict=True):
         assert each.relative_sigma is not None
         assert fourth.relative_sigma == pytest.approx(each.relative_sigma / 2.0, rel=1e-12)
         # The deviation of 4000 draws is itself known to 1 / sqrt(8000) = 1.1 %: five of these.
