@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-from firmware.tests.board_constants import constants
-from firmware.tests.driver import flash, micropython
+from firmware.tests.driver import constants, flash, micropython
 from firmware.tests.twin import defaults
 from jointwire import BY_NAME, REGISTERS
 

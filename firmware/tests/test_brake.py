@@ -3,8 +3,7 @@
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
-from firmware.tests.joint import play, prepare, swing
+from firmware.tests.driver import BoardProcess, play, prepare, swing
 from jointwire import MessageType, Refusal, State, Trip, stack_samples
 
 M, S, R = MessageType, State, Refusal

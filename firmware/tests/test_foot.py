@@ -3,8 +3,7 @@
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
-from firmware.tests.joint import swing
+from firmware.tests.driver import BoardProcess, swing
 from jointwire import CHANNELS, ChannelKind, Feature, MessageType, Refusal, State, decode_samples
 
 M, R, S = MessageType, Refusal, State

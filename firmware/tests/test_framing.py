@@ -11,8 +11,7 @@ from typing import NamedTuple
 import pytest
 from cobs import cobs
 
-from firmware.tests.board_constants import constants
-from firmware.tests.driver import FIRMWARE, flash, micropython
+from firmware.tests.driver import FIRMWARE, constants, flash, micropython
 from hil_tests.need_qemu import need_qemu, need_riscv
 from hil_tests.virtual_bench.qemu import on_a_cortex, on_a_riscv, run_program
 from jointwire import BODIES, MAX_BODY, MessageType

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import NODE, UID, BoardProcess, flash, raw_frame
-from firmware.tests.joint import play, prepare
+from firmware.tests.driver import NODE, UID, BoardProcess, flash, play, prepare, raw_frame
 from firmware.tests.test_link import SLOW_LINE
 from jointwire import (
     MAX_BODY,

@@ -9,8 +9,7 @@ import pytest
 from cobs import cobs
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import NODE, BoardProcess, flash, micropython, raw_frame
-from firmware.tests.joint import play, prepare
+from firmware.tests.driver import NODE, BoardProcess, flash, micropython, play, prepare, raw_frame
 from jointwire import MAX_BODY, MessageType, Refusal, State, encode_frame
 
 M, R = MessageType, Refusal

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from firmware.tests.driver import NODE, BoardProcess, flash
-from firmware.tests.joint import SERVO, Joint, swing
-from firmware.tests.pair import PARTNER, SHARED, PairLine, PairProcess, flash_pair
-from firmware.tests.shared_line import SharedLine
+from firmware.tests.driver import NODE, SERVO, BoardProcess, Joint, flash, swing
+from firmware.tests.shared_line import PARTNER, SHARED, PairLine, PairProcess, SharedLine, flash_pair
 from jointwire import BY_NAME, Frame, MessageType, Refusal, State, Trip
 
 M, R, S = MessageType, Refusal, State

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import SERVED_US, BoardProcess, flash
-from firmware.tests.joint import Joint, play, prepare, swing
+from firmware.tests.driver import SERVED_US, BoardProcess, Joint, flash, play, prepare, swing
 from firmware.tests.twin import hermite
 from jointwire import Frame, MessageType, Refusal, State, decode_samples
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess, raw_frame
-from firmware.tests.joint import play, prepare, swing
+from firmware.tests.driver import BoardProcess, play, prepare, raw_frame, swing
 from jointwire import ALL_CHANNELS, BY_NAME, REGISTERS, MessageType, Refusal, State, config_crc
 
 M, S, R = MessageType, State, Refusal

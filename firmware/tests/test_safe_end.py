@@ -3,8 +3,7 @@
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
-from firmware.tests.joint import prepare
+from firmware.tests.driver import BoardProcess, prepare
 from jointwire import MessageType, Refusal, State, Trip
 
 M, R, S = MessageType, Refusal, State

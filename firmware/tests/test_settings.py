@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess, flash
-from firmware.tests.joint import play, prepare
+from firmware.tests.driver import BoardProcess, flash, play, prepare
 from jointwire import BY_NAME, REGISTERS, MessageType, Refusal, State, decode_samples
 
 M, R = MessageType, Refusal

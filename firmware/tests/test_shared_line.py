@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from firmware.tests.driver import BoardProcess, flash
-from firmware.tests.joint import SERVO, Joint, swing
+from firmware.tests.driver import SERVO, BoardProcess, Joint, flash, swing
 from firmware.tests.shared_line import SharedLine
 from firmware.tests.test_link import MEMORY, SLOW_LINE
 from jointwire import (

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess, flash, micropython
-from firmware.tests.joint import play, swing
+from firmware.tests.driver import BoardProcess, flash, micropython, play, swing
 from firmware.tests.sim_twin import Gains, SimTwin
 from jointwire import JOINT_CHANNELS, EncoderSource, MessageType, Refusal, State, Trip, decode_samples
 

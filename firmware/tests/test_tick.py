@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from firmware.tests.board_constants import constants
-from firmware.tests.driver import FIRMWARE, flash, micropython
+from firmware.tests.driver import FIRMWARE, constants, flash, micropython
 from firmware.tests.twin import Bounds, Inputs, Signal, Twin, defaults, wrap
 from hil_tests.virtual_bench.errors import QemuMissing
 from hil_tests.virtual_bench.qemu import Board, on_a_cortex, on_a_riscv, run_program

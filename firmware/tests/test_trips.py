@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess
-from firmware.tests.joint import Joint, play, prepare, swing
+from firmware.tests.driver import BoardProcess, Joint, play, prepare, swing
 from jointwire import BY_NAME, MessageType, Refusal, State, Trip
 
 M, S, R = MessageType, State, Refusal

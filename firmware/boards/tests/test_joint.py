@@ -12,7 +12,7 @@ import pytest
 
 from firmware.boards.tests.interpreter import BOARDS
 from firmware.tests.driver import BoardProcess, flash
-from firmware.tests.joint import SERVO, play, prepare, swing
+from firmware.tests.driver import SERVO, play, prepare, swing
 from jointwire import MessageType, Refusal, State, Trip, decode_samples
 
 
