@@ -3,8 +3,8 @@ joint's, each time alike. It stands between app.py and any board (boards/__init_
 and never enables its outputs.
 
 A motor with inertia, viscous and Coulomb friction and a current that lags its command; encoders of whole counts; a
-brake that holds while it is off. One step a tick, 32-bit integers; firmware/tests/sim_twin.py computes the same. Some 5
-us on the unix port.
+brake that holds while it is off. One step a tick, 32-bit integers; firmware/tests/test_sim_joint.py computes the same.
+Some 5 us on the unix port.
 """
 
 import math

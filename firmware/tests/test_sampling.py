@@ -1,4 +1,4 @@
-"""What stands in a DATA block: channels, dividers, how long a block is; and SYNC edges beside it."""
+"""A DATA block: its channels, dividers and length, the SYNC edges beside it, and the four forces of a foot."""
 
 import random
 import struct
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmware.tests.conftest import StartBoard
-from firmware.tests.driver import BoardProcess, Outputs
+from firmware.tests.driver import BoardProcess, Outputs, swing
 from firmware.tests.twin import Inputs, Twin, defaults
 from jointwire import (
     ALL_CHANNELS,
@@ -16,14 +16,16 @@ from jointwire import (
     CHANNELS,
     MAX_BODY,
     ChannelKind,
+    Feature,
     Frame,
     MessageType,
     Refusal,
+    State,
     decode_samples,
     divider,
 )
 
-M, R = MessageType, Refusal
+M, R, S = MessageType, Refusal, State
 SEED = 11
 HEAD = 20
 SIZE = {channel.name: struct.calcsize(channel.format) for channel in CHANNELS}
@@ -203,3 +205,55 @@ def test_sync_is_told_when_ticks_were_missed_or_a_block_ends_with_it(board: Boar
     assert board.of(M.SYNC)[-1].body.edge == 1
     assert board.of(M.DATA)[-1].body.missed == 0
     assert max(frame.body.missed for frame in board.of(M.DATA)) == 3
+
+
+FEET = sum(1 << channel.bit for channel in CHANNELS if channel.kind is ChannelKind.FOOT_FORCE)  # and their age
+
+
+@pytest.fixture
+def foot(start_board: StartBoard) -> BoardProcess:
+    """A foot's board, one tick after boot."""
+    return start_board(facts={"board.channels": FEET})
+
+
+def test_a_foot_streams_its_forces(foot: BoardProcess) -> None:
+    assert foot.read("stream.channels") == FEET
+    assert foot.write("stream.always", 1) is R.OK
+    foot.forces, foot.temperature = (100, -200, 32767, -32768), 3  # where a motor has its temperature: their age
+    foot.run(300)
+    block = decode_samples(foot.of(M.DATA)[-1])
+    assert {name: set(map(int, values)) for name, values in block.columns.items()} == {
+        "foot_force_1": {100}, "foot_force_2": {-200}, "foot_force_3": {32767}, "foot_force_4": {-32768},
+        "force_age": {3},
+    }  # fmt: skip
+    assert block.count == 64
+
+
+def test_a_foot_never_arms(foot: BoardProcess) -> None:
+    knots = [{"position": p, "velocity": v} for p, v in swing()]
+    requests = (
+        (M.KNOTS, {"offset": 0, "count": len(knots), "knots": knots}),
+        (M.LOAD, {"count": len(knots), "repeats": 1, "crc32": 0}),
+        (M.ARM, foot.arming()),
+        (M.START, {"at_tick": 0}),
+    )
+    for kind, fields in requests:
+        answer = foot.request(kind, **fields).body
+        assert (R(answer.refusal), answer.value) == (R.NO_MOTOR, FEET)
+    assert foot.state is S.DISARMED
+    assert foot.run(100).enable == 0
+    assert not foot.hello().body.features & Feature.PLAYBACK
+
+
+def test_a_joint_board_says_that_it_plays(board: BoardProcess) -> None:
+    assert board.hello().body.features & Feature.PLAYBACK
+
+
+def test_what_a_board_does_not_measure_trips_nothing(start_board: StartBoard) -> None:
+    """A joint's board without supply and temperature: their inputs stay 0."""
+    board = start_board(facts={"board.channels": 0x1F})
+    board.supply, board.temperature = 0, 32767
+    assert board.write("limit.supply_min", 20_000) is R.OK
+    board.upload(swing())
+    board.arm()
+    assert board.run(100).enable == 1

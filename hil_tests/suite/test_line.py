@@ -1,11 +1,12 @@
-"""The line between host and board: every byte, every length, every ping."""
+"""The line between host and board: every byte, every length, every ping, and how soon boards answer."""
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from jointbench.bench import Bench, Board
-from jointbench.testing import functional
+from jointbench.testing import functional, realtime
 from jointwire import MAX_BODY, Chunk, Frame, MessageType
 
 PINGS = 40  # to each board
@@ -70,3 +71,19 @@ def test_pings_are_answered(connected: Bench, measured: Callable[..., None]) -> 
         board.ping()  # what comes behind it: all others have been answered, or never will be
         board.listen(None)
     measured("line.pings_unanswered", [PINGS + 1 - count for count in answered.values()])
+
+
+REQUESTS = 500
+REQUEST_PAUSE_US = 5_000  # at no fixed phase of the ticks: half of it on average
+
+
+@realtime
+def test_answers_come_soon(connected: Bench, measured: Callable[..., None]) -> None:
+    random, clock = np.random.default_rng(0), connected.clock
+    took_us: list[int] = []
+    for k in range(REQUESTS):
+        exchange = connected.all_boards[k % len(connected.all_boards)].ping()
+        took_us.append(exchange.received_us - exchange.sent_us)
+        clock.wait(int(random.integers(REQUEST_PAUSE_US)))
+    measured("latency.answer_median", float(np.median(took_us)) * 1e-3)
+    measured("latency.answer_worst", max(took_us) * 1e-3)

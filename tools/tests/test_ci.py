@@ -12,7 +12,7 @@ import pytest
 from hil_tests.need_qemu import need_qemu
 from tools import test
 from tools.cpu_budget import cpu_seconds, slowed_down
-from tools.tests.setup_checkouts import ROOT
+from tools.tests.local_mirror import ROOT
 
 
 def test_the_bench_tiers_are_required_of_a_whole_run() -> None:

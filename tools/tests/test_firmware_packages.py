@@ -20,7 +20,7 @@ from jointbench.bench.flash.image import image_sha256
 from tools import firmware_packages
 from tools.setup import qemu_image
 from tools.setup.checkout import Checkout
-from tools.tests.setup_checkouts import ROOT
+from tools.tests.local_mirror import ROOT
 
 FIRMWARE = ROOT / "firmware"
 # 128 KiB less a stack of 16 (MicroPython's stm32f405.ld), less 16 for the interpreter's own data.

@@ -33,8 +33,7 @@ from tools.setup.command import (
     run_over_network,
 )
 from tools.setup.packages import EXTRAS, chosen_names, locked, uv_settings
-from tools.tests.local_mirror import HANG, OTHER, SHORT, Mirror, mirror
-from tools.tests.setup_checkouts import ROOT, bare_checkout, start
+from tools.tests.local_mirror import HANG, OTHER, ROOT, SHORT, Mirror, bare_checkout, mirror, start
 
 # What the programs really print, shortened to the lines that matter.
 PRINTED = {

@@ -17,8 +17,7 @@ from tools.setup import __main__ as setup
 from tools.setup import apt, debian, qemu, qemu_image, qemu_tools, riscv, rp2, rp2_image
 from tools.setup.checkout import Checkout
 from tools.setup.command import SetupError, Unavailable, sha256_of
-from tools.tests.local_mirror import mirror
-from tools.tests.setup_checkouts import ROOT, bare_checkout
+from tools.tests.local_mirror import ROOT, bare_checkout, mirror
 
 
 def script(path: Path, text: str) -> Path:

@@ -17,8 +17,7 @@ from tools.setup.checkout import Checkout
 from tools.setup.command import CommandFailed, DownloadFailed, SetupError
 from tools.setup.debian import HOSTS, SETS, Locked, PackageSet, parse
 from tools.setup.extras import Extra, development
-from tools.tests.local_mirror import Mirror, mirror
-from tools.tests.setup_checkouts import ROOT
+from tools.tests.local_mirror import ROOT, Mirror, mirror
 
 
 @pytest.fixture

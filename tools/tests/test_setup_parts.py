@@ -12,7 +12,7 @@ from tools.browser import need_chromium, page_of, serious_findings
 from tools.setup import apt, browser, micropython, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import CommandFailed, SetupError, Unavailable
-from tools.tests.setup_checkouts import ROOT
+from tools.tests.local_mirror import ROOT
 
 
 def program(folder: Path, text: str) -> Path:

@@ -20,7 +20,7 @@ from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench.flash import build_image
 from jointbench.cli.main import main
 from tools.docs.example_log import write_log
-from tools.tests.setup_checkouts import ROOT
+from tools.tests.local_mirror import ROOT
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
