@@ -1,4 +1,4 @@
-"""Checkouts for the tests of the set-up: the files `run` needs, in a folder whose name has a space."""
+"""What the tests of the set-up share: bare checkouts in a folder whose name has a space, programs, and a mirror."""
 
 import hashlib
 import os
@@ -39,6 +39,14 @@ def start(root: Path, *arguments: str, **variables: str) -> subprocess.Popen[str
         # Where the tests run in the background, the shell has Ctrl-C ignored, and children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+def script(path: Path, text: str) -> Path:
+    """Write a shell script that can be started."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
 
 
 HANG = "hang"  # send half, then nothing more

@@ -17,14 +17,7 @@ from tools.setup import __main__ as setup
 from tools.setup import apt, debian, qemu, qemu_image, qemu_tools, riscv, rp2, rp2_image
 from tools.setup.checkout import Checkout
 from tools.setup.command import SetupError, Unavailable, sha256_of
-from tools.tests.local_mirror import ROOT, bare_checkout, mirror
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+from tools.tests.local_mirror import ROOT, bare_checkout, mirror, script
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tools.browser import need_chromium, page_of, serious_findings
 from tools.setup import apt, browser, micropython, stubs
 from tools.setup.checkout import Checkout, exclusive
 from tools.setup.command import CommandFailed, SetupError, Unavailable
-from tools.tests.local_mirror import ROOT
+from tools.tests.local_mirror import ROOT, script
 
 
 def program(folder: Path, text: str) -> Path:
@@ -239,13 +239,6 @@ def browser_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkou
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / ".cache" / "work").mkdir(parents=True)
     return Checkout(tmp_path)
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 def test_the_named_one_comes_before_the_machines_own_and_that_before_the_fetched(
