@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tools.setup import __main__ as setup
-from tools.setup import apt, debian, qemu, qemu_image, qemu_tools, riscv, rp2, rp2_image
+from tools.setup import apt, debian, qemu, qemu_image, qemu_tools, riscv, rp2
 from tools.setup.checkout import Checkout
 from tools.setup.command import SetupError, Unavailable, sha256_of
 from tools.tests.local_mirror import ROOT, bare_checkout, mirror, script
@@ -374,7 +374,7 @@ def rp2_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     ],
 )
 def test_rp2_what_is_kept_of_the_packages(path: str, wanted: bool) -> None:
-    assert bool(rp2_image.WANTED.fullmatch(path)) is wanted
+    assert bool(rp2.WANTED.fullmatch(path)) is wanted
 
 
 def archive(path: Path, *names: str) -> Path:
@@ -399,7 +399,7 @@ def test_the_sources_are_laid_out_as_the_port_looks_for_them(tmp_path: Path, mon
         archive(tmp_path / "mbedtls_3.orig.tar.gz", "mbedtls-3/library/aes.c", "mbedtls-3/tests/a"),
     ]
     work = tmp_path / "work"
-    rp2_image.unpack(files, work)
+    rp2.unpack(files, work)
     assert {str(path.relative_to(work)) for path in work.rglob("*") if path.is_file()} == {
         "lib/README.md",
         "manifest.py",
@@ -426,7 +426,7 @@ def with_stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def build(_: list[Path], rp2_checkout: Checkout, folder: Path) -> None:
         done.append("image")
-        for name in rp2_image.NAMES:
+        for name in rp2.NAMES:
             (folder / name).write_text(str(len(done)))
 
     def bootrom(_: Checkout, place: Path) -> None:
@@ -434,8 +434,8 @@ def with_stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(rp2, "fetch_emulator", emulator)
     monkeypatch.setattr(rp2, "write_bootrom", bootrom)
-    monkeypatch.setattr(rp2_image, "fetch", lambda _: [])
-    monkeypatch.setattr(rp2_image, "build", build)
+    monkeypatch.setattr(rp2, "fetch", lambda _: [])
+    monkeypatch.setattr(rp2, "build_image", build)
     return done
 
 
@@ -526,9 +526,9 @@ def test_a_folder_that_is_named_is_taken_and_one_without_the_files_is_not(
 def test_rp2_on_another_machine_the_other_ways_are_named(
     rp2_checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = rp2_image.fetch
+    fetch = rp2.fetch
     with_stand_ins(monkeypatch)
-    monkeypatch.setattr(rp2_image, "fetch", fetch)
+    monkeypatch.setattr(rp2, "fetch", fetch)
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "here", "6", "1", "riscv64")))
     with pytest.raises(
         Unavailable, match=r"not fetched for a riscv64 machine.*\n.*JOINTBENCH_DEBIAN_MIRROR.*JOINTBENCH_RP2"
