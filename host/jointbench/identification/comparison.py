@@ -168,14 +168,14 @@ def compare(
     factor = 2.0 if same_data else 1.0
     sides = (AllParameters.of(a), AllParameters.of(b))
     values, sigmas = np.array([side.values for side in sides]), np.array([side.sigma for side in sides])
-    told = np.isfinite(sigmas)
-    both = np.flatnonzero(told.all(axis=0))
+    finite = np.isfinite(sigmas)
+    both = np.flatnonzero(finite.all(axis=0))
     parts = tuple(factor * side.covariance[np.ix_(both, both)] for side in sides)
     rows = (effective_rows(a), effective_rows(b))
-    difference = np.where(told.all(axis=0), values[1] - values[0], 0.0)
+    difference = np.where(finite.all(axis=0), values[1] - values[0], 0.0)
     variances = tuple(factor * sigma**2 for sigma in sigmas)
     torque = MotionTorque(a, states_within_limits(a.robot) if motion is None else motion)
-    by_one = told[0] != told[1]
+    by_one = finite[0] != finite[1]
     return Comparison(
         names=sides[0].names,
         values=values,

@@ -317,16 +317,16 @@ class TorqueInformation:
 
     def reasons(self, robot: Robot, torque: str = "motor") -> dict[str, str]:
         """Return the reason of each joint that is not informative; `torque` is the settings', "motor" or "joint"."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for joint in np.flatnonzero(~self.informative):
             name, signal = robot.joint_names[joint], _SIGNALS[torque]
             unit = "N·m" if robot.independent_joints[joint].kind == "revolute" else "N"
             variation, noise = float(self.variation[joint]), float(self.noise[joint])
             if variation == 0.0 and not noise > 0.0:
-                found[name] = f"{name}'s {signal} does not vary: it is stuck, or not connected"
+                reasons[name] = f"{name}'s {signal} does not vary: it is stuck, or not connected"
             else:
-                found[name] = f"{name}'s {signal} is below its noise ({variation:.2g} of {noise:.2g} {unit})"
-        return found
+                reasons[name] = f"{name}'s {signal} is below its noise ({variation:.2g} of {noise:.2g} {unit})"
+        return reasons
 
     def to_dict(self) -> dict[str, Any]:
         """Plain names and arrays, for a file."""
@@ -423,11 +423,11 @@ def unseen_parameters(base: BaseParameters, robot: Robot, reasons: Mapping[str, 
     # Beside rounding of the columns, whose largest entries are about one.
     acts = columns > 1e-9 * np.maximum(columns.max(axis=0), 1.0)
     names = robot.joint_names
-    found: dict[str, str] = {}
+    why: dict[str, str] = {}
     for name, joints in zip(base.leading_names, acts.T, strict=True):
         through = [names[joint] for joint in np.flatnonzero(joints)]
         missing = [reasons[joint] for joint in through if joint in reasons]
         if missing:
             where = "seen only through" if len(missing) == len(through) else "not told without"
-            found[name] = f"{where} {', '.join(joint for joint in through if joint in reasons)}: {'; '.join(missing)}"
-    return found
+            why[name] = f"{where} {', '.join(joint for joint in through if joint in reasons)}: {'; '.join(missing)}"
+    return why

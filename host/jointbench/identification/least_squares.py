@@ -73,8 +73,8 @@ def long_run_covariance(terms: Array) -> LongRun:
 
 def long_run_covariance_of(stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array) -> LongRun:
     """The same of terms in stretches, as `windowed_covariance` takes them."""
-    found = windowed_covariance(stretches, judged)
-    return LongRun(found.covariance / (1.0 - found.lags / found.n), found.lags)
+    long_run = windowed_covariance(stretches, judged)
+    return LongRun(long_run.covariance / (1.0 - long_run.lags / long_run.n), long_run.lags)
 
 
 def windowed_covariance(stretches: Callable[[], Iterable[ConsecutiveTerms]], judged: Array) -> Windowed:
@@ -183,13 +183,13 @@ def sandwich(parts: Sequence[Rows], weights: Array, solution: Solution, score: S
     `long_run_covariance`.
     """
     terms = _Terms(parts, weights, solution, score)
-    found = windowed_covariance(terms.stretches, solution.factor)
-    told, width = solution.factor.shape[1], found.lags + 1
+    long_run = windowed_covariance(terms.stretches, solution.factor)
+    rank, width = solution.factor.shape[1], long_run.lags + 1
     # Of a long log windows miss (L+1) n_told / n at most, which is not worth another look at it.
-    if width * told < _NEGLIGIBLE * found.n:
-        return LongRun(found.covariance, found.lags)
+    if width * rank < _NEGLIGIBLE * long_run.n:
+        return LongRun(long_run.covariance, long_run.lags)
     share = expected_share(parts, weights, solution, width)
-    return LongRun(found.covariance / max(share, LEAST_EXPECTED), found.lags)
+    return LongRun(long_run.covariance / max(share, LEAST_EXPECTED), long_run.lags)
 
 
 def expected_share(parts: Sequence[Rows], weights: Array, solution: Solution, width: int) -> float:
@@ -411,8 +411,8 @@ def judged(
 
 
 def _inflation(long_run: Array, leverages: Array) -> float:
-    told = float(leverages.sum())
-    return float(np.trace(long_run)) / told if told > 0.0 else 1.0
+    degrees = float(leverages.sum())
+    return float(np.trace(long_run)) / degrees if degrees > 0.0 else 1.0
 
 
 def joint_sigma(triangles: Triangles, weights: Array, solution: Solution) -> Array:

@@ -44,7 +44,7 @@ def check_limits(signals: LogSignals) -> list[LogFinding]:
     robot, position = signals.robot, signals.position
     low, high = robot.position_limits.T
     margin = _MARGIN * (high - low)
-    found: dict[tuple[str, str, float], list[tuple[float, str, str]]] = {}
+    grouped: dict[tuple[str, str, float], list[tuple[float, str, str]]] = {}
     for j, joint in enumerate(robot.independent_joints):
         q = position[:, j]
         outside = float(np.mean((q < low[j] - margin[j]) | (q > high[j] + margin[j])))
@@ -56,8 +56,8 @@ def check_limits(signals: LogSignals) -> list[LogFinding]:
         # A joint that turns without end has no limits; its file gives none, and half a turn to both sides is assumed.
         assumed = joint.kind == "revolute" and low[j] == -np.pi and high[j] == np.pi and not certain
         wrong_from = np.inf if assumed else _OUTSIDE[1]
-        found.setdefault((reason, advice, wrong_from), []).append((outside, joint.name, seen))
-    if found:
+        grouped.setdefault((reason, advice, wrong_from), []).append((outside, joint.name, seen))
+    if grouped:
         return [
             LogFinding(
                 "limits",
@@ -68,7 +68,7 @@ def check_limits(signals: LogSignals) -> list[LogFinding]:
                 f"{max(each)[0]:.0%} of {max(each)[1]}'s positions are outside its limits ({max(each)[2]}){reason}",
                 advice,
             )
-            for (reason, advice, wrong_from), each in found.items()
+            for (reason, advice, wrong_from), each in grouped.items()
         ]
     used = (position.max(axis=0) - position.min(axis=0)) / (high - low)
     what = f"positions are inside the robot's limits; joints use {used.min():.0%} to {used.max():.0%} of their range"
@@ -115,7 +115,7 @@ def check_still(signals: LogSignals) -> list[LogFinding]:
     robot, position = signals.robot, signals.position
     low, high = robot.position_limits.T
     travel = np.ptp(position, axis=0)
-    found: list[LogFinding] = []
+    findings: list[LogFinding] = []
     for j, name in enumerate(robot.joint_names):
         share = float(travel[j] / (high[j] - low[j]))
         if share > _STILL:
@@ -123,9 +123,9 @@ def check_still(signals: LogSignals) -> list[LogFinding]:
         # The figure is what is missing, so that larger is worse; a position that never changes was not measured.
         seen = "its position never changes" if travel[j] == 0.0 else f"it moves by {share:.2%} of its range only"
         advice = "check that the column is the right one; if the joint stood still, nothing of its own is identified"
-        found.append(LogFinding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
-    if found:
-        return found
+        findings.append(LogFinding("still joint", (name,), 1.0 - share, 1.0 - _STILL, 1.0, seen, advice))
+    if findings:
+        return findings
     least = int(np.argmin(travel / (high - low)))
     share = float(travel[least] / (high[least] - low[least]))
     what = f"every joint moves; {robot.joint_names[least]} the least, over {share:.1%} of its range"
@@ -209,7 +209,7 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFindin
         return []
     names, motion, logged = signals.robot.joint_names, signals.motion, signals.velocity
     moving = np.flatnonzero(np.ptp(motion.q, axis=0) > 0.0).tolist()
-    found: list[LogFinding] = []
+    findings: list[LogFinding] = []
     worst, latest, step = 0.0, 0.0, signals.stride * signals.sample_period
     for j in moving:
         own = {i: _relation(motion.dq[:, i], logged[:, j], step) for i in moving}
@@ -217,13 +217,13 @@ def check_velocities(signals: LogSignals, left_out: list[str]) -> list[LogFindin
         worst, latest = max(worst, relation.difference), max(latest, abs(relation.lag))
         if relation.difference >= _DISAGREEING[0]:
             what, advice, joints = _reason(names, own, j)
-            found.append(LogFinding("velocity", joints, relation.difference, *_DISAGREEING, what, advice))
+            findings.append(LogFinding("velocity", joints, relation.difference, *_DISAGREEING, what, advice))
         elif abs(relation.lag) >= _LATE_S[0]:
             what = f"the velocity is {1e3 * abs(relation.lag):.0f} ms {'late' if relation.lag > 0.0 else 'early'}"
             advice = "check when position and velocity are sampled, and what filters them"
-            found.append(LogFinding("velocity", (names[j],), abs(relation.lag), *_LATE_S, what, advice))
-    if found:
-        return found
+            findings.append(LogFinding("velocity", (names[j],), abs(relation.lag), *_LATE_S, what, advice))
+    if findings:
+        return findings
     what = f"logged velocities are the positions' differences within {worst:.1%}"
     what += f", up to {1e3 * latest:.0f} ms early or late" if latest else ""
     return [LogFinding("velocity", names, worst, *_DISAGREEING, what, "")]

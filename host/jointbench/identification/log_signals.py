@@ -104,7 +104,7 @@ class Causes:
 
     def free_at(self, joint: int) -> list[Array]:
         """Those of a joint that vary, shape (n,) each."""
-        return [each for each in self.free[:, :, joint] if np.ptp(each) > 0.0]
+        return [torque for torque in self.free[:, :, joint] if np.ptp(torque) > 0.0]
 
 
 def unexplained(torque: Array, causes: Causes, joint: int, scale: float = 1.0) -> float:
@@ -273,12 +273,12 @@ class LogSignals:
 
 def _pieces(valid: NDArray[np.bool_], least: int) -> list[slice]:
     """Stretches without a gap, of a long log parts of them that are evenly spread."""
-    found = list(valid_spans(valid, min_length=least))
-    if sum(piece.stop - piece.start for piece in found) <= _MOST_ROWS:
-        return found
+    spans = list(valid_spans(valid, min_length=least))
+    if sum(piece.stop - piece.start for piece in spans) <= _MOST_ROWS:
+        return spans
     parts = [
         slice(start, min(start + _PIECE, piece.stop))
-        for piece in found
+        for piece in spans
         for start in range(piece.start, piece.stop, _PIECE)
         if min(start + _PIECE, piece.stop) - start >= least
     ]

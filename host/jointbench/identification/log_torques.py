@@ -77,7 +77,7 @@ _NOISY = (2.0, 1.2)
 
 def check_saturation(signals: LogSignals) -> list[LogFinding]:
     """Signals that pile up at their largest value, as where a current limit or a converter clips them."""
-    found: list[LogFinding] = []
+    findings: list[LogFinding] = []
     moving = signals.fast.any(axis=1)  # a robot at rest may well hold its largest torque
     for torque in signals.torques if moving.any() else ():
         for j in np.flatnonzero(signals.robot.modelled).tolist():  # a passive joint's torque means nothing
@@ -86,9 +86,9 @@ def check_saturation(signals: LogSignals) -> list[LogFinding]:
             if share >= _SATURATED[0]:
                 what = f"{share:.1%} of {name}'s {torque.name} stands at its extreme, {at:.4g}: it is clipped"
                 advice = "mark those rows with invalid_rows, or record a motion that needs less"
-                found.append(LogFinding("saturated", (name,), share, *_SATURATED, what, advice))
-    if found:
-        return found
+                findings.append(LogFinding("saturated", (name,), share, *_SATURATED, what, advice))
+    if findings:
+        return findings
     return [LogFinding("saturation", signals.robot.joint_names, 0.0, *_SATURATED, "no signal is clipped", "")]
 
 
@@ -111,7 +111,7 @@ def _piled_up(values: Array) -> tuple[float, float]:
 
 def check_information(signals: LogSignals) -> list[LogFinding]:
     """Torques that are constant, or vary no more than their noise: a fit can learn nothing from them."""
-    found: list[LogFinding] = []
+    findings: list[LogFinding] = []
     joints = np.flatnonzero(signals.robot.modelled).tolist()
     names, limits = tuple(signals.robot.joint_names[j] for j in joints), (1.0 / _NOISY[0], 1.0 / _NOISY[1])
     advice = "check that the column is the right one and the sensor works; nothing can be identified from it"
@@ -122,13 +122,13 @@ def check_information(signals: LogSignals) -> list[LogFinding]:
         dead = tuple(name for name, ratio in zip(names, ratios, strict=True) if ratio == 0.0)
         if dead:
             what = f"the {torque.name} never changes: nothing was measured"
-            found.append(LogFinding("no information", dead, np.inf, *limits, what, advice))
+            findings.append(LogFinding("no information", dead, np.inf, *limits, what, advice))
         for name, ratio in zip(names, ratios, strict=True):
             if 0.0 < ratio < _NOISY[0]:
                 what = f"the {torque.name} varies by {ratio:.2g} times what its noise alone would make"
-                found.append(LogFinding("no information", (name,), 1.0 / ratio, *limits, what, advice))
-    if found:
-        return found
+                findings.append(LogFinding("no information", (name,), 1.0 / ratio, *limits, what, advice))
+    if findings:
+        return findings
     what = f"every torque varies above its noise, {least[1]}'s the least: {least[0]:.3g} times"
     return [LogFinding("information", names, 1.0 / least[0], *limits, what, "")]
 
@@ -169,7 +169,7 @@ _MOST_ROWS = 2000
 
 def check_mixed_up(signals: LogSignals, left_out: list[str]) -> list[LogFinding]:
     """Say which signs and columns are mixed up, undoing one after the other, and how much is explained then."""
-    found: list[LogFinding] = []
+    findings: list[LogFinding] = []
     thin = slice(None, None, -(-len(signals.motion.q) // _MOST_ROWS))
     motion = Motion(*(values[thin] for values in motion_arrays(signals.motion)))
     for torque in signals.torques:
@@ -183,16 +183,16 @@ def check_mixed_up(signals: LogSignals, left_out: list[str]) -> list[LogFinding]
                 f"gravity and inertia against {torque.name}: the robot's file gives its links no mass; only friction "
                 f"tells signs and order"
             )
-            found += _findings(_undone(look), torque) if torque.from_motors else []
+            findings += _findings(_undone(look), torque) if torque.from_motors else []
             continue
         searches = [_undone(look)]
         scale = torque_scale(look)
         if not 1.0 / _FAR < scale < _FAR:
             searches.append(_undone(Look.at(look.robot, motion, values, look.joints, scale)))
         search = min(searches, key=lambda each: each.misfit)
-        found.append(check_scale(search.looks[-1], torque.name))
-        found += _findings(search, torque)
-    return found
+        findings.append(check_scale(search.looks[-1], torque.name))
+        findings += _findings(search, torque)
+    return findings
 
 
 @dataclass(frozen=True, eq=False)

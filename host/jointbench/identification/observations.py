@@ -140,17 +140,17 @@ class Observations:
         for stretch in self.stretches:
             if not stretch.n_rows:
                 continue
-            found = self.filter.columns(stretch, threshold, guard)
+            columns = self.filter.columns(stretch, threshold, guard)
             torque = self.filter.torque(stretch, float(np.abs(samples).max()))
             complete = torque.reaches(samples)
             yield Block(
                 start=stretch.rows.start,
-                joints=found.joints,
+                joints=columns.joints,
                 n_parameters=self.n_parameters,
                 torque=torque.earlier(samples),
-                used=found.moving & complete[:, None],
+                used=columns.moving & complete[:, None],
                 complete=complete,
-                motion=found.motion,
+                motion=columns.motion,
             )
 
     @cached_property
@@ -308,9 +308,9 @@ def _estimated_delay(run: Run, filtered: ParallelFilter, parts: Sequence[slice],
     chosen = spread(cut(parts, low_pass, most=few), _DELAY_ROWS)
     rows: list[DelayRows] = []
     for stretch in chosen:
-        found, torque = filtered.columns(stretch, threshold, guard, rates=True), filtered.torque(stretch, limit)
+        columns, torque = filtered.columns(stretch, threshold, guard, rates=True), filtered.torque(stretch, limit)
         within = torque.reaches(np.array([limit])) & torque.reaches(np.array([-limit]))
-        rows.append(DelayRows(found.joints, found.rates, torque, found.moving & within[:, None]))
+        rows.append(DelayRows(columns.joints, columns.rates, torque, columns.moving & within[:, None]))
     per_joint = settings.delay == "estimate_per_joint"
     delay = estimate_delay(rows, filtered.base.rank, limit=limit * h, step=h, per_joint=per_joint)
     if settings.delay is None:

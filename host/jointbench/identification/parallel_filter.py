@@ -75,7 +75,7 @@ def cut(parts: Sequence[slice], low_pass: LowPass, most: int | None = None) -> l
     """
     stride, settling = low_pass.stride, low_pass.settling
     length = max(1, (most or max(SAMPLES, _MEMORIES * low_pass.memory)) // stride)
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for part in parts:
         first, end = -(-(part.start + settling) // stride), -(-(part.stop - settling) // stride)
         starts = range(first, max(end, first + 1), length)
@@ -84,8 +84,8 @@ def cut(parts: Sequence[slice], low_pass: LowPass, most: int | None = None) -> l
             own = slice(
                 part.start if start == first else start * stride, part.stop if start == starts[-1] else stop * stride
             )
-            found.append(Stretch(part, own, slice(start, max(start, stop)), stride))
-    return found
+            stretches.append(Stretch(part, own, slice(start, max(start, stop)), stride))
+    return stretches
 
 
 def spread(stretches: Sequence[Stretch], rows: int) -> list[Stretch]:

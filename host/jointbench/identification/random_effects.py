@@ -87,18 +87,18 @@ def variance_between(values: Array, variances: Array, target: Array) -> Array:
 
     Newton's method on 1 / Q, which is concave and nearly straight, comes from below and never passes the root.
     """
-    found = np.zeros(target.shape)
+    between = np.zeros(target.shape)
     for _ in range(_STEPS):
-        mean, _ = _mean(values, variances, found)
-        weight = 1.0 / (variances + found[..., None])
+        mean, _ = _mean(values, variances, between)
+        weight = 1.0 / (variances + between[..., None])
         squares = weight * (np.where(weight > 0.0, values, 0.0) - mean[..., None]) ** 2
         q, slope = squares.sum(axis=-1), (weight * squares).sum(axis=-1)
         above = (q > target) & (target > 0.0)
         step = np.divide(q * (q / np.where(above, target, 1.0) - 1.0), slope, out=np.zeros_like(q), where=above)
-        found += step
-        if not np.any(step > _CONVERGED * found):
+        between += step
+        if not np.any(step > _CONVERGED * between):
             break
-    return found
+    return between
 
 
 def deleted_residuals(values: Array, sigmas: Array) -> tuple[Array, Array]:
@@ -237,8 +237,8 @@ class Family:
     def spreads(self) -> tuple[Spread, ...]:
         """One per parameter, in their order."""
         p = self.pooled
-        told = np.where(np.isfinite(self.sigmas), self.sigmas, np.nan)
-        sigma = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else float("nan") for row in told]
+        finite = np.where(np.isfinite(self.sigmas), self.sigmas, np.nan)
+        sigma = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else float("nan") for row in finite]
         columns = (p.mean, p.mean_sigma, p.spread, p.lowest, p.highest, p.p_value, p.inconsistency, np.array(sigma))
         figures = np.array(columns).T.tolist()
         return tuple(
@@ -250,7 +250,7 @@ class Family:
         """Units that are not like the others, the surest first; none among less than three."""
         residuals, p_values = deleted_residuals(self.values, self.sigmas)
         corrected = holm(p_values.ravel())
-        found = [k for k in np.argsort(corrected).tolist() if corrected[k] <= LEVEL]
+        unlike = [k for k in np.argsort(corrected).tolist() if corrected[k] <= LEVEL]
         n = len(self.units)
         return tuple(
             Outlier(
@@ -260,5 +260,5 @@ class Family:
                 in_sigma=float(residuals.ravel()[k]),
                 p_value=float(corrected[k]),
             )
-            for k in found
+            for k in unlike
         )

@@ -211,8 +211,8 @@ class ResidualGain:
     @cached_property
     def gain(self) -> Array:
         """Share of the error that is gone, negative where it grew, nan of joints without rows, shape (n_joints,)."""
-        left = np.divide(self.with_it, self.without, out=np.full_like(self.without, np.nan), where=self.without > 0.0)
-        return 1.0 - left
+        ratio = np.divide(self.with_it, self.without, out=np.full_like(self.without, np.nan), where=self.without > 0.0)
+        return 1.0 - ratio
 
     @property
     def average(self) -> float:
@@ -241,7 +241,7 @@ class ResidualGain:
         return Verdict("residual", chosen.word, f"worst joint {chosen.name}: {chosen.reason}")
 
     def _judge(self, joint: int, name: str) -> Verdict:
-        gain, outside, farthest = (float(each[joint]) for each in (self.gain, self.outside, self.farthest))
+        gain, outside, farthest = (float(values[joint]) for values in (self.gain, self.outside, self.farthest))
         if not np.isfinite(gain):
             return Verdict(name, "refused", "there is no row, or no error, to gain on")
         figures = f"error {self.without[joint]:.3g} without it, {self.with_it[joint]:.3g} with it, gain {gain:.0%}"

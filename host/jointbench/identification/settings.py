@@ -140,8 +140,8 @@ def provenance_of_all(runs: Sequence[Run], settings: Sequence[FitSettings]) -> d
     """The same of one run, or under "runs" of several, each with the settings it was observed with."""
     if len(runs) == 1:
         return provenance(runs[0])
-    each = [_of_run(run) | {"settings": chosen.to_dict()} for run, chosen in zip(runs, settings, strict=True)]
-    return {"runs": each, "versions": _versions()}
+    entries = [_of_run(run) | {"settings": chosen.to_dict()} for run, chosen in zip(runs, settings, strict=True)]
+    return {"runs": entries, "versions": _versions()}
 
 
 def _of_run(run: Run) -> dict[str, Any]:

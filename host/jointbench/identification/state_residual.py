@@ -70,12 +70,12 @@ class StateFeatures:
         sign = np.tanh(motion.dq / (TURN * self.speeds))
         slow = sign * np.exp(-((motion.dq / (SLOW * self.speeds)) ** 2))
         load = sign * np.abs(self.model(motion.q, motion.dq, motion.ddq))
-        ends, found = self._chosen.slots.of_row, list[JointRows]()
+        ends, rows = self._chosen.slots.of_row, list[JointRows]()
         for joint, (start, stop) in enumerate(pairwise(ends)):
             more = self.base.rank + len(EXTRAS) * joint + np.arange(len(EXTRAS))
             parameters = np.concatenate([self._chosen.slots.parameter[start:stop], more])
-            found.append(JointRows(parameters, np.vstack([values[start:stop], slow[:, joint], load[:, joint]])))
-        return tuple(found)
+            rows.append(JointRows(parameters, np.vstack([values[start:stop], slow[:, joint], load[:, joint]])))
+        return tuple(rows)
 
     def _sign(self, speed: Array) -> Array:
         """Sign of the speeds at which drives rub, smooth through standstill."""
@@ -134,14 +134,14 @@ class StateResidual:
         triangles = compress([rows])
         if not triangles.counts.any():
             raise FitError(f"mission {mission.name!r}: no joint moves faster than its threshold; record a livelier one")
-        found = posterior([rows], triangles, _known(features, prior, triangles))
-        reach = found.weights[:, None, None] * found.solution.factor
+        fitted = posterior([rows], triangles, _known(features, prior, triangles))
+        reach = fitted.weights[:, None, None] * fitted.solution.factor
         largest = np.full(mission.robot.n_joints, np.nan)
         for joint, columns in enumerate(rows.block.joints):
             used = rows.block.used[:, joint]
             if used.any():
                 largest[joint] = _leverages(reach[joint], columns)[used].max()
-        return cls(mission.name, features, found.estimate, reach, largest)
+        return cls(mission.name, features, fitted.estimate, reach, largest)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -146,11 +146,11 @@ def single_tests(difference: Array, variances: tuple[Array, ...], effective_rows
     Source: Welch, Biometrika 34(1-2), 1947, for the degrees of freedom of Student's t.
     """
     total = sum(variances, np.zeros(len(difference)))
-    told = np.isfinite(total) & (total > 0.0)
+    known = np.isfinite(total) & (total > 0.0)
     p_values = np.full(len(difference), np.nan)
-    parts = sum(variance[told] ** 2 / rows for variance, rows in zip(variances, effective_rows, strict=True))
-    freedom = total[told] ** 2 / parts
-    p_values[told] = 2.0 * special.stdtr(freedom, -np.abs(difference[told]) / np.sqrt(total[told]))
+    parts = sum(variance[known] ** 2 / rows for variance, rows in zip(variances, effective_rows, strict=True))
+    freedom = total[known] ** 2 / parts
+    p_values[known] = 2.0 * special.stdtr(freedom, -np.abs(difference[known]) / np.sqrt(total[known]))
     return p_values
 
 
@@ -240,19 +240,19 @@ def torque_differences(
     """
     before = torque.at(a.values)
     parts = np.array(a.parts, dtype=object)[chosen]
-    found: dict[str, TorqueDifference] = {}
+    differences: dict[str, TorqueDifference] = {}
     for part in PARTS:
         mine = np.flatnonzero(parts == part) if part != "all" else np.arange(len(chosen))
         step = np.zeros(len(a.values))
         step[chosen[mine]] = difference[mine]
         columns = torque.columns(a.values + 0.5 * step)[:, :, chosen[mine]]
         spread = np.einsum("njp,pr,njr->j", columns, covariance[np.ix_(mine, mine)], columns, optimize=True)
-        found[part] = TorqueDifference(
+        differences[part] = TorqueDifference(
             rms=np.sqrt(np.mean((torque.at(a.values + step) - before) ** 2, axis=0)),
             sigma=np.sqrt(np.maximum(spread / len(columns), 0.0)),
             torque=np.sqrt(np.mean(before**2, axis=0)),
         )
-    return found
+    return differences
 
 
 def states_within_limits(robot: Robot, seed: int = 0) -> Motion:

@@ -188,10 +188,10 @@ def solve(triangles: Triangles, weights: Array, more: Array | None = None) -> So
     scale[scale == 0.0] = 1.0
     rows, values = stack[:, :-1] / scale, stack[:, -1]
     u, s, vt = np.linalg.svd(rows, full_matrices=False)
-    told = s > _SINGULAR * s[0]
-    factor = vt[told].T / s[told] / scale[:, None]
-    untold = (np.sum(vt[~told] ** 2, axis=0) > _UNTOLD) | ~rows.any(axis=0)
-    return Solution(factor @ (u[:, told].T @ values), factor, untold)
+    kept = s > _SINGULAR * s[0]
+    factor = vt[kept].T / s[kept] / scale[:, None]
+    untold = (np.sum(vt[~kept] ** 2, axis=0) > _UNTOLD) | ~rows.any(axis=0)
+    return Solution(factor @ (u[:, kept].T @ values), factor, untold)
 
 
 def condition_number(triangles: Triangles) -> float:

@@ -129,9 +129,9 @@ class Whiteness:
         found = f"Of the residuals' power this follows from the rows before: {listed}"
         if held_out:
             return f"{found}; beside noise there are errors of the parameters, or what the model leaves out."
-        left = "most of it is no noise" if largest > STRUCTURED_SHARE else "not all of it is noise"
+        judgement = "most of it is no noise" if largest > STRUCTURED_SHARE else "not all of it is noise"
         return (
-            f"{found}; {left}, so the model leaves something out, such as friction or flexibility. The error bars "
+            f"{found}; {judgement}, so the model leaves something out, such as friction or flexibility. The error bars "
             f"allow for the correlation, but not for what it does on another motion: trust the held-out error."
         )
 

@@ -102,8 +102,8 @@ def _start(rows: MotorRows, motor: int, nominal: float) -> float:
     if nominal == 0.0 or not used.any():
         return 1.0 if nominal == 0.0 else 1.0 / nominal
     columns = np.column_stack([rows.columns[used, motor], rows.known[used, motor]])
-    found = float(_scaled_least_squares(columns, rows.current[used, motor])[-1])
-    return found if 1.0 / _BELIEVABLE < found * nominal < _BELIEVABLE else 1.0 / nominal
+    reciprocal = float(_scaled_least_squares(columns, rows.current[used, motor])[-1])
+    return reciprocal if 1.0 / _BELIEVABLE < reciprocal * nominal < _BELIEVABLE else 1.0 / nominal
 
 
 def _slopes(rows: MotorRows, factors: Factors, inverse: Array, torque: Array) -> Array:
@@ -260,8 +260,8 @@ class _Estimate:
 def _estimate(rows: MotorRows, nominal: Array, by_direction: NDArray[np.bool_]) -> _Estimate:
     factors = Factors.of(by_direction)
     inverse, parameters = solve_factors(rows, factors, nominal)
-    found = factor_estimate(rows, factors, inverse, parameters)
-    return _Estimate(factors, np.concatenate([inverse, parameters]), found.covariance, found.joint_sigma)
+    solution = factor_estimate(rows, factors, inverse, parameters)
+    return _Estimate(factors, np.concatenate([inverse, parameters]), solution.covariance, solution.joint_sigma)
 
 
 def _result(robot: Robot, base: BaseParameters, rows: MotorRows, estimate: _Estimate, directions: bool) -> DriveGains:
@@ -283,12 +283,12 @@ def _result(robot: Robot, base: BaseParameters, rows: MotorRows, estimate: _Esti
 def _motor(name: str, estimate: _Estimate, motor: int, asked: float, directions: bool) -> MotorGain:
     """Judge one motor: in logarithms k is the mean of its two constants, the efficiency half their difference."""
     if not np.max(estimate.relative_sigma[:, motor]) <= POORLY_EXCITED_RELATIVE_SIGMA:
-        left = float(estimate.current_sigma[motor])
+        current_sigma = float(estimate.current_sigma[motor])
         reason = "it never moves away from rest in these recordings"
-        if np.isfinite(left):
+        if np.isfinite(current_sigma):
             reason = (
-                f"the payload asks {asked:.2g} N·m of this motor, whose current keeps {left:.2g} A unexplained, and "
-                f"what it shares with other motors does not tell it; let the payload weigh on it or swing about it"
+                f"the payload changes this motor's torque by {asked:.2g} N·m, and {current_sigma:.2g} A of its current "
+                f"stay unexplained: too little to tell the constant; let the payload weigh on it or swing about it"
             )
         return MotorGain(name, np.nan, np.inf, asked, Verdict(f"{name}.torque_constant", "refused", reason))
     logs, covariance = estimate.logarithms(motor)

@@ -78,10 +78,10 @@ def fit_stiffness(robot: Robot, signals: DriveSignals) -> tuple[GearStiffness | 
     if gear is None or twist is None:
         missing = "torque sensors" if gear is None else "encoders on both sides of the gears"
         raise FitError(f"the signals of {robot.name!r} are without {missing}, and stiffness is torque over twist")
-    found: list[GearStiffness | None] = []
+    gears: list[GearStiffness | None] = []
     for j, name in enumerate(robot.joint_names):
         if not robot.modelled[j]:
-            found.append(None)
+            gears.append(None)
             continue
         used = signals.moving_rows[:, j, None]
         if int(used.sum()) <= 2:
@@ -90,8 +90,8 @@ def fit_stiffness(robot: Robot, signals: DriveSignals) -> tuple[GearStiffness | 
         columns = np.stack([torque, np.ones_like(torque)], axis=1)[:, None]
         estimate = weighted_least_squares(columns, twisted[:, None], used)
         value, sigma = float(estimate.parameters[0]), float(np.sqrt(estimate.covariance[0, 0]))
-        found.append(GearStiffness(name, value, sigma, _judge(name, value, sigma)))
-    return tuple(found)
+        gears.append(GearStiffness(name, value, sigma, _judge(name, value, sigma)))
+    return tuple(gears)
 
 
 def _judge(joint: str, value: float, sigma: float) -> Verdict:
@@ -295,7 +295,7 @@ def fit_harmonic(
     gear = GearTorque(gear.value - links.offsets, gear.rate, gear.acceleration)
     laws: tuple[Load, ...] = ("motor", "gear") if load == "choose" else (load,)
     simplified = fit_linear_torque(robot, "motor", signals, signals.motor_torque, used)
-    found = [
+    candidates = [
         tuple(
             fit_harmonic_joint(
                 name,
@@ -315,13 +315,13 @@ def fit_harmonic(
         )
         for law in laws
     ]
-    left = [sum(joint.residual_rms**2 for joint in joints if joint is not None) for joints in found]
-    best = int(np.argmin(left))
+    square_sums = [sum(joint.residual_rms**2 for joint in joints if joint is not None) for joints in candidates]
+    best = int(np.argmin(square_sums))
     memory = tuple(
         None if joint is None else _fit_memory_joint(joint, signals, gear, used[:, j], j, current_gain=current_gain)
-        for j, joint in enumerate(found[best])
+        for j, joint in enumerate(candidates[best])
     )
-    return HarmonicModel(robot, links, found[best], simplified, laws[best], memory)
+    return HarmonicModel(robot, links, candidates[best], simplified, laws[best], memory)
 
 
 def _fit_memory_joint(

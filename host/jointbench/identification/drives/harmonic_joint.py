@@ -272,8 +272,8 @@ def _estimate(data: _Joint, kept: NDArray[np.bool_]) -> Estimate:
     shift = (slopes[:, 1] * np.sign(slopes[:, 1]))[data.used]
     moved = np.linalg.lstsq(slopes[data.used][:, kept], shift, rcond=_SINGULAR)[0] * data.sensor_zero_sigma
     covariance[np.ix_(kept, kept)] = last.covariance + np.outer(moved, moved)
-    told = np.where(np.isinf(np.diag(covariance)), 0.0, parameters)
-    return Estimate(told, covariance, last.condition_number, last.joint_sigma, last.lags)
+    known = np.where(np.isinf(np.diag(covariance)), 0.0, parameters)
+    return Estimate(known, covariance, last.condition_number, last.joint_sigma, last.lags)
 
 
 def _first_step(data: _Joint, kept: NDArray[np.bool_]) -> Array:
@@ -297,11 +297,11 @@ def _judge(joint: str, index: int, value: float, variance: float) -> Verdict:
     if index == _LOAD_FRICTION and abs(value) >= _LARGEST_LOAD_FRICTION:
         return Verdict(name, "refused", f"it runs to {value:.2f}, where the gear would pass on nothing: load too small")
     if index == _GAIN_ERROR and sigma > _DATA_SHEET:
-        told = (
+        figures = (
             f"± {sigma:.0%} is no better than a data sheet" if np.isfinite(sigma) else "it has no effect on the torque"
         )
         advice = "let the motor drive and brake a load: where it only drives, a gain error looks like load friction"
-        return Verdict(name, "refused" if np.isfinite(sigma) else "not observable", f"{told}; {advice}")
+        return Verdict(name, "refused" if np.isfinite(sigma) else "not observable", f"{figures}; {advice}")
     if index not in (_OFFSET, _GAIN_ERROR) and value < -_TWO_SIGMA * sigma:
         return Verdict(
             name, "refused",

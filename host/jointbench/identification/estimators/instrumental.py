@@ -97,29 +97,33 @@ class InstrumentalVariables:
         """
         plain = least_squares(problem.parts)
         if self.instruments == "simulated":
-            found, passes, words = self._by_simulation(problem)
-            told = f"{words}; {passes} passes until the parameters settled within {SETTLED:g} σ"
+            fitted, passes, words = self._by_simulation(problem)
+            source = f"{words}; {passes} passes until the parameters settled within {SETTLED:g} σ"
         elif self.instruments == "planned":
             runs = [planned_run(run) for run in problem.runs]
-            found, passes, told = instrumented_fit(_parts(problem, runs, [None] * len(runs))), 1, "the planned motion"
+            fitted, passes, source = (
+                instrumented_fit(_parts(problem, runs, [None] * len(runs))),
+                1,
+                "the planned motion",
+            )
         else:
             pairs = period_halves(problem)
-            found, passes, told = instrumented_fit(pairs), 1, "each half of the periods, for the other half's rows"
-        moved, at = largest_change(found.estimate, plain.parameters)
+            fitted, passes, source = instrumented_fit(pairs), 1, "each half of the periods, for the other half's rows"
+        moved, at = largest_change(fitted.estimate, plain.parameters)
         joints = problem.robot.n_joints  # halves have twice as many
-        pooled = np.sqrt(np.mean(found.estimate.joint_sigma.reshape(-1, joints) ** 2, axis=0))
+        pooled = np.sqrt(np.mean(fitted.estimate.joint_sigma.reshape(-1, joints) ** 2, axis=0))
         notes = [
-            f"instruments: {told}",
-            f"smallest canonical correlation of instruments and regressor {found.correlation:.3f}",
+            f"instruments: {source}",
+            f"smallest canonical correlation of instruments and regressor {fitted.correlation:.3f}",
             f"largest difference from wls {moved:.1f} σ, {problem.base.leading_names[at]}",
         ]
-        if found.correlation < _WEAK:
+        if fitted.correlation < _WEAK:
             notes.append("the instruments are weak: they hardly know one combination of parameters; see its σ")
         figures = {
-            "instruments": self.instruments, "passes": passes, "canonical_correlation": found.correlation,
+            "instruments": self.instruments, "passes": passes, "canonical_correlation": fitted.correlation,
             "largest_difference_from_wls_sigma": moved,
         }  # fmt: skip
-        return replace(found.estimate, joint_sigma=pooled, notes=tuple(notes), figures=figures)
+        return replace(fitted.estimate, joint_sigma=pooled, notes=tuple(notes), figures=figures)
 
     def _by_simulation(self, problem: Problem) -> tuple[InstrumentedEstimate, int, str]:
         """Simulate with the last parameters and estimate with that motion, until it makes no difference."""
@@ -133,8 +137,8 @@ class InstrumentalVariables:
 
         def one_pass(last: Estimate) -> _Pass:
             simulated = simulate_runs(problem, followers, last)
-            found = instrumented_fit(_parts(problem, simulated.runs, chosen))
-            return _Pass(found.estimate, found, simulated.made_possible)
+            fitted = instrumented_fit(_parts(problem, simulated.runs, chosen))
+            return _Pass(fitted.estimate, fitted, simulated.made_possible)
 
         unsimulated = _parts(problem, [follower.unsimulated() for follower in followers], [None] * len(followers))
         start, names = instrumented_fit(unsimulated).estimate, problem.base.leading_names
@@ -268,9 +272,9 @@ def _solve(triangles: Array, weights: Array) -> _Solution:
     basis = u[:, known]
     projected = basis.T @ regressor[:p] / x_scale
     left, size, right = np.linalg.svd(projected, full_matrices=False)
-    told = size > _SINGULAR * size[0]
-    inverse = right[told].T / size[told] @ left[:, told].T / x_scale[:, None]
-    others = np.linalg.svd(projected)[2][int(told.sum()) :]
+    kept = size > _SINGULAR * size[0]
+    inverse = right[kept].T / size[kept] @ left[:, kept].T / x_scale[:, None]
+    others = np.linalg.svd(projected)[2][int(kept.sum()) :]
     untold = (np.sum(others**2, axis=0) > _UNTOLD) | ~regressor.any(axis=0)
     parameters = np.where(untold, 0.0, inverse @ (basis.T @ torque))
     transfer = inverse @ (vt[known] / s[known, None]) / z_scale
@@ -347,6 +351,6 @@ def covariance_of_terms(
 
     Source: as `sandwich`.
     """
-    found = windowed_covariance(stretches, judged)
-    share = expected_share(rows, weights, solve(triangles, weights), found.lags + 1)
-    return LongRun(found.covariance / max(share, LEAST_EXPECTED), found.lags)
+    long_run = windowed_covariance(stretches, judged)
+    share = expected_share(rows, weights, solve(triangles, weights), long_run.lags + 1)
+    return LongRun(long_run.covariance / max(share, LEAST_EXPECTED), long_run.lags)

@@ -160,12 +160,12 @@ def simulate_runs(problem: Problem, followers: Sequence[Follower], estimate: Est
 
 def _possible(problem: Problem, estimate: Estimate) -> tuple[Array, bool]:
     """Base parameters that bodies can have, and whether they are others than the estimate's."""
-    told = np.isfinite(np.diag(estimate.covariance))
-    if not (np.diag(estimate.covariance)[told] > 0.0).all():
+    finite = np.isfinite(np.diag(estimate.covariance))
+    if not (np.diag(estimate.covariance)[finite] > 0.0).all():
         return estimate.parameters, False  # of torques without noise there is no nearest but themselves
     given = BaseEstimate.of_covariance(problem.base, estimate.parameters, estimate.covariance)
-    found = physical_parameters(given)
-    return found.base_parameters, not found.unchanged
+    physical = physical_parameters(given)
+    return physical.base_parameters, not physical.unchanged
 
 
 class Reference(NamedTuple):
@@ -311,25 +311,25 @@ def iterate(
     """
     last, at, change = start, 0, np.inf
     for number in range(1, passes + 1):
-        found = step(last)
-        change, at = largest_change(found.estimate, last.parameters)
+        result = step(last)
+        change, at = largest_change(result.estimate, last.parameters)
         if change < SETTLED:
-            return found, number
-        last = found.estimate
+            return result, number
+        last = result.estimate
     raise FitError(
         f"{estimator}: after {passes} passes {names[at]} still changes by {change:.2g} σ; allow more passes, or choose "
         f'an estimator that simulates nothing, such as "wls"'
     )
 
 
-def largest_change(found: Estimate, before: Array) -> tuple[float, int]:
+def largest_change(estimate: Estimate, before: Array) -> tuple[float, int]:
     """Largest difference of an estimate from other parameters, in its own σ, and of which parameter.
 
     Parameters that are not told, or known exactly, do not count.
     """
-    sigma = np.sqrt(np.diag(found.covariance))
+    sigma = np.sqrt(np.diag(estimate.covariance))
     counts = np.isfinite(sigma) & (sigma > 0.0)
-    changes = np.abs(found.parameters - before) / np.where(counts, sigma, np.inf)
+    changes = np.abs(estimate.parameters - before) / np.where(counts, sigma, np.inf)
     at = int(np.argmax(changes))
     return float(changes[at]), at
 

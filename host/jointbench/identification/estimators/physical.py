@@ -78,13 +78,13 @@ class Physical:
             solution = solve(triangles, weights, known)
             estimate = judged(problem.parts, triangles, weights, solution, prior=known[:, :-1])
             figures[TOLD_BY_PRIOR] = list(prior.told(problem.base, estimate.covariance))
-        found = self._search(problem, triangles, weights, weight)
+        physical = self._search(problem, triangles, weights, weight)
         return replace(
             estimate,
-            parameters=found.base_parameters,
-            notes=(*notes, f"before: {found.verdict.reason}", *found.notes),
-            figures={**figures, "chi_square": found.chi_square, "links_at_edge": list(found.links_at_edge)},
-            physical=found,
+            parameters=physical.base_parameters,
+            notes=(*notes, f"before: {physical.verdict.reason}", *physical.notes),
+            figures={**figures, "chi_square": physical.chi_square, "links_at_edge": list(physical.links_at_edge)},
+            physical=physical,
         )
 
     def _search(
@@ -107,8 +107,8 @@ class Physical:
             for k, weight in enumerate(_WEIGHTS):
                 known = _prior(problem, split.fitted, weight).rows(problem.base)
                 weights = joint_weights(split.fitted, known)
-                found = self._search(problem, split.fitted, weights, weight).base_parameters
-                squares[k] += weights**2 @ split.held_out.squares(found)
+                parameters = self._search(problem, split.fitted, weights, weight).base_parameters
+                squares[k] += weights**2 @ split.held_out.squares(parameters)
                 torque[k] += np.sum(split.held_out.stacked(weights)[:, -1] ** 2)
         errors = np.sqrt(squares / torque)
         best = int(np.argmin(errors))

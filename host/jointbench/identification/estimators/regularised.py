@@ -87,8 +87,8 @@ def _choose(parts: Sequence[Rows]) -> tuple[float, list[float]]:
     torque = float(np.sum(split.held_out.stacked(weights)[:, -1] ** 2))
     errors: list[float] = []
     for strength in _STRENGTHS:
-        found = solve(split.fitted, weights, _pull(split.fitted, weights, float(strength)))
-        squares = float(weights**2 @ split.held_out.squares(found.parameters))
+        solution = solve(split.fitted, weights, _pull(split.fitted, weights, float(strength)))
+        squares = float(weights**2 @ split.held_out.squares(solution.parameters))
         errors.append(float(np.sqrt(squares / torque)) if torque > 0.0 else 0.0)
     return float(_STRENGTHS[int(np.argmin(errors))]), errors
 
@@ -216,16 +216,16 @@ class Bayes:
         """Estimate the parameters."""
         triangles = compress(problem.parts)
         prior = parameter_prior(problem.base, self._relative(), triangles)
-        found = posterior(problem.parts, triangles, prior.rows(problem.base))
-        estimate = found.estimate
+        fitted = posterior(problem.parts, triangles, prior.rows(problem.base))
+        estimate = fitted.estimate
         note = (
             f"prior of the robot's file, relative σ of mass {self.mass:g}, first moments {self.first_moment:g}, "
             f"inertia {self.inertia:g}, drives {self.drive:g}"
         )
         if prior.guessed:
             note += f"; the file says nothing of {', '.join(prior.guessed)}, and balls of their size stand for them"
-        told = list(prior.told(problem.base, estimate.covariance))
-        return replace(estimate, notes=(note,), figures={"inflation": found.inflation, TOLD_BY_PRIOR: told})
+        by_prior = list(prior.told(problem.base, estimate.covariance))
+        return replace(estimate, notes=(note,), figures={"inflation": fitted.inflation, TOLD_BY_PRIOR: by_prior})
 
     def _relative(self) -> RelativeSigma:
         return RelativeSigma(self.mass, self.first_moment, self.inertia, self.drive)

@@ -330,19 +330,19 @@ def friction_of_run(
     if not parts:
         raise FitError(f"run {run.path} has no stretch long enough for a low-pass at {cutoff_Hz:g} Hz; record longer")
     if way in (None, "sweep"):
-        found = _by_stairs(run, samples.motor_torque, valid) or _by_sweep(run, samples.motor_torque, parts, low_pass)
-        if found.joints or way == "sweep":
-            return _not_empty(run, found)
+        friction = _by_stairs(run, samples.motor_torque, valid) or _by_sweep(run, samples.motor_torque, parts, low_pass)
+        if friction.joints or way == "sweep":
+            return _not_empty(run, friction)
     if way is None:
         way = "sensor" if samples.joint_torque is not None and model is None else "model"
     return _not_empty(run, _by_subtraction(run, samples.motor_torque, parts, low_pass, way, model))
 
 
-def _not_empty(run: Run, found: RunFriction) -> RunFriction:
-    if not found.joints:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
-        raise FitError(f"run {run.path} shows no joint's friction by {found.way} ({reasons}); record other motion")
-    return found
+def _not_empty(run: Run, friction: RunFriction) -> RunFriction:
+    if not friction.joints:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in friction.left_out.items())
+        raise FitError(f"run {run.path} shows no joint's friction by {friction.way} ({reasons}); record other motion")
+    return friction
 
 
 def _by_stairs(run: Run, torque: Array, valid: NDArray[np.bool_]) -> RunFriction | None:

@@ -138,9 +138,9 @@ class LawComparison:
         if len(self.fits) == 1:
             return f"{chosen} is the only law that was fitted"
         if self.by == "bic":
-            other = min((fit for fit in self.fits if fit is not self.best_fit), key=lambda fit: fit.bic)
-            margin = other.bic - self.best_fit.bic
-            return f"{chosen} explains best: its BIC is {margin:.3g} below that of {other.law.name}"
+            runner_up = min((fit for fit in self.fits if fit is not self.best_fit), key=lambda fit: fit.bic)
+            margin = runner_up.bic - self.best_fit.bic
+            return f"{chosen} explains best: its BIC is {margin:.3g} below that of {runner_up.law.name}"
         least = int(np.argmin(self.held_out_rms))
         if least == self.best:
             return f"{chosen} explains best: no other law errs less on rows it has not seen"
@@ -292,16 +292,16 @@ def _covariance(data: FrictionData, jacobian: Array, residual: Array, free: NDAr
     if not free.any():
         return covariance, lags
     u, s, vt = np.linalg.svd(jacobian[:, free] / scale[free], full_matrices=False)
-    told = s > _SINGULAR * s[0]
-    inverse = vt[told].T / s[told]
+    kept = s > _SINGULAR * s[0]
+    inverse = vt[kept].T / s[kept]
     if data.in_time:
-        leverage = np.minimum(np.sum(u[:, told] ** 2, axis=1), 0.999)
-        long_run = long_run_covariance((u[:, told] * (residual / (1.0 - leverage))[:, None]) @ inverse.T)
+        leverage = np.minimum(np.sum(u[:, kept] ** 2, axis=1), 0.999)
+        long_run = long_run_covariance((u[:, kept] * (residual / (1.0 - leverage))[:, None]) @ inverse.T)
         within, lags = long_run.covariance, long_run.lags
     else:
-        within = inverse @ inverse.T * float(residual @ residual) / (data.n_rows - int(told.sum()))
+        within = inverse @ inverse.T * float(residual @ residual) / (data.n_rows - int(kept.sum()))
     within = within / np.outer(scale[free], scale[free])
-    untold = np.sum(vt[~told] ** 2, axis=0) > _UNTOLD_SHARE
+    untold = np.sum(vt[~kept] ** 2, axis=0) > _UNTOLD_SHARE
     within[untold, :] = within[:, untold] = 0.0
     within[untold, untold] = np.inf
     places = np.arange(p)[free]

@@ -53,7 +53,7 @@ class JointLaws:
             FitError: names the joint.
         """
         for name, law in self.laws.items():
-            if not {f"{name}{each}" for each in _FRICTION} <= set(self.base.leading_names):
+            if not {f"{name}{end}" for end in _FRICTION} <= set(self.base.leading_names):
                 joints = ", ".join(joints_with_friction(self.base))
                 raise FitError(
                     f"joint {name!r} has no friction of its own in the model of {self.base.robot.name!r}, so it can "
@@ -247,14 +247,14 @@ class LawRows:
         places = {place: name for name, place in self.laws.joints.items()}
         kept, number = self.laws.kept, np.cumsum(self.laws.kept) - 1
         numbers = len(self.at.base) + np.cumsum(~self.held) - 1
-        for block, found in self._with_columns():
+        for block, columns_of_joint in self._with_columns():
             torque, joints = block.torque.copy(), list[JointRows]()
             for j, (which, columns) in enumerate(block.joints):
                 own = kept[which]
                 which, columns = which[own], columns[own]
                 if j in places:
                     free = self._free[places[j]]
-                    shift, by_laws, by_load = np.split(found[j], [1, 1 + len(free)])
+                    shift, by_laws, by_load = np.split(columns_of_joint[j], [1, 1 + len(free)])
                     torque[:, j] += shift[0]
                     if len(by_load):
                         columns = columns + by_load[np.searchsorted(self._regressor.parameters[j], which)]
@@ -284,7 +284,7 @@ class LawRows:
     def _columns(self, motion: Motion) -> dict[int, Array]:
         """Of each joint with a law: a shift of its torque, its law's columns, and what load adds to the regressor's."""
         loads = _loads(self.laws, self._regressor, motion, self.at.base)
-        found: dict[int, Array] = {}
+        columns: dict[int, Array] = {}
         for name, j in self.laws.joints.items():
             law, part = self.laws.laws[name], self.laws.parts[name]
             load, regressor = loads[name]
@@ -296,8 +296,8 @@ class LawRows:
                 slope = self.laws.load_slope(name, data, self.at.laws)
                 by_load = slope * np.where(self.laws.loading[regressor.parameters, None], regressor.columns, 0.0)
                 shift = shift + slope * load
-            found[j] = np.vstack([shift, jacobian.T, by_load])
-        return found
+            columns[j] = np.vstack([shift, jacobian.T, by_load])
+        return columns
 
     @cached_property
     def _regressor(self) -> BaseColumns:

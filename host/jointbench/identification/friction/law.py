@@ -201,7 +201,7 @@ class Law:
         Raises:
             FitError: it depends on more than velocity and load, or there are not as many parameters.
         """
-        coefficients, shapes = (each.tolist() for each in self.split(parameters))
+        coefficients, shapes = (values.tolist() for values in self.split(parameters))
         return tuple(
             element
             for term, linear, bent in self._parts

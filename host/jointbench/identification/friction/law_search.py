@@ -157,9 +157,9 @@ def _step(at: _Look, weights: Array, bounds: Bounds, damping: float) -> _Step:
     moved = np.clip(moved, low, high)
     taken = moved - at.point.laws
     taken[is_shape] = np.log(moved[is_shape] / at.point.laws[is_shape])
-    left = residual - laws @ taken
-    by_base = np.linalg.lstsq(base / scale[:rank], left, rcond=_SINGULAR)[0] / scale[:rank]
-    gain = at.squares - float(np.sum((left - base @ by_base) ** 2))
+    remaining = residual - laws @ taken
+    by_base = np.linalg.lstsq(base / scale[:rank], remaining, rcond=_SINGULAR)[0] / scale[:rank]
+    gain = at.squares - float(np.sum((remaining - base @ by_base) ** 2))
     return _Step(LawPoint(at.point.base + by_base, moved), gain)
 
 
@@ -191,10 +191,10 @@ def friction_left(parts: Sequence[Rows], base: BaseParameters, values: Array, jo
     viscous = names.index(f"{joint}.viscous")
     loading = np.array([not name.endswith((".viscous", ".coulomb")) for name in names])
     j = base.robot.joint_index(joint)
-    found = [
+    blocks = [
         _of_block(block, j, viscous, rest, np.where(loading, rest, 0.0)) for part in parts for block in part.blocks()
     ]
-    velocity, torque, load = np.concatenate(found, axis=1)
+    velocity, torque, load = np.concatenate(blocks, axis=1)
     every = slice(None, None, -(-max(len(velocity), 1) // _MOST_ROWS))
     return FrictionData(velocity[every], torque[every], load[every], in_time=True).moving()
 
@@ -207,8 +207,8 @@ def _of_block(block: Block, joint: int, viscous: int, rest: Array, loading: Arra
         return np.zeros((3, 0))
     columns = columns[:, used]
     velocity = columns[np.searchsorted(which, viscous)]
-    left = block.torque[used, joint] - rest[which] @ columns
-    return np.stack([velocity, left, loading[which] @ columns])
+    friction = block.torque[used, joint] - rest[which] @ columns
+    return np.stack([velocity, friction, loading[which] @ columns])
 
 
 def away_from_rest(data: FrictionData) -> FrictionData:
@@ -249,7 +249,7 @@ def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) 
                 f"than {len(whole.names)}; record more motion of it, or give it no law"
             )
         low, high = np.concatenate([law.coefficient_bounds(data[name]), law.shape_bounds(data[name])]).T
-        own = [whole.names.index(each) for each in law.names]
+        own = [whole.names.index(parameter) for parameter in law.names]
         best.append(np.clip(variable_projection(rows, whole)[own], low, high))
         bounds.append(np.stack([low, high], axis=1))
         if len(law.shapes) > 1:
@@ -260,12 +260,12 @@ def starts_of(laws: JointLaws, values: Array, data: Mapping[str, FrictionData]) 
 
 def _apart(best: Array, others: Array, law: Law) -> Array:
     """Those whose shapes differ from the best's and from each other's."""
-    found = [best]
-    for other in others:
-        shapes = [law.split(one)[1] for one in (other, *found)]
+    distinct = [best]
+    for candidate in others:
+        shapes = [law.split(one)[1] for one in (candidate, *distinct)]
         if all(np.any(np.abs(np.log(shapes[0] / shape)) > _SAME) for shape in shapes[1:]):
-            found.append(other)
-    return np.array(found[1 : 1 + _MOST_OTHERS]).reshape(-1, len(best))
+            distinct.append(candidate)
+    return np.array(distinct[1 : 1 + _MOST_OTHERS]).reshape(-1, len(best))
 
 
 _PASSES = 4
@@ -319,8 +319,8 @@ def fit_beside(
     covariance[np.ix_(kept, kept)] = estimate.covariance + slope @ known @ slope.T
     with_base = np.zeros((laws.base.rank, len(values)))
     with_base[kept] = slope @ known
-    told = np.concatenate([np.isfinite(fit.sigma) for fit in fits.values()])
-    known[~told, ~told] = np.inf
+    finite = np.concatenate([np.isfinite(fit.sigma) for fit in fits.values()])
+    known[~finite, ~finite] = np.inf
     model_friction = ModelFriction(
         laws=laws,
         parameters=values,
@@ -347,8 +347,8 @@ def _slope(problem: Problem, laws: JointLaws, point: LawPoint) -> Array:
     columns = triangles.stacked(joint_weights(triangles))[:, :-1]
     n = len(point.base)
     scale = triangles.scale[:n]
-    found, *_ = np.linalg.lstsq(columns[:, :n] / scale, columns[:, n:], rcond=None)
-    return -np.asarray(found, dtype=np.float64) / scale[:, None]
+    solution, *_ = np.linalg.lstsq(columns[:, :n] / scale, columns[:, n:], rcond=None)
+    return -np.asarray(solution, dtype=np.float64) / scale[:, None]
 
 
 def _speeds(problem: Problem, fits: Mapping[str, FrictionFit], values: Array) -> dict[str, tuple[float, float]]:

@@ -243,8 +243,8 @@ def _stacked(triangles: Sequence[Array]) -> Array:
 
 def _mean_square(triangle: Array, solution: tuple[Array, Array], count: int) -> float:
     """Return the mean square of a solution's residual over the rows that a triangle stands for."""
-    left = triangle @ np.concatenate([*solution, [-1.0]])
-    return float(left @ left) / count
+    residual = triangle @ np.concatenate([*solution, [-1.0]])
+    return float(residual @ residual) / count
 
 
 def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -253,10 +253,10 @@ def _solve(triangle: Array, n_free: int, which: NDArray[np.bool_]) -> tuple[Arra
     scale = np.sqrt(np.sum(columns**2, axis=0))
     scale[scale == 0.0] = 1.0
     basis = np.linalg.qr(free)[0]
-    left = columns / scale - basis @ (basis.T @ (columns / scale))
+    projected = columns / scale - basis @ (basis.T @ (columns / scale))
     weights = np.zeros(len(which))
-    found = nnls(left, torque - basis @ (basis.T @ torque), maxiter=100 * left.shape[1])[0]
-    weights[which] = found / scale
+    solution = nnls(projected, torque - basis @ (basis.T @ torque), maxiter=100 * projected.shape[1])[0]
+    weights[which] = solution / scale
     size = np.linalg.norm(free, axis=0)
     size[size == 0.0] = 1.0
     p = np.linalg.lstsq(free / size, torque - columns @ weights[which], rcond=_SINGULAR)[0] / size

@@ -157,27 +157,27 @@ class _FamilySearch:
         Axes that push the same joint have the same.
         """
         tables = self._tables([(axis, self.carriers) for axis in self.axes])
-        found: list[tuple[Axis, _Choice]] = []
+        choices: list[tuple[Axis, _Choice]] = []
         for group in _groups(self.axes, tables):
-            found += zip((self.axes[a] for a in group), self._choice(tables, group), strict=True)
-        return found
+            choices += zip((self.axes[a] for a in group), self._choice(tables, group), strict=True)
+        return choices
 
     def together(self, chosen: Sequence[tuple[Axis, _Choice]], errors: TwoErrors) -> tuple[ModelMemory | None, str]:
         """All base parameters and the chosen columns in one problem; and whether that errs less on held-out rows."""
-        found = _Together(self, chosen, self.plain.parameters)
-        tables = self._tables([(axis, self.carriers) for axis, _ in chosen], found.of_used)
-        memory = found.solve(tables, errors)
+        problem = _Together(self, chosen, self.plain.parameters)
+        tables = self._tables([(axis, self.carriers) for axis, _ in chosen], problem.of_used)
+        memory = problem.solve(tables, errors)
         if self.load is not None and any(friction.carriers.load for _, friction in memory.axes):
             # Load is what the model itself has before friction.
             again = replace(self, load=memory.parameters)
-            tables = again._tables([(axis, self.carriers) for axis, _ in chosen], found.of_used)
-            memory = found.solve(tables, errors)
-        ours, plain = found.held_out(tables)
+            tables = again._tables([(axis, self.carriers) for axis, _ in chosen], problem.of_used)
+            memory = problem.solve(tables, errors)
+        ours, plain = problem.held_out(tables)
         by_chance = simplest_within_one_standard_error(np.array([plain.sum(axis=0), ours.sum(axis=0)])) == 0
         if by_chance or ours.sum() > _WORTH_TOGETHER**2 * plain.sum():
             return None, "no friction with memory: with all joints together it errs no less on rows held out"
         rows = np.array([0 if table is None else table.counts.sum() for table in tables])
-        scale = np.divide(found.sigma(tables) ** 2, rows, out=np.full(len(rows), np.nan), where=rows > 0)
+        scale = np.divide(problem.sigma(tables) ** 2, rows, out=np.full(len(rows), np.nan), where=rows > 0)
         memory = replace(
             memory,
             held_out_rms=np.sqrt(ours.sum(axis=1) * scale),
@@ -199,32 +199,32 @@ class _FamilySearch:
             if block.start in friction.asked
         )
         n, seen = self.base.robot.n_joints, 0
-        found: list[_Table | None] = [None] * n
+        tables: list[_Table | None] = [None] * n
         for observations, part, friction in zip(self.recordings, self.parts, columns, strict=True):
-            told = observations.information.informative & self.base.robot.modelled
+            informative = observations.information.informative & self.base.robot.modelled
             for block, columns_of_block in zip(part.blocks(), friction.blocks(), strict=True):
                 if block.start not in friction.asked:
                     continue
                 rows = np.flatnonzero(block.complete)
                 fold = FOLDS * (seen + np.arange(len(rows))) // total
                 seen += len(rows)
-                for j in np.flatnonzero(told).tolist():
+                for j in np.flatnonzero(informative).tolist():
                     base, regressor = block.of_joint(j)
                     own = columns_of_block.get(j, np.zeros((0, len(block.torque))))
                     if used is not None and len(own):
                         own = own[np.concatenate([used[number] for number in friction.on_joint(j)])]
                     table = np.vstack([regressor, own, block.torque[None, :, j]])[:, rows]
-                    here = found[j] or _Table(
+                    here = tables[j] or _Table(
                         base,
                         friction.on_joint(j),
                         np.zeros((FOLDS, len(table), len(table))),
                         np.zeros(FOLDS, dtype=np.intp),
                     )
-                    found[j] = here
+                    tables[j] = here
                     for k in np.unique(fold).tolist():
                         here.products[k] += table[:, fold == k] @ table[:, fold == k].T
                         here.counts[k] += np.count_nonzero(fold == k)
-        return [table if table is not None and table.counts.all() else None for table in found]
+        return [table if table is not None and table.counts.all() else None for table in tables]
 
     def _choice(self, tables: Sequence[_Table | None], group: list[int]) -> Iterator[_Choice]:
         """A family for the axes that push the same joints."""
@@ -355,8 +355,8 @@ class _Together:
         which, solution = np.full(int(ends[-1]), memory), np.zeros(size)
         for _ in range(_ROUNDS):
             solution = _solved(np.sum([g / s**2 for g, s in zip(grams, spread, strict=True)], axis=0), len(free), which)
-            left = [max(float(solution @ gram @ solution), 0.0) / n for gram, n in zip(grams, had, strict=True)]
-            spread = np.maximum(np.sqrt(left), 1e-9 * spread.max())
+            mean_squares = [max(float(solution @ gram @ solution), 0.0) / n for gram, n in zip(grams, had, strict=True)]
+            spread = np.maximum(np.sqrt(mean_squares), 1e-9 * spread.max())
         parameters = start.copy()
         parameters[free] += solution[: len(free)]
         return parameters, solution[len(free) : -1]
@@ -380,8 +380,8 @@ def _solved(products: Array, n_free: int, which: NDArray[np.bool_]) -> Array:
     free, bounded = scaled[:n_free, :n_free], scaled[np.ix_(picked[n_free:], picked[n_free:])]
     across, right = scaled[:n_free, picked[n_free:]], scaled[:, -1]
     values, vectors = np.linalg.eigh(free)
-    told = values > _SINGULAR * max(float(values[-1]), np.finfo(np.float64).tiny)
-    inverse = (vectors[:, told] / values[told]) @ vectors[:, told].T
+    kept = values > _SINGULAR * max(float(values[-1]), np.finfo(np.float64).tiny)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     solution = np.zeros(len(products))
     solution[-1] = -1.0
     weights = np.zeros(len(bounded))

@@ -86,18 +86,20 @@ class ModelFriction:
     @cached_property
     def parameter_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each parameter; a shape is refused, too, where the coefficient that it shapes is."""
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for joint, part in self.laws.parts.items():
-            law, told = self.laws.laws[joint], f"the rows fitted are {self._fitted(joint)}"
+            law, speeds = self.laws.laws[joint], f"the rows fitted are {self._fitted(joint)}"
             own: dict[str, Verdict] = {}
             for name, k in zip(law.names, range(part.start, part.stop), strict=True):
                 bent = own.get(law.bends.get(name, ""))
                 if bent is not None and bent.is_refused:
-                    own[name] = Verdict(self.names[k], "refused", f"{bent.name}, which it shapes, is not told; {told}")
+                    own[name] = Verdict(
+                        self.names[k], "refused", f"{bent.name}, which it shapes, is not told; {speeds}"
+                    )
                 else:
-                    own[name] = self._judged(k, told)
-            found += own.values()
-        return tuple(found)
+                    own[name] = self._judged(k, speeds)
+            verdicts += own.values()
+        return tuple(verdicts)
 
     def of_joint(self, joint: str) -> tuple[Verdict, ...]:
         """The word on each parameter of a joint's law."""
@@ -111,22 +113,22 @@ class ModelFriction:
     @cached_property
     def law_verdicts(self) -> tuple[Verdict, ...]:
         """The word on each joint's law: the worst of its parameters, but refused where it would drive the joint."""
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for name in self.laws.laws:
             law = self.laws.laws[name].name
             gains = self._least_power(name)
             refused = [verdict.name for verdict in self.of_joint(name) if verdict.is_refused]
             if gains is not None:
                 reason = f"{law} would drive the joint at {gains:.3g} {self._speed_unit(name)}, which no friction does"
-                found.append(Verdict(name, "refused", reason))
+                verdicts.append(Verdict(name, "refused", reason))
             elif refused:
                 reason = f"{law}, of which the motion does not tell {', '.join(refused)}"
-                found.append(Verdict(name, "poorly excited", reason))
+                verdicts.append(Verdict(name, "poorly excited", reason))
             else:
                 poor = any(verdict.word == "poorly excited" for verdict in self.of_joint(name))
                 word = "poorly excited" if poor else "identified"
-                found.append(Verdict(name, word, f"{law}; {self.reasons[name]}"))
-        return tuple(found)
+                verdicts.append(Verdict(name, word, f"{law}; {self.reasons[name]}"))
+        return tuple(verdicts)
 
     def value(self, name: str) -> float:
         """Value of the parameter of this name [SI].
@@ -172,14 +174,14 @@ class ModelFriction:
     @cached_property
     def nearest_plain(self) -> Mapping[str, PlainFriction]:
         """Coulomb and viscous friction next to each law without load, by joint: for files that know no more."""
-        found: dict[str, PlainFriction] = {}
+        laws: dict[str, PlainFriction] = {}
         for name in self.laws.laws:
             speed, torque = self._curve(name)
             columns = np.stack([np.sign(speed), speed], axis=1)
             values, _ = solve_bounded(columns, torque, np.array([[0.0, np.inf], [0.0, np.inf]]))
             coulomb, viscous = values.tolist()
-            found[name] = PlainFriction(coulomb, viscous, float(np.abs(torque - columns @ values).max()))
-        return found
+            laws[name] = PlainFriction(coulomb, viscous, float(np.abs(torque - columns @ values).max()))
+        return laws
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that `from_dict` reads; arrays stay arrays."""
@@ -213,14 +215,14 @@ class ModelFriction:
             reasons=dict(values["reasons"]),
         )
 
-    def _judged(self, k: int, told: str) -> Verdict:
+    def _judged(self, k: int, speeds: str) -> Verdict:
         name, value, sigma = self.names[k], float(self.parameters[k]), float(self.sigma[k])
         if self.at_bound[k]:
-            return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond; {told}")
+            return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond; {speeds}")
         if not math.isfinite(sigma):
-            return Verdict(name, "not observable", f"friction is the same for other values; {told}")
+            return Verdict(name, "not observable", f"friction is the same for other values; {speeds}")
         verdict = judge_parameter(name, value, sigma)
-        return verdict if verdict.word == "identified" else Verdict(name, verdict.word, f"{verdict.reason}; {told}")
+        return verdict if verdict.word == "identified" else Verdict(name, verdict.word, f"{verdict.reason}; {speeds}")
 
     def _fitted(self, joint: str) -> str:
         slowest, fastest = self.speeds[joint]

@@ -62,12 +62,12 @@ def axes_of(base: BaseParameters) -> tuple[Axis, ...]:
         for name, row in zip(base.leading_names, base.grouping, strict=True)
         if name.endswith(".coulomb") and np.count_nonzero(row) == 1
     }
-    columns, found = terms.column[terms.rubbing], list[Axis]()
+    columns, axes = terms.column[terms.rubbing], list[Axis]()
     for column, name in enumerate(names):
         if name in alone and np.any(columns == column):
             shares = terms.speeds[:, int(np.flatnonzero(columns == column)[0])]
-            found.append(Axis(name.removesuffix(".coulomb"), np.where(base.robot.modelled, shares, 0.0)))
-    return tuple(found)
+            axes.append(Axis(name.removesuffix(".coulomb"), np.where(base.robot.modelled, shares, 0.0)))
+    return tuple(axes)
 
 
 def loading(base: BaseParameters, parameters: Array) -> Array:
@@ -224,7 +224,7 @@ class ModelMemory:
     @property
     def sentence(self) -> str:
         """Sentence on its errors on rows that it was not fitted to."""
-        ours, plain = (np.nansum(each**2) ** 0.5 for each in (self.held_out_rms, self.plain_held_out_rms))
+        ours, plain = (np.nansum(rms**2) ** 0.5 for rms in (self.held_out_rms, self.plain_held_out_rms))
         listed = "; ".join(f"{axis.name} {friction.family}" for axis, friction in self.axes)
         return (
             f"friction with memory, fitted to all rows: on held-out rows, those at rest too, the torque error is "

@@ -92,7 +92,7 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
     if asked:
         _check_possible(estimator, problem)
     plain = estimator(problem)
-    found, values = LawFit(plain, None), plain.parameters
+    fitted, values = LawFit(plain, None), plain.parameters
     doubt: dict[str, dict[str, str]] = {name: {} for name in asked}
     picks: dict[str, Choice] = {}
     seen: set[tuple[str, ...]] = set()
@@ -104,20 +104,20 @@ def fit_with_laws(estimator: Estimator, problem: Problem, friction: FrictionLaws
             seen.add(laws)
             values = search.quick()
             continue
-        found = _fit(estimator, search, plain)
-        doubtful = {name: why for name, why in _doubtful(found.friction).items() if asked[name] == CHOOSE}
+        fitted = _fit(estimator, search, plain)
+        doubtful = {name: why for name, why in _doubtful(fitted.friction).items() if asked[name] == CHOOSE}
         if not doubtful:
             break
         for name, why in doubtful.items():
             doubt[name][picks[name].law] = why
-        values = found.estimate.parameters
+        values = fitted.estimate.parameters
     notes = [
         f"friction of {name}: {'; '.join([f'{pick.law} chosen, {pick.reason}', *doubt[name].values()])}"
         for name, pick in picks.items()
         if asked[name] == CHOOSE
     ]
-    estimate = replace(found.estimate, notes=(*found.estimate.notes, *notes))
-    return LawFit(estimate, found.friction)
+    estimate = replace(fitted.estimate, notes=(*fitted.estimate.notes, *notes))
+    return LawFit(estimate, fitted.friction)
 
 
 def _picks(
@@ -137,8 +137,8 @@ def _told_apart(friction: FrictionLaws) -> tuple[str | dict[str, str], dict[str,
     """Names of laws, or the fits where it is fits that are given."""
     if isinstance(friction, str):
         return friction, {}
-    named = {name: each for name, each in friction.items() if isinstance(each, str)}
-    known = {name: each for name, each in friction.items() if isinstance(each, FrictionFit)}
+    named = {name: law for name, law in friction.items() if isinstance(law, str)}
+    known = {name: law for name, law in friction.items() if isinstance(law, FrictionFit)}
     if named and known:
         raise FitError(
             f"friction of {', '.join(known)} is fitted already, and of {', '.join(named)} a law is named; give fits of "
@@ -165,13 +165,13 @@ def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
     """Why the law of a joint is not told by the fit of all together: part of it may as well be nothing."""
     if friction is None:
         return {}
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name, law in friction.laws.laws.items():
         verdicts = friction.of_joint(name)[: len(law.coefficients)]
         refused = [verdict.name for verdict in verdicts if verdict.is_refused]
         if refused:
-            found[name] = f"not {law.name}, as the motion does not tell {', '.join(refused)}"
-    return found
+            reasons[name] = f"not {law.name}, as the motion does not tell {', '.join(refused)}"
+    return reasons
 
 
 def _fit(estimator: Estimator, search: _LawSearch, plain: Estimate) -> LawFit:
@@ -244,10 +244,10 @@ class _LawSearch:
         values, best = self.values, None
         for _ in range(_ROUNDS):
             starts = starts_of(self.laws, values, self._left(values))
-            found = descend(self.rows_at, starts.best, starts.bounds)
-            if best is not None and found.deviance > best[0].deviance - _HELPS:
+            descent = descend(self.rows_at, starts.best, starts.bounds)
+            if best is not None and descent.deviance > best[0].deviance - _HELPS:
                 break
-            best = _of_all_valleys(self, found, starts), starts.bounds
+            best = _of_all_valleys(self, descent, starts), starts.bounds
             values = self.laws.full(best[0].point.base)
         assert best is not None
         return best
@@ -258,13 +258,13 @@ class _LawSearch:
 
 def _of_all_valleys(search: _LawSearch, best: Descent, starts: Starts) -> Descent:
     """The best descent where each joint's law may also begin in its other valleys."""
-    for name, others in starts.others.items():
-        for other in others:
+    for name, valleys in starts.others.items():
+        for valley in valleys:
             values = best.point.laws.copy()
-            values[search.laws.parts[name]] = other
-            found = descend(search.rows_at, LawPoint(best.point.base, values), starts.bounds, _TRIAL)
-            if found.deviance < best.deviance - _HELPS:
-                best = descend(search.rows_at, found.point, starts.bounds)
+            values[search.laws.parts[name]] = valley
+            descent = descend(search.rows_at, LawPoint(best.point.base, values), starts.bounds, _TRIAL)
+            if descent.deviance < best.deviance - _HELPS:
+                best = descend(search.rows_at, descent.point, starts.bounds)
     return best
 
 
@@ -285,10 +285,10 @@ def _settle(estimator: Estimator, search: _LawSearch, down: Descent, bounds: Bou
     estimate = estimator(replace(search.problem, parts=search.rows_at(point, held)))
     for _ in range(_PASSES):
         sigma = np.sqrt(np.diag(estimate.covariance))[n:]
-        free, told = np.flatnonzero(~held), np.isfinite(sigma)
+        free, finite = np.flatnonzero(~held), np.isfinite(sigma)
         laws = point.laws.copy()
-        laws[free[told]] = np.clip(estimate.parameters[n:][told], low[free[told]], high[free[told]])
-        stays = bool(np.all(np.abs(laws - point.laws)[free[told]] <= _SETTLED * sigma[told]))
+        laws[free[finite]] = np.clip(estimate.parameters[n:][finite], low[free[finite]], high[free[finite]])
+        stays = bool(np.all(np.abs(laws - point.laws)[free[finite]] <= _SETTLED * sigma[finite]))
         point = LawPoint(estimate.parameters[:n], laws)
         if stays:
             break

@@ -56,12 +56,12 @@ def _best_of_sets(normal: Array, right: Array, size: Array, bounds: Array) -> tu
     both = free[:, :, None] & free[:, None, :]
     masked = np.where(both[:, None], normal, np.eye(len(bounds)))
     scaled = np.linalg.solve(masked, np.where(free[:, None], target, at)[..., None])[..., 0]
-    found = np.where(free[:, None], scaled / size, np.where(free, 0.0, held)[:, None])
+    solutions = np.where(free[:, None], scaled / size, np.where(free, 0.0, held)[:, None])
     # Half of what the sum of squares is above that of no coefficients at all.
     cost = np.sum(scaled * (0.5 * (normal @ scaled[..., None])[..., 0] - right / size), axis=-1)
-    cost[((found < bounds[:, 0]) | (found > bounds[:, 1])).any(axis=-1)] = np.inf
+    cost[((solutions < bounds[:, 0]) | (solutions > bounds[:, 1])).any(axis=-1)] = np.inf
     best = np.argmin(cost, axis=0)
-    return found[best, np.arange(len(right))], free[best]
+    return solutions[best, np.arange(len(right))], free[best]
 
 
 _GRID = {0: 1, 1: 24, 2: 12, 3: 7}
@@ -97,8 +97,8 @@ class _Points:
 
     def replace_by(self, others: _Points, rows: NDArray[np.bool_]) -> None:
         """Put other points into some rows, a mask."""
-        for each in fields(self):
-            getattr(self, each.name)[rows] = getattr(others, each.name)[rows]
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(others, field.name)[rows]
 
 
 def variable_projection(data: FrictionData, law: Law) -> Array:
@@ -118,14 +118,14 @@ def variable_projection(data: FrictionData, law: Law) -> Array:
     Source: Golub & Pereyra, SIAM J. Numer. Anal. 10(2), 1973; Kaufman, BIT 15, 1975.
     """
     if not law.shapes:
-        found = _project(data, law, np.zeros((1, 0)))
+        points = _project(data, law, np.zeros((1, 0)))
     else:
         bounds = np.log(law.shape_bounds(data))
-        found = _in_valleys(data, law, bounds)
-        found = _descend(data, law, found.pick(np.argsort(found.squares)[:_KEPT]), bounds, _ITERATIONS, _NEAR)
-        found = _descend(data, law, found.pick(np.argsort(found.squares)[:1]), bounds, _ITERATIONS, _ARRIVED)
-    best = int(np.argmin(found.squares))
-    return np.concatenate([found.coefficients[best], np.exp(found.log_shapes[best])])
+        points = _in_valleys(data, law, bounds)
+        points = _descend(data, law, points.pick(np.argsort(points.squares)[:_KEPT]), bounds, _ITERATIONS, _NEAR)
+        points = _descend(data, law, points.pick(np.argsort(points.squares)[:1]), bounds, _ITERATIONS, _ARRIVED)
+    best = int(np.argmin(points.squares))
+    return np.concatenate([points.coefficients[best], np.exp(points.log_shapes[best])])
 
 
 def valleys(data: FrictionData, law: Law) -> Array:
@@ -136,8 +136,8 @@ def valleys(data: FrictionData, law: Law) -> Array:
     """
     if not law.shapes:
         return variable_projection(data, law)[None]
-    found = _in_valleys(data, law, np.log(law.shape_bounds(data)))
-    return np.hstack([found.coefficients, np.exp(found.log_shapes)])[np.argsort(found.squares)]
+    points = _in_valleys(data, law, np.log(law.shape_bounds(data)))
+    return np.hstack([points.coefficients, np.exp(points.log_shapes)])[np.argsort(points.squares)]
 
 
 def _in_valleys(data: FrictionData, law: Law, bounds: Array) -> _Points:
@@ -267,9 +267,9 @@ def particle_swarm(data: FrictionData, law: Law, *, seed: int = 0, iterations: i
         wanted = place + velocity
         place = np.clip(wanted, low, high)
         velocity[place != wanted] = 0.0
-        found = squares(data, law, place)
-        better = found < least
-        best[better], least[better] = place[better], found[better]
+        value = squares(data, law, place)
+        better = value < least
+        best[better], least[better] = place[better], value[better]
     return parameters_at(law, best[np.argmin(least)])
 
 

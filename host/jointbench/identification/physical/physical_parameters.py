@@ -82,12 +82,12 @@ class BaseEstimate:
                 f"values of shape {values.shape} and a covariance of shape {covariance.shape} for {base.rank} base "
                 f"parameters; needed are ({base.rank},) and ({base.rank}, {base.rank})"
             )
-        told = np.flatnonzero(~np.isinf(np.diag(covariance)))
-        sigma = np.sqrt(np.maximum(np.diag(covariance)[told], 0.0))
-        bad = [base.leading_names[k] for k, each in zip(told, sigma, strict=True) if not each > 0.0]
+        finite = np.flatnonzero(~np.isinf(np.diag(covariance)))
+        sigma = np.sqrt(np.maximum(np.diag(covariance)[finite], 0.0))
+        bad = [base.leading_names[k] for k, each in zip(finite, sigma, strict=True) if not each > 0.0]
         if bad:
             raise FitError(f"the variance of {', '.join(bad)} is not positive; give that of noise, however small")
-        correlation = covariance[np.ix_(told, told)] / np.outer(sigma, sigma)
+        correlation = covariance[np.ix_(finite, finite)] / np.outer(sigma, sigma)
         try:
             lower = np.linalg.cholesky(correlation)
         except np.linalg.LinAlgError as error:
@@ -95,8 +95,8 @@ class BaseEstimate:
                 "the covariance of the estimate is not positive definite; more rows than parameters make it so, or "
                 "give the triangle of the regressor's QR decomposition (BaseEstimate.of_qr)"
             ) from error
-        root = np.zeros((len(told), base.rank))
-        root[:, told] = np.linalg.solve(lower, np.diag(1.0 / sigma))
+        root = np.zeros((len(finite), base.rank))
+        root[:, finite] = np.linalg.solve(lower, np.diag(1.0 / sigma))
         return cls(base, np.where(np.isinf(np.diag(covariance)), 0.0, values), root)
 
     @classmethod
@@ -124,10 +124,10 @@ class BaseEstimate:
         matrix = np.where(scale > _ROUNDING * scale.max(), matrix, 0.0)  # such columns are rounding of what is zero
         scale[~matrix.any(axis=0)] = 1.0
         u, s, vt = np.linalg.svd(matrix / scale, full_matrices=False)
-        told = s > _UNSEEN * s[0]
+        kept = s > _UNSEEN * s[0]
         vt[np.abs(vt) < _ROUNDING] = 0.0  # so that what no row has is known to be untold
-        values = vt[told].T @ ((u[:, told].T @ right) / s[told]) / scale
-        return cls(base, values, s[told, None] * vt[told] * scale)
+        values = vt[kept].T @ ((u[:, kept].T @ right) / s[kept]) / scale
+        return cls(base, values, s[kept, None] * vt[kept] * scale)
 
     @property
     def n_told(self) -> int:
@@ -225,7 +225,7 @@ class PhysicalParameters:
         """Names of the links that are just possible: thin as a sheet, a rod or a point in some direction."""
         links = (joint.link.name for joint in self.estimate.base.robot.joints)
         least = self.smallest_eigenvalues
-        return tuple(name for name, each in zip(links, least, strict=True) if each <= _AT_EDGE * self.margin)
+        return tuple(name for name, value in zip(links, least, strict=True) if value <= _AT_EDGE * self.margin)
 
     @property
     def verdict(self) -> Verdict:

@@ -251,22 +251,22 @@ def _by_cones(problem: PhysicalProblem, weight: float | None, slight: float, mar
     """Return the solution with no weight given: among what gives the estimate itself, else with a slight weight."""
     if weight is None:
         try:
-            found = solve_conic(problem.exactly, problem.prior, 1.0, problem.signed, margin)
-            if found.possible and problem.smallest_eigenvalues(found.x).min(initial=margin) > 0.5 * margin:
-                return found.x, found.status
+            solution = solve_conic(problem.exactly, problem.prior, 1.0, problem.signed, margin)
+            if solution.possible and problem.smallest_eigenvalues(solution.x).min(initial=margin) > 0.5 * margin:
+                return solution.x, solution.status
         except NumericalError:
             pass  # at the very edge neither is proven; what is weighed is then next to it
     failure = NumericalError()
     for unit in _UNITS:
         counts = slight if weight is None else weight / unit**2
         try:
-            found = solve_conic(problem.anywhere(unit), problem.prior, counts, problem.signed, margin)
+            solution = solve_conic(problem.anywhere(unit), problem.prior, counts, problem.signed, margin)
         except NumericalError as error:
             failure = error
             continue
-        if problem.smallest_eigenvalues(found.x).min(initial=margin) > -_MOST_ROUNDING:
-            return found.x, found.status
-        failure = NumericalError(f"the conic solver says {found.status!r} and leaves links outside; give a weight")
+        if problem.smallest_eigenvalues(solution.x).min(initial=margin) > -_MOST_ROUNDING:
+            return solution.x, solution.status
+        failure = NumericalError(f"the conic solver says {solution.status!r} and leaves links outside; give a weight")
     raise failure
 
 

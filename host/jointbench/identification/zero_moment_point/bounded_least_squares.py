@@ -135,7 +135,7 @@ def check_mass(reduced: ReducedParameters, total_mass: float) -> None:
     Raises:
         WrongTotalMass: it is too small or too large for the robot's file.
     """
-    least, most = (float(reduced.mass_row @ each) + reduced.held_mass for each in reduced.bounds.T)
+    least, most = (float(reduced.mass_row @ bounds) + reduced.held_mass for bounds in reduced.bounds.T)
     if not least < total_mass < most:
         raise WrongTotalMass(
             f"a total mass of {total_mass:g} kg is not between {least:.3g} and {most:.3g} kg, as the file of "
@@ -206,8 +206,8 @@ def solve(
 
     here, damping, trace, converged = at(x), _FIRST_DAMPING, list[tuple[float, float, float]](), False
     while len(trace) < steps and damping < _MOST_DAMPING and not converged:
-        left = np.maximum(room - faces @ (plane.offset + plane.basis @ x[:n]), 0.0)
-        damped, whole = (solve_qp(here.damped(each), here.slope, walls, left) for each in (damping, _LEAST_DAMPING))
+        margins = np.maximum(room - faces @ (plane.offset + plane.basis @ x[:n]), 0.0)
+        damped, whole = (solve_qp(here.damped(each), here.slope, walls, margins) for each in (damping, _LEAST_DAMPING))
         if damped is None:
             damping *= _TIGHTER
             continue

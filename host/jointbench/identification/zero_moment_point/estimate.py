@@ -97,8 +97,8 @@ class ZmpEstimate:
 
     def corrected(self, stance: Stance) -> Array:
         """Measured points of a stance of the same sensors without the errors and pulls found here [m], shape (n, 2)."""
-        found = dict(zip(self.nuisance_names, self.nuisance_values, strict=True))
-        nuisance = np.array([found.get(name, 0.0) for name in stance.nuisance_names])
+        values = dict(zip(self.nuisance_names, self.nuisance_values, strict=True))
+        nuisance = np.array([values.get(name, 0.0) for name in stance.nuisance_names])
         return Calibration(stance)(nuisance)[0][:, :2]
 
     def save(self, path: str | Path) -> Path:

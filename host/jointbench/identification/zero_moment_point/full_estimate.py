@@ -344,20 +344,20 @@ def fit_stance_full(
     thought = link_prior(bodies.base.robot, prior)
     known = _known(bodies, thought, k, total_mass)
     rows = [_rows(stance, bodies)]
-    found = posterior(rows, compress(rows), known).estimate
-    sigma = np.sqrt(np.diag(found.covariance))
+    estimate = posterior(rows, compress(rows), known).estimate
+    sigma = np.sqrt(np.diag(estimate.covariance))
     return FullStanceEstimate(
         robot=stance.robot,
         bodies=bodies,
-        values=found.parameters[:rank],
-        covariance=found.covariance[:rank, :rank],
+        values=estimate.parameters[:rank],
+        covariance=estimate.covariance[:rank, :rank],
         prior_sigma=_prior_sigma(bodies, thought),
         nuisance_names=stance.nuisance_names,
-        nuisance=stance.data_sheet * found.parameters[rank:],
+        nuisance=stance.data_sheet * estimate.parameters[rank:],
         nuisance_sigma=stance.data_sheet * sigma[rank:],
         total_mass=total_mass,
         n_samples=stance.n_samples,
-        lags=found.lags,
+        lags=estimate.lags,
         left_is_right=left_is_right,
     )
 

@@ -90,7 +90,7 @@ def joint_torque_estimate(
     given = (runs,) if isinstance(runs, Run) else tuple(runs)
     if not given:
         raise FitError("no run is given to fit; give one or more")
-    rows = [each if isinstance(each, TorqueRows) else TorqueRows.of(each, reduced.robot, settings) for each in given]
+    rows = [run if isinstance(run, TorqueRows) else TorqueRows.of(run, reduced.robot, settings) for run in given]
     base, recordings = rows[0].base, [row.observations for row in rows]
     count = sum(sum(observations.n_fitted) for observations in recordings)
     if count <= base.rank:
@@ -116,28 +116,28 @@ def estimate_of_torques(
     """
     torques = _Torques.of(parts, base, reduced)
     weights, trace = np.ones(torques.n_groups), list[tuple[float, float, float]]()
-    found = BoundedSolution(
+    solution = BoundedSolution(
         start_of(reduced, total_mass), np.zeros(torques.n_drives), MassPlane.of(reduced, total_mass), (), True
     )
     for _ in range(_PASSES):
-        found = solve(torques.weighted(weights), reduced, total_mass, found.phi, found.beside)
-        trace += found.trace
-        weights = torques.weights(found)
-    around = torques.around(found)
-    covariance = _covariance(around, weights, found.plane)
+        solution = solve(torques.weighted(weights), reduced, total_mass, solution.phi, solution.beside)
+        trace += solution.trace
+        weights = torques.weights(solution)
+    around = torques.around(solution)
+    covariance = _covariance(around, weights, solution.plane)
     return ZmpEstimate(
         robot=reduced.robot,
         method="torque",
         names=reduced.names,
-        values=found.phi,
+        values=solution.phi,
         covariance=covariance,
-        standard_parameters=reduced.standard(found.phi),
-        parameter_verdicts=judge_reduced(reduced, found.phi, covariance),
-        verdict=_verdict(reduced.robot, parts, around, converged=found.converged),
+        standard_parameters=reduced.standard(solution.phi),
+        parameter_verdicts=judge_reduced(reduced, solution.phi, covariance),
+        verdict=_verdict(reduced.robot, parts, around, converged=solution.converged),
         total_mass=total_mass,
         samples=sum(len(block.torque) for rows in parts for block in rows.blocks()),
         iterations=len(trace),
-        converged=found.converged,
+        converged=solution.converged,
         trace=tuple(trace),
         notes=(
             "by motor currents; rotor inertia, viscous and Coulomb friction and offset of each joint fitted beside",
@@ -191,17 +191,17 @@ class _Torques:
 
         return rows
 
-    def weights(self, found: BoundedSolution) -> Array:
+    def weights(self, solution: BoundedSolution) -> Array:
         """Inverse deviation of what is left of each group's torque, 1 where nothing is, shape (n_groups,)."""
-        both = np.append(self.reduced.coefficients(found.phi).value, found.beside)
+        both = np.append(self.reduced.coefficients(solution.phi).value, solution.beside)
         squares = self.triangles.squares(both) / np.maximum(self.triangles.counts, 1)
         return 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
 
-    def around(self, found: BoundedSolution) -> tuple[Rows, ...]:
+    def around(self, solution: BoundedSolution) -> tuple[Rows, ...]:
         """Return the residual of the torques, and its derivatives by Phi on its plane, then by d."""
-        t = self.reduced.coefficients(found.phi)
-        spread = np.hstack([self.terms @ t.first @ found.plane.basis, self.drives])
-        there = self.terms @ t.value + self.drives @ found.beside
+        t = self.reduced.coefficients(solution.phi)
+        spread = np.hstack([self.terms @ t.first @ solution.plane.basis, self.drives])
+        there = self.terms @ t.value + self.drives @ solution.beside
         return tuple(_Rows(rows, spread, there) for rows in self.parts)
 
 

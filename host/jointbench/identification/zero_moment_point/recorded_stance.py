@@ -234,13 +234,13 @@ def _position(samples: Samples) -> Array:
 def _measured_rows(samples: Samples, foot: int) -> NDArray[np.intp]:
     """Rows of which all joints' positions and the foot's corners are known."""
     assert samples.foot_force is not None
-    found: list[NDArray[np.intp]] = []
+    stretches: list[NDArray[np.intp]] = []
     for part in chunks(samples.n_samples):
         known = read_rows(samples.valid, part).all(axis=1)
         known &= np.isfinite(read_rows(_position(samples), part)).all(axis=1)
         known &= np.isfinite(read_rows(samples.foot_force, part)[:, foot]).all(axis=1)
-        found.append(part.start + np.flatnonzero(known))
-    return np.concatenate(found)
+        stretches.append(part.start + np.flatnonzero(known))
+    return np.concatenate(stretches)
 
 
 def _contact(run: Run, total_mass: float, foot: str, readings: _Readings) -> Contact:

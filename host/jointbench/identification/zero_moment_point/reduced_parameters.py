@@ -104,7 +104,7 @@ class ReducedParameters:
             RobotError: links of a kind differ, or a centre of mass lies off its axis.
         """
         names, blocks = [link.name for link in self._links], standard_parameters.reshape(-1, 10)
-        found: list[tuple[float, float]] = []
+        bounds: list[tuple[float, float]] = []
         for kind in self.robot.link_kinds:
             of_links: list[tuple[float, float]] = []
             for axis in kind.links:
@@ -120,8 +120,8 @@ class ReducedParameters:
                     f"{axis.link} {lc:g} m {m:g} kg" for axis, (lc, m) in zip(kind.links, of_links, strict=True)
                 )
                 raise RobotError(f"the links of kind {kind.name!r} are not alike: {values}")
-            found.append(of_links[0])
-        return np.array(found, dtype=np.float64).T.ravel()
+            bounds.append(of_links[0])
+        return np.array(bounds, dtype=np.float64).T.ravel()
 
     @cached_property
     def mass_row(self) -> Array:
@@ -146,19 +146,19 @@ class ReducedParameters:
     @cached_property
     def terms(self) -> Array:
         """T of pi = T @ t(Phi), shape (10 * (1 + n_links), 1 + 3 n_kinds)."""
-        found = np.zeros((len(self._links), 10, 1 + 3 * self.n_kinds))
+        expansion = np.zeros((len(self._links), 10, 1 + 3 * self.n_kinds))
         kinds = {axis.link: (k, axis) for k, kind in enumerate(self.robot.link_kinds) for axis in kind.links}
         for i, link in enumerate(self._links):
             if link.mass is None:
                 continue  # neglected
             if self.rotary == "cad":
-                found[i, 4:, 0] = _upper(np.array(link.inertia_about_center_of_mass))
+                expansion[i, 4:, 0] = _upper(np.array(link.inertia_about_center_of_mass))
             if link.name in kinds:
                 k, axis = kinds[link.name]
-                found[i][:, 1 + k :: self.n_kinds] = _point_mass(np.array(axis.start), axis.direction).T
+                expansion[i][:, 1 + k :: self.n_kinds] = _point_mass(np.array(axis.start), axis.direction).T
             else:
-                found[i, :, 0] += link.mass * _point_mass(np.array(link.center_of_mass), np.zeros(3))[0]
-        return found.reshape(-1, found.shape[2])
+                expansion[i, :, 0] += link.mass * _point_mass(np.array(link.center_of_mass), np.zeros(3))[0]
+        return expansion.reshape(-1, expansion.shape[2])
 
     def coefficients(self, phi: Array) -> Coefficients:
         """The t of pi = T @ t, and its derivatives by Phi."""
@@ -197,13 +197,13 @@ class ReducedParameters:
     def rotary_terms(self) -> Array:
         """Part of pi that each of `rotary_names` adds in the robot's file, shape (10 * (1 + n_links), n)."""
         names = [link.name for link in self._links]
-        found = np.zeros((len(self._links), 10, len(self.rotary_names)))
+        expansion = np.zeros((len(self._links), 10, len(self.rotary_names)))
         for column, name in enumerate(self.rotary_names):
             link, _, moment = name.rpartition(".")
             i, row = names.index(link), PARAMETER_NAMES.index(moment)
             inertia = _upper(np.array(self._links[i].inertia_about_center_of_mass))
-            found[i, row, column] = inertia[row - 4]
-        return found.reshape(-1, found.shape[2])
+            expansion[i, row, column] = inertia[row - 4]
+        return expansion.reshape(-1, expansion.shape[2])
 
     def rotary_covariance(self, sigma: float) -> Array:
         """Return the covariance of the relative errors of what `rotary_names` names, shape (n, n).

@@ -86,17 +86,19 @@ def error_bars(
     information = slope * (rows.T @ rows) + pull
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     vectors = vectors / scale[:, None]
-    told = values > _UNTOLD
-    bread = (vectors[:, told] / values[told]) @ vectors[:, told].T
-    untold = vectors[:, ~told] @ vectors[:, ~told].T / _UNTOLD
+    kept = values > _UNTOLD
+    bread = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    untold = vectors[:, ~kept] @ vectors[:, ~kept].T / _UNTOLD
     terms = np.einsum("kcq,kc->kq", jacobian, scores)
-    found = windowed_covariance(lambda: _stretches(terms, starts), bread * scale[:, None])
-    share = _share(jacobian, bread * slope, found.lags + 1)
-    meat = found.covariance / max(share, LEAST_EXPECTED)
+    long_run = windowed_covariance(lambda: _stretches(terms, starts), bread * scale[:, None])
+    share = _share(jacobian, bread * slope, long_run.lags + 1)
+    meat = long_run.covariance / max(share, LEAST_EXPECTED)
     alone = np.sum(scores**2) / scores.size * np.sum(rows**2, axis=0)
     seen = alone > 0.0
     inflation = float(np.mean(np.diag(meat)[seen] / alone[seen])) if seen.any() else 1.0
-    return ErrorBars(bread @ (meat + d.T @ (prior[:, None] ** 2 * d)) @ bread + untold, max(inflation, 1.0), found.lags)
+    return ErrorBars(
+        bread @ (meat + d.T @ (prior[:, None] ** 2 * d)) @ bread + untold, max(inflation, 1.0), long_run.lags
+    )
 
 
 def starting_rows(time: Array, period: float) -> NDArray[np.bool_]:
@@ -188,21 +190,21 @@ def fit_stance(
     problem = _Problem(stance, reduced, rotary_sigma, file)
     phi, beside = start_of(reduced, total_mass, start), np.zeros(problem.n_beside)
     # From far off all rows are, so the first pass takes them alike.
-    found = solve(problem.rows(_FIRST_SIGMA, 1.0), reduced, total_mass, phi, beside, close=_NEAR)
-    sigma, trace, settled = problem.sigma(found), found.trace, False
-    bars = problem.error_bars(found, sigma, 1.0)
+    solution = solve(problem.rows(_FIRST_SIGMA, 1.0), reduced, total_mass, phi, beside, close=_NEAR)
+    sigma, trace, settled = problem.sigma(solution), solution.trace, False
+    bars = problem.error_bars(solution, sigma, 1.0)
     for number in range(_PASSES):
         before, kappa = sigma, bars.inflation
-        found = solve(
-            problem.rows(sigma, kappa), reduced, total_mass, found.phi, found.beside,
+        solution = solve(
+            problem.rows(sigma, kappa), reduced, total_mass, solution.phi, solution.beside,
             robust_rows=problem.n_rows, close=CLOSE if number else _NEAR,
         )  # fmt: skip
-        sigma, trace = problem.sigma(found), (*trace, *found.trace)
-        bars = problem.error_bars(found, sigma, kappa)
+        sigma, trace = problem.sigma(solution), (*trace, *solution.trace)
+        bars = problem.error_bars(solution, sigma, kappa)
         settled = number > 0 and bool(np.abs(sigma / before - 1.0).max() < _SETTLED)
         if settled:
             break
-    return problem.estimate(found, bars, sigma, total_mass, trace, settled)
+    return problem.estimate(solution, bars, sigma, total_mass, trace, settled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +271,8 @@ class _Problem:
         t = self.reduced.coefficients(phi)
         n, k = len(t.value), self.n_nuisance
         theory = self._theory(np.concatenate([t.value, beside[k:]]))
-        found, slopes = self._calibration(self.nuisance(beside))
-        residual = np.column_stack([theory.point, theory.force]) - found
+        point, slopes = self._calibration(self.nuisance(beside))
+        residual = np.column_stack([theory.point, theory.force]) - point
         by_terms = np.concatenate([theory.slopes, theory.force_slopes[:, None]], axis=1)
         jacobian = np.concatenate(
             [by_terms[:, :, :n] @ t.first, -slopes * self.stance.data_sheet, by_terms[:, :, n:]], axis=2
@@ -297,43 +299,43 @@ class _Problem:
 
         return found
 
-    def sigma(self, found: BoundedSolution) -> Array:
+    def sigma(self, solution: BoundedSolution) -> Array:
         """Return the sigma of the residuals of x, y [m] and vertical force [N], by their median."""
-        size = np.abs(self.residual(found.phi, found.beside)[0])
+        size = np.abs(self.residual(solution.phi, solution.beside)[0])
         return np.maximum(np.median(size, axis=0) / _NORMAL, _LEAST_SIGMA)
 
-    def error_bars(self, found: BoundedSolution, sigma: Array, kappa: float) -> ErrorBars:
+    def error_bars(self, solution: BoundedSolution, sigma: Array, kappa: float) -> ErrorBars:
         """Return error bars of what is free of Phi, then of what is beside it."""
-        residual, jacobian = self.residual(found.phi, found.beside)
-        u, p = residual / sigma, len(found.phi)
-        free = np.concatenate([jacobian[:, :, :p] @ found.plane.basis, jacobian[:, :, p:]], axis=2) / sigma[:, None]
-        directions = block_diag(self.file.weight[:, None] * found.plane.basis, np.eye(self.n_beside))
+        residual, jacobian = self.residual(solution.phi, solution.beside)
+        u, p = residual / sigma, len(solution.phi)
+        free = np.concatenate([jacobian[:, :, :p] @ solution.plane.basis, jacobian[:, :, p:]], axis=2) / sigma[:, None]
+        directions = block_diag(self.file.weight[:, None] * solution.plane.basis, np.eye(self.n_beside))
         prior = np.full(len(directions), kappa)
         slope = max(float(np.mean(np.abs(u) < HUBER)), _LEAST_SLOPE)
         starts = starting_rows(self.stance.time, self.stance.sample_period)
         return error_bars(free, np.clip(u, -HUBER, HUBER), slope, prior, starts, directions)
 
     def estimate(
-        self, found: BoundedSolution, bars: ErrorBars, sigma: Array, total_mass: float,
+        self, solution: BoundedSolution, bars: ErrorBars, sigma: Array, total_mass: float,
         trace: tuple[tuple[float, float, float], ...], settled: bool,
     ) -> ZmpEstimate:  # fmt: skip
         """Return the estimate with its judgement."""
-        m, k = found.plane.basis.shape[1], self.n_nuisance
-        covariance = found.plane.basis @ bars.covariance[:m, :m] @ found.plane.basis.T
-        residual, _ = self.residual(found.phi, found.beside)
-        doubts = self._doubts @ found.beside[k:]
+        m, k = solution.plane.basis.shape[1], self.n_nuisance
+        covariance = solution.plane.basis @ bars.covariance[:m, :m] @ solution.plane.basis.T
+        residual, _ = self.residual(solution.phi, solution.beside)
+        doubts = self._doubts @ solution.beside[k:]
         of_doubts = np.diag(self._doubts @ bars.covariance[m + k :, m + k :] @ self._doubts.T)
         of_nuisance = self.stance.data_sheet**2 * np.diag(bars.covariance)[m : m + k]
         far = float(np.mean(np.abs(residual) > 2.0 * HUBER * sigma))
-        converged = found.converged and settled
-        verdicts = judge_reduced(self.reduced, found.phi, covariance)
+        converged = solution.converged and settled
+        verdicts = judge_reduced(self.reduced, solution.phi, covariance)
         return ZmpEstimate(
             robot=self.stance.robot,
             method="ours",
             names=self.reduced.names,
-            values=found.phi,
+            values=solution.phi,
             covariance=covariance,
-            standard_parameters=self.reduced.standard(found.phi) + self.reduced.rotary_terms @ doubts,
+            standard_parameters=self.reduced.standard(solution.phi) + self.reduced.rotary_terms @ doubts,
             parameter_verdicts=verdicts,
             verdict=judge_stance(self.stance, residual[:, :2], converged, verdicts),
             total_mass=total_mass,
@@ -342,10 +344,10 @@ class _Problem:
             converged=converged,
             trace=trace,
             nuisance_names=(*self.stance.nuisance_names, *self.reduced.rotary_names),
-            nuisance_values=tuple(np.concatenate([self.nuisance(found.beside), doubts]).tolist()),
+            nuisance_values=tuple(np.concatenate([self.nuisance(solution.beside), doubts]).tolist()),
             nuisance_sigma=tuple(np.sqrt(np.concatenate([of_nuisance, of_doubts])).tolist()),
             notes=(
-                least_told(self.reduced.names, found.phi, covariance),
+                least_told(self.reduced.names, solution.phi, covariance),
                 f"residuals are correlated over {bars.lags} rows, which makes variances {bars.inflation:.1f} times "
                 f"those of independent ones; {far:.1%} of them count less than half",
             ),

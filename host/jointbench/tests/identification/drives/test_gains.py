@@ -140,7 +140,7 @@ def test_a_motor_on_which_the_payload_has_no_effect_is_refused_with_the_reason()
     assert first is not None
     assert first.verdict.word == "refused"
     assert np.isnan(first.torque_constant)
-    assert "the payload asks" in first.verdict.reason
+    assert "the payload changes this motor's torque by" in first.verdict.reason
     assert all(motor is not None and motor.verdict.word == "identified" for motor in others)
 
 
