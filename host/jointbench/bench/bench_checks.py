@@ -170,5 +170,7 @@ def _check_motor(board: Board, facts: Facts, drive: Drive) -> None:
         )
     if not facts.has(facts.position_channel):
         raise BoardRefused(
-            board.joint, board.node, f"does not measure {facts.position_channel} (board.channels), so where it is"
+            board.joint,
+            board.node,
+            f"does not measure {facts.position_channel}, so that its position is unknown; add it to board.channels",
         )

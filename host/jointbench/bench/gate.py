@@ -170,7 +170,7 @@ def trajectory_knots(trajectory: Trajectory, robot: Robot, facts: Sequence[Facts
     if steps < 1 or abs(trajectory.period / step - steps) > _WHOLE:
         nearest = max(steps, 1) * step
         raise ExcitationError(
-            f"period {trajectory.period:g} s is no whole number of knot steps of {step:g} s; "
+            f"period {trajectory.period:g} s is not a whole number of knot steps of {step:g} s; "
             f"the nearest that is: {nearest:g} s"
         )
     q, dq, _ = trajectory.evaluate(np.arange(steps + 1, dtype=np.float64) * step)
@@ -363,7 +363,7 @@ class Gate:
                 continue
             if len(joint_knots) > most:
                 refusals.append(
-                    f"it has {len(joint_knots)} knots, the board of {name} holds {most}; plan a shorter one"
+                    f"it has {len(joint_knots)} knots, and the board of {name} holds {most}; plan a shorter motion"
                 )
             if np.abs(joint_knots[:, 1]).max() > facts.registers["hard.velocity"]:
                 refusals.append(

@@ -95,7 +95,7 @@ class PortLock:
                 os.close(file)
                 raise PortInUse(f"{device} is in use: {holder}") from None
             os.close(file)
-        raise PortInUse(f"{device} is in use: others take it and leave it all the time; try again")
+        raise PortInUse(f"{device} is in use: other programs open and close it again and again; end them, or try again")
 
 
 def lock_port(url: str) -> PortLock | None:

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     console.say(torques_table(comparison))
     console.say(f"  on {f'the motion of {source}' if source else 'random states within the limits of the robot'}")
     if comparison.same_data:
-        console.say("both share a recording, so how their errors go together is not known: σ is the largest possible")
+        console.say("both were fitted to one recording, so that their errors are correlated: σ is its upper bound")
     console.say(f"{comparison.answer}: {comparison.reason}")
     fields = comparison_fields(comparison) | {"a": places[0], "b": places[1], "motion": source or "random states"}
     return Result("compare", fields=fields, refused=comparison.differs)

@@ -94,7 +94,7 @@ class Console:
     def keep_earlier(self, path: str | Path, named: object) -> None:
         """Move a file that is about to be written anew to a name beside it, and say so, unless somebody named it."""
         if not named and (kept := keep_earlier(path)):
-            self.say(f"the one before is kept as {kept}")
+            self.say(f"the earlier file is kept as {kept}")
 
     def can_say(self, text: str) -> bool:
         """Return whether the stream has all characters of a text."""
@@ -116,7 +116,7 @@ class Console:
                 the next line is due.
         """
         if _is_unread(sys.stderr):
-            raise BrokenPipeError(errno.EPIPE, "nobody reads the progress any more")
+            raise BrokenPipeError(errno.EPIPE, "standard error is closed: nothing reads the progress lines")
         now = self._last_told = time.monotonic()
         left = ""
         if share is not None:

@@ -68,7 +68,9 @@ def _zeros(robot: Robot, given: list[float] | None) -> Array:
     """Return the zeros in SI."""
     values = np.zeros(robot.n_joints) if given is None else np.array(given)
     if len(values) != robot.n_joints:
-        raise FitError(f"--zeros has {len(values)} numbers; robot {robot.name!r} has {robot.n_joints} joints")
+        raise FitError(
+            f"--zeros has {len(values)} numbers; give {robot.n_joints}, one for each joint of robot {robot.name!r}"
+        )
     return values * [np.pi / 180.0 if joint.kind == "revolute" else 1e-3 for joint in robot.independent_joints]
 
 

@@ -110,7 +110,7 @@ def _tell(report: FlashReport, console: Console, steps: bool) -> None:
     for step in report.steps if steps else ():
         console.say(f"  {step}")
     if report.backup:
-        console.say(f"  its own files are kept in {report.backup}")
+        console.say(f"  the files of the board's owner are kept in {report.backup}")
     for note in report.notes:
         console.say(f"  note: {note}")
 

@@ -112,7 +112,7 @@ def _propose(options: argparse.Namespace, console: Console) -> Result:
 
     path = Path(options.propose)
     if path.exists():
-        raise FileError(f"{path} exists already; a mapping is never written over, name another")
+        raise FileError(f"{path} exists; a mapping is never overwritten, name another file")
     proposal = propose_mapping(options.robot, options.logs, path.parent)
     write_file(path, proposal.text)
     for line in proposal.lines():

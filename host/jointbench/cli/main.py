@@ -175,7 +175,7 @@ def _run_verb(options: argparse.Namespace, console: Console) -> Result:
     files = [file for each in named if each for file in ([each] if isinstance(each, str) else each)]
     for file in files:
         if Path(file).is_file() and not options.force:
-            raise FileNotWritten(f"{file} is there already; name another file, or replace it with --force")
+            raise FileNotWritten(f"{file} exists; name another file, or replace it with --force")
     if options.json and Path(options.json).is_file() and not is_result(Path(options.json)):
-        raise FileNotWritten(f"--json {options.json} is there already, and is no earlier result; name another file")
+        raise FileNotWritten(f"--json {options.json} exists and is not a result of an earlier command; name another")
     return options.module.run(options, console)

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
     def ready(url: str) -> None:
         console.say(f"monitor of {file.name}: {url}")
-        console.say("whoever has this address sees the bench and can stop it; Ctrl-C ends the monitor")
+        console.say("anybody with this address can watch the bench and stop it; Ctrl-C ends the monitor")
         if options.open and not webbrowser.open(door(url)):
             console.say("no browser could be opened; open the address by hand")
 

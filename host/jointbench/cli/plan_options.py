@@ -142,17 +142,17 @@ def check_options(options: argparse.Namespace) -> None:
     for name, families in _ONLY_FOR.items():
         if getattr(options, name) is not None and options.family not in families:
             raise ExcitationError(
-                f"{_flag(name)} says nothing about --family {options.family}: it is for {' and '.join(families)}"
+                f"{_flag(name)} has no effect with --family {options.family}: it is for {' and '.join(families)}"
             )
     for name in _NOT_ON_ONE_FOOT:
         if options.family == ON_ONE_FOOT and getattr(options, name) not in (None, False):
             raise ExcitationError(
-                f"{_flag(name)} says nothing about --family {ON_ONE_FOOT}, whose motions are random and not searched "
-                f"for; leave it out"
+                f"{_flag(name)} has no effect with --family {ON_ONE_FOOT}, whose motions are drawn at random and not "
+                f"optimised; leave it out"
             )
     for name in _OF_THE_SEARCH:
         if options.random and getattr(options, name) is not None:
-            raise ExcitationError(f"{_flag(name)} says nothing about --random, which does not search; leave one out")
+            raise ExcitationError(f"{_flag(name)} has no effect with --random, which does not search; leave one out")
     if options.workers is not None and options.scheduler is not None:
         raise ExcitationError("--workers are processes of this machine, --scheduler has its own; leave one out")
     if options.objective == "relative_sigma" and options.noise is None:
@@ -222,7 +222,7 @@ def noise_of(options: argparse.Namespace, robot: Robot) -> tuple[float, ...] | N
         )
     if not all(0.0 < value < math.inf for value in options.noise):
         raise ExcitationError(
-            f"--noise {', '.join(map(str, options.noise))}: these must be positive standard deviations of torque"
+            f"--noise {', '.join(map(str, options.noise))}: give standard deviations of torque above 0, in N·m or N"
         )
     return options.noise * robot.n_joints if len(options.noise) == 1 else options.noise
 

@@ -83,7 +83,7 @@ def fit(
     chosen = make_estimator(estimator, options)
     runs = (runs,) if isinstance(runs, Run) else tuple(runs)
     if not runs:
-        raise FitError("no run is given to fit; give one or more")
+        raise FitError("no run is given to fit; give at least one")
     robot = robot or runs[0].robot
     base = base_parameters(robot)
     recordings = [
@@ -245,8 +245,8 @@ def _notes(runs: Sequence[Run], recordings: Sequence[Observations], base: BasePa
     if len(set(sides)) > 1:
         motors = ", ".join(str(run.path) for run, side in zip(runs, sides, strict=True) if side == "motor")
         notes.append(
-            f"the model is that of the joint torque sensors; of the motor currents of {motors} all that drives add is "
-            f"taken out, so that they tell of the links alone"
+            f"the model predicts joint torque sensors; what drives add to the motor currents of {motors} is projected "
+            f"out, so that these runs inform the links' parameters only"
         )
     return notes
 

@@ -130,7 +130,9 @@ def fit_fleet(
     if not urls:
         raise FitError("a fleet needs at least one run")
     if workers < 1 or (scheduler is not None and workers > 1):
-        raise FitError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
+        raise FitError(
+            f"workers = {workers} must be at least 1, and 1 beside a scheduler, which has workers of its own"
+        )
     places = _places(urls, out)
     members = [FleetMember(name, url, failure=_LEFT) for name, url in zip(_names(urls), urls, strict=True)]
     searches = [partial(_fit_one, url, robot, options) for url in urls]

@@ -296,7 +296,10 @@ def without_external(run: Run, wrench: Wrench) -> Run:
     """
     samples, robot = run.samples, run.robot
     if robot.base_link is not None:
-        raise FitError(f"run {run.path}: the base of {robot.name!r} moves, so joints do not balance a wrench alone")
+        raise FitError(
+            f"run {run.path}: the base of {robot.name!r} moves and carries part of the wrench; a known force can be "
+            f"taken off only where the base is fixed"
+        )
     try:
         torque = _torques(run, wrench)
     except (FileError, ShapeError) as error:

@@ -243,7 +243,7 @@ class ResidualGain:
     def _judge(self, joint: int, name: str) -> Verdict:
         gain, outside, farthest = (float(values[joint]) for values in (self.gain, self.outside, self.farthest))
         if not np.isfinite(gain):
-            return Verdict(name, "refused", "there is no row, or no error, to gain on")
+            return Verdict(name, "refused", "no row of this joint can be compared, or the model has no error there")
         figures = f"error {self.without[joint]:.3g} without it, {self.with_it[joint]:.3g} with it, gain {gain:.0%}"
         if np.isinf(farthest):
             return Verdict(

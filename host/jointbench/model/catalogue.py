@@ -72,7 +72,7 @@ def _from_robot_file(path: Path, floating_base: bool) -> Robot:
     robot = read_robot_file(path)
     if floating_base and robot.base_link is None:
         raise FileError(
-            f"{path.name}: its base does not move; write floating_base = true in the file, and [base_link] with its "
+            f"{path.name}: the robot's base is fixed; write floating_base = true in the file, and [base_link] with its "
             f"inertia"
         )
     return robot

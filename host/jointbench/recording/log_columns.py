@@ -242,8 +242,8 @@ def look_at_csv(path: Path) -> CsvColumns:
     body = [row for row in rows[has_header:] if len(row) == width]
     if not body:
         raise FileError(
-            f"{path}: no row has {width} cells as the first one, the second one has {len(rows[1])}; cells are taken to "
-            f"be separated by {delimiter!r}: mend the first line, or the rows' ends"
+            f"{path}: the first line has {width} cells and no other line as many; the second has {len(rows[1])}, with "
+            f"{delimiter!r} taken for the separator; correct the first line, or the ends of the others"
         )
     if any("," in cell and _is_number(cell.replace(",", ".")) for cell in body[0]):
         raise FileError(f"{path}: its numbers have decimal commas; save them with decimal points")

@@ -88,8 +88,8 @@ class LogTable:
             row, column = (int(k[0]) for k in np.nonzero(bad))
             raise FileError(
                 f"{self.name}, {self.counted} {self.lines[row]}, column {self.columns[column]!r}: "
-                f"{self.values[row, column]} is no measurement ({int(bad.sum())} such cells); leave data row {row} out "
-                f"with first_row, end_row or invalid_rows"
+                f"{self.values[row, column]} is not a measurement ({int(bad.sum())} such cells); leave data row {row} "
+                f"out with first_row, end_row or invalid_rows"
             )
 
 

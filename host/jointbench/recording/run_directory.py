@@ -104,7 +104,7 @@ def create_run_directory(
     content = {copy: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
     path = Path(directory)
     if path.exists():
-        raise RunError(f"run directory {path} exists already; a run is never written over, name another")
+        raise RunError(f"run directory {path} exists; a run is never overwritten, name another directory")
     unfinished = path.parent / f".{path.name}.{os.getpid()}"
     made = [folder for folder in path.parents if not folder.exists()]
     try:
@@ -184,7 +184,8 @@ def read_result(path: Path) -> dict[str, Any] | None:
     if missing := [name for name in _RESULT_ENTRIES if name not in values]:
         raise RunError(f"{path / RESULT} cannot be read: it lacks {', '.join(missing)}")
     if wrong := [name for name, kind in _RESULT_ENTRIES.items() if not isinstance(values[name], kind)]:
-        raise RunError(f"{path / RESULT} cannot be read: {', '.join(f'{name} = {values[name]!r}' for name in wrong)}")
+        damage = ", ".join(f"{name} = {values[name]!r}" for name in wrong)
+        raise RunError(f"{path / RESULT} cannot be read: it has {damage}; take it from a copy of the run")
     try:
         Ledger.from_dict(values["ledger"])
     except (KeyError, TypeError) as error:

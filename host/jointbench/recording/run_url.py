@@ -81,7 +81,7 @@ def expand(urls: Sequence[str | Path]) -> list[str]:
     """All runs that names with wildcards stand for, in order; a name without any stands for itself.
 
     Raises:
-        RunError: a wildcard stands for no run.
+        RunError: a wildcard matches no run.
         MissingExtra: its kind of storage needs a package that is not installed.
     """
     found: list[str] = []
@@ -94,7 +94,7 @@ def expand(urls: Sequence[str | Path]) -> list[str]:
             runs = [each for each in sorted(files.glob(pattern)) if _is_run(files, str(each))]
         if not runs:
             raise RunError(
-                f"{url} stands for no run: no folder of such a name holds a run.toml, and there is no .zip file"
+                f"{url} matches no run: no folder of this name holds a run.toml, and no .zip file; check the path"
             )
         local = local_directory(url) is not None
         _, chained, rest = url.partition("::")  # what a run is inside of: the zip file of "zip://arm*::logs.zip"

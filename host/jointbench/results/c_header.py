@@ -187,8 +187,8 @@ def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
                 torque = "{} * {n}_SIN(q[{j}]) + {} * {n}_COS(q[{j}])".format(*own, j=j, n=name.upper())
             case _:
                 raise FitError(
-                    f"compensation {each.name!r} of robot {robot.name!r} is a function of its user's own, which cannot "
-                    f"be written in C; fit with springs alone, or use Predictor"
+                    f"compensation {each.name!r} of robot {robot.name!r} is a Python function, which cannot be "
+                    f"written in C; fit with springs alone, or predict with Predictor"
                 )
         lines.append(f"    tau[{j}] += ({name}_real)({torque}); /* {_words(each.name)} */\n")
     return "".join(lines)

@@ -96,7 +96,7 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise FitError(f"{path} exists already; a file is never written over, name another")
+        raise FitError(f"{path} exists; a file is never overwritten, name another")
 
 
 def _named(path: Path, to: str | None) -> str:

@@ -226,7 +226,7 @@ class FullModel:
             if name.rpartition(".")[2] in _MAGNITUDES and value < 0.0:
                 raise FitError(
                     f"{name} = {value:.4g} of robot {self.robot.name!r} is below zero, which no drive's can be; "
-                    f"fit with physically possible parameters"
+                    f"fit again with --estimator physical"
                 )
         return known
 

@@ -122,7 +122,9 @@ def excitation_panels(robot: Robot, excitation: Excitation) -> tuple[Panel, ...]
                 units,
             )
             note = f"least margin {percent(margins.smallest)}"
-            panels.append(panel_of(figure, f"excitation-{joint}", margins.joint, note, "planned motion in its limits"))
+            panels.append(
+                panel_of(figure, f"excitation-{joint}", margins.joint, note, "planned motion within its limits")
+            )
     return tuple(panels)
 
 

@@ -203,5 +203,7 @@ def _refuse_twins(found: list[Requirement]) -> None:
     for requirement in found:
         if requirement.id in seen:
             family = requirement.id.split(".")[0]
-            raise FileError(f"{family}.toml: id {requirement.id!r} is given twice; it must differ")
+            raise FileError(
+                f"{family}.toml: id {requirement.id!r} is there twice; give each requirement an id of its own"
+            )
         seen.add(requirement.id)

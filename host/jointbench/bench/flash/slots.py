@@ -195,8 +195,8 @@ def _checked(config: Any, where: str, nodes: tuple[int, ...]) -> dict[str, Any]:
     known = [motor.get("node", nodes[0]) for motor in motors]
     if strangers := [node for node in nodes if node not in known]:
         raise FlashError(
-            f"{where} is of node {' and '.join(repr(node) for node in known)}, this board is node "
-            f"{' and '.join(map(str, strangers))}; is it the right port, and the right number (--node)?"
+            f"{where} belongs to node {' and '.join(repr(node) for node in known)}, and this board is node "
+            f"{' and '.join(map(str, strangers))}; check the port and the number (--node)"
         )
     return {"version": VERSION, "node": nodes[0], "facts": {}, **config}
 

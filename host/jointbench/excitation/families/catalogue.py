@@ -206,7 +206,7 @@ def _read_series(values: Mapping[str, Any]) -> tuple[float, int | tuple[int, ...
     count = sine.shape[-1] if chosen is None and sine.ndim else len(chosen or ())
     if center.ndim != 1 or sine.shape != (len(center), count) or cosine.shape != sine.shape:
         raise ValueError(
-            f"center {center.shape}, sine {sine.shape} and cosine {cosine.shape} should be (n_joints,), "
+            f"center {center.shape}, sine {sine.shape} and cosine {cosine.shape} must be (n_joints,), "
             f"(n_joints, harmonics) and (n_joints, harmonics)"
         )
     harmonics = count if chosen is None or chosen == tuple(range(1, count + 1)) else chosen
@@ -229,5 +229,7 @@ def _checked_against(values: Mapping[str, Any], name: str, derived: Array) -> Ar
     stored = _read_finite(values, name)
     size = float(np.abs(derived).max(initial=1.0))
     if stored.shape != derived.shape or float(np.abs(stored - derived).max(initial=0.0)) > _ROUNDING * size:
-        raise ValueError(f"its {name} and the rest of the motion contradict each other; make the plan anew")
+        raise ValueError(
+            f"its {name} does not agree with the rest of the motion: the file was edited; plan the motion again"
+        )
     return stored

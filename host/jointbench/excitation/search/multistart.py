@@ -130,7 +130,9 @@ def worker_pool(workers: int = 1, scheduler: str | None = None) -> Iterator[Pool
         FitError: nobody answers at the address.
     """
     if workers < 1 or (scheduler is not None and workers > 1):
-        raise ExcitationError(f"workers = {workers} must be at least 1, and left out where there is a scheduler")
+        raise ExcitationError(
+            f"workers = {workers} must be at least 1, and 1 beside a scheduler, which has workers of its own"
+        )
     if workers == 1 and scheduler is None:
         yield _run_serially
         return

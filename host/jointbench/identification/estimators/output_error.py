@@ -196,8 +196,8 @@ def planned_reference(run: Run) -> Reference:
     """
     if run.excitation is None or not is_planned(run):
         raise FitError(
-            f"run {run.path} does not tell which motion was planned, as only those do that were played by jointbench; "
-            f'take instruments = "simulated", which can follow the measured motion'
+            f"run {run.path} holds no planned motion; only runs that jointbench recorded hold one. Choose "
+            f'instruments = "simulated", which follows the measured motion'
         )
     period = run.samples.sample_period
     once = round(run.excitation.duration / period)

@@ -250,7 +250,10 @@ def period_halves(problem: Problem) -> list[CrossedHalves]:
     halves: list[CrossedHalves] = []
     for run, observed, part in zip(problem.runs, problem.observations, problem.parts, strict=True):
         if not observed.settings.average_periods:
-            raise FitError(f"run {run.path}: halves of the periods need average_periods, which is switched off")
+            raise FitError(
+                f'run {run.path}: instruments = "halves" need averages over periods, and average_periods is False; '
+                f"set it to True, or choose other instruments"
+            )
         repetition = _repetitions(run)
         rows: list[OtherRegressor] = []
         for parity in (0, 1):

@@ -47,7 +47,9 @@ class FrictionData:
                 raise FitError(f"friction {name} has shape {values.shape}, must be {self.velocity.shape}, one row each")
             if not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values))[0])
-                raise FitError(f"friction {name} of row {row} is {values[row]}; leave such rows out")
+                raise FitError(
+                    f"friction {name} of row {row} is {values[row]}, not a finite number; leave such rows out"
+                )
 
     @property
     def n_rows(self) -> int:

@@ -237,7 +237,7 @@ def sensor_torque(run: Run, part: slice, motion: Motion, model: Model | None) ->
         FitError: there are none.
     """
     if run.samples.joint_torque is None:
-        raise FitError(f"run {run.path} has no joint_torque; tell friction by a model, or by a sweep of speeds")
+        raise FitError(f"run {run.path} has no joint_torque; take friction from a model, or from a sweep of speeds")
     return run.samples.joint_torque[part]
 
 

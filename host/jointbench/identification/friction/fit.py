@@ -103,7 +103,7 @@ class FrictionFit:
 
 def _judge(name: str, value: float, sigma: float, at_bound: bool) -> Verdict:
     if at_bound:
-        return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond")
+        return Verdict(name, "refused", f"at its bound {value:.4g}: the least error lies beyond it")
     if not math.isfinite(sigma):
         return Verdict(name, "not observable", _UNTOLD)
     return judge_parameter(name, value, sigma)

@@ -218,7 +218,7 @@ class ModelFriction:
     def _judged(self, k: int, speeds: str) -> Verdict:
         name, value, sigma = self.names[k], float(self.parameters[k]), float(self.sigma[k])
         if self.at_bound[k]:
-            return Verdict(name, "refused", f"at its bound {value:.4g}: the data would have it beyond; {speeds}")
+            return Verdict(name, "refused", f"at its bound {value:.4g}: the least error lies beyond it; {speeds}")
         if not math.isfinite(sigma):
             return Verdict(name, "not observable", f"friction is the same for other values; {speeds}")
         verdict = judge_parameter(name, value, sigma)

@@ -141,8 +141,8 @@ def _told_apart(friction: FrictionLaws) -> tuple[str | dict[str, str], dict[str,
     known = {name: law for name, law in friction.items() if isinstance(law, FrictionFit)}
     if named and known:
         raise FitError(
-            f"friction of {', '.join(known)} is fitted already, and of {', '.join(named)} a law is named; give fits of "
-            f"all joints that are to have a law, or names"
+            f"friction is a fit for {', '.join(known)} and the name of a law for {', '.join(named)}; give fits for all "
+            f"of these joints, or names for all"
         )
     return named, known
 

@@ -89,7 +89,7 @@ def joint_torque_estimate(
     """
     given = (runs,) if isinstance(runs, Run) else tuple(runs)
     if not given:
-        raise FitError("no run is given to fit; give one or more")
+        raise FitError("no run is given to fit; give at least one")
     rows = [run if isinstance(run, TorqueRows) else TorqueRows.of(run, reduced.robot, settings) for run in given]
     base, recordings = rows[0].base, [row.observations for row in rows]
     count = sum(sum(observations.n_fitted) for observations in recordings)

@@ -225,7 +225,7 @@ def test_a_board_with_two_motors_is_known_by_either_node(tmp_path: Path) -> None
         ('{"module": {"type": "type1.turn"}}', "module is {'type': 'type1.turn'}; it must be such as"),
         ('{"module": {"type": "type1.turn", "serial": 7, "size": 1}}', "module is .*; it must be such as"),
         ('{"module": {"type": "one longer than 16", "serial": "7"}}', "module is .*; it must be such as"),
-        ('{"node": 5}', "its config.json is of node 5, this board is node 4; is it the right port"),
+        ('{"node": 5}', "its config.json belongs to node 5, and this board is node 4; check the port"),
     ],
 )
 def test_a_configuration_that_the_firmware_would_stop_at_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -291,7 +291,7 @@ def test_a_joint_outside_its_window_is_moved_by_hand_first(plan: Excitation) -> 
 
 def test_what_boards_cannot_hold_is_refused(plan: Excitation) -> None:
     (why,) = gate(max_knots=[10_000, 20, 10_000]).refusals(plan)
-    assert "knots, the board of j2 holds 20; plan a shorter one" in why
+    assert "knots, and the board of j2 holds 20; plan a shorter motion" in why
 
 
 def test_the_first_refusal_is_raised_and_the_others_counted(plan: Excitation) -> None:

@@ -85,7 +85,7 @@ def test_one_recording_fitted_twice(places: dict[str, Path], tmp_path: Path, cap
     model_of(places["arm"]).save(tmp_path / "model.json")
     code, found, said = compared(capsys, places["arm"], tmp_path / "model.json")
     assert (code, found["same_data"]) == (0, True)
-    assert "both share a recording" in said
+    assert "both were fitted to one recording" in said
 
 
 def test_untold_parameters_are_null(places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):

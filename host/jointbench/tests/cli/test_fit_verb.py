@@ -60,7 +60,7 @@ def test_of_a_run_s_model_the_one_before_is_kept(recorded: list[str], capsys):
     for estimator in ("wls", "ols"):
         assert main(["fit", recorded[0], "--estimator", estimator]) == 0
     kept = Path(recorded[0]) / "model-1.json"
-    assert f"the one before is kept as {kept}" in capsys.readouterr().out
+    assert f"the earlier file is kept as {kept}" in capsys.readouterr().out
     assert load_model(kept).estimator == "wls"
     assert load_model(kept.with_name("model.json")).estimator == "ols"
 
@@ -233,7 +233,7 @@ def test_what_is_asked_for_wrongly_is_named(folder: Path, capsys: pytest.Capture
     assert "workers = 0 must be at least 1" in said
     code, _, said = fitted(capsys, f"{folder}/none*")
     assert code == 2
-    assert "stands for no run" in said
+    assert "matches no run" in said
 
 
 def test_why_units_are_not_of_one_family_is_told():

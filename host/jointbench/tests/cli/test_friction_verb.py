@@ -111,7 +111,7 @@ def test_a_csv_that_cannot_be_read(tmp_path, capsys):
     assert "give a CSV file, or a run" in capsys.readouterr().err
     path = write(tmp_path / "log.csv", "velocity_rad_s,torque_Nm", [1.0, np.nan], [3.0, 4.0])
     assert main(["friction", path]) == 2
-    assert "nan is no measurement" in capsys.readouterr().err
+    assert "nan is not a measurement" in capsys.readouterr().err
 
 
 def test_a_law_nobody_knows(pitch, capsys):

@@ -40,7 +40,7 @@ def test_propose_look_import(tmp_path: Path, log: Run, capsys: pytest.CaptureFix
     assert "position.unit = rad: " in said
     assert f"then: jointbench import {mapping}" in said
     assert main(proposing) == 2
-    assert "exists already; a mapping is never written over" in capsys.readouterr().err
+    assert "exists; a mapping is never overwritten" in capsys.readouterr().err
     assert main(["import", str(mapping), "--out", str(tmp_path / "run"), "--json", "-"]) == 0
     said = capsys.readouterr()
     result = json.loads(said.out)

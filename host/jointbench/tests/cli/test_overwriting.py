@@ -37,7 +37,7 @@ def test_a_named_file_that_is_there_asks_for_force(
 ) -> None:
     Path("mine.urdf").write_text("of a week's work")
     assert main([*command, named, "mine.urdf"]) == 2
-    assert "mine.urdf is there already; name another file, or replace it with --force" in capsys.readouterr().err
+    assert "mine.urdf exists; name another file, or replace it with --force" in capsys.readouterr().err
     assert Path("mine.urdf").read_text() == "of a week's work"
 
 
@@ -53,7 +53,7 @@ def test_a_result_replaces_an_earlier_result_and_nothing_else(capsys: pytest.Cap
         before = Path(name).read_text()
         assert main(["info", "cobot6", "--json", name]) == (2 if before else 0)
         assert (Path(name).read_text() == before) is bool(before)
-    assert "--json model.json is there already, and is no earlier result; name another file" in capsys.readouterr().err
+    assert "--json model.json exists and is not a result of an earlier command; name another" in capsys.readouterr().err
     for robot in ("cobot6", "modular7"):
         assert main(["info", robot, "--json", "result.json"]) == 0
         assert json.loads(Path("result.json").read_text())["robot"] == robot
@@ -71,5 +71,5 @@ def test_of_a_plan_without_a_name_the_one_before_is_kept(capsys: pytest.CaptureF
     found = {str(path): json.loads(path.read_text())["n_speeds"] for path in Path().glob("*.json")}
     assert found == {"sweep-1.json": 10, "sweep-2.json": 20, "sweep.json": 30}
     said = capsys.readouterr().out
-    assert "the one before is kept as sweep-1.json" in said
-    assert "the one before is kept as sweep-2.json" in said
+    assert "the earlier file is kept as sweep-1.json" in said
+    assert "the earlier file is kept as sweep-2.json" in said

@@ -192,7 +192,7 @@ def test_limits_that_leave_too_little_motion_are_refused(cobot: Robot) -> None:
         ({"batch": 0}, "starts = 8, iterations = 150 and batch = 0 must be at least 1"),
         ({"seed": -1}, "seed = -1 must be 0 or above"),
         ({"workers": 0}, "workers = 0 must be at least 1"),
-        ({"workers": 2, "scheduler": "tcp://x:1"}, "workers = 2 must be at least 1, and left out where there is a"),
+        ({"workers": 2, "scheduler": "tcp://x:1"}, "workers = 2 must be at least 1, and 1 beside a scheduler"),
         ({"family": "chirp"}, "family is 'chirp'; there is 'fourier', 'ramped_fourier', 'point_to_point'"),
         ({"objective": "relative_sigma"}, "objective 'relative_sigma' needs the noise"),
     ],

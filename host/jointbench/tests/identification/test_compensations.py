@@ -135,7 +135,7 @@ def test_a_function_of_ones_own(tmp_path: Path) -> None:
     # Three σ of two parameters, and tight enough to mean something.
     assert np.abs((model.parameters[-2:] - true) / model.sigma[-2:]).max() < 3.0
     assert (model.sigma[-2:] < 0.05 * true).all()
-    with pytest.raises(FitError, match="compensation 'band' of robot 'cobot6' is a function of its user's own"):
+    with pytest.raises(FitError, match="compensation 'band' of robot 'cobot6' is a Python function"):
         export(model, tmp_path / "arm.h")
     path = model.save(tmp_path / "model.json")
     with pytest.raises(FileError, match=r"a function that no file holds; give it: load_model\(path, compensations"):

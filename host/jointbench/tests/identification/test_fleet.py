@@ -300,7 +300,7 @@ def test_bad_wishes_are_named(folder: Path, parameters: Array, monkeypatch: pyte
         fit_fleet([])
     with pytest.raises(FitError, match="workers = 0 must be at least 1"):
         fit_fleet([folder / "unit00"], ARM, workers=0)
-    with pytest.raises(RunError, match=r"nothing\* stands for no run"):
+    with pytest.raises(RunError, match=r"nothing\* matches no run"):
         fit_fleet([f"{folder}/nothing*"], ARM)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtra, match=r"pip install 'jointbench\[dask\]'"):

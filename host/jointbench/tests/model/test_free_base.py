@@ -44,7 +44,7 @@ def test_a_base_link_of_a_base_that_stands_still_is_refused(tmp_path: Path) -> N
     with pytest.raises(FileError, match=r"\[base_link\] is of a base that moves; set floating_base = true, or"):
         load(tmp_path, FLOATING.replace("floating_base = true", "floating_base = false"))
     (tmp_path / "still.toml").write_text(WHOLE, encoding="utf-8")
-    with pytest.raises(FileError, match=r"still.toml: its base does not move; write floating_base = true"):
+    with pytest.raises(FileError, match=r"still.toml: the robot's base is fixed; write floating_base = true"):
         load_robot(tmp_path / "still.toml", floating_base=True)
 
 

@@ -115,7 +115,7 @@ def test_the_run_keeps_where_it_came_from(tmp_path: Path, table):
     assert again.sha256 == run.sha256
     assert again.samples.motor_torque is not None
     assert np.array_equal(again.samples.motor_torque, table[:, 3:])
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="exists; a run is never overwritten"):
         bring(tmp_path / "map.toml")
 
 
@@ -249,7 +249,7 @@ def test_time_must_rise(tmp_path: Path, table, row: int, value: float, message: 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_named(tmp_path: Path, table, bad: float):
     table[33, 4] = bad
-    message = r"log.csv, line 35, column 'tb': -?(nan|inf) is no measurement .*row 33"
+    message = r"log.csv, line 35, column 'tb': -?(nan|inf) is not a measurement .*row 33"
     with pytest.raises(FileError, match=message):
         bring(write(tmp_path, table))
     assert not (tmp_path / "run").exists()

@@ -279,7 +279,7 @@ def test_time_that_goes_back_is_refused_by_message(log: dict[str, np.ndarray], t
 def test_positions_that_are_none_are_refused(log: dict[str, np.ndarray], tmp_path: Path) -> None:
     sent = messages(log)
     sent[30] = (sent[30][0], joint_state(log, 30, [0, 1, 2]))
-    with pytest.raises(FileError, match=r"message 30, column 'j4\.position': nan is no measurement"):
+    with pytest.raises(FileError, match=r"message 30, column 'j4\.position': nan is not a measurement"):
         import_csv(write_mapping(write_mcap(tmp_path, sent)))
 
 

@@ -286,7 +286,11 @@ def test_what_is_no_log_is_said(folder: Path) -> None:
         ("one.csv", "a\n1\n2\n", r"cells must be separated by one of"),
         ("comma.csv", "a;b\n1,5;2,5\n", r"decimal commas"),
         ("short.csv", "q1,q2,q3,tau1,tau2,tau3\n" + "1,2,3,4,5,6\n" * 5, r"has 5 rows of numbers; 20 at least"),
-        ("ends.csv", "q1,q2,q3\n" + "1,2,3,\n" * 30, r"no row has 3 cells as the first one, the second one has 4;"),
+        (
+            "ends.csv",
+            "q1,q2,q3\n" + "1,2,3,\n" * 30,
+            r"the first line has 3 cells and no other line as many; the second has 4,",
+        ),
         ("other.csv", "x;y\n" + "1;2\n3;5\n" * 20, r"no columns of positions .* its columns are x, y;"),
     ):
         (folder / name).write_text(text, encoding="utf-8")

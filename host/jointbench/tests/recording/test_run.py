@@ -298,7 +298,7 @@ def test_the_result_file_holds_the_ledger(tmp_path: Path) -> None:
 
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:
     record(tmp_path / "run", [motion(1)])
-    with pytest.raises(RunError, match="exists already; a run is never written over"):
+    with pytest.raises(RunError, match="exists; a run is never overwritten"):
         Recorder(tmp_path / "run", provenance())
 
 

@@ -79,7 +79,7 @@ def test_wildcards_stand_for_runs_alone(run: Path, tmp_path: Path):
     assert found == [f"zip://{name}::{archive}" for name in ("a", "b")]
     with local_run(found[1]) as directory:
         assert open_run(directory).sha256 == open_run(run).sha256
-    with pytest.raises(RunError, match=r"x\* stands for no run: no folder of such a name holds a run.toml"):
+    with pytest.raises(RunError, match=r"x\* matches no run: no folder of this name holds a run.toml"):
         expand([f"{tmp_path}/x*"])
 
 

@@ -125,7 +125,7 @@ def test_the_verb_writes_what_is_asked_for(model: Model, tmp_path: Path, capsys:
     assert _verb(str(saved), "--out", str(tmp_path / "kept.urdf"), "--from", files[0]) == 0
     assert f"{files[0]} with new inertias" in capsys.readouterr().out
     assert _verb(str(saved), "--out", str(tmp_path / "no.urdf"), "--from", files[0], "--zeros", "0", "90") == 2
-    assert "--zeros has 2 numbers; robot 'cobot6' has 3 joints" in capsys.readouterr().err
+    assert "--zeros has 2 numbers; give 3, one for each joint of robot 'cobot6'" in capsys.readouterr().err
     assert (tmp_path / "kept.urdf").read_bytes() == Path(files[0]).read_bytes()
 
 

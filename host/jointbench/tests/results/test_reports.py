@@ -165,7 +165,7 @@ def test_every_joint_has_its_five_pictures(page: Page, example: Example) -> None
             "residual torque",
             "spectrum of the residual",
             "friction over speed",
-            "planned motion in its limits",
+            "planned motion within its limits",
         ]
         assert all(note and note in page.text for _, _, note in mine)  # who sees no picture is told its figures
 

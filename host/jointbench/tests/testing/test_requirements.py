@@ -89,7 +89,7 @@ def test_an_unknown_one_is_named_with_those_of_its_file(tmp_path: Path) -> None:
         ('id = "line.answer"\n', "", "requirement[0]: 'id' is missing"),
         ('"line.answer"', '"answer"', "'answer': id must begin with 'line.', its file's name"),
         ('"line.answer"', '"line."', "id must begin with 'line.'"),
-        ('"line.answer"', '"line.unplugged"', "line.toml: id 'line.unplugged' is given twice"),
+        ('"line.answer"', '"line.unplugged"', "line.toml: id 'line.unplugged' is there twice"),
         ('relation = "<="', 'relation = "<"', "'line.answer': relation = '<' must be one of '<=', '>=', '=='"),
         ('relation = "<="\n', "", "'line.answer': has a limit or a unit and no relation"),
         ('relation = "<="', 'relation = "holds"', "'line.answer': has a limit or a unit and no relation"),

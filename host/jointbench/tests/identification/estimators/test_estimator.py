@@ -283,7 +283,7 @@ def test_motor_currents_beside_torque_sensors_tell_of_the_links(runs: list[Run])
     settings = [FitSettings(torque="joint"), FitSettings()]
     alone, both = fit(sensed, settings=settings[0]), fit([sensed, runs[1]], settings=settings)
     assert both.settings.torque == "joint"
-    assert "all that drives add is taken out" in both.notes[-1]
+    assert "what drives add to the motor currents" in both.notes[-1]
     assert np.abs(both.deviations(sensor_truth())).max() < 4.0
     links = [not name.endswith(("viscous", "coulomb", "offset", "rotor_inertia")) for name in both.names]
     assert np.median(both.sigma[links] / alone.sigma[links]) < 0.8

@@ -98,7 +98,7 @@ def test_without_a_plan_the_measured_motion_is_followed() -> None:
     estimate = InstrumentalVariables()(problem_of(run))
     assert "follows the measured motion" in estimate.notes[0]
     assert np.abs(errors(estimate)).max() < 4.0
-    with pytest.raises(FitError, match=r'does not tell which motion was planned.*take instruments = "simulated"'):
+    with pytest.raises(FitError, match=r'holds no planned motion.*Choose instruments = "simulated"'):
         InstrumentalVariables("planned")(problem_of(run))
     with pytest.raises(FitError, match="no periods of a played motion"):
         InstrumentalVariables("periods")(problem_of(run))

@@ -151,7 +151,7 @@ def test_errors_name_what_is_missing():
         friction_of_run(run, way="guess")  # pyright: ignore[reportArgumentType]
     with pytest.raises(FitError, match=r"shows no joint's friction by sweep \(j1: 0 speeds"):
         friction_of_run(run, way="sweep")
-    with pytest.raises(FitError, match="has no joint_torque; tell friction by a model, or by a sweep"):
+    with pytest.raises(FitError, match="has no joint_torque; take friction from a model, or from a sweep"):
         friction_of_run(run, way="sensor")
     currentless = dataclasses.replace(run.samples, motor_torque=None)
     with pytest.raises(FitError, match="has no motor_torque"):

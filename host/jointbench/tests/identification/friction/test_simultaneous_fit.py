@@ -266,7 +266,7 @@ def test_it_can_be_saved_and_predicts_with_friction(tmp_path) -> None:
 def test_wrong_use_is_named() -> None:
     joints = dict.fromkeys(ROBOT.joint_names, makkar(*MAKKAR))
     run, known = law_run(ROBOT, joints, motion_seed=1, noise_seed=1), experiment("makkar", makkar(*MAKKAR), 0.1)
-    with pytest.raises(FitError, match=r"friction of j1 is fitted already, and of j2 a law is named"):
+    with pytest.raises(FitError, match=r"friction is a fit for j1 and the name of a law for j2"):
         jb.fit(run, friction={"j1": known, "j2": "makkar"})  # pyright: ignore[reportArgumentType]
     with pytest.raises(FitError, match=r"friction is given for 'elbow', but the joints of 'cobot6' are j1, j2"):
         jb.fit(run, friction={"elbow": known})
