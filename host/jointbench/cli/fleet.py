@@ -95,7 +95,7 @@ def family_text(family: Family) -> str:
 
 
 def apart_text(first: Family, other: Family) -> str:
-    """Why units are not of the first family."""
+    """Return the lines on units that are not of the first family, with the reasons."""
     try:
         check_comparable(first.models[0], other.models[0])
     except FitError as error:

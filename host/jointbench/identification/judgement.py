@@ -312,7 +312,7 @@ class TorqueInformation:
 
     @property
     def informative(self) -> NDArray[np.bool_]:
-        """Which joints' torques vary more than their noise, or are not known not to, shape (n_joints,)."""
+        """True for joints whose torque varies more than its noise, or may do so, shape (n_joints,)."""
         return ~(self.variation <= np.maximum(np.nan_to_num(self.noise), 0.0))
 
     def reasons(self, robot: Robot, torque: str = "motor") -> dict[str, str]:

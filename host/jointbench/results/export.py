@@ -260,7 +260,7 @@ def _finite(value: Any) -> Any:
 
 
 def _known(value: Any) -> Any:
-    """Without None, which TOML does not have; in lists it becomes nan."""
+    """Leave out None, which TOML does not have; in lists it becomes nan."""
     if isinstance(value, Mapping):
         return {str(key): _known(item) for key, item in cast(Mapping[Any, Any], value).items() if item is not None}
     if isinstance(value, list | tuple):

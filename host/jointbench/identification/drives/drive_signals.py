@@ -61,7 +61,7 @@ class GearTorque:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """From samples to rows: what the motors' torque went through, for the columns that it is compared with.
+    """Filter from samples to rows: the motors' torque went through it, and so do the columns beside it.
 
     Friction turns its sign within a millisecond, and is no linear function of the motion: its columns are computed at
     every sample, and only then filtered.

@@ -29,7 +29,7 @@ _SINGULAR = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Which inverse constant holds for which motor while it drives and while it brakes.
+    """Index of each motor's inverse torque constant while it drives and while it brakes.
 
     Attributes:
         index: of it, first row driving and second row braking, shape (2, n_motors); the same where there is but one.
@@ -41,13 +41,13 @@ class Factors:
 
     @classmethod
     def of(cls, by_direction: NDArray[np.bool_]) -> Factors:
-        """Two for motors with `by_direction`, shape (n_motors,), one for the others."""
+        """Give motors with `by_direction`, shape (n_motors,), two constants and the others one."""
         first = np.arange(len(by_direction))
         second = np.where(by_direction, len(first) + np.cumsum(by_direction) - 1, first)
         return cls(np.stack([first, second]), len(first) + int(by_direction.sum()))
 
     def at(self, rows: MotorRows, torque: Array) -> NDArray[np.intp]:
-        """Which one holds at each row, by the sign of the motor's power as the *model* has it, shape (n, n_motors).
+        """Return the index at each row, by the sign of the motor's power in the *model*, shape (n, n_motors).
 
         Were it the measured current's sign, its noise would choose the rows, and bias both.
         """

@@ -19,7 +19,7 @@ from jointbench.recording import Run
 
 
 class Chosen:
-    """Which rows are used, by their place on the grid, as it was when they were first asked for.
+    """Selection of rows, by their place on the grid, kept as it was when they were first asked for.
 
     Shared by the passes of one estimate, so that rows do not come and go between them.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpeedSweep:
-    """To and fro between two positions, once per speed, with pauses; ramps of constant acceleration at the ends.
+    """Motion to and fro between two positions, once per speed, with pauses; constant acceleration at the ends.
 
     Attributes:
         lower, upper: positions between which the joint moves [rad or m].

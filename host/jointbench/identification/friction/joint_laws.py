@@ -94,7 +94,7 @@ class JointLaws:
 
     @cached_property
     def is_shape(self) -> NDArray[np.bool_]:
-        """Which parameters the torque is not linear in, shape (n_parameters,)."""
+        """True for parameters that the torque is not linear in, shape (n_parameters,)."""
         counts = [(len(law.coefficients), len(law.shapes)) for law in self.laws.values()]
         return np.concatenate([np.repeat([False, True], count) for count in counts]).astype(np.bool_)
 
@@ -282,7 +282,7 @@ class LawRows:
         return {name: part.start + np.flatnonzero(~self.held[part]) for name, part in self.laws.parts.items()}
 
     def _columns(self, motion: Motion) -> dict[int, Array]:
-        """Of each joint with a law: a shift of its torque, its law's columns, and what load adds to the regressor's."""
+        """Shift of the torque, columns of the law and slope by load of each joint that has a law."""
         loads = _loads(self.laws, self._regressor, motion, self.at.base)
         columns: dict[int, Array] = {}
         for name, j in self.laws.joints.items():

@@ -109,7 +109,7 @@ def descend(rows_at: RowsAt, start: LawPoint, bounds: Bounds, steps: int = STEPS
 
 
 def at_bound(values: Array, bounds: Array) -> NDArray[np.bool_]:
-    """Which values are at a bound of theirs; exp(log(bound)) is not the bound to the last bit."""
+    """True for values at their bound; exp(log(bound)) is not the bound to the last bit."""
     return np.any(np.isclose(values[:, None], bounds, rtol=1e-6, atol=0.0), axis=1)
 
 

@@ -286,7 +286,7 @@ class _Together:
         return [choice.used for _, choice in self.chosen]
 
     def solve(self, tables: Sequence[_Table | None], errors: TwoErrors) -> ModelMemory:
-        """On all rows."""
+        """Solve for all parameters on all rows."""
         parameters, weights = self._solution(tables, range(FOLDS), memory=True)
         carriers, axes, first = self.search.carriers, list[tuple[Axis, FrictionWithMemory]](), 0
         for axis, choice in self.chosen:

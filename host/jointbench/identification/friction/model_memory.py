@@ -97,7 +97,7 @@ class MemoryColumns:
     most: int | None = None
 
     def on_joint(self, joint: int) -> list[int]:
-        """Which axes push a joint, in the order of their columns."""
+        """Indices of the axes that push a joint, in the order of their columns."""
         return [number for number, (axis, _) in enumerate(self.axes) if axis.shares[joint] != 0.0]
 
     @cached_property

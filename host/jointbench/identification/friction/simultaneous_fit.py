@@ -162,7 +162,7 @@ def _check_possible(estimator: Estimator, problem: Problem) -> None:
 
 
 def _doubtful(friction: ModelFriction | None) -> dict[str, str]:
-    """Why the law of a joint is not told by the fit of all together: part of it may as well be nothing."""
+    """Reasons against each joint's law after the fit of all together: part of it may be zero."""
     if friction is None:
         return {}
     reasons: dict[str, str] = {}

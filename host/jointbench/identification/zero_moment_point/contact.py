@@ -94,7 +94,7 @@ _ERRORS: dict[Kind, type[FitError]] = {
 
 @dataclass(frozen=True)
 class ContactFault:
-    """Why a recording is none of a robot that stands on a foot.
+    """Fault of a recording that is not one of a robot that stands on a foot.
 
     Attributes:
         kind: which of `StuckFootSensor`, `FootOffGround`, `RobotFell` it is.

@@ -116,7 +116,7 @@ def judge_reduced(reduced: ReducedParameters, values: Array, covariance: Array) 
 
 
 def at_bounds(reduced: ReducedParameters, values: Array) -> list[bool]:
-    """Which parameters their bounds hold."""
+    """Return True for parameters that are held by their bounds."""
     low, high = reduced.bounds.T
     margin = _AT_BOUND * (high - low)
     return ((values <= low + margin) | (values >= high - margin)).tolist()

@@ -254,7 +254,7 @@ class _Rows:
 
 
 def _verdict(robot: Robot, parts: Sequence[Rows], around: Sequence[Rows], *, converged: bool) -> Verdict:
-    """On the joint whose torque, friction included, is explained worst."""
+    """Verdict on the joint whose torque, friction included, is explained worst."""
     sums, every = ErrorSums(robot.n_joints), ErrorSums(robot.n_joints)
     for rows, left in zip(parts, around, strict=True):
         for block, residual in zip(rows.blocks(), left.blocks(), strict=True):

@@ -102,7 +102,7 @@ def error_bars(
 
 
 def starting_rows(time: Array, period: float) -> NDArray[np.bool_]:
-    """Which rows do not follow the one before them by a sample period, shape (n,)."""
+    """True for rows that do not follow the one before them by a sample period, shape (n,)."""
     steps = np.diff(time, prepend=-np.inf)
     return (steps <= 0.0) | (steps > _GAP * period)
 
