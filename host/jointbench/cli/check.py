@@ -81,8 +81,11 @@ def findings_table(findings: Sequence[BoardFinding]) -> str:
     by_joint: dict[str, dict[str, BoardFinding]] = {}
     for finding in findings:
         by_joint.setdefault(finding.joint, {})[finding.name] = finding
-    rows = [[joint, *(_cell(found.get(name)) for name in _COLUMNS)] for joint, found in by_joint.items()
-            if "firmware" in found]  # fmt: skip
+    rows = [
+        [joint, *(_cell(checks_by_name.get(name)) for name in _COLUMNS)]
+        for joint, checks_by_name in by_joint.items()
+        if "firmware" in checks_by_name
+    ]
     return table(("joint", *_COLUMNS), rows)
 
 

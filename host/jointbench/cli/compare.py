@@ -42,7 +42,7 @@ def model_file(given: Path) -> Path:
 
 def own_run(place: Path, model: Model) -> Path | None:
     """The run a model was fitted to, where it is still there: the folder the model is in, or what the model names."""
-    fitted = {each.get("sha256") for each in (model.provenance, *model.provenance.get("runs", ()))}
+    fitted = {source.get("sha256") for source in (model.provenance, *model.provenance.get("runs", ()))}
     for folder in (place.parent, Path(str(model.provenance.get("run", "")) or "-")):
         if (folder / PROVENANCE).is_file() and open_run(folder).sha256 in fitted:
             return folder

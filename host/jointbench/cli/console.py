@@ -46,7 +46,7 @@ def painted(text: str) -> str:
     >>> painted("j1: identified")
     'j1: \x1b[32midentified\x1b[0m'
     """
-    return _VERDICTS.sub(lambda found: f"{_COLOURS[(found.lastindex or 1) - 1]}{found[0]}{_PLAIN}", text)
+    return _VERDICTS.sub(lambda match: f"{_COLOURS[(match.lastindex or 1) - 1]}{match[0]}{_PLAIN}", text)
 
 
 def alarming(text: str) -> str:
@@ -118,12 +118,12 @@ class Console:
         if _is_unread(sys.stderr):
             raise BrokenPipeError(errno.EPIPE, "standard error is closed: nothing reads the progress lines")
         now = self._last_told = time.monotonic()
-        left = ""
+        remaining = ""
         if share is not None:
             self._began = now if self._began is None else self._began
             if _SOON < share <= 1.0:
-                left = f", {time_text((now - self._began) * (1.0 - share) / share)} left"
-        self._draw(now, text, left)
+                remaining = f", {time_text((now - self._began) * (1.0 - share) / share)} left"
+        self._draw(now, text, remaining)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -148,7 +148,7 @@ class Console:
             with self._drawing:
                 self._wipe()
 
-    def _draw(self, now: float, text: str, left: str = "") -> None:
+    def _draw(self, now: float, text: str, remaining: str = "") -> None:
         with self._drawing:
             redraws = sys.stderr.isatty()
             if self._last_drawn is None:
@@ -157,10 +157,10 @@ class Console:
                 return
             self._last_drawn = now
             if not redraws:
-                _print(text + left, sys.stderr)
+                _print(text + remaining, sys.stderr)
                 return
             # A line that wraps could not be redrawn.
-            text = text[: max(0, shutil.get_terminal_size().columns - 1 - len(left))] + left
+            text = text[: max(0, shutil.get_terminal_size().columns - 1 - len(remaining))] + remaining
             _print("\r" + text.ljust(self._progress_width), sys.stderr, end="")
             self._progress_width = len(text)
 

@@ -85,13 +85,13 @@ def run(options: argparse.Namespace, console: Console) -> Result:
 
 def parameter_fields(model: HarmonicModel) -> dict[str, dict[str, Any]]:
     """a1 … a7 of each joint in JSON; one that is left out is 0, as in predictions, and has no σ."""
-    told = {verdict.name: verdict for verdict in model.verdicts}
+    verdicts = {verdict.name: verdict for verdict in model.verdicts}
     return {
-        name: {"value": float(joint.parameters[index]), "sigma": _sigma(joint, index)} | _told(told[name])
+        name: {"value": float(joint.parameters[index]), "sigma": _sigma(joint, index)} | _told(verdicts[name])
         for joint in model.joints
         if joint is not None
         for index, name in enumerate(f"{joint.name}.{quantity}" for quantity in HARMONIC_PARAMETERS)
-        if name in told
+        if name in verdicts
     }
 
 
@@ -104,7 +104,7 @@ def error_table(model: HarmonicModel, errors: dict[str, dict[str, RmsError]]) ->
     ways = {"simplified": "usual", "exact": "published", "memory": "memory"}
     heads = ["joint", *(f"{name}, {word}" for name in errors for word in ways.values())]
     rows = [
-        [joint, *(f"{each[way].all[j]:.3f} ({each[way].moving[j]:.3f})" for each in errors.values() for way in ways)]
+        [joint, *(f"{error[way].all[j]:.3f} ({error[way].moving[j]:.3f})" for error in errors.values() for way in ways)]
         for j, joint in enumerate(model.robot.joint_names)
         if model.joints[j] is not None
     ]

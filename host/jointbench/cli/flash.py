@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     boards, said = _ask(file, _chosen(file, options.joint))
     if options.config and len(boards) > 1:
         raise FlashError(f"--config is one board's; {file.path} has {len(boards)}: choose one with --joint")
-    config, key, new_key = (Path(each) if each else None for each in (options.config, options.key, options.new_key))
+    config, key, new_key = (Path(path) if path else None for path in (options.config, options.key, options.new_key))
     how = FlashOptions(
         options.board, Path(options.firmware or FIRMWARE), config, options.sim_joint, options.dry_run,
         Path(options.backup), key, new_key,
@@ -65,10 +65,10 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         _tell(reports[-1], console, options.dry_run)
         if not reports[-1].ok:
             break
-    left = [entry.joint for board in boards[len(reports) :] for entry in board]
-    if left:
-        console.say(f"not flashed, because a board before did not take its image: {', '.join(left)}")
-    fields = {"boards": [report.to_dict() for report in reports], "not_flashed": left, "dry_run": options.dry_run}
+    untouched = [entry.joint for board in boards[len(reports) :] for entry in board]
+    if untouched:
+        console.say(f"not flashed, because a board before did not take its image: {', '.join(untouched)}")
+    fields = {"boards": [report.to_dict() for report in reports], "not_flashed": untouched, "dry_run": options.dry_run}
     return Result("flash", fields=fields, refused=not all(report.ok for report in reports))
 
 

@@ -94,12 +94,12 @@ def family_text(family: Family) -> str:
     return f"{len(family.units)} units of {robot}\n{text}\n{standing if len(family.units) > 2 else ''}".rstrip()
 
 
-def apart_text(first: Family, other: Family) -> str:
+def apart_text(first: Family, family: Family) -> str:
     """Return the lines on units that are not of the first family, with the reasons."""
     try:
-        check_comparable(first.models[0], other.models[0])
+        check_comparable(first.models[0], family.models[0])
     except FitError as error:
-        return f"{', '.join(other.units)} not with {first.units[0]}: {error}"
+        return f"{', '.join(family.units)} not with {first.units[0]}: {error}"
     return ""
 
 
@@ -158,7 +158,7 @@ def write_csv(path: Path, families: Sequence[Family]) -> None:
         for family in families:
             for spread in family.spreads:
                 values = _plain(dataclasses.asdict(spread))
-                outliers = " ".join(each.unit for each in family.outliers if each.parameter == spread.name)
+                outliers = " ".join(outlier.unit for outlier in family.outliers if outlier.parameter == spread.name)
                 cells = ["" if values[name] is None else values[name] for name in names]
                 writer.writerow([family.models[0].robot.name, *cells, outliers])
 

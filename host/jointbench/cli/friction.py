@@ -67,8 +67,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     for name, reason in source.left_out.items():
         console.say(f"  {name} left out: {reason}")
     refused = not source.is_valid or any(verdict.is_refused for verdict in verdicts)
-    told = {"told_by": source.told_by, "joints": fields, "left_out": dict(source.left_out)}
-    return Result("friction", options.seed, fields=told, refused=refused)
+    summary = {"told_by": source.told_by, "joints": fields, "left_out": dict(source.left_out)}
+    return Result("friction", options.seed, fields=summary, refused=refused)
 
 
 def _of_csv(options: argparse.Namespace) -> _Source:
@@ -85,10 +85,10 @@ def _of_run(options: argparse.Namespace, console: Console) -> _Source:
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     model = load_model(options.model) if options.model else None
-    found = friction_of_run(run, way=options.by, model=model, cutoff_Hz=options.cutoff_Hz)
+    friction = friction_of_run(run, way=options.by, model=model, cutoff_Hz=options.cutoff_Hz)
     kinds = {joint.name: joint.kind == "prismatic" for joint in run.robot.independent_joints}
-    joints = {name: (data, kinds[name]) for name, data in found.joints.items()}
-    return _Source(joints, found.way, found.left_out, run.is_valid)
+    joints = {name: (data, kinds[name]) for name, data in friction.joints.items()}
+    return _Source(joints, friction.way, friction.left_out, run.is_valid)
 
 
 def _say(

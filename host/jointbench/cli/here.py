@@ -24,7 +24,7 @@ _RUN_BENCH = "hil_tests/benches/unix6.toml"
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderContents:
     """Things in a folder, the newest of each kind last; paths as they would be typed there.
 
     Attributes:
@@ -44,7 +44,7 @@ class Found:
     newest: Path | None
 
 
-def look(folder: Path) -> Found:
+def look(folder: Path) -> FolderContents:
     """See what a folder, its `runs` and the machine's ports have."""
     benches = {path: ports for path in _by_age(folder, _BENCHES) if (ports := _bench_ports(folder / path))}
     present = [path for path, ports in benches.items() if all(map(_is_there, ports))]
@@ -53,7 +53,7 @@ def look(folder: Path) -> Found:
     models = _by_age(folder, [f"{place}{_MODEL}" for place in _PLACES])
     last = [group[-1] for group in (tuple(present), plans, runs, models) if group]
     newest = max(last, key=lambda path: (folder / path).stat().st_mtime, default=None)
-    return Found(
+    return FolderContents(
         ports={port.device: str(port.description) for port in sorted(list_ports.comports()) if port.vid is not None},
         benches=tuple(present),
         absent=tuple(path for path in benches if path not in present),
@@ -97,58 +97,62 @@ def _is_plan(path: Path) -> bool:
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Names the newest of each kind and the next command."""
     folder = Path.cwd()
-    found = look(folder)
-    command, why = next_command(found, folder)
+    contents = look(folder)
+    command, why = next_command(contents, folder)
     console.say(
         "jointbench: from the joint boards of a robot to its dynamic model; `jointbench --help` lists the verbs"
     )
-    for line in _lines(found):
+    for line in _lines(contents):
         console.say(f"  {line}")
     console.say(f"next: {command}")
     console.say(f"      {why}")
     fields = {
-        "ports": found.ports, "benches": found.benches, "absent_benches": found.absent, "plans": found.plans,
-        "runs": found.runs, "models": found.models, "next": command, "why": why,
+        "ports": contents.ports, "benches": contents.benches, "absent_benches": contents.absent,
+        "plans": contents.plans, "runs": contents.runs, "models": contents.models, "next": command, "why": why,
     }  # fmt: skip
     return Result("jointbench", fields=fields)
 
 
-def next_command(found: Found, folder: Path) -> tuple[str, str]:
+def next_command(contents: FolderContents, folder: Path) -> tuple[str, str]:
     """Return what to type, and why: the step after the newest thing that there is."""
-    newest, bench = found.newest, found.benches[-1] if found.benches else "BENCH"
+    newest, bench = contents.newest, contents.benches[-1] if contents.benches else "BENCH"
     if newest is None:
-        return _first_command(found, folder)
-    if newest in found.models:
-        others = [run for run in found.runs if run != newest.parent]
-        if others:
-            return f"jointbench validate {newest} {others[-1]}", "judge the newest model on motion it was not fitted to"
+        return _first_command(contents, folder)
+    if newest in contents.models:
+        runs = [run for run in contents.runs if run != newest.parent]
+        if runs:
+            return f"jointbench validate {newest} {runs[-1]}", "judge the newest model on motion it was not fitted to"
         return f"jointbench export {newest} --out arm.urdf", "give the newest model to other programs"
-    if newest in found.runs:
+    if newest in contents.runs:
         return f"jointbench fit {newest}", "make a model of the newest run, with error bars and a verdict"
-    if newest in found.plans:
-        if found.benches:
+    if newest in contents.plans:
+        if contents.benches:
             return f"jointbench check {bench} --plan {newest}", f"then `jointbench run {bench} --plan {newest}`"
         return f"jointbench run BENCH --plan {newest}", "BENCH is a file that says where each joint's board is"
     return f"jointbench check {bench}", "see whether its boards are fit to move; motors stay off"
 
 
-def _first_command(found: Found, folder: Path) -> tuple[str, str]:
-    if found.ports:
-        return f"jointbench flash {next(iter(found.ports))} --dry-run", "see what putting the firmware on it would do"
+def _first_command(contents: FolderContents, folder: Path) -> tuple[str, str]:
+    if contents.ports:
+        return (
+            f"jointbench flash {next(iter(contents.ports))} --dry-run",
+            "see what putting the firmware on it would do",
+        )
     if (folder / _RUN_BENCH).is_file():
         return "./run demo", "plan, play, record and identify on emulated boards; no hardware is needed"
     return "jointbench plan cobot6", "plan the motion that tells a robot's parameters apart; `jointbench list` has more"
 
 
-def _lines(found: Found) -> list[str]:
+def _lines(contents: FolderContents) -> list[str]:
     """One a kind: the newest, and how many more."""
-    ports = tuple(f"{device} ({about})" for device, about in found.ports.items())
+    ports = tuple(f"{device} ({about})" for device, about in contents.ports.items())
     kinds = {
-        "boards at": ports, "bench": found.benches, "plan": found.plans, "run": found.runs, "model": found.models,
+        "boards at": ports, "bench": contents.benches, "plan": contents.plans, "run": contents.runs,
+        "model": contents.models,
     }  # fmt: skip
     lines = [f"{kind:10} {group[-1]}{_more(len(group) - 1)}" for kind, group in kinds.items() if group]
-    if found.absent and not found.benches:
-        lines.append(f"{'bench':10} {found.absent[-1]}: its ports are not there; has it ended, is it plugged in?")
+    if contents.absent and not contents.benches:
+        lines.append(f"{'bench':10} {contents.absent[-1]}: its ports are not there; has it ended, is it plugged in?")
     return lines or ["nothing here yet: no board on USB, no bench file, no plan, no run, no model"]
 
 

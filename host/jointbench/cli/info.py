@@ -52,15 +52,15 @@ def _run(run: Run, console: Console) -> Result:
         console.say(clock_table(run.clocks))
     joints = {int(board["node"]): str(board["joint"]) for board in run.provenance.get("board", ())}
     faults = injected_faults(run.path, joints)
-    for each in faults:
-        console.say(f"faults injected on purpose: {each.text}")
+    for fault in faults:
+        console.say(f"faults injected on purpose: {fault.text}")
     for warning in run.warnings:
         console.say(f"warning: {warning}")
     ledger = run.ledger.to_dict() if run.ledger else None
     clocks = {joint: clock.to_dict() for joint, clock in run.clocks.items()}
     fields = {
         "run": run.path, "sha256": run.sha256, "ledger": ledger, "clocks": clocks,
-        "injected_faults": [each.to_dict() for each in faults], "warnings": run.warnings,
+        "injected_faults": [fault.to_dict() for fault in faults], "warnings": run.warnings,
     }  # fmt: skip
     return Result("info", fields=fields)
 
@@ -85,8 +85,11 @@ def _robot(robot: Robot, console: Console) -> Result:
     for joint in robot.joints:
         kind = f"{joint.kind}, passive" if joint.passive else joint.kind
         console.say(f"  {joint.name}: {kind}, link {joint.link.name}, {_mass(joint.link)}")
-    for each in robot.compensations:
-        console.say(f"  {each.name}: {each.kind} at {', '.join(each.joints)}, with {', '.join(each.parameters)}")
+    for compensation in robot.compensations:
+        console.say(
+            f"  {compensation.name}: {compensation.kind} at {', '.join(compensation.joints)}, "
+            f"with {', '.join(compensation.parameters)}"
+        )
     for warning in robot.warnings:
         console.say(f"warning: {warning}")
     return Result("info", fields={"robot": robot.name, "joints": robot.joint_names, "warnings": robot.warnings})

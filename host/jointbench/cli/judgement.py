@@ -57,7 +57,7 @@ def two_errors_fields(names: Sequence[str], errors: TwoErrors | None) -> dict[st
 
 def two_errors_sentence(what: str, errors: TwoErrors) -> str:
     """Both errors of all joints together."""
-    joints = ", ".join(f"{each:.1%}" for each in errors.all.relative if math.isfinite(each))
+    joints = ", ".join(f"{error:.1%}" for error in errors.all.relative if math.isfinite(error))
     return (
         f"{what}: torque error {errors.all.total_relative:.1%} over all samples (by joint {joints}), "
         f"{errors.moving.total_relative:.1%} where the joints move"

@@ -54,8 +54,8 @@ def _ask(entry: BoardEntry, connections: Connections) -> dict[str, Any]:
 def _hear_fault(board: Board, clock: Clock) -> None:
     """Wait until a board says again which fault it has, as it does with each STATUS, once a second."""
     deadline = clock.now_us() + _STATUS_US
-    while board.fault is None and (left := deadline - clock.now_us()) > 0:
-        clock.wait(left)
+    while board.fault is None and (remaining := deadline - clock.now_us()) > 0:
+        clock.wait(remaining)
 
 
 def _row(said: dict[str, Any]) -> list[str]:

@@ -76,9 +76,9 @@ def carry_out(
         code = exit_code(stopped)
         if code is None:
             raise
-        left = "; ".join(getattr(stopped, "__notes__", ())) or when_stopped
+        state = "; ".join(getattr(stopped, "__notes__", ())) or when_stopped
         newline = "\n" if sys.stderr.isatty() else ""  # behind the ^C that a terminal shows
-        console.alarm(newline + command, f"stopped by {why_ended(stopped)}" + (f"; {left}" if left else ""))
+        console.alarm(newline + command, f"stopped by {why_ended(stopped)}" + (f"; {state}" if state else ""))
         return code
     except GeneratorExit:
         raise
@@ -148,8 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return bug("jointbench", error, Console())
     if options.verb is None:
         return carry_out("jointbench", options, here.run)
-    left: str = getattr(options.module, "WHEN_STOPPED", "")
-    return carry_out(f"jointbench {options.verb}", options, _run_verb, when_stopped=left)
+    state: str = getattr(options.module, "WHEN_STOPPED", "")
+    return carry_out(f"jointbench {options.verb}", options, _run_verb, when_stopped=state)
 
 
 def _options(words: list[str]) -> argparse.Namespace:
@@ -172,7 +172,7 @@ def _run_verb(options: argparse.Namespace, console: Console) -> Result:
         FileNotWritten: names the first one that would be.
     """
     named = [getattr(options, name) for name in getattr(options.module, "WRITES", ())]
-    files = [file for each in named if each for file in ([each] if isinstance(each, str) else each)]
+    files = [file for value in named if value for file in ([value] if isinstance(value, str) else value)]
     for file in files:
         if Path(file).is_file() and not options.force:
             raise FileNotWritten(f"{file} exists; name another file, or replace it with --force")

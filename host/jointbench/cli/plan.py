@@ -152,8 +152,8 @@ def plan_within(
     }  # fmt: skip
     if options.random:
         return random_excitation(robot, **motion)
-    told = progress_line(console, options)
-    search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": told}
+    progress = progress_line(console, options)
+    search: dict[str, Any] = search_settings(options) | {"noise": noise, "progress": progress}
     return plan_excitation(robot, **motion, **search)
 
 

@@ -62,8 +62,8 @@ def braille_plot(curves: Sequence[Curve], duration: float, width: int = 80, heig
     labels = [(f"{plain(curve.high)}{curve.unit}", f"{plain(curve.low)}{curve.unit}") for curve in curves]
     names = max(len(curve.name) for curve in curves)
     numbers = max(len(label) for pair in labels for label in pair)
-    left = 2 + names + 2 + numbers + 2
-    across = max(_LEAST_WIDTH, width - left)
+    indent = 2 + names + 2 + numbers + 2
+    across = max(_LEAST_WIDTH, width - indent)
     lines: list[str] = []
     for curve, (top, bottom) in zip(curves, labels, strict=True):
         for row, dots in enumerate(braille(curve.values, curve.low, curve.high, across, height)):
@@ -71,7 +71,7 @@ def braille_plot(curves: Sequence[Curve], duration: float, width: int = 80, heig
             name = curve.name if row == 0 else ""
             lines.append(f"  {name:<{names}}  {edge:>{numbers}} {'┤' if edge else '│'}{dots}".rstrip())
     end = f" {duration:g} s"
-    lines.append(" " * (left - 1) + "└" + "─" * (across - len(end)) + end)
+    lines.append(" " * (indent - 1) + "└" + "─" * (across - len(end)) + end)
     return "\n".join(lines)
 
 
@@ -140,7 +140,7 @@ def _peaks_table(evidence: PlanEvidence) -> str:
 
 def _distances_table(distances: Mapping[str, float]) -> str:
     """The narrowest places first."""
-    nearest = sorted(distances.items(), key=lambda each: each[1])
+    nearest = sorted(distances.items(), key=lambda item: item[1])
     rows = [(name, f"{1e3 * room:.1f}") for name, room in nearest[:_MOST_DISTANCES]]
     if len(nearest) > _MOST_DISTANCES:
         name, room = nearest[_MOST_DISTANCES]
@@ -170,13 +170,13 @@ def _quality(evidence: PlanEvidence) -> Iterator[str]:
 
 
 def _weak(evidence: PlanEvidence) -> Iterator[str]:
-    head, *others = evidence.weak.words
+    head, *sentences = evidence.weak.words
     yield head
-    for sentence in others[:_MOST_WEAK]:
+    for sentence in sentences[:_MOST_WEAK]:
         yield _wrapped(sentence, "  ")
-    if len(others) > _MOST_WEAK:
+    if len(sentences) > _MOST_WEAK:
         yield _wrapped(f"and {', '.join(evidence.weak.names[_MOST_WEAK:])}", "  ")
-    if others and evidence.weak.judged_by == "relative_sigma":
+    if sentences and evidence.weak.judged_by == "relative_sigma":
         yield f"  (σ as of {evidence.samples} samples with independent noise; of n times as many it is 1/√n of that)"
 
 

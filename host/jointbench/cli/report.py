@@ -57,19 +57,19 @@ def _of_two(first: Path, second: Path, out: str | None, console: Console) -> Res
     source = own_run(places[0], a)
     evidence = ComparisonEvidence.of(a, b, places, open_run(source) if source else None)
     console.keep_earlier(out or PAGE, out)
-    path, found = write_comparison(out or PAGE, evidence), evidence.comparison
+    path, comparison = write_comparison(out or PAGE, evidence), evidence.comparison
     console.say(f"A: {places[0]}")
     console.say(f"B: {places[1]}")
-    console.say(f"{found.answer}: {found.reason}")
+    console.say(f"{comparison.answer}: {comparison.reason}")
     console.say(f"report: {path}")
-    return Result("report", fields={"report": path, "a": places[0], "b": places[1], "verdict": found.answer})
+    return Result("report", fields={"report": path, "a": places[0], "b": places[1], "verdict": comparison.answer})
 
 
 def _runs(model: Model, place: Path, given: Run, verification: str | None) -> tuple[Run, Run]:
     """The run a model was fitted to and the one it is judged by, of one run or two that were given."""
     if verification is not None:
         return given, open_run(verification)
-    if any(each["sha256"] == given.sha256 for each in fitted_runs(model)):
+    if any(fitted["sha256"] == given.sha256 for fitted in fitted_runs(model)):
         return given, given
     own = own_run(place, model)
     if own is None:

@@ -75,8 +75,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             directory = directory or new_run_path("runs", bench.robot.name, "excitation")
             gentle = {} if options.gentle is None else {"gentle": options.gentle}
             with console.working("moving to the start"):
-                told = progress_line(console, "recording")
-                recorded = record(bench, plan, directory, options.repeats, told, **gentle)
+                progress = progress_line(console, "recording")
+                recorded = record(bench, plan, directory, options.repeats, progress, **gentle)
     except (KeyboardInterrupt, SystemExit) as stopped:
         if directory is None or not Path(directory).exists():
             stopped.add_note(f"motors are off; {_TOO_EARLY}")

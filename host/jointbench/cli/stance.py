@@ -64,9 +64,9 @@ def parameter_table(estimates: Mapping[str, ZmpEstimate]) -> str:
     """Each parameter by the robot's file and each estimate ± σ, and the word on the last one."""
     last = list(estimates.values())[-1]
     nominal = ReducedParameters(last.robot).nominal
-    each = [text for method in estimates for text in (LABELS[method], "± σ")]
-    heads = ["parameter", LABELS[NOMINAL], *each, "verdict"]
-    columns = [nominal, *(column for each in estimates.values() for column in (each.values, each.sigma))]
+    methods = [text for method in estimates for text in (LABELS[method], "± σ")]
+    heads = ["parameter", LABELS[NOMINAL], *methods, "verdict"]
+    columns = [nominal, *(column for estimate in estimates.values() for column in (estimate.values, estimate.sigma))]
     words = [verdict.word for verdict in last.parameter_verdicts]
     return table(heads, [[*row, word] for row, word in zip(_in_units(last.names, columns), words, strict=True)])
 
@@ -128,10 +128,10 @@ def estimate_fields(estimate: ZmpEstimate) -> dict[str, Any]:
 
 def full_table(full: FullStanceEstimate) -> str:
     """The parameters of the links that the forces tell, and how many they do not."""
-    told = zip(full.names, full.values.tolist(), full.sigma.tolist(), full.parameter_verdicts, strict=True)
+    items = zip(full.names, full.values.tolist(), full.sigma.tolist(), full.parameter_verdicts, strict=True)
     rows = [
         [name, f"{value:.4g}", f"{sigma:.2g}", verdict.word]
-        for name, value, sigma, verdict in told
+        for name, value, sigma, verdict in items
         if not verdict.is_refused
     ]
     count = f"{len(full.names) - len(rows)} of {len(full.names)}"
@@ -252,7 +252,7 @@ def support_foot(robot: Robot) -> str:
 
 
 def stances_of(
-    runs: Sequence[Run], total_mass: float, foot: str, told: Callable[[str], None]
+    runs: Sequence[Run], total_mass: float, foot: str, say: Callable[[str], None]
 ) -> tuple[dict[str, str], list[Stance]]:
     """Return how the foot stood in each run, in words by the run's path, and a stance of each.
 
@@ -270,7 +270,7 @@ def stances_of(
     for each in runs:
         try:
             contacts[str(each.path)] = stood = str(contact_of_run(each, total_mass, foot))
-            told(f"{each.path.name}: {stood}")
+            say(f"{each.path.name}: {stood}")
             stances.append(stance_of_run(each, total_mass, foot))
         except FitError as error:
             raise type(error)(f"{each.path}: {error}") from error
@@ -321,7 +321,7 @@ def spreads_of(
     """
     ways = [*methods, *([HELD] if "ours" in methods else ())]
     single = [estimates_of(torques[i : i + 1], [stance], reduced, total_mass, ways) for i, stance in enumerate(stances)]
-    return {way: np.std([each[way].values for each in single], axis=0, ddof=1) for way in ways}
+    return {way: np.std([distances[way].values for distances in single], axis=0, ddof=1) for way in ways}
 
 
 def predictions_of(stance: Stance, estimates: Mapping[str, ZmpEstimate]) -> dict[str, Array]:
@@ -358,8 +358,11 @@ def drawn(
         truth: the true parameters by name; None: the robot's file takes their place.
     """
     reduced = ReducedParameters(stance.robot)
-    values = {NOMINAL: reduced.nominal} | {method: each.values for method, each in estimates.items()}
-    sigmas = {method: dict(zip(each.names, each.sigma.tolist(), strict=True)) for method, each in estimates.items()}
+    values = {NOMINAL: reduced.nominal} | {method: estimate.values for method, estimate in estimates.items()}
+    sigmas = {
+        method: dict(zip(estimate.names, estimate.sigma.tolist(), strict=True))
+        for method, estimate in estimates.items()
+    }
     measured = list(estimates.values())[-1].corrected(stance)
     predictions = predictions_of(stance, estimates)
     distances, as_calibrated = (distances_of(predictions, points) for points in (measured, stance.measured))

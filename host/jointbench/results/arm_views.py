@@ -67,12 +67,12 @@ class ArmPoses:
     def points(self) -> tuple[tuple[str, Array], ...]:
         """Chosen points of the workspace, else the tip of each branch: name and way, shape (n_poses, 3)."""
         if self.workspace is not None and self.workspace.points:
-            found: list[tuple[str, Array]] = []
+            points: list[tuple[str, Array]] = []
             for point in self.workspace.points:
                 frame = self.robot.frame(point.link)
                 local = np.array(frame.origin) + np.array(frame.rotation) @ point.offset
-                found.append((point.link, self.placed(frame.joint, local[None])[:, 0]))
-            return tuple(found)
+                points.append((point.link, self.placed(frame.joint, local[None])[:, 0]))
+            return tuple(points)
         return tuple((self.robot.joints[i].link.name, self._tip(i)) for i in self._last)
 
     def placed(self, joint: int, local: Array) -> Array:
@@ -166,11 +166,11 @@ def _draw_workspace(axes: Axes, poses: ArmPoses, flat: list[int]) -> None:
 
 def _outlines(ends: Array, robot: Robot) -> list[Array]:
     """Outline of each capsule in a view, shape (n, 2), of its axis' ends there, shape (n_capsules, 2, 2)."""
-    found: list[Array] = []
+    outlines: list[Array] = []
     for (start, end), capsule in zip(ends, robot.capsules, strict=True):
         along = end - start
         turn = np.arctan2(along[1], along[0])
         far = end + capsule.radius * np.column_stack([np.cos(turn + _ARC), np.sin(turn + _ARC)])
         near = start - capsule.radius * np.column_stack([np.cos(turn + _ARC), np.sin(turn + _ARC)])
-        found.append(np.concatenate([far, near]))
-    return found
+        outlines.append(np.concatenate([far, near]))
+    return outlines

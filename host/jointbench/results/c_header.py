@@ -177,20 +177,20 @@ def _memory_tables(memory: ModelMemory | None, name: str) -> list[str]:
 def _compensation_code(robot: Robot, parameters: Array, name: str) -> str:
     lines: list[str] = []
     values = iter(parameters.tolist())
-    for each in robot.compensations:
-        own = [repr(next(values) + 0.0) for _ in each.parameters]
-        j = robot.joint_index(each.joints[0])
-        match each.kind:
+    for compensation in robot.compensations:
+        own = [repr(next(values) + 0.0) for _ in compensation.parameters]
+        j = robot.joint_index(compensation.joints[0])
+        match compensation.kind:
             case "spring":
                 torque = "{} * q[{j}] + {}".format(*own, j=j)
             case "sine_spring":
                 torque = "{} * {n}_SIN(q[{j}]) + {} * {n}_COS(q[{j}])".format(*own, j=j, n=name.upper())
             case _:
                 raise FitError(
-                    f"compensation {each.name!r} of robot {robot.name!r} is a Python function, which cannot be "
+                    f"compensation {compensation.name!r} of robot {robot.name!r} is a Python function, which cannot be "
                     f"written in C; fit with springs alone, or predict with Predictor"
                 )
-        lines.append(f"    tau[{j}] += ({name}_real)({torque}); /* {_words(each.name)} */\n")
+        lines.append(f"    tau[{j}] += ({name}_real)({torque}); /* {_words(compensation.name)} */\n")
     return "".join(lines)
 
 
@@ -210,7 +210,7 @@ def _checked(robot: Robot, predict: Predictor, *, in_time: bool) -> dict[str, st
     q = q + home
     if in_time:
         q, dq, ddq = _motion(rng, home, reach, robot)
-    tau = np.array([predict(*each) for each in zip(q, dq, ddq, strict=True)])
+    tau = np.array([predict(*state) for state in zip(q, dq, ddq, strict=True)])
     rows = np.stack([q, dq, ddq, tau], axis=1).reshape(len(q), -1)
     return {"n_checked": str(len(q)), "checked": _braces(rows)}
 

@@ -102,16 +102,16 @@ def _refuse_existing(path: Path) -> None:
 def _named(path: Path, to: str | None) -> str:
     known = "; ".join(f"{name} ({ending})" for name, (ending, _) in FORMATS.items())
     by_ending = {ending: name for name, (ending, _) in FORMATS.items()}
-    told = by_ending.get(path.suffix.lower())
-    if to is None and told is None:
+    by_name = by_ending.get(path.suffix.lower())
+    if to is None and by_name is None:
         raise FitError(f"{path}: its ending tells no format; give one of {known}")
-    name = to or str(told)
+    name = to or str(by_name)
     if name not in FORMATS:
         raise FitError(f"format {to!r} is not known; the formats are {known}")
-    if told not in (None, name):
+    if by_name not in (None, name):
         raise FitError(
-            f"{path}: its ending is that of {told}, and the format is to be {name}; name it "
-            f"{path.with_suffix(FORMATS[name][0]).name}, or take format {told}"
+            f"{path}: its ending is that of {by_name}, and the format is to be {name}; name it "
+            f"{path.with_suffix(FORMATS[name][0]).name}, or take format {by_name}"
         )
     return name
 

@@ -188,7 +188,7 @@ def about_text(about: About) -> str:
     filters = about.board_filters
     plain = vars(about) | {
         "columns": columns,
-        "board_filters": None if filters is None else [vars(each) for each in filters],
+        "board_filters": None if filters is None else [vars(item) for item in filters],
     }
     return json.dumps({"format": FORMAT, "version": VERSION, **plain}, ensure_ascii=False)
 
@@ -212,7 +212,7 @@ def read_about(text: str | bytes, name: str) -> About:
                 "release that wrote it"
             )
         filters = values.pop("board_filters")
-        columns = [Column(**(each | {"place": tuple(each["place"])})) for each in values.pop("columns")]
+        columns = [Column(**(column | {"place": tuple(column["place"])})) for column in values.pop("columns")]
         names = {key: tuple(values.pop(key)) for key in ("joint_names", "foot_names", "warnings")}
         return About(
             columns=tuple(columns),

@@ -33,10 +33,10 @@ def torque_units(robot: Robot) -> str:
 def parameter_unit(robot: Robot, name: str) -> str:
     """Unit of a full parameter such as "j2.Izz", "j3.coulomb", "wrist.viscous" or "elbow_spring.stiffness"."""
     owner, _, quantity = name.rpartition(".")
-    for each in robot.compensations:
-        if each.name == owner:
-            at = robot.independent_joints[robot.joint_index(each.joints[0])].kind
-            return "SI" if each.kind == "own" else _OF_COMPENSATION[at][quantity]
+    for compensation in robot.compensations:
+        if compensation.name == owner:
+            at = robot.independent_joints[robot.joint_index(compensation.joints[0])].kind
+            return "SI" if compensation.kind == "own" else _OF_COMPENSATION[at][quantity]
     kind = robot.independent_joints[robot.joint_index(owner)].kind if owner in robot.joint_names else "revolute"
     return _OF_DRIVE[kind].get(quantity) or _OF_LINK.get(quantity, "kg·m²")
 

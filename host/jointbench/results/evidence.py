@@ -84,15 +84,15 @@ class Evidence:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences that a careful reader must know before the numbers."""
-        found = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
+        warnings = [f"{name}: {warning}" for name, run in self.runs for warning in run.warnings]
         own = [run for run in fitted_runs(self.model) if run["sha256"] == self.fit_run.sha256]
         if any(list(run.get("edits", ())) != list(self.fit_run.edits) for run in own):
-            found.append("The fit run was edited after the model was fitted to it: fit it again.")
+            warnings.append("The fit run was edited after the model was fitted to it: fit it again.")
         if not self.held_out:
-            found.append("Fit and verification share samples: the errors say nothing about other motions.")
+            warnings.append("Fit and verification share samples: the errors say nothing about other motions.")
         if self.model.physical_verdict.is_refused:
-            found.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
-        return (*found, *self.model.robot.warnings)
+            warnings.append(f"Physically possible parameters: {self.model.physical_verdict.reason}.")
+        return (*warnings, *self.model.robot.warnings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +205,8 @@ def _settings_flags(model: Model) -> Iterator[str]:
     used = [FitSettings.from_dict(entry["settings"]) for entry in entries]
     own = [FitSettings.from_dict(entry.get("recorded", {}).get("fit", {})) for entry in entries]
     for name in ("cutoff_Hz", "torque", "position", "interval"):
-        value, *others = (getattr(settings, name) for settings in used)
-        if all(other == value for other in others) and any(getattr(settings, name) != value for settings in own):
+        value, *values = (getattr(settings, name) for settings in used)
+        if all(another == value for another in values) and any(getattr(settings, name) != value for settings in own):
             items = value if isinstance(value, tuple) else (value,)
             yield f" --{name.replace('_', '-')} {','.join(str(item) for item in items)}"
 
@@ -247,12 +247,12 @@ def _plain(values: Mapping[str, Any], skip: tuple[str, ...] = (), deep: bool = F
 
 def _boards(boards: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return what the boards said of themselves: once where all say the same, else by joint."""
-    told: dict[str, dict[str, str]] = {}
+    entries: dict[str, dict[str, str]] = {}
     for board in boards:
         for key, text in _plain(board, skip=("joint", "node")):
-            told.setdefault(key, {})[str(board["joint"])] = text
+            entries.setdefault(key, {})[str(board["joint"])] = text
     rows: list[tuple[str, str]] = []
-    for key, by_joint in told.items():
+    for key, by_joint in entries.items():
         same = len(set(by_joint.values())) == 1 and len(by_joint) == len(boards) > 1
         listed = ", ".join(f"{joint} {text}" for joint, text in by_joint.items())
         rows.append((f"boards, {key}", next(iter(by_joint.values())) if same else listed))

@@ -64,8 +64,13 @@ def plain_tables(robot: Robot, full: FullModel | None, model: Model | None) -> d
             "gravity_m_s2": robot.gravity,
             "joints": [_joint(robot, joint) for joint in robot.joints],
             "compensations": [
-                {"name": each.name, "kind": each.kind, "joints": each.joints, "parameters": each.parameters}
-                for each in robot.compensations
+                {
+                    "name": compensation.name,
+                    "kind": compensation.kind,
+                    "joints": compensation.joints,
+                    "parameters": compensation.parameters,
+                }
+                for compensation in robot.compensations
             ],
         },
     }

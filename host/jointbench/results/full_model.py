@@ -107,13 +107,13 @@ class FullModel:
             FitError: the model is too far from everything that is physically possible.
             NumericalError: the search for what is possible ends without an answer.
         """
-        found = model.physical.require()
-        drives = found.drive_parameters
+        physical = model.physical.require()
+        drives = physical.drive_parameters
         if model.friction is not None:
             lawful = [name in model.friction.replaced for name in drive_parameter_names(model.robot)]
             drives = np.where(lawful, np.nan, drives)
         return FullModel(
-            model.robot, found.standard_parameters, drives, model, found.verdict, found.compensation_parameters
+            model.robot, physical.standard_parameters, drives, model, physical.verdict, physical.compensation_parameters
         )
 
     @property
@@ -179,9 +179,10 @@ class FullModel:
         """Parameters that files of links, Coulomb and viscous friction leave out."""
         known = dict(zip(compensation_parameter_names(self.robot), self.compensation_parameters.tolist(), strict=True))
         beside = tuple(
-            f"compensation {each.name} ({each.kind}) at {', '.join(each.joints)} with "
-            f"{_values({name: known[f'{each.name}.{name}'] for name in each.parameters})} [SI]: its torque is not here"
-            for each in self.robot.compensations
+            f"compensation {compensation.name} ({compensation.kind}) at {', '.join(compensation.joints)} with "
+            f"{_values({name: known[f'{compensation.name}.{name}'] for name in compensation.parameters})} [SI]: "
+            f"its torque is not here"
+            for compensation in self.robot.compensations
         )
         beside += (self.without_memory,) if self.without_memory else ()
         if self.friction is None:
@@ -201,15 +202,15 @@ class FullModel:
         Raises:
             FitError: a rotor's inertia or a friction is below zero.
         """
-        terms, known, found = DriveTerms.of(self.robot), self._known, list[SharedMotor]()
+        terms, known, shared = DriveTerms.of(self.robot), self._known, list[SharedMotor]()
         of_joints = {f"{name}.coulomb" for name in self.robot.joint_names}
         for column, name in enumerate(self._names):
             if name.endswith(".coulomb") and name not in of_joints:
                 entry = int(np.flatnonzero(terms.column[terms.rubbing] == column)[0])
                 motor = name.removesuffix(".coulomb")
                 values = (known.get(f"{motor}.{quantity}") for quantity in _MAGNITUDES)
-                found.append(SharedMotor(motor, terms.speeds[:, entry], *values))
-        return tuple(found)
+                shared.append(SharedMotor(motor, terms.speeds[:, entry], *values))
+        return tuple(shared)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:

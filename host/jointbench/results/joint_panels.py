@@ -230,7 +230,7 @@ def _mark(axes: Axes, which: str, most: int, unit: str) -> None:
     """Put at most so many round values along a logarithmic axis, the last with its unit."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    values = next((found for steps in _STEPS if len(found := _round(low, high, steps)) <= most), _decades(low, high))
+    values = next((ticks for steps in _STEPS if len(ticks := _round(low, high, steps)) <= most), _decades(low, high))
     labels = [f"{value:g}".replace("-", "−") for value in values]
     axis.set_ticks(values, [*labels[:-1], f"{labels[-1]} {unit}".rstrip()] if labels else labels)
     axis.set_minor_locator(NullLocator())
@@ -277,24 +277,24 @@ def friction_curves(model: Model, run: Run) -> tuple[FrictionCurve, ...]:
     """Return the curves of the joints that have friction of their own and move in a run, filtered as for the fit."""
     settings = dataclasses.replace(model.settings, interval=None)
     rows = observe(run, model.base.robot, model.base, settings)
-    found: list[FrictionCurve] = []
+    curves: list[FrictionCurve] = []
     for joint in joints_with_friction(model.base):
         data = friction_left([rows], model.base, model.parameters, joint)
         if data.n_rows >= _FEWEST:
             assert data.load is not None
             load = float(np.median(np.abs(data.load)))
-            found.append(_curve(model, joint, load, data.velocity, data.torque))
-    return tuple(found)
+            curves.append(_curve(model, joint, load, data.velocity, data.torque))
+    return tuple(curves)
 
 
-def _curve(model: Model, joint: str, load: float, velocity: Array, left: Array) -> FrictionCurve:
+def _curve(model: Model, joint: str, load: float, velocity: Array, friction: Array) -> FrictionCurve:
     one_way = np.linspace(float(np.abs(velocity).min()), float(np.abs(velocity).max()), _POINTS)
     sides = [side * one_way[::side] for side in (-1, 1) if (side * velocity > 0.0).any()]
     speed = np.concatenate(sides)
     laws = model.friction
     has_law = laws is not None and joint in laws.laws.laws
     torque, sigma = _of_law(model, joint, speed, load) if has_law else _plain(model, joint, speed)
-    classes, shown = _in_classes(velocity, left)
+    classes, shown = _in_classes(velocity, friction)
     return FrictionCurve(
         joint=joint,
         law=laws.laws.laws[joint].name if laws is not None and has_law else _PLAIN,
@@ -340,14 +340,14 @@ def _sigma(jacobian: Array, covariance: Array) -> Array:
     return np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", jacobian, covariance, jacobian), 0.0))
 
 
-def _in_classes(velocity: Array, left: Array) -> tuple[Array, Array]:
+def _in_classes(velocity: Array, friction: Array) -> tuple[Array, Array]:
     """Median speed of each class that has rows enough, and the tenths and median of the torque there."""
     fastest = float(np.abs(velocity).max())
     edges = np.linspace(-fastest, fastest, _CLASSES + 1)[1:-1]
     of_row = np.digitize(velocity, edges)
     classes = [of_row == k for k in range(_CLASSES) if np.count_nonzero(of_row == k) >= _FEWEST]
-    speed = np.array([np.median(velocity[each]) for each in classes])
-    shown = [np.quantile(left[each], (0.1, 0.5, 0.9)) for each in classes]
+    speed = np.array([np.median(velocity[rows]) for rows in classes])
+    shown = [np.quantile(friction[rows], (0.1, 0.5, 0.9)) for rows in classes]
     return speed, np.array(shown).reshape(-1, 3).T
 
 

@@ -375,8 +375,12 @@ def _attachments(path: Path) -> dict[str, str]:
 
     try:
         with regular_file(path).open("rb") as file:
-            found = make_reader(file).iter_attachments()
-            return {each.name: each.data.decode() for each in found if each.media_type.startswith(("text/", "applic"))}
+            attachments = make_reader(file).iter_attachments()
+            return {
+                attachment.name: attachment.data.decode()
+                for attachment in attachments
+                if attachment.media_type.startswith(("text/", "applic"))
+            }
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}") from error
     except _damages() as error:

@@ -72,8 +72,8 @@ def _base(model: FullModel) -> list[str]:
 
 
 def _children(model: FullModel, parent: int) -> list[str]:
-    found = (i for i, joint in enumerate(model.robot.joints) if joint.parent == parent)
-    return [line for i in found for line in _body(model, i)]
+    children = (i for i, joint in enumerate(model.robot.joints) if joint.parent == parent)
+    return [line for i in children for line in _body(model, i)]
 
 
 def _body(model: FullModel, index: int) -> list[str]:

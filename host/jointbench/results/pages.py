@@ -204,17 +204,17 @@ def trace_panels(evidence: ComparisonEvidence) -> tuple[Panel, ...]:
 
 def difference_panels(evidence: ComparisonEvidence) -> tuple[Panel, ...]:
     """Return the differences in σ of the parameters that both models tell, by the joint or coupling they belong to."""
-    found = evidence.comparison
-    told = [k for k in range(len(found.names)) if np.isfinite(found.sigma[k])]
-    owners = dict.fromkeys(found.names[k].rpartition(".")[0] for k in told)
-    reach = max([4.0, *(1.3 * abs(float(found.in_sigma[k])) for k in told)])
+    comparison = evidence.comparison
+    judged = [k for k in range(len(comparison.names)) if np.isfinite(comparison.sigma[k])]
+    owners = dict.fromkeys(comparison.names[k].rpartition(".")[0] for k in judged)
+    reach = max([4.0, *(1.3 * abs(float(comparison.in_sigma[k])) for k in judged)])
     panels: list[Panel] = []
     with panel_style():
         for number, owner in enumerate(owners):
-            mine = [k for k in told if found.names[k].rpartition(".")[0] == owner]
-            differ = np.array([found.names[k] in found.different for k in mine], dtype=np.bool_)
-            names = tuple(found.names[k].rpartition(".")[2] for k in mine)
-            figure = difference_panel(names, np.array([found.in_sigma[k] for k in mine]), differ, reach)
+            mine = [k for k in judged if comparison.names[k].rpartition(".")[0] == owner]
+            differ = np.array([comparison.names[k] in comparison.different for k in mine], dtype=np.bool_)
+            names = tuple(comparison.names[k].rpartition(".")[2] for k in mine)
+            figure = difference_panel(names, np.array([comparison.in_sigma[k] for k in mine]), differ, reach)
             count = int(differ.sum())
             note = f"{count} of {len(mine)} differ" if count else f"none of {len(mine)} differs"
             panels.append(panel_of(figure, f"difference-{number}", owner, note, "B less A in σ of the difference"))
@@ -258,15 +258,15 @@ def comparison_html(evidence: ComparisonEvidence) -> str:
 
 def comparison_content(evidence: ComparisonEvidence) -> ComparisonContent:
     """Return everything the report says, in words, finished numbers and pictures."""
-    found, (a, b) = evidence.comparison, evidence.models
-    pairs = {name: _pair(evidence, k) for k, name in enumerate(found.names)}
-    owners = dict.fromkeys(name.rpartition(".")[0] for name in found.names)
+    comparison, (a, b) = evidence.comparison, evidence.models
+    pairs = {name: _pair(evidence, k) for k, name in enumerate(comparison.names)}
+    owners = dict.fromkeys(name.rpartition(".")[0] for name in comparison.names)
     robots = dict.fromkeys(model.robot.name for model in (a, b))
     return ComparisonContent(
         robot=" and ".join(robots),
-        answer=found.answer,
-        mark=_MARKS[found.answer],
-        sentence=typeset(f"{_LEADS[found.answer]}: {found.reason}."),
+        answer=comparison.answer,
+        mark=_MARKS[comparison.answer],
+        sentence=typeset(f"{_LEADS[comparison.answer]}: {comparison.reason}."),
         a=str(evidence.places[0]),
         b=str(evidence.places[1]),
         warnings=_warnings(evidence),
@@ -275,7 +275,7 @@ def comparison_content(evidence: ComparisonEvidence) -> ComparisonContent:
         torque_unit=torque_units(a.robot),
         torques=_torques(evidence),
         traces=trace_panels(evidence),
-        different=tuple(pairs[name] for name in found.different),
+        different=tuple(pairs[name] for name in comparison.different),
         groups=tuple(
             (owner, tuple(pair for name, pair in pairs.items() if name.rpartition(".")[0] == owner)) for owner in owners
         ),
@@ -286,18 +286,21 @@ def comparison_content(evidence: ComparisonEvidence) -> ComparisonContent:
 
 
 def _pair(evidence: ComparisonEvidence, k: int) -> ParameterPair:
-    found, name = evidence.comparison, evidence.comparison.names[k]
-    values = [value_and_sigma(*map(float, each)) for each in zip(found.values[:, k], found.sigmas[:, k], strict=True)]
-    told = bool(np.isfinite(found.sigma[k]))
-    difference = value_and_sigma(float(found.difference[k]), float(found.sigma[k]))
+    comparison, name = evidence.comparison, evidence.comparison.names[k]
+    values = [
+        value_and_sigma(*map(float, pair))
+        for pair in zip(comparison.values[:, k], comparison.sigmas[:, k], strict=True)
+    ]
+    is_told = bool(np.isfinite(comparison.sigma[k]))
+    difference = value_and_sigma(float(comparison.difference[k]), float(comparison.sigma[k]))
     return ParameterPair(
         name=name,
         unit=_unit(evidence.models[0], name),
         a=_with_sigma(values[0]),
         b=_with_sigma(values[1]),
         difference=_with_sigma(difference),
-        in_sigma=fixed(float(found.in_sigma[k]), 1) if told else NOT_A_NUMBER,
-        told="differs" if name in found.different else "alike" if told else _UNTOLD,
+        in_sigma=fixed(float(comparison.in_sigma[k]), 1) if is_told else NOT_A_NUMBER,
+        told="differs" if name in comparison.different else "alike" if is_told else _UNTOLD,
     )
 
 
@@ -313,14 +316,14 @@ def _with_sigma(pair: tuple[str, str]) -> str:
 
 
 def _facts(evidence: ComparisonEvidence) -> tuple[Fact, ...]:
-    found, torque = evidence.comparison, evidence.comparison.torques["all"]
-    told = int(np.isfinite(found.sigma).sum())
+    comparison, torque = evidence.comparison, evidence.comparison.torques["all"]
+    n_told = int(np.isfinite(comparison.sigma).sum())
     share = np.divide(torque.rms, torque.torque, out=np.zeros_like(torque.rms), where=torque.torque > 0.0)
     worst = int(np.argmax(share))
     return (
-        Fact(f"{len(found.different)} of {told}", "parameters differ beyond their error bars"),
-        Fact(percent(float(share[worst])), f"largest difference of torque ({found.joint_names[worst]})"),
-        Fact(f"{found.p_value:.2g}".replace("-", "−").replace("nan", NOT_A_NUMBER), "p: how likely by chance"),
+        Fact(f"{len(comparison.different)} of {n_told}", "parameters differ beyond their error bars"),
+        Fact(percent(float(share[worst])), f"largest difference of torque ({comparison.joint_names[worst]})"),
+        Fact(f"{comparison.p_value:.2g}".replace("-", "−").replace("nan", NOT_A_NUMBER), "p: how likely by chance"),
     )
 
 
@@ -359,21 +362,23 @@ def _fit_rms(model: Model) -> list[str]:
 
 
 def _torques(evidence: ComparisonEvidence) -> tuple[TorquePair, ...]:
-    found = evidence.comparison
+    comparison = evidence.comparison
     rms = [_fit_rms(model.coulomb_viscous) for model in evidence.models]
-    torque = column(found.torques["all"].torque.tolist())
+    torque = column(comparison.torques["all"].torque.tolist())
     return tuple(
         TorquePair(
             name=name,
             fits=(rms[0][joint], rms[1][joint]),
             torque=torque[joint],
             differences=tuple(
-                _with_sigma(value_and_sigma(float(each.rms[joint]), float(each.sigma[joint])))
-                for each in found.torques.values()
+                _with_sigma(value_and_sigma(float(difference.rms[joint]), float(difference.sigma[joint])))
+                for difference in comparison.torques.values()
             ),
-            at_most=percent(float(found.at_most[joint])) if np.isfinite(found.at_most[joint]) else "not known",
+            at_most=percent(float(comparison.at_most[joint]))
+            if np.isfinite(comparison.at_most[joint])
+            else "not known",
         )
-        for joint, name in enumerate(found.joint_names)
+        for joint, name in enumerate(comparison.joint_names)
     )
 
 

@@ -203,10 +203,10 @@ def stance_figure(stance: Stance, measured: Array, models: Sequence[PressureMode
         errors.set_title(
             f"error of {name}, of what was estimated  [mm]", loc="left", fontsize=9, color=PALETTE.muted, pad=2
         )
-        for each in (axes, errors):
-            mark_time(each, time)
-            if each is not errors or axis == 0:
-                each.set_xticklabels([])
+        for panel in (axes, errors):
+            mark_time(panel, time)
+            if panel is not errors or axis == 0:
+                panel.set_xticklabels([])
     top += 3.0 * _TIME_HEIGHT
     within = rows(top + 0.35, height - _FOOT) | {"left": 0.14}
     below = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.5), wspace=0.25, **within)
@@ -242,10 +242,10 @@ def _draw_sole(
     axes: Axes, corners: Array, measured: Array, shown: NDArray[np.bool_], predicted: Array, colour: str
 ) -> None:
     """The sole from above, forward up, with the paths of both points; left of the robot is left of the picture."""
-    left, forward = _MM * corners[:, 1], _MM * corners[:, 0]
-    axes.fill(left, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
-    axes.fill(left, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
-    axes.plot(left, forward, "o", color=PALETTE.muted, markersize=4)
+    sideways, forward = _MM * corners[:, 1], _MM * corners[:, 0]
+    axes.fill(sideways, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
+    axes.fill(sideways, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
+    axes.plot(sideways, forward, "o", color=PALETTE.muted, markersize=4)
     around = _MM * measured[ConvexHull(measured).vertices]
     axes.fill(around[:, 1], around[:, 0], facecolor=PALETTE.measured, alpha=0.1, linewidth=0)
     axes.plot(_MM * measured[shown, 1], _MM * measured[shown, 0], color=PALETTE.measured, linewidth=2.6, alpha=0.4)

@@ -193,7 +193,7 @@ class SupportEvidence:
     def answer(self) -> str:
         """Sentence on how it stands."""
         support = self.support
-        lengthwise, sideways = (f"{1e3 * each:g}" for each in support.margin)
+        lengthwise, sideways = (f"{1e3 * margin:g}" for margin in support.margin)
         return (
             f"in balance on {support.foot}: the predicted zero-moment point stays {1e3 * support.distance:.0f} mm from "
             f"the sole's edge, margins of {lengthwise} and {sideways} mm kept; friction needed {support.friction:.2f}, "

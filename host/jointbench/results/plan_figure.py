@@ -35,10 +35,10 @@ _SHORT = 4
 def draw_sole(axes: Axes, evidence: SupportEvidence) -> None:
     """The sole from above, forward up and left to the left, with the margin and the predicted zero-moment point."""
     sole, points = evidence.balance.foot, _MM * evidence.balance.points
-    forward, left = _MM * sole.points.T
-    axes.fill(left, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
-    axes.fill(left, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
-    axes.plot(left, forward, "o", color=PALETTE.muted, markersize=4)
+    forward, sideways = _MM * sole.points.T
+    axes.fill(sideways, forward, facecolor=PALETTE.rule, alpha=0.18, linewidth=0)
+    axes.fill(sideways, forward, fill=False, edgecolor=PALETTE.rule, linewidth=1.0)
+    axes.plot(sideways, forward, "o", color=PALETTE.muted, markersize=4)
     room = _MM * (sole_half_lengths(sole) - evidence.support.margin)
     inside = Rectangle((-room[1], -room[0]), 2.0 * room[1], 2.0 * room[0], fill=False, edgecolor=PALETTE.limit)
     inside.set_linestyle((0, (4, 3)))
@@ -49,7 +49,7 @@ def draw_sole(axes: Axes, evidence: SupportEvidence) -> None:
     axes.invert_xaxis()
     axes.grid(visible=False)
     axes.tick_params(labelsize=8)
-    axes.set_xticks([left.max(), 0.0, left.min()])
+    axes.set_xticks([sideways.max(), 0.0, sideways.min()])
     axes.set_yticks([forward.min(), 0.0, forward.max()])
     axes.set_xlabel("left, mm of the sole's middle", color=PALETTE.muted, fontsize=9, labelpad=2)
 
@@ -114,15 +114,15 @@ def plan_figure(evidence: PlanEvidence) -> Figure:
         1, 4, left=0.055, right=0.985, top=(_FOOT - 0.95) / height, bottom=0.68 / height, wspace=0.26,
         width_ratios=(1.0, 1.5, 1.6, 1.6),
     )  # fmt: skip
-    told = figure.add_subplot(below[0]), figure.add_subplot(below[1])
+    panels = figure.add_subplot(below[0]), figure.add_subplot(below[1])
     if evidence.support is None:
-        _draw_singular_values(told[0], evidence)
-        _draw_weak(told[1], evidence)
+        _draw_singular_values(panels[0], evidence)
+        _draw_weak(panels[1], evidence)
     else:
-        draw_sole(told[0], evidence.support)
-        _title(told[0], "zero-moment point")
-        draw_foreseen(told[1], evidence.support)
-        _title(told[1], "what the foot tells")
+        draw_sole(panels[0], evidence.support)
+        _title(panels[0], "zero-moment point")
+        draw_foreseen(panels[1], evidence.support)
+        _title(panels[1], "what the foot tells")
     poses = _poses(evidence)
     for place, view, name in ((2, SIDE, "from the side"), (3, TOP, "from above")):
         axes = figure.add_subplot(below[place])
@@ -241,15 +241,19 @@ def _draw_weak(axes: Axes, evidence: PlanEvidence) -> None:
     relative = weak.judged_by == "relative_sigma"
     _title(axes, f"poorly excited: {len(weak.parameters)} of {weak.n_parameters} parameters")
     shown = weak.parameters[:_MOST_WEAK]
-    values = [100.0 * (each.relative_sigma or 0.0) if relative else each.inflation for each in shown]
+    values = [100.0 * (parameter.relative_sigma or 0.0) if relative else parameter.inflation for parameter in shown]
     limit = 100.0 * weak.limit if relative else weak.limit
     axes.barh(np.arange(len(shown)), values, color=PALETTE.predicted, alpha=0.75, height=0.22)
     axes.axvline(limit, color=PALETTE.limit, linewidth=1.0, dashes=(4, 3))
     axes.set_xscale("log")
     axes.set_xlim(0.5 * limit, max([20.0 * limit, *(2.0 * value for value in values)]))
     axes.set_ylim(_MOST_WEAK - 0.6, -0.8)
-    for place, each in enumerate(shown):
-        text = f"{each.name}, like {' and '.join(each.confused_with)}" if each.confused_with else each.name
+    for place, parameter in enumerate(shown):
+        text = (
+            f"{parameter.name}, like {' and '.join(parameter.confused_with)}"
+            if parameter.confused_with
+            else parameter.name
+        )
         axes.annotate(
             _cut(text, 38), (0.0, place), xytext=(6, 4), xycoords=("axes fraction", "data"),
             textcoords="offset points", fontsize=8, va="bottom",

@@ -81,10 +81,10 @@ def _move(
     positions = robot.all_positions(np.column_stack(own))
     for index, joint in enumerate(robot.joints):
         known = np.isfinite(positions[:, index])
-        found = tree.get_joint_by_name(joint.name)
-        if found is None or not known.any():
+        entry = tree.get_joint_by_name(joint.name)
+        if entry is None or not known.any():
             continue
-        columns = found.compute_transform_columns(positions[known, index].tolist(), clamp=False)
+        columns = entry.compute_transform_columns(positions[known, index].tolist(), clamp=False)
         recording.send_columns(f"transforms/{joint.name}", [rr.TimeColumn(TIMELINE, duration=time[known])], columns)
 
 

@@ -81,10 +81,10 @@ def moving_urdf(robot: Robot) -> str:
     base = base_name(robot)
     capsules = robot.capsules or _sticks(robot)
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f"<robot{attributes(name=robot.name)}>"]
-    lines += _link(base, [each for each in capsules if each.joint < 0])
+    lines += _link(base, [capsule for capsule in capsules if capsule.joint < 0])
     for index, joint in enumerate(robot.joints):
         carrier = robot.joints[joint.parent].link.name if joint.parent >= 0 else base
-        lines += _link(joint.link.name, [each for each in capsules if each.joint == index])
+        lines += _link(joint.link.name, [capsule for capsule in capsules if capsule.joint == index])
         lines += _joint(robot, joint, carrier)
     return "\n".join([*lines, "</robot>", ""])
 

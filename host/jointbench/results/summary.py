@@ -308,13 +308,17 @@ def _outliers(model: Model) -> str:
     """Return how many samples the averages over periods left out, joint by joint."""
     names, n = model.robot.joint_names, model.robot.n_joints
     counts = model.outliers.tolist()
-    found = [
+    outliers = [
         f"{name} {what} {count}"
         for what, part in (("position", counts[:n]), ("torque", counts[n:]))
         for name, count in zip(names, part, strict=True)
         if count
     ]
-    return f"Samples left out of the average over periods: {', '.join(found)}." if found else "No sample was left out."
+    return (
+        f"Samples left out of the average over periods: {', '.join(outliers)}."
+        if outliers
+        else "No sample was left out."
+    )
 
 
 def _as_sentence(text: str) -> str:

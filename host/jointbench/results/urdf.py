@@ -62,7 +62,7 @@ def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayL
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (_POSES, ours.n_joints))
     rotations, origins = forward_kinematics(ours, q)
     others, places = forward_kinematics(theirs, (q + shift)[:, coordinates])
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     for joint, i, k in zip(theirs.joints, range(theirs.n_links), order, strict=True):
         back = rotations[:, k].transpose(0, 2, 1)
         turns, arms = back @ others[:, i], np.einsum("kab,kb->ka", back, places[:, i] - origins[:, k])
@@ -72,8 +72,8 @@ def links_in_frames_of(theirs: Robot, model: FullModel, file: str, zeros: ArrayL
                 f"give the URDF of the robot that was identified, with the same base frame, and its "
                 f"zeros where they are others"
             )
-        found[joint.link.name] = _seen_from(model.links[k], turns[0], arms[0])
-    return found
+        links[joint.link.name] = _seen_from(model.links[k], turns[0], arms[0])
+    return links
 
 
 def _order(theirs: tuple[Joint, ...], ours: tuple[Joint, ...]) -> list[int]:
