@@ -203,7 +203,7 @@ def test_a_board_with_two_motors_is_known_by_either_node(tmp_path: Path) -> None
     for nodes in ((4, 5), (5, 4), (4,), (5,)):
         config = read_config(files, None, *nodes)
         assert (config["node"], config["partner"]) == (4, partner)
-    with pytest.raises(FlashError, match="is of node 4 and 5, this board is node 6"):
+    with pytest.raises(FlashError, match="belongs to node 4 and 5, and this board is node 6"):
         read_config(files, None, 4, 6)
 
 
@@ -216,7 +216,7 @@ def test_a_board_with_two_motors_is_known_by_either_node(tmp_path: Path) -> None
         ('{"facts": {"current.scale": 1.5}}', "fact 'current.scale' is 1.5, and the firmware would stop at it"),
         ('{"facts": {"current.scale": "5"}}', "fact 'current.scale' is '5', and the firmware would stop at it"),
         ('{"facts": {"current.scale": 4294967296}}', "fact 'current.scale' is 4294967296, and"),
-        ('{"node": "4"}', "its config.json is of node '4', this board is node 4"),
+        ('{"node": "4"}', "its config.json belongs to node '4', and this board is node 4"),
         ('{"facts": {"motor.colour": 1}}', "fact 'motor.colour' is none of this firmware's, which would stop at it"),
         ('{"facts": {"limit.current": 1}}', "fact 'limit.current' is none of"),  # a register, but none of a board's own
         ('{"node": 4, "partner": {"node": 5, "facts": {"limit.current": 1}}}', "fact 'limit.current' is none of"),

@@ -76,7 +76,7 @@ def test_a_motor_that_turns_the_other_way() -> None:
 
 @pytest.mark.parametrize("period", [1.0, 0.01, 20.001])
 def test_a_period_that_is_no_whole_number_of_steps(period: float) -> None:
-    with pytest.raises(ExcitationError, match=r"no whole number of knot steps of 0\.032 s; the nearest that is: "):
+    with pytest.raises(ExcitationError, match=r"not a whole number of knot steps of 0\.032 s; the nearest that is: "):
         trajectory_knots(Sine(0.5, period), ARM, ARM_FACTS)
 
 

@@ -204,8 +204,8 @@ DAMAGE: list[tuple[Basis, dict[str, Any], str]] = [
     (BASES[0], {"family": None}, "the stored excitation has no 'family'; it was not written by to_dict"),
     (BASES[0], {"period_s": "long"}, "the stored excitation is damaged: could not convert string to float"),
     (BASES[0], {"period_s": -1.0}, "the stored excitation is damaged: period = -1 s must be a positive number"),
-    (BASES[0], {"sine": [[1.0, 2.0]]}, "center (6,), sine (1, 2) and cosine (6, 5) should be"),
-    (BASES[0], {"harmonics": [1, 2]}, "center (6,), sine (6, 5) and cosine (6, 5) should be"),
+    (BASES[0], {"sine": [[1.0, 2.0]]}, "center (6,), sine (1, 2) and cosine (6, 5) must be"),
+    (BASES[0], {"harmonics": [1, 2]}, "center (6,), sine (6, 5) and cosine (6, 5) must be"),
     (BASES[0], {"sine": [[1.0] * 5] * 6}, "damaged: its series is not at rest where a period begins"),
     (BASES[0], {"sine": [[float("nan")] * 5] * 6}, "sine holds a value that is no finite number"),
     (
