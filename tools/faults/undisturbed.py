@@ -14,7 +14,8 @@ from typing import Any
 import jointbench
 from hil_tests.flash_helpers import FailingFiles
 from jointbench.bench.flash import update
-from jointbench.recording import FRAMES, Recorder, read_provenance, read_records, record_file
+from jointbench.recording import FRAMES, Recorder, read_provenance, read_records
+from jointbench.recording import recorder as recorder_module
 from jointwire import FrameReader, MessageType, decode_frame
 from tools.faults.commands import COMMANDS, Store, forked_bench, in_child, one_board, typed
 from tools.faults.disk import WriteLog, contents
@@ -126,8 +127,8 @@ def _record_anew(store: Store, place: Path) -> int:
     provenance = read_provenance(store.run)
     provenance = {name: value for name, value in provenance.items() if name not in ("version", "jointbench")}
     records = list(read_records((store.run / FRAMES).read_bytes(), []))
-    record_file.time = SimpleNamespace(monotonic=lambda: 1e-6 * _RECEIVED[1])  # type: ignore[assignment]
-    record_file.threading = SimpleNamespace(Thread=_NoThread)  # type: ignore[assignment]
+    recorder_module.time = SimpleNamespace(monotonic=lambda: 1e-6 * _RECEIVED[1])  # type: ignore[assignment]
+    recorder_module.threading = SimpleNamespace(Thread=_NoThread)  # type: ignore[assignment]
     _RECEIVED[:] = [0, records[0].time_us]
     with Recorder(place / "runs" / "run", provenance) as recorder:
         reader = FrameReader()

@@ -19,7 +19,8 @@ from jointbench.bench.fault.faults import DIRECTIONS
 from jointbench.bench.fault.kinds import KINDS
 from jointbench.bench.gate import Gate
 from jointbench.files import keep_earlier, write_file
-from jointbench.recording import FRAMES, create_run_directory, record_file
+from jointbench.recording import FRAMES, create_run_directory
+from jointbench.recording import recorder as recorder_module
 from jointbench.stopping import SafeInterrupt
 from jointbench.testing.requirements import load
 from jointwire import State, Trip
@@ -519,7 +520,7 @@ def test_a_recording_that_is_seldom_synced_loses_more(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed.disk_log.cache_clear()
-    monkeypatch.setattr(record_file, "_FSYNC_S", 0.2)
+    monkeypatch.setattr(recorder_module, "_FSYNC_S", 0.2)
     verdicts = [replace(verdict, missed="") for verdict in cuts(store, tmp_path, "record")]
     undisturbed.disk_log.cache_clear()
     assert not next(check for check in kill_checks(verdicts) if check.name == "kills.lost").ok

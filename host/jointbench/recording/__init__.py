@@ -1,14 +1,13 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
 from jointbench.recording.contents import injected_faults, read_contents
-from jointbench.recording.decode import decode_recording
+from jointbench.recording.decode import Record, RecordKind, decode_recording, read_records, scan_records
 from jointbench.recording.doctor import Diagnosis, Finding, examine
 from jointbench.recording.import_csv import import_csv, mapping_and_folder
 from jointbench.recording.log_table import is_bag, open_parquet, read_csv_table
 from jointbench.recording.mapping import LogFile, mapping_names
 from jointbench.recording.proposal import propose_mapping
-from jointbench.recording.record_file import Record, RecordKind, RecordWriter, read_records, scan_records
-from jointbench.recording.recorder import Recorder, new_run_path, record
+from jointbench.recording.recorder import Recorder, RecordWriter, new_run_path, record
 from jointbench.recording.run import Run, accept, boards_of, open_run, save_samples
 from jointbench.recording.run_directory import (
     CONVERTED,

@@ -13,7 +13,7 @@ import numpy as np
 from jointbench.bench import JointSettings, Ledger, Tally, board_ratios, butterworth_registers, motor_settings
 from jointbench.files import bytes_of, json_values
 from jointbench.model import Drive, Robot
-from jointbench.recording.record_file import Damage, Record, RecordKind, scan_records
+from jointbench.recording.decode import Damage, Record, RecordKind, scan_records
 from jointbench.recording.run_directory import EVENTS
 from jointbench.recording.timeline import BoardFacts
 from jointwire import BY_NAME, FrameError, decode_frame

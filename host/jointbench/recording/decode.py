@@ -1,20 +1,27 @@
-"""Decoding of recorded bytes to each board's samples, still in raw counts on the board's own ticks."""
+"""frames.bin: records around the boards' bytes unaltered, and their samples in raw counts on the boards' own ticks.
+
+A record is a 18-byte header `<IIQBB` and its payload: payload length, CRC-32 of all the rest (the length included),
+host time [µs], node of the port, kind. A file that ends in the middle of a record is readable up to it.
+"""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import compress, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.bench import DEFAULT_LOSS_LIMIT, FOOT_CHANNELS, Ledger, Tally
-from jointbench.memory_mapping import map_file
+from jointbench.memory_mapping import FileBytes, map_file, release_pages
 from jointbench.recording.board_record import BoardRecord, ClockNotes, LateSample, Ticks, TrackSpool
-from jointbench.recording.record_file import Record, RecordKind, read_records
 from jointwire import (
     CHANNEL_BY_NAME,
     Blocks,
@@ -26,6 +33,119 @@ from jointwire import (
     decode_samples,
     decode_stream,
 )
+
+_HEADER = struct.Struct("<IIQBB")
+_CHECKED = struct.Struct("<IQBB")  # the header without its CRC
+_NEXT_SIZE = 1 << 16  # bytes of a payload; a frame has some 1100, and noise is cut into pieces as it is read
+_PASSED = 1 << 22  # bytes of a mapped file that may stay in memory behind the reader
+
+
+class RecordKind(IntEnum):
+    """Kinds of payloads."""
+
+    FRAME = 0  # one frame as received, still COBS-encoded, without its delimiter
+    NOISE = 1  # bytes that were no frame
+    REST = 2  # bytes after the last delimiter, when listening ended
+
+
+_KINDS = frozenset(RecordKind)
+
+
+class Record(NamedTuple):
+    """One record: when the host's clock received what from which board's port."""
+
+    time_us: int
+    node: int
+    kind: RecordKind
+    payload: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes it takes in the file."""
+        return _HEADER.size + len(self.payload)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Bytes of a frames.bin that hold no record this release can read.
+
+    Attributes:
+        start, end: the bytes, from `start` up to but without `end`.
+        torn: whether the file ends with them, as after a crash while recording.
+        kind: of a whole record whose kind is unknown here, None for bytes that are no record at all.
+    """
+
+    start: int
+    end: int
+    torn: bool = False
+    kind: int | None = None
+
+    def __str__(self) -> str:
+        if self.torn:
+            return (
+                f"frames.bin ends in the middle of a record: its last {self.end - self.start} bytes (from byte "
+                f"{self.start}) are left out, as after a crash while recording"
+            )
+        if self.kind is not None:
+            return f"frames.bin: record at byte {self.start} is of kind {self.kind}, which this release cannot read"
+        return f"frames.bin: bytes {self.start} to {self.end - 1} are damaged and are left out"
+
+
+def encode_record(record: Record) -> bytes:
+    """Bytes of a record."""
+    size = len(record.payload)
+    crc = zlib.crc32(_CHECKED.pack(size, record.time_us, record.node, record.kind))
+    crc = zlib.crc32(record.payload, crc)
+    return _HEADER.pack(size, crc, record.time_us, record.node, record.kind) + record.payload
+
+
+def scan_records(data: FileBytes) -> Iterator[Record | Damage]:
+    """Records of a file's bytes and what stands between them, in order; together they are the whole file.
+
+    Of a mapped file (`map_file`) pages are let go of as they are passed. After damage, of a length too, reading goes
+    on at the next record whose CRC holds; one of more than `_NEXT_SIZE` bytes is not looked for, or damage in a file of
+    an hour would be looked through for minutes.
+    """
+    position = passed = 0
+    while position < len(data):
+        if position - passed > _PASSED:
+            release_pages(data)
+            passed = position
+        end = _end_of_record(data, position)
+        if end is None:
+            following = next((p for p in range(position + 1, len(data)) if _end_of_record(data, p, _NEXT_SIZE)), None)
+            yield Damage(position, len(data) if following is None else following, torn=following is None)
+            position = len(data) if following is None else following
+            continue
+        _, _, time_us, node, kind = _HEADER.unpack_from(data, position)
+        if kind in _KINDS:
+            yield Record(time_us, node, RecordKind(kind), data[position + _HEADER.size : end])
+        else:
+            yield Damage(position, end, kind=kind)
+        position = end
+
+
+def read_records(data: FileBytes, warnings: list[str]) -> Iterator[Record]:
+    """Records of a file's bytes, in order; what cannot be read is named in `warnings` and nothing is guessed."""
+    for found in scan_records(data):
+        if isinstance(found, Record):
+            yield found
+        else:
+            warnings.append(str(found))
+
+
+def _end_of_record(data: FileBytes, position: int, most: int = 1 << 32) -> int | None:
+    """Return where the record at this byte ends, None if there is no whole one of at most that size whose CRC holds."""
+    body = position + _HEADER.size
+    if body > len(data):
+        return None
+    size, crc, time_us, node, kind = _HEADER.unpack_from(data, position)
+    end = body + size
+    if end > len(data) or size > most:
+        return None
+    payload = memoryview(data)[body:end]
+    return end if zlib.crc32(payload, zlib.crc32(_CHECKED.pack(size, time_us, node, kind))) == crc else None
+
 
 _AGES = {"bridge_torque": "torque_age", **dict.fromkeys(FOOT_CHANNELS, "force_age")}
 _TOGETHER = 2048

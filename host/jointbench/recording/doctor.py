@@ -15,7 +15,7 @@ from jointbench.bench import DEFAULT_LOSS_LIMIT, Ledger
 from jointbench.errors import JointbenchError, RunError
 from jointbench.files import bytes_of, json_values, text_of
 from jointbench.recording.contents import Contents, disagreements, injected_faults, read_contents
-from jointbench.recording.record_file import RecordKind
+from jointbench.recording.decode import RecordKind
 from jointbench.recording.run import Run, boards_of, read_run
 from jointbench.recording.run_directory import (
     EVENTS,

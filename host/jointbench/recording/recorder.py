@@ -2,28 +2,138 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import os
 import re
 import shutil
+import threading
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jointbench.bench import DEFAULT_LOSS_LIMIT, Bench, Facts, Ledger, ProgressCallback, Tally
 from jointbench.errors import RunError, StopAsked
 from jointbench.excitation import Excitation
 from jointbench.recording.board_record import ClockNotes, clocks_of
-from jointbench.recording.record_file import Record, RecordKind, RecordWriter
+from jointbench.recording.decode import Record, RecordKind, encode_record
 from jointbench.recording.run import Run, open_run
 from jointbench.recording.run_directory import EVENTS, FRAMES, RESULT, SCHEMA, common_ticks, create_run_directory
 from jointbench.recording.seal import write_result
 from jointbench.stopping import SafeInterrupt, why_ended
 from jointwire import Chunk, Frame, schema_text
 
+if TYPE_CHECKING:
+    from _hashlib import HASH
+
 _MOST_UNCOUNTED = 256  # records; one by one, after each wait, they cost as much again
+_FSYNC_S = 0.05  # with the time that a disk takes, less than 100 ms of the wall clock are lost when the power fails
+
+
+class RecordWriter:
+    """Appends records to a file, each handed to the operating system at once: a killed process loses none of them.
+
+    Attributes:
+        sha256: of everything written.
+    """
+
+    def __init__(self, path: Path, *beside: int) -> None:
+        """Create the file, or go on with the empty one that is there.
+
+        Args:
+            path: of the file.
+            beside: descriptors of files that shall be on the disk as soon as it is.
+        """
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._sync = _DiskSync(*beside, self._descriptor)
+        self._size = 0
+        self._closed = False
+        self.sha256: HASH = hashlib.sha256()
+
+    def write(self, *records: Record) -> None:
+        """Append records, all of them or none.
+
+        Raises:
+            OSError: the file takes no more; it ends as it did before.
+        """
+        self._sync.raise_error()
+        data = b"".join(map(encode_record, records))
+        try:
+            written = os.write(self._descriptor, data)
+            while written < len(data):  # a disk that is nearly full takes a part, and refuses the rest with the reason
+                written += os.write(self._descriptor, data[written:])
+        except OSError:
+            with contextlib.suppress(OSError):  # the reader copes with a torn record where not even this is possible
+                os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(data)
+        self.sha256.update(data)
+        self._sync.when_due()  # with what was just written: before the next block comes, it is on the disk
+
+    def close(self) -> None:
+        """Write everything to the disk; closing twice is harmless.
+
+        Raises:
+            OSError: the disk does not take it; the file is closed all the same.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._sync.finish()
+        finally:
+            os.close(self._descriptor)
+
+
+class _DiskSync:
+    """Has files written to the disk many times a second, in a thread: a slow disk must not keep the boards waiting."""
+
+    def __init__(self, *descriptors: int) -> None:
+        self._descriptors = descriptors
+        self._thread: threading.Thread | None = None
+        self._started_s = time.monotonic()
+        self._error: OSError | None = None
+
+    def when_due(self) -> None:
+        """Start writing, if that is due and the last time has ended."""
+        now_s = time.monotonic()
+        if now_s - self._started_s < _FSYNC_S or (self._thread and self._thread.is_alive()):
+            return
+        self._started_s = now_s
+        self._thread = threading.Thread(target=self._write, name="disk sync")
+        self._thread.start()
+
+    def raise_error(self) -> None:
+        """Say what went wrong the last time.
+
+        Raises:
+            OSError: the disk did not take what it was given.
+        """
+        if self._error:
+            raise self._error
+
+    def finish(self) -> None:
+        """Write what is left and wait for it.
+
+        Raises:
+            OSError: the disk does not take it.
+        """
+        if self._thread:
+            self._thread.join()
+        self._write()
+        self.raise_error()
+
+    def _write(self) -> None:
+        try:
+            for descriptor in self._descriptors:
+                os.fsync(descriptor)
+        except OSError as error:
+            self._error = error
 
 
 class Recorder:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jointbench.errors import FileError, FitError
+from jointbench.errors import FileError, FileNotWritten, FitError
 from jointbench.files import foreign_code, toml_values, write_file
 from jointbench.model import split_reference
 from jointbench.recording import (
@@ -75,7 +75,8 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
         What was written: the file, and with CSV the one that describes its columns.
 
     Raises:
-        FitError: no such format, the file's ending is another one's, or a file exists already.
+        FitError: no such format, or the file's ending is another one's.
+        FileNotWritten: a file exists already.
         MissingExtra: the format needs a package that is not installed.
         RunError: the run cannot be opened.
     """
@@ -96,7 +97,7 @@ def convert(run: Run | str | os.PathLike[str], path: str | Path, to: str | None 
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise FitError(f"{path} exists; a file is never overwritten, name another")
+        raise FileNotWritten(f"{path} exists; a file is never overwritten, name another")
 
 
 def _named(path: Path, to: str | None) -> str:

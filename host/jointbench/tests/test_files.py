@@ -29,8 +29,7 @@ OTHERS = {
     "bench/flash/board_files.py": "the file system of an emulated board, cut off at any write by tests of its own",
     "bench/flash/image.py": "a folder of the compiler, and the first content of an emulated board's file system",
     "bench/monitor/server.py": "who serves a bench now: for this user alone, and of no use after a restart",
-    "recording/record_file.py": "frames, appended as they come",
-    "recording/recorder.py": "events, appended as they come",
+    "recording/recorder.py": "frames and events, appended as they come",
     "testing/report.py": "copies of logs that are kept where they were",
 }
 _MODE = re.compile(r"[wax][bt]?\+?|r[bt]?\+|[bt][wax]")

@@ -18,7 +18,7 @@ from jointbench.errors import RunError
 from jointbench.model import Robot, load_robot
 from jointbench.recording import Diagnosis, Finding, Recorder, Samples, examine, open_run, save_samples
 from jointbench.recording.contents import disagreements
-from jointbench.recording.record_file import read_records
+from jointbench.recording.decode import read_records
 from jointbench.recording.run import boards_of
 from jointbench.recording.timeline import RESIDUAL_LIMIT_US
 from jointbench.tests.bench.simulated_board import SimulatedBoard

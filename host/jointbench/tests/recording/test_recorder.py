@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from jointbench.bench import Ledger
 from jointbench.errors import RunError
-from jointbench.recording import Recorder, open_run, record_file
-from jointbench.recording.record_file import (
+from jointbench.recording import Recorder, RecordWriter, open_run
+from jointbench.recording import recorder as recorder_module
+from jointbench.recording.decode import (
     Damage,
     Record,
     RecordKind,
-    RecordWriter,
     encode_record,
     read_records,
     scan_records,
@@ -291,7 +291,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteLog:
             log.barriers.append(dict(kept))
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(record_file, "_FSYNC_S", 0.0)
+    monkeypatch.setattr(recorder_module, "_FSYNC_S", 0.0)
     streams = boards(N_BOARDS)
     with Recorder(tmp_path / "run", provenance(streams)) as recorder:
         chunk = recorder.chunk
@@ -348,7 +348,7 @@ def test_whatever_the_disk_has_can_be_read(log: WriteLog, tmp_path: Path, seed: 
 def test_a_block_is_on_the_disk_before_the_next_one_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of boards that send one each 64 ms a power cut takes the newest, never two."""
     now_s, kept, fsync = [0.0], [0], os.fsync
-    monkeypatch.setattr(record_file, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(recorder_module, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
 
     def noted(descriptor: int) -> None:
         size = os.fstat(descriptor).st_size
@@ -370,4 +370,4 @@ def test_a_block_is_on_the_disk_before_the_next_one_comes(tmp_path: Path, monkey
 
 def test_the_disk_is_asked_soon_enough() -> None:
     """Half of the 100 ms that may be lost; the other half is the disk's."""
-    assert record_file._FSYNC_S <= 0.05
+    assert recorder_module._FSYNC_S <= 0.05

@@ -17,7 +17,7 @@ from jointbench.bench import Ledger
 from jointbench.errors import RunError, ShapeError
 from jointbench.model import load_robot
 from jointbench.recording import Recorder, examine, new_run_path, open_run, save_samples
-from jointbench.recording.record_file import Record, RecordKind, encode_record, read_records
+from jointbench.recording.decode import Record, RecordKind, encode_record, read_records
 from jointbench.recording.samples import Samples
 from jointbench.signals import BoardFilter
 from jointbench.tests.recording import simulated_run

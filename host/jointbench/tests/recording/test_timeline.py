@@ -424,7 +424,7 @@ def _of_schema(path: Path, text: str) -> None:
 
     from cobs import cobs
 
-    from jointbench.recording.record_file import RecordKind, encode_record, read_records
+    from jointbench.recording.decode import RecordKind, encode_record, read_records
 
     frames = b""
     for each in read_records((path / "frames.bin").read_bytes(), []):

@@ -18,7 +18,7 @@ from rerun.chunk import RrdReader
 from rosbags.highlevel import AnyReader
 
 from jointbench.cli.main import main
-from jointbench.errors import FileError, FitError, MissingExtra
+from jointbench.errors import FileError, FileNotWritten, FitError, MissingExtra
 from jointbench.model import library_names, load_robot
 from jointbench.model.kinematics import forward_kinematics
 from jointbench.recording import Run, Samples, open_run, save_samples
@@ -199,7 +199,7 @@ def test_a_file_that_is_not_there_is_called_so(tmp_path: Path, capsys: pytest.Ca
 
 def test_nothing_is_written_over_or_left_half_done(runs: dict[str, Run], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("mine")
-    with pytest.raises(FitError, match="exists; a file is never overwritten"):
+    with pytest.raises(FileNotWritten, match="exists; a file is never overwritten"):
         convert(runs["recorded"], tmp_path / "a.csv")
     with pytest.raises(FitError, match=r"its ending tells no format; give one of mcap \(.mcap\); parquet"):
         convert(runs["recorded"], tmp_path / "a.xlsx")
@@ -208,7 +208,7 @@ def test_nothing_is_written_over_or_left_half_done(runs: dict[str, Run], tmp_pat
     with pytest.raises(FitError, match=r"b\.csv: its ending is that of csv, .* is to be mcap; name it b\.mcap, or"):
         convert(runs["recorded"], tmp_path / "b.csv", "mcap")
     (tmp_path / "b.csv-metadata.json").write_text("mine")
-    with pytest.raises(FitError, match=r"b\.csv-metadata\.json exists; a file"):
+    with pytest.raises(FileNotWritten, match=r"b\.csv-metadata\.json exists; a file"):
         convert(runs["recorded"], tmp_path / "b.csv")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "a.csv": "mine", "b.csv-metadata.json": "mine",
