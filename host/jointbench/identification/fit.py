@@ -200,14 +200,10 @@ def _predict(
 
     A joint is judged where its torque says something, if it does in any recording.
     """
-    measured = [(observations, observations.measured(base)) for observations in recordings]
-    rows = [part for _, part in measured]
-    if isinstance(friction, ModelMemory):
-        rows = [friction.predicted(part, observations) for observations, part in measured]
-    elif friction is not None:
-        rows = [friction.predicted(part, observations, parameters) for observations, part in measured]
-    if friction is not None:
-        parameters = np.ones(1)
+    rows = [
+        predicted_rows(observations.measured(base), observations, parameters, friction) for observations in recordings
+    ]
+    row_parameters = parameters if friction is None else np.ones(1)
     modelled = base.robot.modelled
     n = len(modelled)
     moving, everywhere, white, free = ErrorSums(n), ErrorSums(n), WhitenessSums(n), 0
@@ -215,13 +211,31 @@ def _predict(
     for observations, part in zip(recordings, rows, strict=True):
         joints, start = observations.information.informative | silent, free
         for block in part.blocks():
-            predicted, used = block.predict(parameters), block.used & joints
+            predicted, used = block.predict(row_parameters), block.used & joints
             complete = block.complete[:, None] & modelled & joints
             moving.add(block.torque, predicted, used, block.complete)
             everywhere.add(block.torque, predicted, complete, block.complete)
             white.add(start + block.start, block.torque - predicted, used)
             free = start + block.stop + 1  # a gap before the next recording
     return _Prediction(rows, moving.result(), everywhere.result(), white.result())
+
+
+def predicted_rows(
+    rows: Rows, observations: Observations, parameters: Array, friction: ModelFriction | ModelMemory | None
+) -> Rows:
+    """Return rows that predict torque: with friction laws or memory, one column whose parameter is 1.
+
+    Args:
+        rows: with the regressor of the base parameters.
+        observations: of the same recording.
+        parameters: base parameters, shape (rank,).
+        friction: beside them, or None.
+    """
+    if friction is None:
+        return rows
+    if isinstance(friction, ModelMemory):
+        return friction.predicted(rows, observations)
+    return friction.predicted(rows, observations, parameters)
 
 
 def _root_mean_square(noise: Array) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jointbench.arrays import Array
 from jointbench.errors import FitError
+from jointbench.identification.fit import predicted_rows
 from jointbench.identification.judgement import (
     InformationSums,
     TorqueError,
@@ -25,8 +26,7 @@ from jointbench.identification.judgement import (
     torque_error,
 )
 from jointbench.identification.model import Model
-from jointbench.identification.observations import Observations, observe
-from jointbench.identification.rows import Rows
+from jointbench.identification.observations import observe
 from jointbench.identification.settings import FitSettings, provenance
 from jointbench.identification.whiteness import Whiteness, whiteness
 from jointbench.recording import Run
@@ -142,10 +142,12 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
     measured, predicted, plain = np.zeros((3, *shape))
     moving, complete = np.zeros(shape, dtype=np.bool_), np.zeros(rows.n_rows, dtype=np.bool_)
     sums = InformationSums(rows.n_joints)
-    modelled, values = _predicted(model, rows)
-    for block in modelled.blocks():
+    friction = model.memory or model.friction
+    predicting = predicted_rows(rows, rows, model.parameters, friction)
+    parameters = model.parameters if friction is None else np.ones(1)
+    for block in predicting.blocks():
         part = slice(block.start, block.stop)
-        measured[part], predicted[part] = block.torque, block.predict(values)
+        measured[part], predicted[part] = block.torque, block.predict(parameters)
         moving[part], complete[part] = block.used, block.complete
         sums.add(block.start, block.torque, block.used)
     for block in rows.blocks() if model.memory is not None else ():
@@ -173,12 +175,3 @@ def validate(model: Model, run: Run, *, settings: FitSettings | None = None) -> 
         reasons=information.reasons(model.robot, rows.settings.torque),
         provenance=provenance(run),
     )
-
-
-def _predicted(model: Model, rows: Observations) -> tuple[Rows, Array]:
-    """Rows and the parameters that predict their torque."""
-    if model.memory is not None:
-        return model.memory.predicted(rows, rows), np.ones(1)
-    if model.friction is not None:
-        return model.friction.predicted(rows, rows, model.parameters), np.ones(1)
-    return rows, model.parameters
