@@ -256,7 +256,7 @@ def sealed_json(values: Mapping[str, Any]) -> str:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a text ends as `sealed_json` ends one, changed or not."""
+    """Return whether a text ends as `sealed_json` ends one, changed or not."""
     seal = _SEAL.search(text)
     return seal is not None and ("digest" in seal["name"] or len(seal["digest"]) == hashlib.sha256().digest_size * 2)
 

@@ -41,7 +41,7 @@ WAY = 0.05  # [rad], of either arm
 def main(live: str, directory: str, seconds: str) -> None:
     """Record a wave of every joint, and print the time it took and what was lost of it."""
     repeats = math.ceil(float(seconds) / PERIOD_S)
-    with ready_bench(live) as bench:
+    with ready_bench(Path(live)) as bench:
         recorder = Recorder(Path(directory), bench.provenance(repeats=repeats))
         began, used = time.monotonic(), time.process_time()
         ledger = bench.play(wave(bench, WAY, PERIOD_S), repeats, recorder)

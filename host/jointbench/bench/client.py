@@ -94,7 +94,7 @@ RegisterName = Literal[
 
 
 class Answer(NamedTuple, Generic[Body]):
-    """What a board answered.
+    """Answer of a board to a request.
 
     Attributes:
         received_us: when, by the host's clock.

@@ -369,7 +369,7 @@ def _one_for_each(columns: list[ColumnName], n: int) -> tuple[list[ColumnName], 
 
 
 def _by_count(table: CsvColumns, n: int) -> tuple[list[ColumnSet], list[ColumnName]]:
-    """Without a header: blocks of one column for each joint, after a column of times where one is left over."""
+    """Assign columns without a header: blocks of one column a joint, after a column of times where one is left over."""
     width = len(table.names)
     nothing = ColumnName("", "unknown", (), None, None, None, False, False, False)
     first = width % n

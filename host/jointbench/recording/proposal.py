@@ -37,7 +37,7 @@ _EVEN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class TimeGuess:
-    """When the rows were sampled.
+    """Times of the rows, as a log's columns suggest them.
 
     Attributes:
         entries: of the mapping.

@@ -82,7 +82,7 @@ FOLDER = "requirements"
 
 
 class Measured(Protocol):
-    """What the fixture `measured` gives."""
+    """Interface of the fixture `measured`."""
 
     def __call__(self, id: str, value: Any, unit: str | None = None) -> None:
         """Hold what was measured, one number or many, against the requirement of this id, and note it.

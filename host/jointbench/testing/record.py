@@ -17,7 +17,7 @@ _FACTS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 
 @dataclass(frozen=True)
 class Record:
-    """What became of one test.
+    """Outcome of one test, with all that was noted.
 
     Attributes:
         test: its node id.
@@ -53,7 +53,7 @@ class Record:
 
     @property
     def is_bad(self) -> bool:
-        """Whether it failed, or could not be run."""
+        """True if the test failed, or could not be run."""
         return self.outcome in ("failed", "error")
 
 
@@ -169,7 +169,7 @@ def _outcome(telling: pytest.TestReport | None) -> Outcome:
 
 
 def _noted(told: Mapping[str, str], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What was noted, as fields of a record: lists do not change once it is made."""
+    """Return the notes as fields of a record: lists do not change once it is made."""
     needs = tuple(each for each in told.get("needs", "").split(", ") if each)
     values: dict[str, Any] = {"tier": told.get("tier", ""), "needs": needs} | dict(facts)
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

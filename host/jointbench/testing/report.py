@@ -200,14 +200,14 @@ class RunReport:
         return self._config.stash[SESSION].options
 
     def again(self, test: str = "") -> str:
-        """What to type to run a test again, or all of it."""
+        """Return the command that runs a test again, or all of them."""
         options, told = self._options, self._config.option
         template, require = told.jointbench_again, told.jointbench_require or ""
         return again(template, test, self._bench_name, options.seed, options.port, require)
 
     @property
     def _bench_name(self) -> str:
-        """As it was typed; by its file's name where it was the setting's."""
+        """Name of the bench as it was typed, or its file's name where the setting named it."""
         return self._config.option.jointbench_bench or self._options.bench.stem
 
     @pytest.hookimpl(wrapper=True)
@@ -273,7 +273,7 @@ class RunReport:
             tell(self.missing)
 
     def _summary(self, exit_code: int) -> Summary:
-        """What the run came to. Only now is imported what that takes."""
+        """Return the summary of the run; what that takes is imported only now."""
         from jointbench.testing.summary import Summary, versions
 
         benches = [record.bench for record in self.records if record.bench]

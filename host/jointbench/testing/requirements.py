@@ -44,7 +44,7 @@ class Requirement:
 
     @property
     def is_statement(self) -> bool:
-        """Whether it says something without a number: there is nothing to hold a value against."""
+        """True of a requirement without a number: there is nothing to hold a value against."""
         return self.limit is None
 
     def check(self, value: float) -> Check:
@@ -75,7 +75,7 @@ class Requirement:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in a word or two: "<= 20 µs", or "holds"."""
+        """Allowed values, in a word or two: "<= 20 µs", or "holds"."""
         return self.relation if self.limit is None else f"{self.relation} {self.limit:.12g} {self.unit}"
 
 

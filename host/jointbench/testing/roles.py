@@ -36,7 +36,7 @@ KEEP_ALIVE_US = 50_000  # well within the shortest time-out of a driven motor's 
 
 @dataclass(frozen=True)
 class Word:
-    """What a role said: when [µs], which role, at which joint's board, the word, and a value with it."""
+    """Word of a role: when [µs], which role, at which joint's board, the word, and a value with it."""
 
     time_us: int
     role: str
@@ -47,7 +47,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Played:
-    """How roles went: what each returned, by its name, and all that was said, in order."""
+    """Result of roles: the value that each returned, by its name, and all words in order."""
 
     results: Mapping[str, Any]
     words: tuple[Word, ...]
@@ -180,7 +180,7 @@ def _names(roles: Sequence[Callable[[Role], Any]]) -> list[str]:
 
 
 class _Scene:
-    """What the roles of one run share."""
+    """State that the roles of one run share."""
 
     def __init__(self, names: Sequence[str], clock: TakingTurns) -> None:
         self.names: tuple[str, ...] = tuple(names)

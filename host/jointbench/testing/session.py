@@ -38,7 +38,7 @@ def pytest_jointbench_start(  # pyright: ignore[reportUnusedParameter]
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What the command line says of the bench.
+    """Options of the command line on the bench.
 
     Attributes:
         bench: bench file.
@@ -97,7 +97,7 @@ class BenchUnderTest:
 
 @dataclass(frozen=True)
 class Broken:
-    """What broke the bench.
+    """Failure of the bench itself.
 
     Attributes:
         what: the board or the bench.
@@ -111,7 +111,7 @@ class Broken:
 
     @property
     def reason(self) -> str:
-        """Why later tests do not run."""
+        """Reason why later tests do not run."""
         return f"{self.what} is broken since {self.since}: {self.cause}"
 
 

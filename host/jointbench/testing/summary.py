@@ -59,7 +59,7 @@ class Summary:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def count(self, *outcomes: Outcome) -> int:
-        """How many tests ended so."""
+        """Return the number of tests with one of these outcomes."""
         return sum(record.outcome in outcomes for record in self.records)
 
     @property
@@ -69,7 +69,7 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether all is well: pytest and the tiers that were required say so, and something ran."""
+        """True if all is well: pytest and the required tiers say so, and something ran."""
         kept = all(value["ok"] for value in self.values)  # a fraction of -0.5 is none, though no limit is missed
         return self.exit_code == 0 and kept and all(check.ok for check in self.checks)
 
@@ -112,7 +112,7 @@ class Summary:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What a machine reads: something ran, nothing failed, the required tiers ran, every value keeps its limit."""
+        """Checks for a machine: something ran, nothing failed, the required tiers ran, every value keeps its limit."""
         checks = [
             Check("tests that ran", self.n_run, ">=", 1, "tests"),
             Check("tests that failed", self.count("failed", "error"), "==", 0, "tests"),
@@ -156,7 +156,7 @@ def _test(record: Record) -> dict[str, Any]:
 
 
 def _badness(measured: Mapping[str, Any]) -> tuple[bool, bool, float]:
-    """What orders the values of one requirement: the largest is the worst."""
+    """Return the key that orders values of one requirement: the largest is the worst."""
     value, limit = measured["value"], measured["limit"]
     if value is None or limit is None:
         return not measured["ok"], value is None, 0.0

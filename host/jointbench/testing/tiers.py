@@ -128,7 +128,7 @@ _SHOWN = 5  # skipped tests of a tier, in the summary
 
 @dataclass(frozen=True)
 class TierTally:
-    """What became of one tier's tests.
+    """Outcome of one tier's tests.
 
     Attributes:
         tier: its name.
@@ -142,7 +142,7 @@ class TierTally:
 
     @property
     def is_met(self) -> bool:
-        """Whether the tier was run as a whole."""
+        """True if the tier was run as a whole."""
         return bool(self.selected) and not self.skipped
 
     @property
@@ -153,7 +153,7 @@ class TierTally:
 
     @property
     def sentence(self) -> str:
-        """What is wrong; empty where nothing is."""
+        """Sentence on what is wrong; empty where nothing is."""
         if self.is_met:
             return ""
         if not self.selected:

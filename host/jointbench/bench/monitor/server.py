@@ -291,7 +291,7 @@ class Live(Guarded, WebSocketHandler):
             raise HTTPError(403)
 
     def check_origin(self, origin: str) -> bool:
-        """As `prepare` has found it."""
+        """Return whether the access rules allow this request."""
         return self.access.refusal(self.request) is None
 
     def open(self, *args: str, **kwargs: str) -> None:
