@@ -94,7 +94,7 @@ RegisterName = Literal[
 
 
 class Answer(NamedTuple, Generic[Body]):
-    """Answer of a board to a request.
+    """What a board answered.
 
     Attributes:
         received_us: when, by the host's clock.
