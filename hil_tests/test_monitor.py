@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from hil_tests.feed_helpers import feed_of, first
-from hil_tests.link_helpers import COBOT
-from hil_tests.monitor_helpers import (
+from hil_tests.feed_helpers import (
     ATTACHED,
     LOST,
     PATIENCE_MS,
     WATCHING,
     Monitor,
+    feed_of,
+    first,
     monitor,
     python,
     shown,
@@ -27,6 +27,7 @@ from hil_tests.monitor_helpers import (
     wait_for_connection,
     wait_for_doing,
 )
+from hil_tests.link_helpers import COBOT
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.bench import open_feed
 from tools.browser import page_of, serious_findings

@@ -13,7 +13,7 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from hil_tests.monitor_helpers import Monitor, monitor, python
+from hil_tests.feed_helpers import Monitor, monitor, python
 from jointbench.bench.monitor.server import door
 
 BENCH = """version = 1

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hil_tests.feed_helpers import Monitor, wait_for_doing
+from hil_tests.feed_helpers import monitor as open_monitor
 from hil_tests.link_helpers import ready_bench, wave
-from hil_tests.monitor_helpers import Monitor, wait_for_doing
-from hil_tests.monitor_helpers import monitor as open_monitor
 from hil_tests.virtual_bench import virtual_bench
 from jointbench.checks import Check, Result
 from jointbench.cli.console import Console, table
