@@ -56,7 +56,7 @@ def ripple(bench: Bench) -> Wave:
 
 
 @contextmanager
-def ready_bench(live: Path) -> Iterator[Bench]:
+def ready_bench(live: Path | str) -> Iterator[Bench]:
     """The bench of a live bench file, configured and at home."""
     with open_bench(live) as bench:
         get_ready(bench)
