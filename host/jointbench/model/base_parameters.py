@@ -149,10 +149,10 @@ def doubled_compensations(base: BaseParameters) -> tuple[str, ...]:
         column = base.full_names.index(name)
         leaders = [base.leading_names[row] for row in np.flatnonzero(base.grouping[:, column])]
         if not leaders:
-            sentences.append(f"{name} acts on no joint whose torque is modelled, and is not told")
+            sentences.append(f"{name} acts on no joint whose torque is modelled, so that it is unidentifiable")
         elif name not in leaders:
             sentences.append(
-                f"{name} acts as {' and '.join(leaders)} in every motion, and is told only in sum with that"
+                f"{name} acts as {' and '.join(leaders)} in every motion, and is identifiable only in sum with that"
             )
     return tuple(sentences)
 

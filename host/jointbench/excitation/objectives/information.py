@@ -257,7 +257,7 @@ class WeakParameter:
         """Description as a sentence."""
         sentence = f"σ is {self.inflation:.3g} times what it were if the others were known"
         if self.inflation > _UNIDENTIFIABLE_INFLATION:
-            sentence = "the motion tells nothing of it"
+            sentence = "unidentifiable from this motion"
         elif self.relative_sigma is not None:
             sentence = f"σ is {100.0 * self.relative_sigma:.3g} % of it"
         confused = f"; hard to tell from {' and '.join(self.confused_with)}" if self.confused_with else ""
@@ -294,7 +294,7 @@ class WeakParameters:
         inflation = f"σ at most {self.limit:g} times what it were if the others were known"
         criterion = share if self.judged_by == "relative_sigma" else inflation
         if not self.parameters:
-            return (f"all {self.n_parameters} base parameters are told ({criterion})",)
+            return (f"all {self.n_parameters} base parameters are well excited ({criterion})",)
         poorly_excited = f"{len(self.parameters)} of {self.n_parameters} base parameters are poorly excited"
         return (f"{poorly_excited} ({criterion} is not reached)", *(parameter.words for parameter in self.parameters))
 

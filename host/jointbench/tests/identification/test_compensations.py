@@ -61,7 +61,7 @@ def test_springs_are_recovered_with_honest_error_bars() -> None:
 
 
 def test_a_spring_that_gravity_hides_is_told_in_sum(model: Model) -> None:
-    assert "balancer.sine acts as j2.mcy in every motion, and is told only in sum with that" in model.notes
+    assert "balancer.sine acts as j2.mcy in every motion, and is identifiable only in sum with that" in model.notes
     with pytest.raises(FitError, match=r"no base parameter is led by 'balancer\.sine'; it is part of 'j2\.mcy"):
         model.value("balancer.sine")
 

@@ -295,9 +295,9 @@ def test_a_spring_that_does_what_gravity_does_is_told_in_sum_with_it() -> None:
     assert base.rank == plain.rank + 1
     assert base.leading_names[-1] == "shut.stiffness"
     assert doubled_compensations(base) == (
-        "balancer.sine acts as j2.mcy in every motion, and is told only in sum with that",
-        "balancer.cosine acts as j2.mcx in every motion, and is told only in sum with that",
-        "shut.preload acts as j4.offset in every motion, and is told only in sum with that",
+        "balancer.sine acts as j2.mcy in every motion, and is identifiable only in sum with that",
+        "balancer.cosine acts as j2.mcx in every motion, and is identifiable only in sum with that",
+        "shut.preload acts as j4.offset in every motion, and is identifiable only in sum with that",
     )
     words = {group.name: group for group in base.groups}
     assert words["j4.offset"].words == "torque offset of j4, plus the preload of shut"

@@ -80,7 +80,7 @@ def test_a_joint_that_does_not_move_leaves_its_friction_weak(cobot: Robot) -> No
     assert f"{len(weak.parameters)} of 58 base parameters are poorly excited" in weak.words[0]
     # A rotor inertia that is never felt does not act at all; it cannot be taken for another.
     silent = next(each for each in weak.parameters if each.name == "j5.coulomb")
-    assert silent.words == "j5.coulomb: the motion tells nothing of it"
+    assert silent.words == "j5.coulomb: unidentifiable from this motion"
 
 
 def test_inflation_is_one_over_the_sine_to_the_other_columns() -> None:
