@@ -88,6 +88,7 @@ def play_all(
     variant: Variant | None = None,
     folder: str = "",
     configure: Callable[[Bench], None] = Bench.configure,
+    before: Mapping[str, Callable[[Bench], None]] | None = None,
 ) -> Played:
     """Start the virtual bench of `bench_file` in stage.out/"bench" and play motions on it, saying a line for each.
 
@@ -101,6 +102,7 @@ def play_all(
         variant: another make of the plant; None: the plant file's.
         folder: in stage.out, for another plant than that of the stage; its bench and runs are there.
         configure: called with the connected bench; by default every board gets its usual settings.
+        before: by a motion's name, called with the bench before that one.
     """
     plant = plant or stage.plant
     stage = replace(stage, out=stage.out / folder)
@@ -124,11 +126,16 @@ def play_all(
                 )
             )
             truth = read_truth(live)
-        return Played(play_on(stage, live, motions, configure=configure), truth)
+        return Played(play_on(stage, live, motions, configure=configure, before=before), truth)
 
 
 def play_on(
-    stage: Stage, live: Path, motions: Motions, *, configure: Callable[[Bench], None] = Bench.configure
+    stage: Stage,
+    live: Path,
+    motions: Motions,
+    *,
+    configure: Callable[[Bench], None] = Bench.configure,
+    before: Mapping[str, Callable[[Bench], None]] | None = None,
 ) -> dict[str, Run]:
     """Play motions on the boards of a live bench file, as `play_all` does."""
     with ExitStack() as opened:
@@ -136,7 +143,12 @@ def play_on(
             bench = opened.enter_context(open_bench(live))
             bench.connect()
             configure(bench)
-        return {name: _play(stage, bench, name, motion, repeats) for name, (motion, repeats) in motions.items()}
+        runs: dict[str, Run] = {}
+        for name, (motion, repeats) in motions.items():
+            if before and name in before:
+                before[name](bench)
+            runs[name] = _play(stage, bench, name, motion, repeats)
+        return runs
 
 
 def _play(stage: Stage, bench: Bench, name: str, motion: Trajectory, repeats: int) -> Run:
