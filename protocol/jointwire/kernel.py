@@ -1,6 +1,6 @@
 """The decoder's loops: bytes to checked frames, and packed samples to columns. Compiled when they are first needed.
 
-They see nothing but arrays and integers and never raise: what is wrong comes back as a number that decoder.py knows the
+They see nothing but arrays and integers and never raise: what is wrong comes back as a number that framing.py has the
 words for. What follows from the definition of the wire comes in as an argument, because compiled code is kept on disk
 and would not notice a change elsewhere than in this file; only the header, frozen for ever, is written out.
 """
