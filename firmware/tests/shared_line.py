@@ -143,7 +143,7 @@ class PairLine(SharedLine):
     def __init__(self, pair: PairProcess) -> None:
         super().__init__([])
         self.pair = pair
-        self.boards = pair.motors  # type: ignore[assignment]
+        self.boards = pair.motors  # type: ignore[assignment] - motors of one process stand for boards
 
     def step(self, from_host: bytes = b"") -> None:
         """One tick: both nodes hear the host."""

@@ -127,8 +127,9 @@ def _record_anew(store: Store, place: Path) -> int:
     provenance = read_provenance(store.run)
     provenance = {name: value for name, value in provenance.items() if name not in ("version", "jointbench")}
     records = list(read_records((store.run / FRAMES).read_bytes(), []))
-    recorder_module.time = SimpleNamespace(monotonic=lambda: 1e-6 * _RECEIVED[1])  # type: ignore[assignment]
-    recorder_module.threading = SimpleNamespace(Thread=_NoThread)  # type: ignore[assignment]
+    # The recorder's modules are exchanged for a clock that stands where the recording did, and for no second thread.
+    recorder_module.time = SimpleNamespace(monotonic=lambda: 1e-6 * _RECEIVED[1])  # type: ignore[assignment] - a module
+    recorder_module.threading = SimpleNamespace(Thread=_NoThread)  # type: ignore[assignment] - a module
     _RECEIVED[:] = [0, records[0].time_us]
     with Recorder(place / "runs" / "run", provenance) as recorder:
         reader = FrameReader()
