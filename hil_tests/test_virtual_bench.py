@@ -269,13 +269,13 @@ def test_a_babbling_board_disturbs_nobody(write_bench: BenchWriter, tmp_path: Pa
 
 @pytest.mark.unix_only("it is about the process of one")
 def test_a_board_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hil_tests.virtual_bench.emulated_board._PATIENCE_MS", 500)
+    monkeypatch.setattr("hil_tests.virtual_bench.emulated_board._HANGS", 0.3)
     program = tmp_path / "hang.py"
     program.write_text("while True:\n    pass\n", encoding="utf-8")
     prepare_flash(tmp_path / "flash", {}, program)
     board = EmulatedBoard(find_interpreter(), tmp_path / "flash")
     board.send_tick(bytes(120))
-    with pytest.raises(BoardDied, match=r"no answer within 0.5 s of the wall clock: it hangs"):
+    with pytest.raises(BoardDied, match=r"no answer within 0.3 s of its processor time or 30 s without work: it hangs"):
         board.receive_tick(1)
     assert not is_running(board.pid)
     board.close()
@@ -547,9 +547,24 @@ def test_work_without_end_is_ended_by_its_own_processor_time() -> None:
         patience = Patience(pid, own=0.3, wall=60.0)
         # One thread cannot use more of a processor than passes; times are in hundredths.
         assert 0.25 < wait(patience) < 60.0
-    assert str(patience) == "0.3 s of its processor time or 60 s of the wall clock"
+    assert str(patience) == "0.3 s of its processor time or 60 s without work"
 
 
 def test_a_wait_without_end_is_ended_by_the_wall_clock() -> None:
     with started("import time; time.sleep(99)") as pid:
         assert 0.3 <= wait(Patience(pid, own=60.0, wall=0.3)) < 60.0
+
+
+def test_work_with_pauses_is_not_ended_by_the_wall_clock() -> None:
+    """As a process works that gets a processor now and then only: each pause is shorter than `wall`, all are longer."""
+    program = """
+import time
+while True:
+    until = time.process_time() + 0.02
+    while time.process_time() < until:
+        pass
+    time.sleep(0.05)
+"""
+    with started(program) as pid:
+        # 0.3 s of work at 0.02 s a round of at least 0.07 s.
+        assert wait(Patience(pid, own=0.3, wall=0.5)) > 0.9

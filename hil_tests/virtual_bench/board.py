@@ -40,31 +40,35 @@ WALL = 30.0  # [s]
 class Patience:
     """How long a process is waited for: by its own processor time, so that a busy machine does not look like a hang.
 
-    The wall clock ends it only for one that does nothing. Nothing is asked of the system before `is_over`.
+    The wall clock ends it only for one that does nothing: it counts from the last look at which the process had used
+    processor time or was waiting for a processor. Nothing is asked of the system before `is_over`.
     """
 
     def __init__(self, pid: int, own: float = OWN, wall: float = WALL) -> None:
-        """Begin to wait for process `pid`: `own` seconds of its processor time, or `wall` seconds by the wall clock."""
+        """Begin to wait for process `pid`: `own` seconds of its processor time, or `wall` idle seconds."""
         self._stat = Path("/proc", str(pid), "stat")
         self._own, self._wall = own, wall
-        self._since = time.monotonic()
-        self._before: float | None = None
+        self._idle_since = time.monotonic()
+        self._first: float | None = None
+        self._last = 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether it hangs. Processor time counts from the first time that this is asked."""
-        used = self._used()
-        if self._before is None:
-            self._before = used
-        return used - self._before > self._own or time.monotonic() - self._since > self._wall
+        used, is_runnable = self._look()
+        if self._first is None:
+            self._first = self._last = used
+        if used > self._last or is_runnable:
+            self._last, self._idle_since = used, time.monotonic()
+        return used - self._first > self._own or time.monotonic() - self._idle_since > self._wall
 
     def __str__(self) -> str:
-        return f"{self._own:g} s of its processor time or {self._wall:g} s of the wall clock"
+        return f"{self._own:g} s of its processor time or {self._wall:g} s without work"
 
-    def _used(self) -> float:
-        """Processor time [s] of all its threads (proc_pid_stat(5): utime and stime)."""
+    def _look(self) -> tuple[float, bool]:
+        """Processor time [s] of all its threads, and whether its first is runnable (proc_pid_stat(5))."""
         fields = self._stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] == "R"
 
 
 # Bench to board, little-endian, once for each of the board's motors; what `received` of the first counts, bytes from

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hil_tests.virtual_bench.board import MAX_SERIAL, TICK_OUT_SIZE, Answer, greeting, read_outputs
+from hil_tests.virtual_bench.board import MAX_SERIAL, TICK_OUT_SIZE, Answer, Patience, greeting, read_outputs
 from hil_tests.virtual_bench.errors import BoardDied, BoardStartError, InterpreterMissing, WrongInterpreter
 from jointbench.bench.flash import build_image, write_factory
 from jointbench.errors import FlashError
@@ -59,7 +59,8 @@ HEAP = {1: "192k", 2: "256k"}  # by motors: what the smallest board for them has
 _START_AGAIN = 75  # exit status of a board that wants to be reset (firmware/boot/main.py)
 _MOST_STARTS = 3  # without a tick in between
 _BANNER = "jointbench: slot "  # what a board says of its image when it starts well
-_PATIENCE_MS = 10_000  # of the wall clock, for one answer: only a board that hangs takes longer
+_HANGS = 10.0  # [s] of its processor time for one answer: only a board that hangs takes longer
+_LOOK_MS = 500  # of the wall clock between looks at whether it hangs
 _GREETING = struct.Struct("<4I")
 # The pipes arrive as standard input and output and become 3 and 4; what the board prints goes to its log.
 _AS_BOARD = 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2'
@@ -228,8 +229,11 @@ class EmulatedBoard:
 
     def _read(self, begun: bytes, size: int) -> bytes:
         """Wait for more of a message of at most `size` bytes, and return it with what had `begun`."""
-        if not self._poll.poll(_PATIENCE_MS):
-            self._die(f"no answer within {_PATIENCE_MS / 1000:g} s of the wall clock: it hangs")
+        if not self._poll.poll(_LOOK_MS):
+            patience = Patience(self.pid, own=_HANGS)
+            while not self._poll.poll(_LOOK_MS):
+                if patience.is_over:
+                    self._die(f"no answer within {patience}: it hangs")
         chunk = os.read(self._in, size - len(begun))
         if not chunk:
             raise EOFError
