@@ -153,7 +153,6 @@ class Board(Joint):
             self.safety.latched = bridges.read_break
 
 
-
 class TimerCounter:
     """A timer in encoder mode as the Hal's 16-bit count."""
 

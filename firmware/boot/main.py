@@ -103,7 +103,9 @@ def read_text(name):
 
 
 UNSIGNED = (
-    "it is not signed", "its signature is not of this board's key", "it holds modules its manifest does not name",
+    "it is not signed",
+    "its signature is not of this board's key",
+    "it holds modules its manifest does not name",
     "this board's image.key is damaged, and nothing is started without it",
 )
 

@@ -4,7 +4,6 @@ Writing checks id, access, range and state; what the tick needs in its own terms
 the tick path: big integers allocate.
 """
 
-
 from micropython import const
 
 from jointboard import rooms, bounds, sampling, tick, wire

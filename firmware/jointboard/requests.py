@@ -327,6 +327,7 @@ HANDLERS = {
     wire.MESSAGE_CONFIRM: Requests._confirm,
 }
 
+
 def _traits(kind):
     return (
         (MOTOR if kind in states.FOR_A_MOTOR else 0)

@@ -46,9 +46,7 @@ def test_a_motor_is_not_armed_while_they_are_low(board: BoardProcess, pins: int)
 
 
 @pytest.mark.parametrize(("pin", "way"), [(LOW, 2000), (HIGH, -2000)])
-def test_a_motor_leaves_the_switch_that_it_stood_at_when_it_was_armed(
-    board: BoardProcess, pin: int, way: int
-) -> None:
+def test_a_motor_leaves_the_switch_that_it_stood_at_when_it_was_armed(board: BoardProcess, pin: int, way: int) -> None:
     prepare(board, swing(amplitude=way), 2)
     board.pins = pin
     board.run(1)

@@ -12,6 +12,7 @@ from machine import Pin, mem32
 from micropython import const
 
 from drivers import rp2_chip
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rp2.asm_pio import *

@@ -1,11 +1,13 @@
 """Run directories: append-only raw frames, the reader that makes samples of them, and samples from elsewhere."""
 
+from jointbench.recording.bag_log import is_bag
 from jointbench.recording.contents import injected_faults, read_contents
+from jointbench.recording.csv_log import read_csv_table
 from jointbench.recording.decode import Record, RecordKind, decode_recording, read_records, scan_records
 from jointbench.recording.doctor import Diagnosis, Finding, examine
 from jointbench.recording.import_csv import import_csv, mapping_and_folder
-from jointbench.recording.log_table import is_bag, open_parquet, read_csv_table
 from jointbench.recording.mapping import LogFile, mapping_names
+from jointbench.recording.parquet_log import open_parquet
 from jointbench.recording.proposal import propose_mapping
 from jointbench.recording.recorder import Recorder, RecordWriter, new_run_path, record
 from jointbench.recording.run import Run, accept, boards_of, open_run, save_samples

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from jointbench.arrays import Array
 from jointbench.errors import FileError, SignalError
 from jointbench.model import Robot, model_parameter_names
-from jointbench.recording.log_table import LogTable, is_log, read_log
+from jointbench.recording.log_formats import is_log, read_log
+from jointbench.recording.log_table import LogTable
 from jointbench.recording.mapping import Channel, Mapping, read_mapping
 from jointbench.recording.recorder import new_run_path
 from jointbench.recording.run import Run, open_run, save_samples

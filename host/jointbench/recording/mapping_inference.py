@@ -12,7 +12,8 @@ import numpy as np
 
 from jointbench.arrays import Array
 from jointbench.model import Robot
-from jointbench.recording.log_columns import ColumnSet, CsvColumns
+from jointbench.recording.log_columns import ColumnSet
+from jointbench.recording.log_table import FirstRows
 from jointbench.recording.mapping import CURRENT_UNITS, POSITION_UNITS, TO_FILL_IN, TORQUE_UNITS, VELOCITY_UNITS
 
 State = Literal["read", "guessed", "to fill in"]
@@ -140,7 +141,7 @@ class Proposal:
 
 
 def columns_entries(
-    table: str, file: CsvColumns, names: tuple[str, ...], why: str, state: State = "read"
+    table: str, file: FirstRows, names: tuple[str, ...], why: str, state: State = "read"
 ) -> list[Entry]:
     """The columns of a channel, after the file they are in where there are several."""
     entry = Entry(table, "columns", list(names), why, state)

@@ -13,7 +13,9 @@ import numpy as np
 from jointbench.arrays import Array
 from jointbench.errors import FileError
 from jointbench.model import library_names, load_robot, split_reference
-from jointbench.recording.log_columns import LOOKED_AT, ColumnName, ColumnSet, CsvColumns, column_sets, look_at_log
+from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets
+from jointbench.recording.log_formats import look_at_log
+from jointbench.recording.log_table import LOOKED_AT, FirstRows
 from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, LogFile
 from jointbench.recording.mapping_inference import (
     Entry,
@@ -51,7 +53,7 @@ class TimeGuess:
 
 
 def guess_time(
-    tables: Sequence[CsvColumns], others: Sequence[Sequence[ColumnName]], period_by_motion: float | None
+    tables: Sequence[FirstRows], others: Sequence[Sequence[ColumnName]], period_by_motion: float | None
 ) -> TimeGuess:
     """Find the time.
 
@@ -79,7 +81,7 @@ def _of_motion(seen: str, period: float, column: str | None) -> TimeGuess:
     return TimeGuess((Entry("", "sample_rate_Hz", rate, why, "guessed"),), 1.0 / rate, column)
 
 
-def _of_column(table: CsvColumns, column: ColumnName, values: Array, by_motion: float | None) -> TimeGuess:
+def _of_column(table: FirstRows, column: ColumnName, values: Array, by_motion: float | None) -> TimeGuess:
     steps = np.diff(values)
     repeats = int(np.sum(steps == 0.0))
     if repeats:
@@ -197,7 +199,7 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
     )
 
 
-def _one_recording(tables: list[CsvColumns], joints: Sequence[str]) -> tuple[list[CsvColumns], list[CsvColumns]]:
+def _one_recording(tables: list[FirstRows], joints: Sequence[str]) -> tuple[list[FirstRows], list[FirstRows]]:
     """Files of one recording, and further recordings with the same columns: those where each file has all it needs."""
     if len(tables) == 1 or any(table.names != tables[0].names for table in tables):
         return _of_one_length(tables), []
@@ -209,7 +211,7 @@ def _one_recording(tables: list[CsvColumns], joints: Sequence[str]) -> tuple[lis
     return _of_one_length(tables), []
 
 
-def _of_one_length(tables: list[CsvColumns]) -> list[CsvColumns]:
+def _of_one_length(tables: list[FirstRows]) -> list[FirstRows]:
     """The files, once it is sure that their rows belong together."""
     for table in tables[1:]:
         if len(table.values) != len(tables[0].values):
@@ -221,7 +223,7 @@ def _of_one_length(tables: list[CsvColumns]) -> list[CsvColumns]:
     return tables
 
 
-def _motion(sets: list[ColumnSet], tables: list[CsvColumns], n: int) -> tuple[ColumnSet, ColumnSet | None]:
+def _motion(sets: list[ColumnSet], tables: list[FirstRows], n: int) -> tuple[ColumnSet, ColumnSet | None]:
     """Columns of position, and of velocity where there are any."""
     positions = [each for each in sets if each.quantity == "position" and each.varies]
     velocities = [each for each in sets if each.quantity == "velocity" and each.varies]
@@ -240,11 +242,11 @@ def _motion(sets: list[ColumnSet], tables: list[CsvColumns], n: int) -> tuple[Co
     return position, velocities[0] if velocities else None
 
 
-def _label(table: CsvColumns, folder: Path) -> str:
+def _label(table: FirstRows, folder: Path) -> str:
     return LogFile(os.path.relpath(table.path, folder), topic=table.topic).label
 
 
-def _file(table: CsvColumns, folder: Path) -> dict[str, str | bool]:
+def _file(table: FirstRows, folder: Path) -> dict[str, str | bool]:
     """Table [[files]] of a file."""
     entries: dict[str, str | bool] = {"path": os.path.relpath(table.path, folder)}
     if table.delimiter != ",":
@@ -254,7 +256,7 @@ def _file(table: CsvColumns, folder: Path) -> dict[str, str | bool]:
     return entries if table.has_header else entries | {"header": False}
 
 
-def _about(tables: Sequence[CsvColumns]) -> str:
+def _about(tables: Sequence[FirstRows]) -> str:
     parts: list[str] = []
     for table in tables:
         rows, columns = table.values.shape

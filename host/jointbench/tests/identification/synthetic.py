@@ -75,9 +75,16 @@ def excitation(robot: Robot, seed: int, basis: Basis = FOURIER) -> Excitation:
 
 
 def synthetic_run(
-    robot: Robot, *, motion_seed: int, noise_seed: int, repeats: int = 2, noise: float = CURRENT_NOISE_A,
-    counts_per_turn: float | None = COUNTS_PER_JOINT_TURN, full_parameters: Array | None = None,
-    board_filter: BoardFilter = FILTER, basis: Basis = FOURIER,
+    robot: Robot,
+    *,
+    motion_seed: int,
+    noise_seed: int,
+    repeats: int = 2,
+    noise: float = CURRENT_NOISE_A,
+    counts_per_turn: float | None = COUNTS_PER_JOINT_TURN,
+    full_parameters: Array | None = None,
+    board_filter: BoardFilter = FILTER,
+    basis: Basis = FOURIER,
 ) -> Run:
     """A motion played `repeats` times; None for `counts_per_turn` is an encoder without quantisation."""
     plan = excitation(robot, motion_seed, basis)
@@ -101,7 +108,12 @@ def synthetic_run(
 
 
 def run_of(
-    robot: Robot, position: Array, torque: Array, *, plan: Excitation | None, repeats: int,
+    robot: Robot,
+    position: Array,
+    torque: Array,
+    *,
+    plan: Excitation | None,
+    repeats: int,
     board_filter: BoardFilter = FILTER,
 ) -> Run:
     n = len(position)

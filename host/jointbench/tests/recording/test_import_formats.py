@@ -19,8 +19,8 @@ from jointbench.cli.main import main
 from jointbench.errors import FileError, MissingExtra
 from jointbench.model import load_robot
 from jointbench.recording import import_csv
-from jointbench.recording.log_table import read_parquet_table
 from jointbench.recording.mapping import LogFile
+from jointbench.recording.parquet_log import read_parquet_table
 
 ROWS = 200
 JOINTS = load_robot("cobot6").joint_names

@@ -1,0 +1,51 @@
+"""Formats of logs: which reader reads what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jointbench.recording.bag_log import first_messages, is_bag, read_bag_table
+from jointbench.recording.csv_log import look_at_csv, read_csv_table
+from jointbench.recording.log_table import LOOKED_AT, FirstRows, LogTable, whole_rows
+from jointbench.recording.mapping import LogFile
+from jointbench.recording.parquet_log import PARQUET, first_rows, read_parquet_table
+
+
+def is_log(path: Path) -> bool:
+    """Return whether it is one log rather than a folder of them."""
+    return path.is_file() or is_bag(path)
+
+
+def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
+    """Read some columns of a log.
+
+    Args:
+        path: of the file, or of a rosbag2's folder.
+        file: how it is written.
+        wanted: names of the columns.
+
+    Raises:
+        FileError: it is missing or damaged, lacks the topic or a column, or a value is no number.
+        MissingExtra: its format needs a package that is not installed.
+    """
+    if is_bag(path):
+        return read_bag_table(path, file, wanted)
+    read = read_parquet_table if path.suffix.lower() in PARQUET else read_csv_table
+    return read(path, file, wanted)
+
+
+def look_at_log(path: Path) -> FirstRows:
+    """Look at the first rows of a log, whatever its format.
+
+    Raises:
+        FileError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
+        MissingExtra: its format needs a package that is not installed.
+    """
+    if is_bag(path):
+        topic, names, values = first_messages(path, LOOKED_AT)
+        return FirstRows(path, ",", True, names, whole_rows(path, values), topic=topic)
+    if path.suffix.lower() in PARQUET:
+        names, values, moments = first_rows(path, LOOKED_AT)
+        return FirstRows(path, ",", True, names, whole_rows(path, values), moments=moments)
+    return look_at_csv(path)
