@@ -15,15 +15,16 @@ from jointbench.recording.log_table import FirstRows
 Quantity = Literal["position", "velocity", "torque", "current", "time", "other", "unknown"]
 
 _QUANTITIES: dict[Quantity, str] = {
-    "position": "position positions pos q angle angles theta ang encoder enc",
-    "velocity": "velocity velocities vel qd dq qdot qdots speed speeds omega velo dtheta",
+    "position": "position positions pos q qpos phi angle angles theta ang encoder enc",
+    "velocity": "velocity velocities vel qvel qd dq qdot qdots speed speeds omega velo dtheta",
     "torque": "torque torques tau trq tq effort efforts moment",
     "current": "current currents cur curr iq amps amperes i",
     "time": "time t stamp stamps timestamp timestamps secs seconds",
     "other": (
-        "cmd cmds command commanded cmptd computed des desired ref reference target setpoint set goal planned plan "
-        "error err limit max min std ext external acc accel acceleration accelerations qdd ddq qddot temp temperature "
-        "temperatures voltage volt tcp pose cartesian cart force wrench gripper status state_machine mode"
+        "action ff feedforward cmd cmds command commanded cmptd computed des desired ref reference target setpoint set "
+        "goal planned plan error err limit max min std ext external acc accel acceleration accelerations qdd ddq qddot "
+        "temp temperature temperatures voltage volt tcp pose cartesian cart force wrench gripper status state_machine "
+        "mode"
     ),
 }
 _WORDS: dict[str, Quantity] = {word: quantity for quantity, words in _QUANTITIES.items() for word in words.split()}
@@ -40,7 +41,9 @@ _FILLING = frozenset((
 
 _UNITS = {
     "rad": "rad", "radian": "rad", "radians": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "°": "deg",
-    "mm": "mm", "counts": "counts", "rad/s": "rad/s", "rad s": "rad/s", "rads": "rad/s", "deg/s": "deg/s",
+    "mm": "mm", "counts": "counts", "rad/s": "rad/s", "rad s": "rad/s", "rads": "rad/s", "rad per s": "rad/s",
+    "deg s": "deg/s", "deg per s": "deg/s",
+    "m s": "m/s", "m per s": "m/s", "mm s": "mm/s", "mm per s": "mm/s", "deg/s": "deg/s",
     "degs": "deg/s", "°/s": "deg/s", "rpm": "rpm", "mm/s": "mm/s", "m/s": "m/s", "nm": "N·m", "n·m": "N·m",
     "n.m": "N·m", "n*m": "N·m", "mnm": "mN·m", "amp": "A", "ma": "mA", "ms": "ms", "us": "us", "µs": "us",
     "usec": "us", "msec": "ms", "ns": "ns", "nsec": "ns", "nsecs": "ns", "sec": "s", "secs": "s", "seconds": "s",
@@ -104,8 +107,9 @@ def read_column_name(name: str, joints: Sequence[str]) -> ColumnName:
         numbers = [k for k, word in enumerate(words) if word.isdigit()]
         if numbers:
             number = int(words.pop(numbers[-1]))
-    if unit is None and len(words) > 1 and words[-1] in _UNITS:
-        unit = _UNITS[words.pop()]
+    for count in (3, 2, 1):
+        if unit is None and len(words) > count and (last := " ".join(words[-count:])) in _UNITS:
+            unit, words = _UNITS[last], words[:-count]
     found: list[Quantity] = [_WORDS[word] for word in words if word in _WORDS]
     return ColumnName(
         name=name,
@@ -194,9 +198,18 @@ class ColumnSet:
         return self.said.quantity
 
     @property
+    def n_moving(self) -> int:
+        """Number of columns that change."""
+        return int(np.sum(self.values.max(axis=0) > self.values.min(axis=0)))
+
+    @property
     def varies(self) -> bool:
         """True if any column of numbers changes."""
-        return bool(np.any(self.values.max(axis=0) > self.values.min(axis=0)))
+        return self.n_moving > 0
+
+    def kinship(self, other: ColumnSet) -> int:
+        """Number of words that the names have in common with those of another set of the same file."""
+        return len(set(self.said.stem) & set(other.said.stem)) if self.table is other.table else 0
 
     @property
     def range_of_names(self) -> str:

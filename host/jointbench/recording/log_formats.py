@@ -9,6 +9,7 @@ from jointbench.recording.bag_log import first_messages, is_bag, read_bag_table
 from jointbench.recording.csv_log import look_at_csv, read_csv_table
 from jointbench.recording.log_table import LOOKED_AT, FirstRows, LogTable, whole_rows
 from jointbench.recording.mapping import LogFile
+from jointbench.recording.matlab_log import MATLAB, first_samples, read_matlab_table
 from jointbench.recording.parquet_log import PARQUET, first_rows, read_parquet_table
 
 
@@ -31,7 +32,8 @@ def read_log(path: Path, file: LogFile, wanted: Sequence[str]) -> LogTable:
     """
     if is_bag(path):
         return read_bag_table(path, file, wanted)
-    read = read_parquet_table if path.suffix.lower() in PARQUET else read_csv_table
+    suffix = path.suffix.lower()
+    read = read_matlab_table if suffix in MATLAB else read_parquet_table if suffix in PARQUET else read_csv_table
     return read(path, file, wanted)
 
 
@@ -39,7 +41,7 @@ def look_at_log(path: Path) -> FirstRows:
     """Look at the first rows of a log, whatever its format.
 
     Raises:
-        FileError: as `look_at_csv`, `first_rows` and `first_messages` raise it.
+        FileError: as `look_at_csv`, `first_rows`, `first_samples` and `first_messages` raise it.
         MissingExtra: its format needs a package that is not installed.
     """
     if is_bag(path):
@@ -48,4 +50,7 @@ def look_at_log(path: Path) -> FirstRows:
     if path.suffix.lower() in PARQUET:
         names, values, moments = first_rows(path, LOOKED_AT)
         return FirstRows(path, ",", True, names, whole_rows(path, values), moments=moments)
+    if path.suffix.lower() in MATLAB:
+        names, values, left_out = first_samples(path, LOOKED_AT)
+        return FirstRows(path, ",", True, names, whole_rows(path, values), left_out=left_out)
     return look_at_csv(path)

@@ -20,7 +20,7 @@ MOST = 1e30
 LOOKED_AT = 20_000
 """Rows that are looked at: enough to tell units and order."""
 
-_FEWEST = 20
+FEWEST = 20
 """Rows below which nothing is told."""
 
 _MOSTLY = 0.5
@@ -94,6 +94,7 @@ class FirstRows:
         label: by which a mapping calls it, None where it is the only file.
         topic: of a bag.
         moments: names of columns that hold points in time, in seconds from the first.
+        left_out: what else the file holds, and why it is of no use, a sentence each.
     """
 
     path: Path
@@ -104,6 +105,7 @@ class FirstRows:
     label: str | None = None
     topic: str | None = None
     moments: frozenset[str] = frozenset()
+    left_out: tuple[str, ...] = ()
 
 
 def whole_rows(path: Path, values: Array) -> Array:
@@ -111,8 +113,8 @@ def whole_rows(path: Path, values: Array) -> Array:
     known = np.isfinite(values)
     numeric = known.mean(axis=0) > _MOSTLY
     whole = values[known[:, numeric].all(axis=1)]
-    if len(whole) < _FEWEST:
-        raise FileError(f"{path} has {len(whole)} rows of numbers; {_FEWEST} at least are needed to tell anything")
+    if len(whole) < FEWEST:
+        raise FileError(f"{path} has {len(whole)} rows of numbers; {FEWEST} at least are needed to tell anything")
     return whole
 
 

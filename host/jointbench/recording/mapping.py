@@ -14,6 +14,7 @@ path = "log.csv"                     # in the data folder
 # topic = "/joint_states"            a bag (.mcap, .db3, .bag, or a rosbag2 folder): columns are "stamp" and "log_time"
 #                                    [s from the first], "<joint>.position", ".velocity" and ".effort" of joint states,
 #                                    and paths such as "wrench.force.x" or "data[0]" of other messages
+#                                    MATLAB: columns are "rec.t" of a vector, "rec.q[1]" of a matrix's first signal
 
 [position]                           # and [torque] of the motors, or [joint_torque] of sensors, or both
 columns = ["p1", "p2"]               # one per joint
@@ -70,7 +71,7 @@ _PER_JOINT = ("unit", "gain", "offset", "counts_per_turn")
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of a log: CSV, Parquet or a bag.
+    """A file of a log: CSV, Parquet, MATLAB or a bag.
 
     Attributes:
         path: in the data folder.

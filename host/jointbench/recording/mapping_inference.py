@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from jointbench.arrays import Array
 from jointbench.model import Robot
 from jointbench.recording.log_columns import ColumnSet
 from jointbench.recording.log_table import FirstRows
-from jointbench.recording.mapping import CURRENT_UNITS, POSITION_UNITS, TO_FILL_IN, TORQUE_UNITS, VELOCITY_UNITS
+from jointbench.recording.mapping import POSITION_UNITS, TO_FILL_IN, VELOCITY_UNITS
 
 State = Literal["read", "guessed", "to fill in"]
 
@@ -34,9 +35,6 @@ _WIDTH = 9
 """Rows that are averaged before velocities are compared."""
 
 _ANGLES, _LENGTHS = ("rad", "deg"), ("m", "mm")
-
-_MOST_AMPERES = 100.0
-"""Currents beyond are in mA: the drives of robots do not take so many amperes."""
 
 
 def wrapped(text: str, before: str = "# ") -> list[str]:
@@ -154,18 +152,14 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
     nameless = positions.quantity == "unknown"
     why = positions.order + "; the first ones, taken for positions" * nameless
     entries = columns_entries(table, positions.table, positions.names, why, "guessed" if nameless else "read")
-    geared = robot.drive_train.n_motors == robot.n_joints and not np.array_equal(
-        robot.transmission_matrix, np.eye(robot.n_joints)
-    )
+    geared = is_geared(robot)
     low, high = robot.position_limits.T
     used: dict[tuple[tuple[str, ...], str], float] = {}
-    for kind in range(2):
-        units = tuple((_ANGLES if joint.kind == "revolute" else _LENGTHS)[kind] for joint in robot.independent_joints)
-        if positions.said.unit is not None and positions.said.unit not in units:
+    for pair in product(_ANGLES, _LENGTHS):
+        units = of_kinds(robot, *pair)
+        if (positions.said.unit is not None and positions.said.unit not in units) or (units, "joint") in used:
             continue
         for side in ("motor", "joint") if geared else ("joint",):
-            if positions.said.of_motor and geared and side != "motor":
-                continue
             q = _in_si(robot, positions.values, units, side)
             margin = _MARGIN * (high - low)
             if np.all((q > low - margin) & (q < high + margin)):
@@ -175,21 +169,37 @@ def guess_position(robot: Robot, positions: ColumnSet) -> tuple[list[Entry], Arr
         seen = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in ends)
         why = f"none keeps the positions inside the robot's limits (they go {seen}); one of {', '.join(POSITION_UNITS)}"
         entries.append(Entry(table, "unit", TO_FILL_IN, why, "to fill in"))
-        entries.append(Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"))
-        return entries, None
-    best = max(used, key=lambda each: used[each])
-    units, side = best
+        return [*entries, ask_side(table, geared)], None
     likely = [each for each in used if used[each] > _USED]
+    by_name = [each for each in likely if each[1] == "motor"] if positions.said.of_motor else []
+    best = max(by_name or used, key=lambda each: used[each])
+    units, side = best
     states = ", ".join(f"as {_short(each[0])} on the {each[1]}s' side {used[each]:.0%}" for each in used)
     why = f"inside the robot's limits; share of their range that joints use: {states}"
     if positions.said.unit is not None:
         why = f"the names say so; {why}"
-    state: State = "read" if len(likely) == 1 else "guessed"
-    entries.append(Entry(table, "unit", _short_value(units), why, state))
-    entries.append(
-        Entry(table, "side", side, "", state) if geared else Entry(table, "side", side, "the robot's file has no gears")
-    )
+    state: State = "read" if len(by_name or likely) == 1 else "guessed"
+    entries.append(Entry(table, "unit", short_value(units), why, state))
+    entries.append(Entry(table, "side", side, "", state) if geared else ask_side(table, geared))
     return entries, _in_si(robot, positions.values, units, side)
+
+
+def is_geared(robot: Robot) -> bool:
+    """Return whether it matters on which side of the gears something was measured."""
+    square = robot.drive_train.n_motors == robot.n_joints
+    return square and not np.array_equal(robot.transmission_matrix, np.eye(robot.n_joints))
+
+
+def of_kinds(robot: Robot, revolute: str, prismatic: str) -> tuple[str, ...]:
+    """Units of the joints in their order, by what they do."""
+    return tuple(revolute if joint.kind == "revolute" else prismatic for joint in robot.independent_joints)
+
+
+def ask_side(table: str, geared: bool) -> Entry:
+    """Ask for the side of the gears, where there are any."""
+    if not geared:
+        return Entry(table, "side", "joint", "the robot's file has no gears")
+    return Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in")
 
 
 def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | None) -> list[Entry]:
@@ -204,18 +214,28 @@ def guess_velocity(robot: Robot, velocities: ColumnSet, side: str, own: Array | 
     table = "velocity"
     why = f"{velocities.order}; only checks use it"
     entries = columns_entries(table, velocities.table, velocities.names, why)
-    kinds = [joint.kind for joint in robot.independent_joints]
-    candidates = [unit for unit in VELOCITY_UNITS if ("m/s" in unit) == (kinds[0] != "revolute")]
-    if own is not None and len(set(kinds)) == 1:
-        factor = _factor(velocities.values, own if side == "joint" else own @ robot.transmission_matrix.T)
-        unit = min(candidates, key=lambda each: abs(np.log(abs(factor) * VELOCITY_UNITS[each])))
-        if abs(abs(factor) * VELOCITY_UNITS[unit] - 1.0) < _AGREEING:
-            why = f"{abs(factor) * VELOCITY_UNITS[unit]:.3f} times the positions' differences"
-            return [*entries, Entry(table, "unit", unit, why), Entry(table, "side", side)]
-    if velocities.said.unit in candidates:
-        return [*entries, Entry(table, "unit", velocities.said.unit, "the names say so"), Entry(table, "side", side)]
-    why = f"the positions do not tell; one of {', '.join(candidates)}, or leave this table out"
-    return [*entries, Entry(table, "unit", TO_FILL_IN, why, "to fill in"), Entry(table, "side", side)]
+    revolute = np.array([joint.kind == "revolute" for joint in robot.independent_joints])
+    units: dict[bool, str] = {}
+    reasons: list[str] = []
+    for turning in dict.fromkeys(revolute.tolist()):
+        candidates = [unit for unit in VELOCITY_UNITS if ("m/s" in unit) != turning]
+        picked = revolute == turning
+        if own is not None:
+            measured = own if side == "joint" else own @ robot.transmission_matrix.T
+            factor = _factor(velocities.values[:, picked], measured[:, picked])
+            unit = min(candidates, key=lambda each: abs(np.log(abs(factor) * VELOCITY_UNITS[each])))
+            if abs(abs(factor) * VELOCITY_UNITS[unit] - 1.0) < _AGREEING:
+                units[turning] = unit
+                reasons.append(f"{abs(factor) * VELOCITY_UNITS[unit]:.3f} times the positions' differences")
+                continue
+        if velocities.said.unit in candidates:
+            units[turning] = str(velocities.said.unit)
+            reasons.append("the names say so")
+            continue
+        why = f"the positions do not tell; one of {', '.join(VELOCITY_UNITS)}, or leave this table out"
+        return [*entries, Entry(table, "unit", TO_FILL_IN, why, "to fill in"), Entry(table, "side", side)]
+    unit = short_value([units[turning] for turning in revolute.tolist()])
+    return [*entries, Entry(table, "unit", unit, ", ".join(dict.fromkeys(reasons))), Entry(table, "side", side)]
 
 
 def velocity_among(position: ColumnSet, unknown: Sequence[ColumnSet]) -> ColumnSet | None:
@@ -274,107 +294,6 @@ def _short(units: Sequence[str]) -> str:
     return " or ".join(dict.fromkeys(units))
 
 
-def _short_value(units: Sequence[str]) -> str | list[str]:
+def short_value(units: Sequence[str]) -> str | list[str]:
+    """Return the unit of all joints, or the list of them where they differ."""
     return units[0] if len(set(units)) == 1 else list(units)
-
-
-def guess_torques(robot: Robot, sets: Sequence[ColumnSet]) -> tuple[list[Entry], list[ColumnSet]]:
-    """Choose the torques.
-
-    Args:
-        robot: the robot.
-        sets: columns that vary and are torque, current or unknown.
-
-    Returns:
-        The entries, and the sets chosen.
-    """
-    torques = [each for each in sets if each.quantity == "torque"]
-    sensors = [each for each in torques if each.said.of_sensor]
-    from_current = [each for each in torques if each.said.from_current]
-    plain = [each for each in torques if each not in sensors and each not in from_current]
-    currents = [each for each in sets if each.quantity == "current"]
-    unknown = [each for each in sets if each.quantity == "unknown"]
-    entries, chosen = list[Entry](), list[ColumnSet]()
-    motors = (from_current or plain or currents or unknown)[:1]
-    if sensors:
-        chosen.append(sensors[0])
-        entries += _torque("joint_torque", sensors[0], "the names speak of a sensor", "read")
-    if from_current:
-        chosen += motors
-        entries += _torque("torque", motors[0], "the names speak of torque by the current", "read")
-    elif plain:
-        chosen += motors
-        why = (
-            "the names speak of torque, and of no sensor, so of the motors' torque; if a sensor measured it, call the "
-            "table [joint_torque]"
-        )
-        entries += _torque("torque", motors[0], why, "guessed")
-    elif currents:
-        chosen += motors
-        entries += _current(robot, motors[0])
-    elif unknown:
-        chosen += motors
-        entries += _by_elimination(motors[0])
-    if sensors:
-        why = "there are sensors only"
-        if motors:
-            why = (
-                'sensors measure what the links need; "motor" fits the torque of the motors, with the friction of '
-                "motors and gears in it"
-            )
-        entries.append(Entry("fit", "torque", "joint", why, "guessed" if motors else "read"))
-    if not chosen:
-        why = (
-            "no columns of torque or current were found, one for each joint; for sensors, name the table [joint_torque]"
-        )
-        entries = [
-            Entry("torque", "columns", TO_FILL_IN, why, "to fill in"),
-            Entry("torque", "unit", TO_FILL_IN, f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}", "to fill in"),
-            Entry("torque", "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"),
-        ]
-    return entries, chosen
-
-
-def _torque(table: str, columns: ColumnSet, why: str, state: State) -> list[Entry]:
-    unit = columns.said.unit if columns.said.unit in TORQUE_UNITS else None
-    reason = "the names say so" if unit else "the usual one; import holds the size against the robot's file"
-    motor = columns.said.of_motor and not columns.said.from_current and table == "torque"
-    where = "the names speak of motors" if motor else "torque after the gear, as most controllers log it"
-    where = "sensors sit behind the gear" if table == "joint_torque" else where
-    return [
-        *columns_entries(table, columns.table, columns.names, f"{columns.order}; {why}", state),
-        Entry(table, "unit", unit or "N·m", reason, "read" if unit else "guessed"),
-        Entry(table, "side", "motor" if motor else "joint", where, "read" if motor or table != "torque" else "guessed"),
-    ]
-
-
-def _current(robot: Robot, columns: ColumnSet) -> list[Entry]:
-    table, largest = "torque", float(np.nanmax(np.abs(columns.values)))
-    why = f"{columns.order}; motor current, and no torque is logged"
-    entries = columns_entries(table, columns.table, columns.names, why)
-    said = columns.said.unit if columns.said.unit in CURRENT_UNITS else None
-    unit = said or ("mA" if largest > _MOST_AMPERES else "A")
-    why = "the names say so" if said else f"values up to {largest:.4g}"
-    state: State = "read" if said else "guessed"
-    if all(drive.torque_constant == 1.0 and drive.ratio == 1.0 for drive in robot.drives):
-        need = f"N·m at the joint per {unit}, torque constant x gear ratio, a list of {robot.n_joints} numbers"
-        return [
-            *entries,
-            Entry(table, "unit", "N·m", f"after the gain; the columns are in {unit} ({why})", state),
-            Entry(table, "gain", TO_FILL_IN, f"{need}; the robot's file has no motors", "to fill in"),
-            Entry(table, "side", "joint", "after the gain"),
-        ]
-    constants = ", ".join(f"{drive.torque_constant:g}" for drive in robot.drives)
-    why += f"; torque constants by the robot's file: {constants} N·m/A"
-    return [*entries, Entry(table, "unit", unit, why, state), Entry(table, "side", "motor", "currents are")]
-
-
-def _by_elimination(columns: ColumnSet) -> list[Entry]:
-    table = "torque"
-    why = f"{columns.order}; neither positions nor velocities, so torques or currents by elimination"
-    need = f"one of {', '.join((*TORQUE_UNITS, *CURRENT_UNITS))}"
-    return [
-        *columns_entries(table, columns.table, columns.names, why, "guessed"),
-        Entry(table, "unit", TO_FILL_IN, need, "to fill in"),
-        Entry(table, "side", TO_FILL_IN, "motor or joint side of the gear", "to fill in"),
-    ]

@@ -16,16 +16,16 @@ from jointbench.model import library_names, load_robot, split_reference
 from jointbench.recording.log_columns import ColumnName, ColumnSet, column_sets
 from jointbench.recording.log_formats import look_at_log
 from jointbench.recording.log_table import LOOKED_AT, FirstRows
-from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, LogFile
+from jointbench.recording.mapping import TIME_UNITS, TO_FILL_IN, VELOCITY_UNITS, LogFile
 from jointbench.recording.mapping_inference import (
     Entry,
     Proposal,
     guess_position,
-    guess_torques,
     guess_velocity,
     period_by_motion,
     velocity_among,
 )
+from jointbench.recording.torque_inference import guess_torques
 
 _USUAL_HZ = (10.0, 10_000.0)
 """Sample rates of robots' logs; just below three decades apart, so that one unit at most is possible."""
@@ -174,14 +174,17 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
     position, velocity = _motion(sets, tables, loaded.n_joints)
     entries, q = guess_position(loaded, position)
     side = next((str(entry.value) for entry in entries if entry.key == "side"), "joint")
-    told = period_by_motion(q, velocity.values) if q is not None and velocity is not None else None
+    told = None
+    if q is not None and velocity is not None:
+        told = period_by_motion(q, velocity.values * VELOCITY_UNITS.get(str(velocity.said.unit), 1.0))
     time = guess_time(tables, others, told)
     if velocity is not None:
         own = None if q is None or time.sample_period is None else np.gradient(q, time.sample_period, axis=0)
         entries += guess_velocity(loaded, velocity, side, own)
     taken = [each for each in (position, velocity) if each is not None]
     usable = [each for each in sets if each not in taken and each.varies and each.quantity not in ("other", "time")]
-    more, chosen = guess_torques(loaded, [each for each in usable if each.quantity not in ("position", "velocity")])
+    torques = [each for each in usable if each.quantity not in ("position", "velocity")]
+    more, chosen = guess_torques(loaded, sorted(torques, key=position.kinship, reverse=True))
     known = split_reference(str(robot))[0] in library_names()
     reference = str(robot) if known else os.path.relpath(robot, folder)
     return Proposal(
@@ -194,7 +197,7 @@ def propose_mapping(robot: str | Path, logs: Sequence[str | Path], beside: str |
             *entries,
             *more,
         ),
-        left_out=_left_out(sets, [*taken, *chosen], others, time.column),
+        left_out=_left_out(tables, sets, [*taken, *chosen], others, time.column),
         alike=tuple(os.path.relpath(table.path, folder) for table in alike),
     )
 
@@ -236,7 +239,8 @@ def _motion(sets: list[ColumnSet], tables: list[FirstRows], n: int) -> tuple[Col
             f"{tables[0].path.name}: no columns of positions come one for each of the robot's {n} joints; its columns "
             f"are {seen}; write the mapping by hand, or name columns like position_1 … position_{n}"
         )
-    position = positions[0]
+    position = max(positions, key=lambda each: each.n_moving)  # the first one of those that tell most
+    velocities.sort(key=lambda each: (each.n_moving, position.kinship(each)), reverse=True)
     if not velocities and (found := velocity_among(position, [each for each in unknown if each is not position])):
         velocities = [found]
     return position, velocities[0] if velocities else None
@@ -266,7 +270,11 @@ def _about(tables: Sequence[FirstRows]) -> str:
 
 
 def _left_out(
-    sets: Sequence[ColumnSet], taken: Sequence[ColumnSet], others: Sequence[Sequence[ColumnName]], time: str | None
+    tables: Sequence[FirstRows],
+    sets: Sequence[ColumnSet],
+    taken: Sequence[ColumnSet],
+    others: Sequence[Sequence[ColumnName]],
+    time: str | None,
 ) -> tuple[str, ...]:
     """Columns that are not used, and why."""
     said: list[str] = []
@@ -282,6 +290,7 @@ def _left_out(
         else:
             reason = f"of {each.quantity} too, but others say more of where they come from"
         said.append(f"{each.range_of_names}: {reason}")
+    said += [reason for table in tables for reason in table.left_out]
     unused = [column for columns in others for column in columns if column.name != time]
     said += [
         f"{column.name}: a time that does not rise, or not the first" for column in unused if column.quantity == "time"

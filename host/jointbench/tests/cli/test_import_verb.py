@@ -71,10 +71,10 @@ def test_what_is_open_is_said_twice(tmp_path: Path, log: Run, capsys: pytest.Cap
     np.savetxt(path, values, delimiter=",", fmt="%.7g")
     assert main(["import", "--robot", "cobot6", "--csv", str(path), "--propose", str(mapping), "--json", "-"]) == 0
     said = capsys.readouterr()
-    assert json.loads(said.out)["to_fill_in"] == ["sample_rate_Hz", "torque.unit", "torque.side"]
-    assert "fill in sample_rate_Hz, torque.unit, torque.side, then: jointbench import" in said.err
+    assert json.loads(said.out)["to_fill_in"] == ["sample_rate_Hz"]  # no unit but one makes usual torques of them
+    assert "fill in sample_rate_Hz, then: jointbench import" in said.err
     assert main(["import", str(mapping)]) == 2
-    assert "still to be filled in: sample_rate_Hz, torque.unit, torque.side" in capsys.readouterr().err
+    assert "still to be filled in: sample_rate_Hz;" in capsys.readouterr().err
 
 
 def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,14 +126,15 @@ def test_currents_of_a_robot_without_motors_ask_for_torque_constants(folder: Pat
     proposal, mapping = proposed(folder, write(folder, "rtde.csv", header, TIME, Q, Q, TAU / 10.0))
     assert mapping["position"]["columns"] == numbered("actual_q_", 0)
     assert mapping["torque"] == {
-        "columns": numbered("actual_current_", 0), "unit": "N·m", "gain": "?", "side": "joint"
+        "columns": numbered("actual_current_", 0), "unit": "N·m", "gain": ["?", "?", "?"], "side": "joint"
     }  # fmt: skip
     assert [entry.key for entry in proposal.to_fill_in] == ["gain"]
-    assert "a list of 3 numbers" in unwrapped(proposal).split("FILL IN: ")[1]
+    asked = unwrapped(proposal).split("FILL IN: ")[1]
+    assert f"a list of 3 numbers, one for each of {', '.join(JOINTS)}" in asked
     assert any(reason.startswith("target_q_0 … target_q_2: commanded") for reason in proposal.left_out)
     with pytest.raises(FileError, match=r"still to be filled in: torque.gain"):
         imported(folder, proposal)
-    (folder / "mapping.toml").write_text(proposal.text.replace('"?"', "[10, 10, 10]"), encoding="utf-8")
+    (folder / "mapping.toml").write_text(proposal.text.replace('"?"', "10"), encoding="utf-8")
     run = import_csv(folder / "mapping.toml", folder / "run2")
     assert np.array(run.samples.motor_torque) == pytest.approx(TAU, abs=1e-6)
 
@@ -171,7 +172,7 @@ def test_without_a_header_figures_tell_what_they_can(folder: Path) -> None:
     assert mapping["time"] == {"column": "1", "unit": "s"}
     assert mapping["position"]["columns"] == ["2", "3", "4"]
     assert mapping["velocity"]["columns"] == ["5", "6", "7"]
-    assert mapping["torque"] == {"columns": ["8", "9", "10"], "unit": "?", "side": "?"}
+    assert mapping["torque"] == {"columns": ["8", "9", "10"], "unit": "?", "side": "joint"}  # a URDF has no gears
     assert states(proposal)["position.columns"] == states(proposal)["torque.columns"] == "guessed"
     _, mapping = proposed(folder, write(folder, "swapped.csv", None, TIME, Q, TAU, DQ))
     assert mapping["velocity"]["columns"] == ["8", "9", "10"]
@@ -261,7 +262,7 @@ def test_paths_are_as_seen_from_the_mapping(folder: Path) -> None:
 def test_positions_that_no_unit_explains(folder: Path) -> None:
     log = write(folder, "log.csv", ["t", *numbered("q"), *numbered("tau")], TIME, 1e4 * Q, TAU)
     proposal, mapping = proposed(folder, log)
-    assert (mapping["position"]["unit"], mapping["position"]["side"]) == ("?", "?")
+    assert (mapping["position"]["unit"], mapping["position"]["side"]) == ("?", "joint")
     assert "none keeps the positions inside the robot's limits (they go " in unwrapped(proposal)
 
 
