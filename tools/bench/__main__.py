@@ -22,6 +22,7 @@ from tools.bench import (
     identification,
     monitor,
     predictor,
+    public,
     regressor,
     startup,
     wire,
@@ -33,11 +34,20 @@ def parser() -> argparse.ArgumentParser:
     """What `./run bench` takes."""
     options = argparse.ArgumentParser(prog="./run bench", description=__doc__)
     options.add_argument("what", choices=VERBS, help="; ".join(VERBS[name][1] for name in VERBS))
+    options.add_argument("folder", metavar="FOLDER", nargs="?", help="of public: where the recordings are")
     options.add_argument(
         "--recordings", type=positive, default=accuracy.RECORDINGS, help="of accuracy: how many (%(default)s)"
     )
     options.add_argument("--seconds", type=positive, default=60, help="of chip: how long it moves (%(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of noise and motions (%(default)s)")
+    names = [split.name for split in public.SPLITS]
+    options.add_argument(
+        "--split", action="append", default=[], choices=names, metavar="NAME",
+        help=f"of public: only this one, repeatable: {', '.join(names)}",
+    )  # fmt: skip
+    options.add_argument(
+        "--method", action="append", default=[], metavar="FILE.py:FUNCTION", help="of public: one more, repeatable"
+    )
     options.add_argument("--json", metavar="FILE|-", help="write the machine-readable result there")
     return options
 
@@ -52,6 +62,8 @@ def positive(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 0, 1 when a figure misses its limit, 2 when it could not be done."""
     options = parser().parse_args(arguments)
+    if options.what != "public" and (options.folder or options.split or options.method):
+        parser().error(f"FOLDER, --split and --method are of public, and {options.what} takes none of them")
     return carry_out("bench", options, measure, (JointbenchError, BenchError, BenchmarkFailed))
 
 
@@ -85,6 +97,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace, Console], Result], str]] = 
         "monitor: a page that shows twelve boards, beside the same recording with nobody looking on",
     ),
     "startup": (startup.bench, "startup: how long the command line takes to start, beside mpremote's"),
+    "public": (public.bench, "public: models of public recordings, on recordings they were not fitted to"),
     "accuracy": (accuracy.bench, "accuracy: fits of simulated recordings, beside the Cramér–Rao bound and the truth"),
 }
 

@@ -1,0 +1,212 @@
+"""`./run bench public`: how predictions of public recordings are scored."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jointbench.arrays import Array
+from jointbench.cli.console import Console
+from jointbench.errors import FileError, FitError
+from jointbench.model import Robot
+from jointbench.recording import Run, import_csv
+from tools.bench import public
+from tools.bench.__main__ import main
+from tools.bench.public_recordings import GEN3, SPLITS, check_digests
+from tools.bench.public_scoring import KINDS, Entry, Trained, judge
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+MAPPING = """version = 1
+robot = "modular7:2"
+sample_rate_Hz = 100
+[[files]]
+path = "log.csv"
+[position]
+columns = ["p1", "p2"]
+unit = "rad"
+side = "joint"
+[torque]
+columns = ["t1", "t2"]
+unit = "N·m"
+side = "joint"
+"""
+BANDWIDTH_HZ, RATE_HZ = 5.0, 100.0
+NOISE_NM = 0.5
+
+
+def law(q: Array, dq: Array) -> Array:
+    """The torque of the first joint; the second one's is noise about 1 N·m."""
+    return 5.0 + 3.0 * np.cos(q[:, 0]) + 2.0 * dq[:, 0]
+
+
+def recording(folder: Path, seed: int) -> Run:
+    """Twenty seconds of two joints below 1 Hz, the first of which stands still for the last five."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(2000) / RATE_HZ
+    speed = np.where(time < 15.0, 1.0, 0.0)[:, None] * np.array([1.0, 0.0]) + np.array([0.0, 1.0])
+    dq = speed * np.stack([np.cos(2.0 * time + rng.uniform(0, 6)), np.cos(3.0 * time + rng.uniform(0, 6))], axis=1)
+    q = np.cumsum(dq, axis=0) / RATE_HZ
+    torque = np.stack([law(q, dq), 1.0 + NOISE_NM * rng.standard_normal(len(q))], axis=1)
+    folder.mkdir()
+    np.savetxt(folder / "log.csv", np.hstack([q, torque]), delimiter=",", header="p1,p2,t1,t2", comments="")
+    (folder / "mapping.toml").write_text(MAPPING, encoding="utf-8")
+    return import_csv(folder / "mapping.toml", folder / "run")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Run, Run]:
+    return recording(tmp_path / "training", 1), recording(tmp_path / "test", 2)
+
+
+def scored(trained: Trained, runs: tuple[Run, Run]) -> Entry:
+    errors, refused = judge(trained, *runs, "motor", BANDWIDTH_HZ)
+    return Entry("split", "method", runs[1].samples.joint_names, refused, errors, 0.0)
+
+
+def with_second(values: float, spread: float = 0.0) -> Trained:
+    """The first joint's law, which is true, and numbers for the second one's noise."""
+
+    def predict(time: Array, q: Array, dq: Array, ddq: Array) -> Array:
+        noise = np.random.default_rng(3).standard_normal(len(q))
+        return np.stack([law(q, dq), values + spread * noise], axis=1)
+
+    return Trained(predict)
+
+
+def test_the_true_law_errs_by_what_the_low_pass_leaves(runs: tuple[Run, Run]):
+    errors = scored(with_second(1.0), runs).errors
+    # Motions below 1 Hz pass a low-pass of 5 Hz to a thousandth; where the first joint stops its torque has a step.
+    assert errors["moving filtered"].relative[0] < 0.01
+    # White noise of 0.5 N·m; of 50 Hz a tenth passes: 0.5 √(1/10) of 1 N·m, to a fifth as 100 numbers are left of it.
+    assert errors["all as measured"].rms[1] == pytest.approx(NOISE_NM, rel=0.1)
+    assert errors["all filtered"].rms[1] == pytest.approx(NOISE_NM * 0.1**0.5, rel=0.2)
+    assert errors["all filtered"].relative[1] == pytest.approx(0.16, rel=0.2)
+
+
+def test_rows_at_rest_count_only_among_all(runs: tuple[Run, Run]):
+    def no_offset(time: Array, q: Array, dq: Array, ddq: Array) -> Array:
+        at_rest = np.abs(dq[:, 0]) < 0.01
+        return np.stack([law(q, dq) - 4.0 * at_rest, np.ones(len(q))], axis=1)
+
+    errors = scored(Trained(no_offset), runs).errors
+    assert errors["moving as measured"].relative[0] < 0.05
+    assert errors["all as measured"].relative[0] > 0.2
+
+
+def test_a_refused_joint_is_scored_as_the_mean_of_its_training(runs: tuple[Run, Run]):
+    training, _ = runs
+    torque = training.samples.motor_torque
+    assert torque is not None
+    mean = float(torque[:, 1].mean())
+    known, absent, named = with_second(mean), with_second(np.nan), with_second(100.0)._replace(refused=("j2",))
+    for trained in (absent, named):
+        entry = scored(trained, runs)
+        assert entry.refused.tolist() == [False, True]
+        assert entry.score == pytest.approx(scored(known, runs).score)
+    assert entry.errors[KINDS[-1]].rms[1] == pytest.approx(99.0, rel=0.01)  # what it would have predicted
+
+
+def test_fitting_noise_costs_and_refusing_it_pays(runs: tuple[Run, Run]):
+    refused, fitted = scored(with_second(np.nan), runs), scored(with_second(1.0, spread=1.0), runs)
+    assert refused.score < 0.7 * fitted.score
+    # A joint that can be predicted is dear to refuse.
+    all_refused = scored(Trained(public.refuse_all), runs)
+    assert all_refused.score > 3.0 * refused.score
+
+
+def test_a_predictor_of_another_shape_or_joint_is_refused(runs: tuple[Run, Run]):
+    with pytest.raises(FileError, match=r"of shape \(\d+,\); it must be"):
+        judge(Trained(lambda time, q, dq, ddq: dq[:, 0]), *runs, "motor", BANDWIDTH_HZ)
+    with pytest.raises(FileError, match="refused j9: the joints are j1, j2"):
+        judge(with_second(1.0)._replace(refused=("j9",)), *runs, "motor", BANDWIDTH_HZ)
+    with pytest.raises(FileError, match="no torque of the joint"):
+        judge(with_second(1.0), *runs, "joint", BANDWIDTH_HZ)
+
+
+def test_a_method_that_fails_refuses_all_joints(runs: tuple[Run, Run]):
+    def failing(training: Run, robot: Robot) -> Trained:
+        raise FitError("too few rows")
+
+    trained, _, reason = public.train(failing, runs[0])
+    assert reason == "too few rows"
+    assert scored(trained, runs).refused.all()
+
+
+def test_checks_are_of_the_defaults_and_can_fail(runs: tuple[Run, Run]):
+    entry = replace(scored(with_second(1.0), runs), split="TX40 whole", method=public.DEFAULTS)
+    other = scored(with_second(20.0), runs)
+    assert [check.ok for check in public.make_checks([entry])] == [entry.errors["all filtered"].total <= 0.055]
+    assert not public.make_checks([replace(entry, errors=other.errors)])[0].ok
+    assert public.make_checks([replace(entry, method="plain WLS")]) == ()
+
+
+def test_scores_are_of_methods_that_did_all_splits(runs: tuple[Run, Run]):
+    entry = scored(with_second(1.0), runs)
+    entries = [entry, replace(entry, split="another"), replace(entry, method="once")]
+    assert public.scores(entries) == {"method": pytest.approx(entry.score)}
+    assert "*" not in public.errors_table(entries)
+    assert "*" in public.errors_table([scored(with_second(np.nan), runs)])
+
+
+def test_it_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["public"]) == 2
+    assert "folder is missing; give the one that holds kuka_kr300, tiago" in capsys.readouterr().err
+    assert main(["public", str(tmp_path), "--split", "Gen3 1 to 2"]) == 2
+    assert "gen3.urdf is missing; it is published by wissem01chiha" in capsys.readouterr().err
+    (tmp_path / GEN3.folder).mkdir()
+    (tmp_path / GEN3.folder / "gen3.urdf").write_text("<robot/>", encoding="utf-8")
+    with pytest.raises(FileError, match="and the benchmark is fixed to 798b3849"):
+        check_digests(GEN3, tmp_path)
+    with pytest.raises(FileError, match="is no Python file"):
+        public.loaded_method("nowhere.py:method")
+    with pytest.raises(SystemExit):
+        main(["startup", str(tmp_path)])
+    assert "--method are of public" in capsys.readouterr().err
+
+
+METHOD = '''
+import numpy as np
+
+
+def means(training, robot):
+    """Predict the mean torque, whatever the motion."""
+    mean = np.nanmean(training.samples.motor_torque, axis=0)
+    return lambda time, q, dq, ddq: np.tile(mean, (len(q), 1))
+'''
+
+
+def test_a_strangers_method_is_measured(tmp_path: Path):
+    if not DATA.is_dir():
+        reason = "the public recordings are not in ../shared/data"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    (tmp_path / "own.py").write_text(METHOD, encoding="utf-8")
+    name, method = public.loaded_method(f"{tmp_path / 'own.py'}:means")
+    splits = [split for split in SPLITS if split.name == "TIAGo"]
+    entries, digests = public.measure(splits, {name: method, "plain WLS": public.plain_wls}, DATA, Console())
+    means, plain = entries
+    assert len(digests["tiago"]) == 4
+    assert plain.score < 0.5 * means.score
+    # The wrist's currents carry little: least squares of them is on average no better than their mean.
+    assert (plain.errors["all filtered"].relative[5:] > 0.6).all()
+    assert not plain.refused.any()
+
+
+@pytest.mark.slow
+def test_the_defaults_are_measured_on_real_recordings(tmp_path: Path):
+    if not DATA.is_dir():
+        reason = "the public recordings are not in ../shared/data"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    main(["public", str(DATA), "--split", "TIAGo", "--split", "Gen3 1 to 2", "--json", str(tmp_path / "out.json")])
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    checks = {check["name"]: check for check in result["checks"]}
+    assert checks["Gen3 1 to 2, vendor's errors off the published ones"]["ok"]
+    assert len(checks) == 5 + 2 + 7 + 1
+    assert {entry["method"] for entry in result["entries"]} == {*public.METHODS, public.VENDOR}
+    assert set(result["sha256"]) == {"tiago", "kinova_gen3"}
