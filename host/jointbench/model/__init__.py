@@ -9,6 +9,7 @@ from jointbench.model.catalogue import (
     library_names,
     load_robot,
     module_types,
+    part_of,
 )
 from jointbench.model.compensation import Compensation, sine_spring, spring
 from jointbench.model.drive import BevelDifferential, Coupling, Drive, DriveTrain
@@ -47,6 +48,7 @@ from jointbench.model.joint import (
     modified_dh,
 )
 from jointbench.model.kinematics import forward_kinematics
+from jointbench.model.locked_joints import lock_reference, read_locks, with_locked
 from jointbench.model.model_columns import (
     compensation_columns,
     compensation_parameter_names,
@@ -132,6 +134,7 @@ __all__ = [
     "known_drive_parameters",
     "library_names",
     "load_robot",
+    "lock_reference",
     "model_columns",
     "model_parameter_names",
     "modified_dh",
@@ -139,6 +142,8 @@ __all__ = [
     "momentum_regressor",
     "normal_equations",
     "on_free_base",
+    "part_of",
+    "read_locks",
     "regressor",
     "regressor_adjoint",
     "robot_digests",
@@ -146,6 +151,7 @@ __all__ = [
     "split_reference",
     "spring",
     "with_compensations",
+    "with_locked",
     "with_passive",
     "with_payload",
     "with_reduced_limits",

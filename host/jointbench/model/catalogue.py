@@ -14,6 +14,7 @@ from typing import Any
 import tomli_w
 
 from jointbench.errors import FileError, RobotError
+from jointbench.model.locked_joints import LOCK, read_locks, with_locked
 from jointbench.model.robot import Robot
 from jointbench.model.robot_file import VERSION, read_robot_file
 from jointbench.model.table import Table, read_table
@@ -33,7 +34,8 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
 
     Args:
         name_or_path: a name from `library_names()`, or the path of a .toml robot file or a .urdf. With ":N" behind it
-            only the first N joints of that robot, which must be a chain: "modular7:3".
+            only the first N joints of that robot, which must be a chain: "modular7:3"; with ":lock=JOINT,JOINT=0.1"
+            these joints are held still, at home or at a position [rad or m].
         floating_base: whether the root link of a .urdf is free to move; a robot file says so itself.
 
     Returns:
@@ -49,7 +51,7 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
     """
     text, modules = split_reference(str(name_or_path))
     if modules is not None:
-        return chain_of(load_robot(text, floating_base=floating_base), modules)
+        return part_of(load_robot(text, floating_base=floating_base), modules)
     if text in library_names():
         with resources.as_file(_library() / f"{text}.toml") as path:
             return _from_robot_file(path, floating_base)
@@ -66,6 +68,17 @@ def load_robot(name_or_path: str | Path, *, floating_base: bool = False) -> Robo
         f"robot {text!r}: {reason}{hint}; the library has {', '.join(library_names())}, or give the path of a .toml "
         f"robot file or of a .urdf"
     )
+
+
+def part_of(robot: Robot, part: str) -> Robot:
+    """Return the robot of the first joints, or with joints that are held still, as what stands behind the ":" says.
+
+    Raises:
+        RobotError: as `chain_of`, `read_locks` and `with_locked`.
+    """
+    if part.startswith(LOCK):
+        return with_locked(robot, read_locks(part.removeprefix(LOCK)))
+    return chain_of(robot, part)
 
 
 def _from_robot_file(path: Path, floating_base: bool) -> Robot:

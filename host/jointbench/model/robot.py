@@ -59,6 +59,7 @@ class Robot:
         compensations: torques at joints beside those of links and drives, as springs bring them.
         feet: soles with force sensors.
         link_kinds: which of its links are alike, and where along them their centres of mass are looked for.
+        locked: names of joints of its file that are held still and are no joints here, and where [rad or m].
 
     >>> from jointbench.model import load_robot
     >>> robot = load_robot("cobot6")
@@ -82,6 +83,7 @@ class Robot:
     compensations: tuple[Compensation, ...] = ()
     feet: tuple[Foot, ...] = ()
     link_kinds: tuple[LinkKind, ...] = ()
+    locked: tuple[tuple[str, float], ...] = ()
 
     @cached_property
     def independent_joints(self) -> tuple[Joint, ...]:

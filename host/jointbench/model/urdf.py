@@ -64,6 +64,7 @@ def _size(shape: Element, attribute: str) -> float:
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
 _REACHED_IN_S = 0.2  # the velocity limit, where a file says nothing of acceleration
+_UNLIMITED = 10.0, 10.0  # rad/s and N·m of a continuous joint without <limit>, which the format allows: a wheel's
 _ORIGIN: Vector3 = (0.0, 0.0, 0.0)
 
 
@@ -182,16 +183,26 @@ class _Reader:
         element, index = edge.element, len(self._joints)
         kind = _KINDS[edge.kind]
         limit = element.child("limit")
-        if limit is None:
+        if limit is None and edge.kind != "continuous":
             element.fault("has no element <limit>; give its velocity and effort")
-        low, high = _range(limit, edge.kind)
-        if kind == "revolute" and edge.kind != "continuous" and not limit.has("lower") and not limit.has("upper"):
+        low, high = (-math.pi, math.pi) if limit is None else _range(limit, edge.kind)
+        if kind == "revolute" and edge.kind != "continuous" and limit is not None and not _has_range(limit):
             self._assumed.append(f"joint {edge.name!r}: position from -180 to 180 degrees; the file gives no range")
-        velocity, effort = limit.positive("velocity"), limit.positive("effort")
-        if not limit.has("acceleration"):
+        if limit is None:
+            velocity, effort = _UNLIMITED
             self._assumed.append(
-                f"joint {edge.name!r}: acceleration limit {velocity / _REACHED_IN_S:g}, which reaches the velocity "
-                f"limit in {_REACHED_IN_S:g} s; the file gives none"
+                f"joint {edge.name!r}: velocity limit {velocity:g} rad/s and effort {effort:g} N·m; the file gives "
+                "it no <limit>"
+            )
+        else:
+            velocity, effort = limit.positive("velocity"), limit.positive("effort")
+        acceleration = velocity / _REACHED_IN_S
+        if limit is not None and limit.has("acceleration"):
+            acceleration = limit.positive("acceleration")
+        elif limit is not None:
+            self._assumed.append(
+                f"joint {edge.name!r}: acceleration limit {acceleration:g}, which reaches the velocity limit in "
+                f"{_REACHED_IN_S:g} s; the file gives none"
             )
         self._joints.append(
             Joint(
@@ -203,9 +214,7 @@ class _Reader:
                 axis=_axis(element),
                 position_limits=(low, high),
                 velocity_limit=velocity,
-                acceleration_limit=limit.positive("acceleration")
-                if limit.has("acceleration")
-                else velocity / _REACHED_IN_S,
+                acceleration_limit=acceleration,
                 torque_limit=effort,
                 link=self._body(edge.child),
             )
@@ -237,17 +246,22 @@ class _Reader:
                     stack.append((edge.child, child_rotation, child_origin))
 
     def _resolve_mimics(self) -> None:
-        """Resolve the names of joints that others mimic."""
+        """Resolve the names of joints that others mimic, also over joints that mimic others themselves."""
         index = {joint.name: i for i, joint in enumerate(self._joints)}
-        followers = {i for i, _ in self._followed}
+        elements = dict(self._followed)
         for i, element in self._followed:
-            name = element.text("joint")
-            if name not in index:
-                element.fault(f"no moving joint {name!r}; there are {', '.join(index)}")
-            if index[name] in followers:
-                element.fault(f"joint {name!r} mimics another one itself; name that one")
-            mimic = Mimic(index[name], element.number("multiplier", 1.0), element.number("offset", 0.0))
-            self._joints[i] = replace(self._joints[i], mimic=mimic)
+            followed, factor, offset, seen = i, 1.0, 0.0, list[str]()
+            while (rule := elements.get(followed)) is not None:
+                name = rule.text("joint")
+                if name not in index:
+                    rule.fault(f"no moving joint {name!r}; there are {', '.join(index)}")
+                if name in seen:
+                    element.fault(f"joints {', '.join(seen)} mimic each other in a loop; let one of them be free")
+                seen.append(name)
+                offset += factor * rule.number("offset", 0.0)
+                factor *= rule.number("multiplier", 1.0)
+                followed = index[name]
+            self._joints[i] = replace(self._joints[i], mimic=Mimic(followed, factor, offset))
 
 
 def _unique(document: Element, tag: str) -> dict[str, Element]:
@@ -323,9 +337,13 @@ def _link(name: str, element: Element) -> Link:
     return Link(name, inertial.needed("mass").number("value"), _vector(center), as_matrix(inertia))
 
 
+def _has_range(limit: Element) -> bool:
+    return limit.has("lower") or limit.has("upper")
+
+
 def _range(limit: Element, kind: str) -> tuple[float, float]:
     """Lowest and highest position; half a turn to both sides where a joint that turns has no range."""
-    if kind == "continuous" or (kind == "revolute" and not limit.has("lower") and not limit.has("upper")):
+    if kind == "continuous" or (kind == "revolute" and not _has_range(limit)):
         return -math.pi, math.pi
     low, high = limit.number("lower", 0.0), limit.number("upper", 0.0)
     if low >= high:

@@ -17,7 +17,7 @@ import tomli_w
 from jointbench.bench import Ledger
 from jointbench.errors import RunError
 from jointbench.files import bytes_of, is_sealed, json_values, sync, text_of, toml_values, what_changed, write_file
-from jointbench.model import Robot, chain_of, library_names, load_robot, split_reference
+from jointbench.model import Robot, library_names, load_robot, lock_reference, part_of, split_reference
 from jointbench.model.urdf import read_urdf
 
 VERSION = 1
@@ -100,7 +100,12 @@ def create_run_directory(
         raise RunError("a run needs provenance['robot']: a name of the robot library or the path of a robot file")
     name = str(provenance["robot"])
     robot, (copy, text) = load_robot(name), _robot_copy(name)
-    values = {"version": VERSION, "jointbench": package_version(), **provenance, "robot": robot.name}
+    values = {
+        "version": VERSION,
+        "jointbench": package_version(),
+        **provenance,
+        "robot": robot.name + lock_reference(dict(robot.locked)),
+    }
     content = {copy: text, PROVENANCE: toml_text(values).encode(), **(files or {})}
     path = Path(directory)
     if path.exists():
@@ -228,7 +233,8 @@ def read_robot(path: Path, name: str | None = None) -> Robot:
 
     Args:
         path: of the run.
-        name: what run.toml calls it: "NAME:N" where only its first N joints were there.
+        name: what run.toml calls it: "NAME:N" where only its first N joints were there, "NAME:lock=…" where some were
+            held still.
 
     Raises:
         RobotError: there is no copy.
@@ -239,7 +245,7 @@ def read_robot(path: Path, name: str | None = None) -> Robot:
         return read_urdf(copy)  # of a run imported when every copy was named robot.toml
     robot = load_robot(copy)
     whole, modules = split_reference(name or robot.name)
-    return chain_of(robot, modules) if modules is not None and whole == robot.name else robot
+    return part_of(robot, modules) if modules is not None and whole == robot.name else robot
 
 
 def package_version() -> str:

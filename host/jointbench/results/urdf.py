@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from jointbench.arrays import Array
 from jointbench.errors import FitError, ShapeError
 from jointbench.files import bytes_of, write_file
-from jointbench.model import Joint, Link, Robot, forward_kinematics, load_robot
+from jointbench.model import Joint, Link, Robot, forward_kinematics, load_robot, with_locked
 from jointbench.model.joint import as_matrix
 from jointbench.results.full_model import FullModel, JointDrive
 from jointbench.results.robot_description import attributes, base_name, comment, roll_pitch_yaw
@@ -111,6 +111,7 @@ def with_inertials(model: FullModel, urdf: Path, zeros: ArrayLike = 0.0) -> byte
         FileError: the file cannot be read, or is no URDF.
     """
     robot = load_robot(urdf, floating_base=model.robot.base_link is not None)
+    robot = with_locked(robot, {name: at for name, at in model.robot.locked if name in robot.joint_names})
     carrying = links_in_frames_of(robot, model, urdf.name, zeros)
     if robot.base_link and model.base_link:
         carrying[robot.base_link.name] = model.base_link

@@ -136,7 +136,12 @@ def test_impossible_inertias_are_named(tmp_path: Path) -> None:
         ('mimic joint="push"', 'mimic joint="pull"', "mimic: no moving joint 'pull'; there are turn, push, grip, roll"),
         ('<mass value="4"/>', "", "link 'arm', inertial: has no element <mass>; add one"),
         ('<mass value="4"/>', '<mass value="four"/>', "mass: value = 'four' must be a finite number"),
-        (FREE, "", "joint 'roll': has no element <limit>"),
+        ('<axis xyz="0 1 0"/>' + LIMIT, "", "joint 'turn': has no element <limit>"),
+        (
+            '<axis xyz="1 2 -2"/>',
+            '<mimic joint="grip"/><axis xyz="1 2 -2"/>',
+            "joints grip, push mimic each other in a loop; let one of them be free",
+        ),
     ],
 )
 def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -145,6 +150,25 @@ def test_errors_say_what_to_do(tmp_path: Path, before: str, after: str, message:
         load(tmp_path, TREE.replace(before, after, 1))
     assert message in str(caught.value)
     assert "arm.urdf" in str(caught.value)
+
+
+def test_a_continuous_joint_may_be_without_limits(tmp_path: Path) -> None:
+    robot = load(tmp_path, TREE.replace(FREE, ""))
+    roll = robot.joints[3]
+    assert (roll.velocity_limit, roll.torque_limit) == (10.0, 10.0)
+    assert roll.position_limits == (-np.pi, np.pi)
+    (assumption,) = [text for text in robot.warnings if "'roll'" in text]
+    assert assumption == "joint 'roll': velocity limit 10 rad/s and effort 10 N·m; the file gives it no <limit>"
+
+
+def test_a_joint_may_mimic_one_that_mimics_another(tmp_path: Path) -> None:
+    follower = '<mimic joint="grip" multiplier="3" offset="0.2"/>'
+    robot = load(tmp_path, TREE.replace(FREE, follower + FREE))
+    index, factor, offset = robot.coordinates
+    # 3 (-0.5 q + 0.1) + 0.2, up to rounding
+    assert index.tolist() == [0, 1, 1, 1]
+    assert factor == pytest.approx([1.0, 1.0, -0.5, -1.5])
+    assert offset == pytest.approx([0.0, 0.0, 0.1, 0.5])
 
 
 def test_a_second_base_and_a_loop_are_told(tmp_path: Path) -> None:
